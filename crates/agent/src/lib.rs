@@ -1,0 +1,2 @@
+//! The end-system program.
+#![forbid(unsafe_code)]

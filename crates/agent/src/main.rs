@@ -1,0 +1,3 @@
+//! The end-system program.
+#![forbid(unsafe_code)]
+fn main() {}

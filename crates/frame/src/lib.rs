@@ -1,0 +1,15 @@
+//! Time types and frames: everything that has a byte or a picosecond in it.
+//!
+//! Two layers per frame, as the field's best stacks do it: a *view* over bytes that judges nothing but
+//! length, and a *representation* that can hold only sense. No accessor of a view panics once the view was
+//! made by its checked constructor, because the constructor checked the length every accessor needs.
+//!
+//! The crate is `no_std` and owns no clock, socket or random source, so whatever is built on it can be
+//! driven in virtual time as well as in real time.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod time;

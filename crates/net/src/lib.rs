@@ -1,0 +1,1 @@
+//! Sockets, kernel timestamps, real-time set-up and namespaces behind a safe face.

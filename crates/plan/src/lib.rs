@@ -1,0 +1,11 @@
+//! The test, validated and executable: what every bench runs and what the log processor judges against.
+//!
+//! Three types on the way, never mixed: the *element tree* as it was written (with lines, no meaning), the
+//! typed statements of the test language, and the [`Campaign`] here, in which every reference is resolved,
+//! every quantity has its unit in its type and every sweep is expanded. Only a valid test becomes a
+//! [`Campaign`]; a bench needs no further checks of its own.
+#![forbid(unsafe_code)]
+
+mod campaign;
+
+pub use campaign::*;

@@ -1,0 +1,156 @@
+//! The record: one frame at one observation point.
+
+use wg_frame::time::RunTime;
+
+/// Version of the record columns; stored as `wiregauge.schema` in every segment and Parquet file.
+pub const RECORD_SCHEMA: u32 = 1;
+
+/// `flow` of a frame that carries no probe header of ours.
+pub const FLOW_FOREIGN: u16 = u16::MAX;
+
+/// One frame seen at one point. 32 bytes, so that a ring of them stays in cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When, on the run's timescale.
+    pub time: RunTime,
+    /// Sequence number in the probe header.
+    pub sequence: u32,
+    /// Flow in the probe header; [`FLOW_FOREIGN`] when there is none.
+    pub flow: u16,
+    /// Node that observed it (index in the plan).
+    pub node: u16,
+    /// Port of the node, counted from 1.
+    pub port: u16,
+    /// Frame length in bytes, destination address to FCS inclusive (RFC 1242, 3.5); an untagged minimum frame is 64.
+    pub length: u16,
+    /// Where on the way.
+    pub point: Point,
+    /// By which clock.
+    pub clock: Clock,
+    /// CRC verdict of the observer.
+    pub crc: Crc,
+    /// Why it was dropped; `None` unless `point` is [`Point::Drop`].
+    pub reason: DropReason,
+    /// Leg and phase of the message.
+    pub flags: RecordFlags,
+}
+
+macro_rules! coded {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal $text:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant = $code),* }
+        impl $name {
+            /// Every value, in order of its code.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            /// The name in files and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text),* }
+            }
+            /// The value with this code.
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code { $($code => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+coded! {
+    /// Observation points in the order a message passes them.
+    Point {
+        /// When the schedule wanted the message sent.
+        IntendedSend = 0 "intended-send",
+        /// The application, just before it hands the message to the access point.
+        ApplicationSend = 1 "application-send",
+        /// The kernel's software transmit stamp, as the driver takes the frame (after any queue discipline).
+        DriverSend = 2 "driver-send",
+        /// The interface's hardware transmit stamp.
+        WireSend = 3 "wire-send",
+        /// A switch received it.
+        SwitchIn = 4 "switch-in",
+        /// A switch sent it on.
+        SwitchOut = 5 "switch-out",
+        /// A passive tap saw it.
+        Tap = 6 "tap",
+        /// The interface's hardware receive stamp.
+        WireReceive = 7 "wire-receive",
+        /// The kernel's software receive stamp.
+        DriverReceive = 8 "driver-receive",
+        /// The application got it.
+        ApplicationReceive = 9 "application-receive",
+        /// It was dropped here, on purpose or by rule; see the reason.
+        Drop = 10 "drop",
+    }
+}
+coded! {
+    /// The clock a time was read from.
+    Clock {
+        /// The schedule itself.
+        Schedule = 0 "schedule",
+        /// `CLOCK_REALTIME` read in user space.
+        Realtime = 1 "realtime",
+        /// `CLOCK_REALTIME` read by the kernel for the frame.
+        KernelRealtime = 2 "kernel-realtime",
+        /// The interface's hardware clock.
+        Hardware = 3 "hardware",
+        /// The simulator's exact time.
+        Simulated = 4 "simulated",
+    }
+}
+coded! {
+    /// The observer's verdict on the message CRC.
+    Crc {
+        /// Not looked at here.
+        Unchecked = 0 "unchecked",
+        /// Matches.
+        Ok = 1 "ok",
+        /// Does not match: header or payload is damaged.
+        Bad = 2 "bad",
+    }
+}
+coded! {
+    /// Why a frame was dropped.
+    DropReason {
+        /// It was not.
+        None = 0 "none",
+        /// A planted fault of the test.
+        PlantedFault = 1 "planted-fault",
+        /// The operating system refused the send (no buffer, queue full).
+        SendRefused = 2 "send-refused",
+        /// A relay does not send a damaged message on.
+        CorruptAtRelay = 3 "corrupt-at-relay",
+    }
+}
+
+/// Leg and phase of the message a record belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordFlags(u8);
+
+impl RecordFlags {
+    /// On the way back from a relay.
+    pub const RETURN: Self = Self(1);
+    /// Sent during the warm-up.
+    pub const WARM_UP: Self = Self(2);
+
+    /// Neither.
+    pub const fn empty() -> Self {
+        Self(0)
+    }
+    /// The flags of this code; unknown bits are dropped.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits & 3)
+    }
+    /// The code in files.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+    /// Both sets.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    /// Whether all of `other` is set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
