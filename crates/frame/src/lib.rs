@@ -12,4 +12,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod crc;
+pub mod fill;
+pub mod probe;
 pub mod time;

@@ -1,0 +1,110 @@
+//! What a message holds behind the probe header.
+//!
+//! The content is a pure function of its arguments, the same on every platform and in every version of the
+//! program, so a receiver that knows the test can say which byte was damaged, and a run can be repeated to
+//! the bit. All functions leave the first [`probe::LEN`](crate::probe::LEN) bytes alone and do nothing to a
+//! shorter payload.
+
+use crate::probe;
+
+/// What content a message was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// See [`sequential`].
+    Sequential,
+    /// See [`random`].
+    Random {
+        /// Seed of the run.
+        seed: u64,
+        /// The message's flow.
+        flow: u16,
+        /// The message's number.
+        sequence: u32,
+    },
+}
+
+impl Pattern {
+    /// Fills the payload behind the header.
+    pub fn write(self, payload: &mut [u8]) {
+        match self {
+            Self::Sequential => sequential(payload),
+            Self::Random { seed, flow, sequence } => random(payload, seed, flow, sequence),
+        }
+    }
+
+    /// Offset from the start of the payload of the first byte that is not what [`Pattern::write`] writes, or
+    /// `None`. The transmit time, if the message has one at `tx_time`, is skipped, since it is not content.
+    pub fn first_damage(self, payload: &[u8], tx_time: Option<usize>) -> Option<usize> {
+        let skipped = tx_time.map_or(0..0, |at| at..at.saturating_add(probe::TX_TIME_LEN));
+        let content = payload.get(probe::LEN..)?;
+        let mut generator = match self {
+            Self::Sequential => None,
+            Self::Random { seed, flow, sequence } => Some(SplitMix64::of_message(seed, flow, sequence)),
+        };
+        for (word, chunk) in content.chunks(8).enumerate() {
+            let expected = match &mut generator {
+                None => sequential_word(word),
+                Some(generator) => generator.next().to_le_bytes(),
+            };
+            for (i, (found, expected)) in chunk.iter().zip(expected).enumerate() {
+                let at = probe::LEN + 8 * word + i;
+                if *found != expected && !skipped.contains(&at) {
+                    return Some(at);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Bytes counting up from 0 at the first byte behind the header, wrapping after 255.
+pub fn sequential(payload: &mut [u8]) {
+    let Some(content) = payload.get_mut(probe::LEN..) else { return };
+    for (word, chunk) in content.chunks_mut(8).enumerate() {
+        chunk.copy_from_slice(&sequential_word(word)[..chunk.len()]);
+    }
+}
+
+/// Bytes of a SplitMix64 generator whose start is mixed from run seed, flow and sequence number; its 64-bit
+/// outputs are laid down least significant byte first.
+pub fn random(payload: &mut [u8], seed: u64, flow: u16, sequence: u32) {
+    let Some(content) = payload.get_mut(probe::LEN..) else { return };
+    let mut generator = SplitMix64::of_message(seed, flow, sequence);
+    for chunk in content.chunks_mut(8) {
+        chunk.copy_from_slice(&generator.next().to_le_bytes()[..chunk.len()]);
+    }
+}
+
+fn sequential_word(word: usize) -> [u8; 8] {
+    // Only the low byte counts, so losing the rest of the index is the meaning.
+    let first = (word * 8).to_le_bytes()[0];
+    core::array::from_fn(|i| first.wrapping_add(i.to_le_bytes()[0]))
+}
+
+/// SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
+/// OOPSLA 2014, figure 16, with the finaliser of Vigna's public-domain version. Eight bytes per step, no state to warm up,
+/// and equidistributed over its whole period; it is no cryptographic generator and need not be.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    /// An odd number near 2^64 divided by the golden ratio.
+    const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
+
+    /// Flow and sequence are put beside each other, so no two messages of a run share a start, and the result is
+    /// mixed, so neighbours are not one step apart on the generator's single orbit.
+    fn of_message(seed: u64, flow: u16, sequence: u32) -> Self {
+        let message = u64::from(flow) << 32 | u64::from(sequence);
+        Self(mix(mix(seed.wrapping_add(Self::GAMMA)) ^ message))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(Self::GAMMA);
+        mix(self.0)
+    }
+}
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
+}
