@@ -4,6 +4,10 @@
 //! them, the tracking history is rebuilt from nothing else.
 #![forbid(unsafe_code)]
 
+mod columns;
+mod error;
 mod schema;
+pub mod segment;
 
+pub use error::RecordError;
 pub use schema::*;

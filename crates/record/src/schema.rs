@@ -35,6 +35,14 @@ pub struct Record {
     pub flags: RecordFlags,
 }
 
+/// A fixed vocabulary whose codes count up from 0, stored as a dictionary column.
+pub(crate) trait Coded: Copy + 'static {
+    /// Every value, the one with code `i` at place `i`.
+    fn all() -> &'static [Self];
+    /// Name in files.
+    fn text(self) -> &'static str;
+}
+
 macro_rules! coded {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal $text:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -52,6 +60,14 @@ macro_rules! coded {
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code { $($code => Some(Self::$variant),)* _ => None }
             }
+            /// The code in files: its place in [`Self::ALL`].
+            pub const fn code(self) -> u8 {
+                self as u8
+            }
+        }
+        impl $crate::schema::Coded for $name {
+            fn all() -> &'static [Self] { Self::ALL }
+            fn text(self) -> &'static str { self.name() }
         }
     };
 }

@@ -1,0 +1,209 @@
+//! Records as Arrow columns and back; shared by segment files and Parquet.
+//!
+//! Vocabulary columns carry their whole vocabulary as dictionary, in the order of the codes, so that a key is
+//! the code itself and encoding looks nothing up. Decoding goes by the dictionary's text, not by its order,
+//! because a rewritten file may number its dictionary differently.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::{ArrowPrimitiveType, Int64Type, UInt8Type, UInt16Type, UInt32Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_buffer::{BooleanBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use wg_frame::time::RunTime;
+
+use crate::schema::{Clock, Coded, Crc, DropReason, Point, Record, RecordFlags};
+
+/// Type of a vocabulary column.
+pub(crate) fn vocabulary_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
+}
+
+/// The dictionary of a vocabulary column: every name, at the place of its code.
+pub(crate) fn vocabulary<T: Coded>() -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(T::all().iter().map(|v| v.text())))
+}
+
+/// The record columns, with file metadata.
+pub(crate) fn record_schema(metadata: HashMap<String, String>) -> SchemaRef {
+    let field = |name: &str, data_type| Field::new(name, data_type, false);
+    Arc::new(
+        Schema::new(vec![
+            field("time", DataType::Int64),
+            field("flow", DataType::UInt16),
+            field("sequence", DataType::UInt32),
+            field("node", DataType::UInt16),
+            field("port", DataType::UInt16),
+            field("length", DataType::UInt16),
+            field("point", vocabulary_type()),
+            field("clock", vocabulary_type()),
+            field("crc", vocabulary_type()),
+            field("reason", vocabulary_type()),
+            field("returning", DataType::Boolean),
+            field("warm_up", DataType::Boolean),
+        ])
+        .with_metadata(metadata),
+    )
+}
+
+/// Records on their way to becoming a batch.
+#[derive(Debug)]
+pub(crate) struct RecordColumns {
+    capacity: usize,
+    dictionaries: [ArrayRef; 4],
+    records: Vec<Record>,
+}
+
+impl RecordColumns {
+    /// Room for `capacity` records.
+    pub(crate) fn new(capacity: usize) -> Self {
+        let dictionaries =
+            [vocabulary::<Point>(), vocabulary::<Clock>(), vocabulary::<Crc>(), vocabulary::<DropReason>()];
+        Self { capacity, dictionaries, records: Vec::with_capacity(capacity) }
+    }
+
+    /// Takes as many records as there is room for and returns the rest.
+    pub(crate) fn fill<'a>(&mut self, records: &'a [Record]) -> &'a [Record] {
+        let room = self.capacity - self.records.len();
+        let (now, later) = records.split_at(room.min(records.len()));
+        self.records.extend_from_slice(now);
+        later
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.records.len() == self.capacity
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.records.clear();
+    }
+
+    /// The gathered records as a batch; they stay gathered until [`Self::clear`].
+    pub(crate) fn batch(&self, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+        self.batch_of(&self.records, schema)
+    }
+
+    /// `records` as a batch.
+    pub(crate) fn batch_of(&self, records: &[Record], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+        let [points, clocks, crcs, reasons] = &self.dictionaries;
+        RecordBatch::try_new(
+            schema.clone(),
+            vec![
+                numbers::<Int64Type>(records, |r| r.time.as_picos()),
+                numbers::<UInt16Type>(records, |r| r.flow),
+                numbers::<UInt32Type>(records, |r| r.sequence),
+                numbers::<UInt16Type>(records, |r| r.node),
+                numbers::<UInt16Type>(records, |r| r.port),
+                numbers::<UInt16Type>(records, |r| r.length),
+                codes(records, points, |r| r.point.code())?,
+                codes(records, clocks, |r| r.clock.code())?,
+                codes(records, crcs, |r| r.crc.code())?,
+                codes(records, reasons, |r| r.reason.code())?,
+                bits(records, |r| r.flags.has(RecordFlags::RETURN)),
+                bits(records, |r| r.flags.has(RecordFlags::WARM_UP)),
+            ],
+        )
+    }
+}
+
+/// Appends the records of `batch` to `into`.
+///
+/// # Errors
+/// The sentence says which column is missing, of another type, null, or outside its vocabulary; nothing is
+/// appended then.
+pub(crate) fn decode_records(batch: &RecordBatch, into: &mut Vec<Record>) -> Result<(), String> {
+    let time = number_column::<Int64Type>(batch, "time")?;
+    let flow = number_column::<UInt16Type>(batch, "flow")?;
+    let sequence = number_column::<UInt32Type>(batch, "sequence")?;
+    let node = number_column::<UInt16Type>(batch, "node")?;
+    let port = number_column::<UInt16Type>(batch, "port")?;
+    let length = number_column::<UInt16Type>(batch, "length")?;
+    let point = code_column::<Point>(batch, "point")?;
+    let clock = code_column::<Clock>(batch, "clock")?;
+    let crc = code_column::<Crc>(batch, "crc")?;
+    let reason = code_column::<DropReason>(batch, "reason")?;
+    let returning = bit_column(batch, "returning")?;
+    let warm_up = bit_column(batch, "warm_up")?;
+    into.reserve(batch.num_rows());
+    into.extend((0..batch.num_rows()).map(|i| Record {
+        time: RunTime::from_picos(time[i]),
+        sequence: sequence[i],
+        flow: flow[i],
+        node: node[i],
+        port: port[i],
+        length: length[i],
+        point: point[i],
+        clock: clock[i],
+        crc: crc[i],
+        reason: reason[i],
+        flags: RecordFlags::from_bits(u8::from(returning.value(i)) | u8::from(warm_up.value(i)) << 1),
+    }));
+    Ok(())
+}
+
+fn numbers<T: ArrowPrimitiveType>(records: &[Record], get: impl Fn(&Record) -> T::Native) -> ArrayRef {
+    let values: Vec<T::Native> = records.iter().map(get).collect();
+    Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), None))
+}
+
+fn codes(
+    records: &[Record],
+    dictionary: &ArrayRef,
+    get: impl Fn(&Record) -> u8,
+) -> Result<ArrayRef, ArrowError> {
+    let keys: Vec<u8> = records.iter().map(get).collect();
+    let keys = PrimitiveArray::<UInt8Type>::new(ScalarBuffer::from(keys), None);
+    Ok(Arc::new(DictionaryArray::try_new(keys, dictionary.clone())?))
+}
+
+fn bits(records: &[Record], get: impl Fn(&Record) -> bool) -> ArrayRef {
+    let values = BooleanBuffer::collect_bool(records.len(), |i| get(&records[i]));
+    Arc::new(BooleanArray::new(values, None))
+}
+
+fn column<'a, A: Array + 'static>(batch: &'a RecordBatch, name: &str) -> Result<&'a A, String> {
+    let array = batch.column_by_name(name).ok_or_else(|| format!("the column `{name}` is missing"))?;
+    if array.null_count() != 0 {
+        return Err(format!("the column `{name}` has empty cells"));
+    }
+    array
+        .as_any()
+        .downcast_ref::<A>()
+        .ok_or_else(|| format!("the column `{name}` has the unexpected type {}", array.data_type()))
+}
+
+fn number_column<'a, T: ArrowPrimitiveType>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> Result<&'a [T::Native], String> {
+    Ok(column::<PrimitiveArray<T>>(batch, name)?.values())
+}
+
+fn bit_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BooleanArray, String> {
+    column(batch, name)
+}
+
+fn code_column<T: Coded>(batch: &RecordBatch, name: &str) -> Result<Vec<T>, String> {
+    let array: &DictionaryArray<UInt8Type> = column(batch, name)?;
+    let texts = array
+        .values()
+        .as_any()
+        .downcast_ref::<StringArray>()
+        .ok_or_else(|| format!("the dictionary of column `{name}` is not text"))?;
+    let meaning: Vec<Option<T>> = texts
+        .iter()
+        .map(|text| text.and_then(|text| T::all().iter().copied().find(|v| v.text() == text)))
+        .collect();
+    array
+        .keys()
+        .values()
+        .iter()
+        .map(|&key| meaning.get(usize::from(key)).copied().flatten())
+        .collect::<Option<Vec<T>>>()
+        .ok_or_else(|| format!("the column `{name}` has a word outside its vocabulary"))
+}

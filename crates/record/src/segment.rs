@@ -1,0 +1,434 @@
+//! Segment files: where an agent keeps its records while a run is going on.
+//!
+//! A segment is an Arrow IPC stream: schema, dictionaries, then whole batches. A batch goes to the file in one
+//! write, so that a crash at any byte costs at most the batch that was under way. The IPC *file* format was
+//! not taken because it is unreadable without the footer that a killed writer never writes.
+//!
+//! Damage is data: [`SegmentReader`] hands out every record before it and then says what it found. The
+//! stream carries no checksum, so a bit that flips inside a number is not noticed; a torn, cut or
+//! structurally broken file is.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, Metadata, SchemaRef};
+use serde::{Deserialize, Serialize};
+
+use crate::columns::{RecordColumns, decode_records, record_schema};
+use crate::error::RecordError;
+use crate::schema::{RECORD_SCHEMA, Record};
+
+/// Records in a full batch.
+pub const BATCH_RECORDS: usize = 16_384;
+/// A new file is begun when one has reached this many bytes.
+pub const SEGMENT_BYTES: u64 = 64 << 20;
+/// Ending of segment files.
+pub const SEGMENT_SUFFIX: &str = "arrows";
+
+/// The end mark of an Arrow IPC stream.
+const END_MARK: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
+/// Whose records a segment holds; stored in its metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentInfo {
+    /// Name of the end system.
+    pub end_system: String,
+    /// Its index in the plan.
+    pub node: u16,
+    /// Index of the run in the plan.
+    pub run_index: u32,
+    /// The run's epoch on `CLOCK_REALTIME`, in ns.
+    pub epoch_realtime_ns: i64,
+}
+
+/// What is wrong with a segment, and how much of it could be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// Records read before the damage.
+    pub records_read: u64,
+}
+
+/// Writes the records of one agent and run to `NNNNNN.arrows` in one directory.
+///
+/// Memory is bounded: one batch of records and its encoded bytes. Dropping the writer without
+/// [`finish`](Self::finish) loses the records of the unfinished batch and leaves the file without its end mark,
+/// as a crash would.
+pub struct SegmentWriter {
+    directory: PathBuf,
+    schema: SchemaRef,
+    columns: RecordColumns,
+    next_number: u32,
+    rotate_at: u64,
+    current: Option<Open>,
+    records_written: u64,
+}
+
+struct Open {
+    path: PathBuf,
+    file: File,
+    /// Encodes into memory; what it holds goes to the file in one write.
+    encoder: StreamWriter<Vec<u8>>,
+    /// Bytes of the file up to its last whole batch.
+    whole: u64,
+}
+
+impl SegmentWriter {
+    /// Begins in `directory`, which is created if missing. Files of an earlier writer are kept: numbering goes
+    /// on after the highest.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] when the directory or the first file cannot be made.
+    pub fn create(directory: &Path, info: SegmentInfo) -> Result<Self, RecordError> {
+        Self::create_rotating(directory, info, SEGMENT_BYTES)
+    }
+
+    /// As [`create`](Self::create), with a new file every `rotate_at` bytes.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_rotating(directory: &Path, info: SegmentInfo, rotate_at: u64) -> Result<Self, RecordError> {
+        fs::create_dir_all(directory).map_err(|e| RecordError::write(directory, e))?;
+        let next_number = segment_files(directory)?
+            .last()
+            .and_then(|path| path.file_stem()?.to_str()?.parse::<u32>().ok())
+            .map_or(0, |number| number.saturating_add(1));
+        let mut writer = Self {
+            directory: directory.to_owned(),
+            schema: record_schema(info.metadata()),
+            columns: RecordColumns::new(BATCH_RECORDS),
+            next_number,
+            rotate_at,
+            current: None,
+            records_written: 0,
+        };
+        writer.current = Some(writer.open()?);
+        Ok(writer)
+    }
+
+    /// Takes `records`; every full batch goes to the file at once.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] when a batch did not fit on the disk: its records and the rest of `records` are
+    /// lost and counted in the error, everything before stays readable, and the next call begins a new file.
+    pub fn write(&mut self, records: &[Record]) -> Result<(), RecordError> {
+        let mut rest = records;
+        while !rest.is_empty() {
+            rest = self.columns.fill(rest);
+            if self.columns.is_full() {
+                self.flush().map_err(|e| with_more_lost(e, rest.len()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes out the records gathered so far, as a batch of their own.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn flush(&mut self) -> Result<(), RecordError> {
+        let records = self.columns.len();
+        if records == 0 {
+            return Ok(());
+        }
+        let done = self.emit();
+        self.columns.clear();
+        match done {
+            Ok(()) => {
+                self.records_written += records as u64;
+                Ok(())
+            }
+            Err(e) => {
+                if let Some(open) = self.current.take() {
+                    open.abandon();
+                }
+                Err(with_more_lost(e, records))
+            }
+        }
+    }
+
+    /// Records that are in a file.
+    pub fn records_written(&self) -> u64 {
+        self.records_written
+    }
+
+    /// Writes out the rest and sets the end mark. Returns the number of records in the files.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn finish(mut self) -> Result<u64, RecordError> {
+        self.flush()?;
+        if let Some(open) = self.current.take() {
+            open.close()?;
+        }
+        Ok(self.records_written)
+    }
+
+    fn open(&mut self) -> Result<Open, RecordError> {
+        let path = self.directory.join(format!("{:06}.{SEGMENT_SUFFIX}", self.next_number));
+        let encoder =
+            StreamWriter::try_new(Vec::new(), &self.schema).map_err(|e| RecordError::encode(&path, e))?;
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|e| RecordError::write(&path, e))?;
+        self.next_number += 1;
+        Ok(Open { path, file, encoder, whole: 0 })
+    }
+
+    fn emit(&mut self) -> Result<(), RecordError> {
+        if self.current.as_ref().is_some_and(|open| open.whole >= self.rotate_at)
+            && let Some(full) = self.current.take()
+        {
+            full.close()?;
+        }
+        let mut open = match self.current.take() {
+            Some(open) => open,
+            None => self.open()?,
+        };
+        let written = self
+            .columns
+            .batch(&self.schema)
+            .and_then(|batch| open.encoder.write(&batch))
+            .map_err(|e| RecordError::encode(&open.path, e))
+            .and_then(|()| open.push());
+        self.current = Some(open);
+        written
+    }
+}
+
+impl Open {
+    /// Moves the encoded bytes to the file.
+    fn push(&mut self) -> Result<(), RecordError> {
+        let bytes = self.encoder.get_mut();
+        let written = self.file.write_all(bytes).map_err(|e| RecordError::write(&self.path, e));
+        if written.is_ok() {
+            self.whole += bytes.len() as u64;
+        }
+        bytes.clear();
+        written
+    }
+
+    fn close(mut self) -> Result<(), RecordError> {
+        self.encoder.finish().map_err(|e| RecordError::encode(&self.path, e))?;
+        self.push()
+    }
+
+    /// After a failed write: cuts the file back to its last whole batch and tries to set the end mark. What
+    /// fails here is left as it is; the reader copes with a torn tail.
+    fn abandon(self) {
+        let Self { path, mut file, whole, .. } = self;
+        if whole == 0 {
+            drop(file);
+            drop(fs::remove_file(path));
+            return;
+        }
+        let marked = file
+            .set_len(whole)
+            .and_then(|()| io::Seek::seek(&mut file, io::SeekFrom::Start(whole)))
+            .and_then(|_| file.write_all(&END_MARK));
+        if marked.is_err() {
+            drop(file.set_len(whole));
+        }
+    }
+}
+
+impl SegmentInfo {
+    fn metadata(&self) -> HashMap<String, String> {
+        [
+            ("schema", RECORD_SCHEMA.to_string()),
+            ("kind", "segment".to_owned()),
+            ("end_system", self.end_system.clone()),
+            ("node", self.node.to_string()),
+            ("run", self.run_index.to_string()),
+            ("epoch_realtime_ns", self.epoch_realtime_ns.to_string()),
+        ]
+        .map(|(key, value)| (format!("wiregauge.{key}"), value))
+        .into()
+    }
+
+    fn from_metadata(metadata: &Metadata) -> Result<Self, String> {
+        let get = |key: &str| {
+            metadata
+                .get(&format!("wiregauge.{key}"))
+                .ok_or_else(|| format!("not a segment of wiregauge: `wiregauge.{key}` is missing"))
+        };
+        let schema = get("schema")?;
+        if *schema != RECORD_SCHEMA.to_string() {
+            return Err(format!(
+                "written with record schema {schema}, this program reads {RECORD_SCHEMA}; \
+                 use the version of wiregauge that wrote it"
+            ));
+        }
+        if get("kind")? != "segment" {
+            return Err("not a segment of wiregauge".to_owned());
+        }
+        Ok(Self {
+            end_system: get("end_system")?.clone(),
+            node: number(get("node")?)?,
+            run_index: number(get("run")?)?,
+            epoch_realtime_ns: number(get("epoch_realtime_ns")?)?,
+        })
+    }
+}
+
+/// The segment files of `directory` in the order they were written; empty when it does not exist.
+///
+/// # Errors
+/// [`RecordError::Read`] when the directory cannot be listed.
+pub fn segment_files(directory: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(RecordError::read(directory, e)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| RecordError::read(directory, e))?.path();
+        if path.extension().is_some_and(|ending| ending == SEGMENT_SUFFIX) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Reads a segment batch by batch, up to its end or its damage.
+pub struct SegmentReader {
+    path: PathBuf,
+    stream: Option<StreamReader<Counted>>,
+    info: Option<SegmentInfo>,
+    batch: Vec<Record>,
+    records_read: u64,
+    damage: Option<Damage>,
+}
+
+impl SegmentReader {
+    /// Opens `path`. A damaged head is no error here: the reader then has no records and
+    /// [`damage`](Self::damage) says why.
+    ///
+    /// # Errors
+    /// [`RecordError::Read`] when the file cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, RecordError> {
+        let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
+        let bytes = file.metadata().map_err(|e| RecordError::read(path, e))?.len();
+        let mut reader = Self {
+            path: path.to_owned(),
+            stream: None,
+            info: None,
+            batch: Vec::new(),
+            records_read: 0,
+            damage: None,
+        };
+        let source = Counted { inner: BufReader::with_capacity(1 << 16, file), left: bytes, tail: [0; 8] };
+        let opened = guarded(|| StreamReader::try_new(source, None)).and_then(|stream| {
+            reader.info = Some(SegmentInfo::from_metadata(stream.schema().metadata())?);
+            Ok(stream)
+        });
+        match opened {
+            Ok(stream) => reader.stream = Some(stream),
+            Err(problem) => reader.damaged(problem),
+        }
+        Ok(reader)
+    }
+
+    /// Whose records these are; `None` when the head is damaged.
+    pub fn info(&self) -> Option<&SegmentInfo> {
+        self.info.as_ref()
+    }
+
+    /// The next batch of records; `None` at the end or at the damage.
+    pub fn next_batch(&mut self) -> Option<&[Record]> {
+        let mut stream = self.stream.take()?;
+        self.batch.clear();
+        let next = guarded(|| stream.next().transpose())
+            .and_then(|batch| batch.map(|batch| decode_records(&batch, &mut self.batch)).transpose());
+        match next {
+            Ok(Some(())) => {
+                self.records_read += self.batch.len() as u64;
+                self.stream = Some(stream);
+                Some(&self.batch)
+            }
+            Ok(None) => {
+                let source = stream.get_ref();
+                if source.left > 0 {
+                    self.damaged(format!("{} bytes follow the end mark", source.left));
+                } else if source.tail != END_MARK {
+                    self.damaged("it ends without an end mark: its writer was stopped".to_owned());
+                }
+                None
+            }
+            Err(problem) => {
+                self.damaged(problem);
+                None
+            }
+        }
+    }
+
+    /// Records handed out so far.
+    pub fn records_read(&self) -> u64 {
+        self.records_read
+    }
+
+    /// What is wrong with the file, as far as it was read.
+    pub fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
+    }
+
+    fn damaged(&mut self, problem: String) {
+        let file = self.path.display().to_string();
+        self.damage = Some(Damage { file, problem, records_read: self.records_read });
+    }
+}
+
+/// Counts down to the end of the file and remembers the last bytes that were read.
+struct Counted {
+    inner: BufReader<File>,
+    left: u64,
+    tail: [u8; 8],
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let limit = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let n = self.inner.read(&mut buffer[..limit])?;
+        self.left -= n as u64;
+        for &byte in &buffer[n.saturating_sub(8)..n] {
+            self.tail.rotate_left(1);
+            self.tail[7] = byte;
+        }
+        Ok(n)
+    }
+}
+
+/// Runs a step of the Arrow decoder. It is meant to return errors on bad bytes; a panic it may still hold is
+/// turned into one, because a damaged file must never end the program.
+fn guarded<T>(step: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(e)) => Err(e.to_string()),
+        Err(_) => Err("the Arrow decoder gave up on it".to_owned()),
+    }
+}
+
+fn with_more_lost(error: RecordError, more: usize) -> RecordError {
+    match error {
+        RecordError::Write { path, source, records_lost } => {
+            RecordError::Write { path, source, records_lost: records_lost + more as u64 }
+        }
+        other => other,
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("its metadata has `{text}` where a number should be"))
+}
