@@ -1,0 +1,65 @@
+# make demo   set everything up and run the main job to a report
+# make test   run every test
+# make lint   formatting, lints and types
+# make bench  ratios against peers, in one run
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := demo-run
+SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
+
+.PHONY: help setup demo test test-rust test-python lint format bench proto clean
+
+help:
+	@sed -n '1,4s/^# //p' Makefile
+
+setup: $(VENV)/.installed
+
+$(VENV)/.python:
+	@tools/prerequisites
+	"$$(tools/prerequisites --python)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.python $(SOURCES)
+	@echo "building and installing wiregauge into $(VENV) (some minutes the first time)"
+	$(BIN)/pip install --quiet --disable-pip-version-check '.[dev]'
+	@touch $@
+
+demo: setup
+	rm -rf $(DEMO)
+	$(BIN)/wiregauge run examples/demo.xml --out $(DEMO)
+
+test: test-rust test-python
+
+test-rust: $(VENV)/.python
+	cargo test --workspace --locked --quiet
+
+test-python: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup
+	cargo fmt --all
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	cargo bench --workspace --locked
+	$(BIN)/python -m benches
+
+proto: setup
+	$(BIN)/python tools/generate_rpc.py
+
+clean:
+	rm -rf $(VENV) $(DEMO) target

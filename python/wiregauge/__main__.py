@@ -1,0 +1,5 @@
+"""`python -m wiregauge`: the same as the `wiregauge` command."""
+
+from wiregauge.cli import main
+
+main()

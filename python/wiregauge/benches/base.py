@@ -1,0 +1,65 @@
+"""What the testmaster needs to know of a bench, whatever it is made of."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+__all__ = ["AgentPlace", "Bench", "BenchError", "Fact", "agent_program"]
+
+
+class BenchError(Exception):
+    """This machine cannot run the bench; the text says what is missing and the cure."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something a reader of the results must know of the bench."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class AgentPlace:
+    """Where an agent is and what the testmaster tells it about its host."""
+
+    end_system: str
+    address: str  # host:port on the back-end network
+    interface: str  # the interface in the network under test
+    servicing_core: int  # -1: no affinity
+    fifo_priority: int  # 0: ordinary scheduling
+    shares_run_directory: bool  # its spool is in the run directory already: nothing to collect
+
+
+class Bench(Protocol):
+    """Built by `open`, taken down by `close`, which never raises and may be called at any time."""
+
+    name: str
+
+    def open(self) -> Sequence[AgentPlace]: ...
+
+    def facts(self) -> Sequence[Fact]: ...
+
+    def agent_failure(self, end_system: str) -> str | None:
+        """Why the agent of this end system is gone, or None while it runs."""
+
+    def close(self) -> None: ...
+
+
+def agent_program() -> Path:
+    """The agent program that was installed with this package."""
+    for scripts in (Path(sysconfig.get_path("scripts")), Path(sys.executable).parent):
+        candidate = scripts / "wiregauge-agent"
+        if candidate.is_file():
+            return candidate
+    found = shutil.which("wiregauge-agent")
+    if found is None:
+        raise BenchError("the program wiregauge-agent was not found; install wiregauge with `pip install .`")
+    return Path(found)

@@ -1,0 +1,350 @@
+"""The command line. Every command ends with one of the documented codes and never with a traceback.
+
+0 done and within limits, 1 a limit failed, 2 bad input or usage, 3 this environment cannot run it, 4 incomplete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from wiregauge import __version__
+
+__all__ = ["app", "main"]
+
+LIMIT_FAILED, BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE, INTERNAL = 1, 2, 3, 4, 70
+
+app = typer.Typer(
+    name="wiregauge",
+    help="Tells how deterministic an Ethernet network is, and how far that answer can be trusted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+TestFile = Annotated[Path, typer.Argument(metavar="TEST", help="Test file (XML).", show_default=False)]
+RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of the documented schema instead of text.")]
+
+
+class BenchName(StrEnum):
+    """Where a test can run."""
+
+    NETNS = "netns"
+
+
+def main() -> NoReturn:
+    """Entry point of the `wiregauge` command."""
+    try:
+        code = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        _say("stopped by Ctrl-C")
+        code = INCOMPLETE
+    except BrokenPipeError:  # `wiregauge show … | head`
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - only so that the interpreter can flush and close
+        code = 0
+    except Exception as error:  # noqa: BLE001 - the last line of defence between a bug and the user
+        code = _report_error(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _report_error(error: Exception) -> int:
+    """One clear message for whatever went wrong; returns the exit code."""
+    import click
+
+    from wiregauge.records import RunDirectoryError
+
+    if isinstance(error, click.exceptions.Exit):
+        return int(error.exit_code)
+    if isinstance(error, click.exceptions.Abort):
+        _say("stopped")
+        return INCOMPLETE
+    if isinstance(error, click.ClickException):
+        error.show()
+        return BAD_INPUT
+    if isinstance(error, RunDirectoryError):
+        _say(str(error))
+        return BAD_INPUT
+    if os.environ.get("WIREGAUGE_TRACEBACK"):
+        raise error
+    _say(
+        f"internal error: {type(error).__name__}: {error}. This is a bug in wiregauge, not in your test; "
+        "run again with WIREGAUGE_TRACEBACK=1 in the environment and report what it prints"
+    )
+    return INTERNAL
+
+
+def _say(text: str) -> None:
+    print(f"wiregauge: {text}", file=sys.stderr)  # noqa: T201
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    _say(text)
+    raise typer.Exit(code)
+
+
+def _load(test: Path) -> Any:
+    from wiregauge.config import TestError, load
+
+    try:
+        return load(test)
+    except TestError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        raise typer.Exit(BAD_INPUT) from error
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(f"wiregauge {__version__}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.command()
+def check(
+    tests: Annotated[
+        list[Path], typer.Argument(metavar="TEST...", help="Test files (XML).", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Check test files: structure, references, routes, capacities. Exit code 2 names every fault found."""
+    from wiregauge.config import TestError, load
+
+    results: list[dict[str, Any]] = []
+    for test in tests:
+        try:
+            campaign = load(test).campaign
+        except TestError as error:
+            results.append(
+                {"file": str(test), "ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]}
+            )
+            if not as_json:
+                print(error, file=sys.stderr)  # noqa: T201
+            continue
+        seconds = sum(run["warm_up"] + run["duration"] + run["drain"] for run in campaign["runs"]) / 1e12
+        results.append(
+            {
+                "file": str(test),
+                "ok": True,
+                "name": campaign["name"],
+                "runs": len(campaign["runs"]),
+                "planned_seconds": round(seconds, 3),
+                "warnings": campaign["warnings"],
+            }
+        )
+        if not as_json:
+            runs = len(campaign["runs"])
+            print(f"{test}: good: {runs} run{'s' if runs != 1 else ''}, {seconds:.1f} s of traffic planned")  # noqa: T201
+            for warning in campaign["warnings"]:
+                print(f"{test}: note: {warning}")  # noqa: T201
+    if as_json:
+        print(json.dumps({"schema": 1, "tests": results}, indent=1))  # noqa: T201
+    if not all(result["ok"] for result in results):
+        raise typer.Exit(BAD_INPUT)
+
+
+@app.command()
+def run(
+    test: TestFile,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Run directory to make.", show_default="NAME-run"),
+    ] = None,
+    bench: Annotated[
+        BenchName, typer.Option(help="Where to run: netns = namespaces of this machine.")
+    ] = BenchName.NETNS,
+    realtime: Annotated[
+        bool,
+        typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling of servicing threads."),
+    ] = True,
+    rootless: Annotated[
+        bool, typer.Option("--rootless", help="Use a user namespace even when root.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a test on a bench, judge it and write the report."""
+    from wiregauge.benches.netns import ENCLOSED
+    from wiregauge.records import RunDirectory
+
+    loaded = _load(test)
+    target = out if out is not None else Path(f"{loaded.campaign['name']}-run")
+    RunDirectory.check_free(target)
+    if ENCLOSED not in os.environ:
+        _enclose(rootless=rootless)
+    _run_here(test, loaded, target, bench, realtime=realtime, as_json=as_json)
+
+
+def _enclose(*, rootless: bool) -> NoReturn:
+    """Starts this very command again inside namespaces that end with it."""
+    from wiregauge.benches.base import BenchError, agent_program
+    from wiregauge.benches.netns import ENCLOSED
+
+    try:
+        program = str(agent_program())
+    except BenchError as error:
+        _fail(str(error), NO_ENVIRONMENT)
+    command = [program, "enclose", *(["--rootless"] if rootless else [])]
+    os.environ[ENCLOSED] = "1"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, [*command, "--", sys.executable, "-m", "wiregauge", *sys.argv[1:]])
+
+
+def _run_here(
+    test: Path, loaded: Any, target: Path, bench: BenchName, *, realtime: bool, as_json: bool
+) -> None:
+    from wiregauge.benches import NetnsBench
+    from wiregauge.master import ProgressView, run_campaign
+    from wiregauge.master.campaign import new_manifest
+    from wiregauge.records import RunDirectory
+
+    console = Console(stderr=True)
+    existed = target.exists()
+    manifest = new_manifest(loaded.campaign, file=str(test), sha256=loaded.sha256, bench=bench.value)
+    directory = RunDirectory.create(target, manifest, loaded.xml)
+    try:
+        for warning in loaded.campaign["warnings"]:
+            console.print(f"note: {warning}", highlight=False, markup=False)
+        with ProgressView(console, loaded.campaign["runs"]) as view:
+            run_campaign(directory, NetnsBench(loaded.campaign, realtime=realtime), view)
+        with contextlib.suppress(OSError):
+            (target / "spool").rmdir()
+        if not directory.runs:
+            reason = directory.manifest["reason"] or "nothing was run"
+            directory.close()
+            _discard(target, existed=existed)
+            _fail(reason, INCOMPLETE if directory.manifest["state"] == "interrupted" else NO_ENVIRONMENT)
+        code = _judge_and_show(directory, target, as_json=as_json, with_report=True)
+    finally:
+        directory.close()
+    raise typer.Exit(code)
+
+
+def _discard(target: Path, *, existed: bool) -> None:
+    """Removes a run directory in which nothing was measured, so that the same command can be given again."""
+    if not existed:
+        shutil.rmtree(target, ignore_errors=True)
+        return
+    for entry in target.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+def _judge_and_show(directory: Any, target: Path, *, as_json: bool, with_report: bool) -> int:
+    from wiregauge import measures
+
+    judgement = measures.judge(target)
+    if as_json:
+        print(json.dumps(measures.show_json(judgement), indent=1))  # noqa: T201
+    else:
+        measures.show_text(judgement, Console())
+    if with_report:
+        from wiregauge import report as reports
+
+        path = reports.write(target)
+        if not as_json:
+            print(f"report: {path}")  # noqa: T201
+    if directory.manifest["state"] != "complete":
+        _say(f"incomplete: {directory.manifest['reason']}")
+        return INCOMPLETE
+    return measures.exit_code(judgement)
+
+
+def _open(place: Path) -> Any:
+    """Opens a run directory; one whose testmaster was killed is made readable first."""
+    from wiregauge.records import RunDirectory, recover
+
+    directory = RunDirectory.open(place)
+    if directory.is_being_written():
+        _fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
+    if recover(directory):
+        _say(f"{place}: {directory.manifest['reason']}")
+    if not directory.runs:
+        _fail(f"{place}: no run was started, there is nothing to show", INCOMPLETE)
+    return directory
+
+
+@app.command()
+def show(place: RunDir, as_json: AsJson = False) -> None:
+    """Judge a run directory again and show measures, validity and verdict."""
+    raise typer.Exit(_judge_and_show(_open(place), place, as_json=as_json, with_report=False))
+
+
+@app.command()
+def report(
+    place: RunDir,
+    png: Annotated[
+        Path | None,
+        typer.Option("--png", metavar="DIR", help="Also write every figure as PNG.", show_default=False),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", metavar="DIR", help="Also write every figure as SVG.", show_default=False),
+    ] = None,
+) -> None:
+    """Write the report of a run directory again, and its figures as files."""
+    from wiregauge import measures
+    from wiregauge import report as reports
+
+    _open(place)
+    measures.judge(place)
+    print(f"report: {reports.write(place)}")  # noqa: T201
+    for folder, kind in ((png, "png"), (svg, "svg")):
+        if folder is not None:
+            for path in reports.export_figures(place, folder, {kind}):
+                print(f"figure: {path}")  # noqa: T201
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Show what this machine grants to a measurement, and the cure for what it does not."""
+    from wiregauge.benches.base import BenchError, agent_program
+
+    try:
+        program = agent_program()
+    except BenchError as error:
+        _fail(str(error), NO_ENVIRONMENT)
+    answer = subprocess.run([str(program), "doctor", "--json"], capture_output=True, text=True, check=False)
+    if answer.returncode not in (0, NO_ENVIRONMENT) or not answer.stdout:
+        _fail(f"{program} doctor failed: {answer.stderr.strip()}", NO_ENVIRONMENT)
+    if as_json:
+        print(answer.stdout.rstrip())  # noqa: T201
+        raise typer.Exit(answer.returncode)
+    table = Table("what", "granted", "detail", "cure", box=None, header_style="bold")
+    for item in json.loads(answer.stdout)["checks"]:
+        mark = "[green]yes[/]" if item["granted"] else "[yellow]no[/]"
+        table.add_row(escape(item["name"]), mark, escape(item["detail"]), escape(item.get("cure", "")))
+    Console().print(table)
+    raise typer.Exit(answer.returncode)
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def agent(context: typer.Context) -> None:
+    """Run the agent program (`wiregauge agent serve --help`)."""
+    from wiregauge.benches.base import BenchError, agent_program
+
+    try:
+        program = str(agent_program())
+    except BenchError as error:
+        _fail(str(error), NO_ENVIRONMENT)
+    os.execv(program, [program, *context.args])

@@ -1,0 +1,299 @@
+"""Running a campaign: hand out, start together, watch, collect, track; and end in good order, whatever happens.
+
+Each run is tracked as soon as it is over and before the next begins, so an interrupted campaign keeps every run
+it finished, and nothing competes with the agents for the processor while they measure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from wiregauge import __version__, _native
+from wiregauge.benches.base import AgentPlace, Bench, BenchError
+from wiregauge.master.client import Agent, AgentLost
+from wiregauge.master.host import host_facts
+from wiregauge.master.progress import ProgressView
+from wiregauge.records import RunDirectory, RunDirectoryError, process_run
+from wiregauge.records.directory import utc_now
+
+__all__ = ["Interrupted", "new_manifest", "run_campaign"]
+
+_LEAD_NS: Final = 200_000_000
+"""How far ahead the start is announced: agents need a moment to be waiting for it."""
+_WATCH_MS: Final = 100
+_OVERTIME_S: Final = 10.0
+"""How long after its planned end a run may take before its agents count as stuck."""
+
+
+class Interrupted(Exception):  # noqa: N818 - an event, not an error
+    """The user or the system asked the campaign to stop."""
+
+
+def new_manifest(
+    campaign: dict[str, Any], *, file: str, sha256: str, bench: str, plan: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The manifest of a campaign about to begin."""
+    return {
+        "schema": 1,
+        "program": {"name": "wiregauge", "version": __version__},
+        "test": {"name": campaign["name"], "file": file, "sha256": sha256},
+        "seed": campaign["seed"],
+        "bench": bench,
+        "state": "running",
+        "reason": None,
+        "started": utc_now(),
+        "finished": None,
+        "writer_pid": _own_pid(),
+        "host": host_facts(),
+        "bench_facts": [],
+        "plan": plan or campaign,
+        "runs": [],
+    }
+
+
+def run_campaign(directory: RunDirectory, bench: Bench, view: ProgressView) -> None:
+    """Runs every run of the plan. The manifest tells how it ended; only a failing disk raises."""
+    manifest = directory.manifest
+    with _stoppable():
+        try:
+            places = bench.open()
+            manifest["bench_facts"] = [vars(fact) for fact in bench.facts()]
+            directory.save()
+            _Campaign(directory, bench, places, view).run()
+            manifest["state"] = "complete"
+            if any(run["state"] != "complete" for run in directory.runs):
+                manifest["state"] = "failed"
+                manifest["reason"] = next(
+                    run["reason"] for run in directory.runs if run["state"] != "complete"
+                )
+        except Interrupted as stop:
+            manifest["state"], manifest["reason"] = "interrupted", str(stop)
+        except (AgentLost, BenchError, RunDirectoryError) as error:
+            manifest["state"], manifest["reason"] = "failed", str(error)
+        finally:
+            manifest["finished"] = utc_now()
+            bench.close()
+            directory.save()
+
+
+class _Campaign:
+    def __init__(
+        self, directory: RunDirectory, bench: Bench, places: Sequence[AgentPlace], view: ProgressView
+    ) -> None:
+        self._directory = directory
+        self._bench = bench
+        self._view = view
+        self._agents = [Agent(place) for place in places]
+        self._pool = ThreadPoolExecutor(max_workers=max(1, len(self._agents)), thread_name_prefix="agent")
+
+    def run(self) -> None:
+        try:
+            self._greet()
+            for position, run in enumerate(self._directory.plan["runs"]):
+                self._view.begin(position)
+                if not self._one(position, run):
+                    return
+        finally:
+            for agent in self._agents:
+                agent.close()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _greet(self) -> None:
+        for agent, reply in zip(
+            self._agents, self._each(lambda agent: agent.hello(__version__)), strict=True
+        ):
+            ours = (_native.PLAN_SCHEMA, _native.RECORD_SCHEMA)
+            theirs = (reply["plan_schema"], reply["record_schema"])
+            if theirs != ours:
+                raise AgentLost(
+                    f"the agent of {agent.place.end_system} is version {reply['agent_version']} (plan and record schema "
+                    f"{theirs}); this testmaster is {__version__} ({ours}); install the same version on both"
+                )
+
+    def _one(self, position: int, run: dict[str, Any]) -> bool:
+        """One run; returns whether the campaign can go on."""
+        entry: dict[str, Any] = {
+            "index": run["index"],
+            "state": "running",
+            "reason": None,
+            "epoch_realtime_ns": 0,
+            "started": utc_now(),
+            "finished": None,
+            "agents": {},
+            "clock_offsets": {
+                agent.place.end_system: {"offset_ns": 0, "uncertainty_ns": 0, "method": "same-clock"}
+                for agent in self._agents
+            },
+        }
+        self._directory.runs.append(entry)
+        stop: Interrupted | None = None
+        trouble: list[str] = []
+        try:
+            network = self._directory.plan["network"]
+            self._each(
+                lambda agent: agent.prepare(
+                    network, run, str(self._directory.spool(run["index"], agent.place.end_system).resolve())
+                )
+            )
+            entry["epoch_realtime_ns"] = time.time_ns() + _LEAD_NS
+            self._directory.save()
+            self._each(lambda agent: agent.start(entry["epoch_realtime_ns"]))
+            self._watch(position, run)
+        except AgentLost as error:
+            trouble.append(self._explain(error))
+        except Interrupted as event:
+            stop = event
+            trouble.append(str(event))
+        with _deaf():
+            self._finish(entry, trouble)
+            entry["finished"] = utc_now()
+            entry["state"] = "partial" if trouble else "complete"
+            entry["reason"] = trouble[0] if trouble else None
+            process_run(self._directory, run["index"])
+            self._directory.save()
+        sent = sum(
+            task["done"]
+            for report in entry["agents"].values()
+            for task in report["tasks"]
+            if task["kind"] == "send"
+        )
+        self._view.end(position, f"{sent} messages sent" + (f"; {trouble[0]}" if trouble else ""))
+        if stop is not None:
+            raise stop
+        return not trouble
+
+    def _watch(self, position: int, run: dict[str, Any]) -> None:
+        """Waits for all agents to be done, showing what they count."""
+        counts = {agent.place.end_system: (0, 0) for agent in self._agents}
+        errors: list[AgentLost] = []
+        alive = threading.Semaphore(0)
+
+        def follow(agent: Agent) -> None:
+            try:
+                done = False
+                for progress in agent.watch(_WATCH_MS):
+                    counts[agent.place.end_system] = (progress.sent, progress.received)
+                    done = progress.done
+                if not done:
+                    raise AgentLost(f"the agent of {agent.place.end_system} stopped before the run was over")
+            except AgentLost as error:
+                errors.append(error)
+            finally:
+                alive.release()
+
+        for agent in self._agents:
+            self._pool.submit(follow, agent)
+        planned = (run["warm_up"] + run["duration"] + run["drain"]) / 1e12 + _LEAD_NS / 1e9
+        begin = time.monotonic()
+        remaining = len(self._agents)
+        while remaining:
+            if alive.acquire(timeout=0.1):
+                remaining -= 1
+            elapsed = time.monotonic() - begin
+            self._view.update(
+                position, elapsed, sum(c[0] for c in counts.values()), sum(c[1] for c in counts.values())
+            )
+            if errors:
+                raise errors[0]
+            if elapsed > planned + _OVERTIME_S:
+                raise AgentLost(
+                    f"the run is not over {_OVERTIME_S:.0f} s after its planned end; its agents hang"
+                )
+
+    def _finish(self, entry: dict[str, Any], trouble: list[str]) -> None:
+        for agent in self._agents:
+            name = agent.place.end_system
+            try:
+                report = agent.finish(abort=bool(trouble))
+                entry["agents"][name] = report
+                if not report["complete"] and not trouble:
+                    trouble.append(f"{name}: {report['incomplete_reason']}")
+                if not agent.place.shares_run_directory:
+                    self._collect(agent, entry["index"])
+            except AgentLost as error:
+                text = self._explain(error)
+                if text not in trouble:
+                    trouble.append(text)
+
+    def _collect(self, agent: Agent, index: int) -> None:
+        place = self._directory.spool(index, agent.place.end_system)
+        place.mkdir(parents=True, exist_ok=True)
+
+        def store(file: str, data: bytes) -> None:
+            # The name comes over the network: only its last part is used.
+            with (place / Path(file).name).open("ab") as out:
+                out.write(data)
+
+        agent.collect(store)
+
+    def _explain(self, error: AgentLost) -> str:
+        """Adds why the agent is gone where the bench knows."""
+        for agent in self._agents:
+            reason = self._bench.agent_failure(agent.place.end_system)
+            if reason is not None:
+                return f"the agent of {agent.place.end_system} is gone: {reason}"
+        return str(error)
+
+    def _each(self, action: Callable[[Agent], Any]) -> list[Any]:
+        """The action on all agents at once; the first failure is raised after all have ended."""
+        futures = [self._pool.submit(action, agent) for agent in self._agents]
+        results, failure = [], None
+        for future in futures:
+            try:
+                results.append(future.result())
+            except AgentLost as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return results
+
+
+# -- signals ----------------------------------------------------------------------------------------------------
+
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NAMES: Final = {
+    signal.SIGINT: "stopped by Ctrl-C",
+    signal.SIGTERM: "stopped by SIGTERM",
+    signal.SIGHUP: "its terminal went away",
+}
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Turns the first request to stop into `Interrupted` in the main thread."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        for each in _STOPS:
+            signal.signal(each, signal.SIG_IGN)
+        raise Interrupted(_NAMES[signal.Signals(number)])
+
+    before = {number: signal.signal(number, stop) for number in _STOPS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Requests to stop wait until what was measured is safe."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+
+
+def _own_pid() -> int:
+    import os
+
+    return os.getpid()

@@ -1,0 +1,222 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class HelloRequest(_message.Message):
+    __slots__ = ("master_version", "lease_ms")
+    MASTER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    LEASE_MS_FIELD_NUMBER: _ClassVar[int]
+    master_version: str
+    lease_ms: int
+    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ...) -> None: ...
+
+class HelloReply(_message.Message):
+    __slots__ = ("agent_version", "plan_schema", "record_schema", "host")
+    class HostEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    AGENT_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PLAN_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    agent_version: str
+    plan_schema: int
+    record_schema: int
+    host: _containers.ScalarMap[str, str]
+    def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class PrepareRequest(_message.Message):
+    __slots__ = ("network_json", "run_json", "end_system", "interface", "spool", "servicing_core", "fifo_priority")
+    NETWORK_JSON_FIELD_NUMBER: _ClassVar[int]
+    RUN_JSON_FIELD_NUMBER: _ClassVar[int]
+    END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    SPOOL_FIELD_NUMBER: _ClassVar[int]
+    SERVICING_CORE_FIELD_NUMBER: _ClassVar[int]
+    FIFO_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    network_json: bytes
+    run_json: bytes
+    end_system: str
+    interface: str
+    spool: str
+    servicing_core: int
+    fifo_priority: int
+    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., interface: _Optional[str] = ..., spool: _Optional[str] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ...) -> None: ...
+
+class PrepareReply(_message.Message):
+    __slots__ = ("grants", "access_points")
+    GRANTS_FIELD_NUMBER: _ClassVar[int]
+    ACCESS_POINTS_FIELD_NUMBER: _ClassVar[int]
+    grants: _containers.RepeatedCompositeFieldContainer[Grant]
+    access_points: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., access_points: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Grant(_message.Message):
+    __slots__ = ("name", "granted", "detail")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GRANTED_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    granted: bool
+    detail: str
+    def __init__(self, name: _Optional[str] = ..., granted: _Optional[bool] = ..., detail: _Optional[str] = ...) -> None: ...
+
+class StartRequest(_message.Message):
+    __slots__ = ("epoch_realtime_ns",)
+    EPOCH_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    epoch_realtime_ns: int
+    def __init__(self, epoch_realtime_ns: _Optional[int] = ...) -> None: ...
+
+class StartReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ("interval_ms",)
+    INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    interval_ms: int
+    def __init__(self, interval_ms: _Optional[int] = ...) -> None: ...
+
+class Progress(_message.Message):
+    __slots__ = ("sent", "received", "to_send", "done")
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    TO_SEND_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    sent: int
+    received: int
+    to_send: int
+    done: bool
+    def __init__(self, sent: _Optional[int] = ..., received: _Optional[int] = ..., to_send: _Optional[int] = ..., done: _Optional[bool] = ...) -> None: ...
+
+class FinishRequest(_message.Message):
+    __slots__ = ("abort",)
+    ABORT_FIELD_NUMBER: _ClassVar[int]
+    abort: bool
+    def __init__(self, abort: _Optional[bool] = ...) -> None: ...
+
+class FinishReply(_message.Message):
+    __slots__ = ("report",)
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    report: AgentReport
+    def __init__(self, report: _Optional[_Union[AgentReport, _Mapping]] = ...) -> None: ...
+
+class AgentReport(_message.Message):
+    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants")
+    END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    INCOMPLETE_REASON_FIELD_NUMBER: _ClassVar[int]
+    ACCESS_POINTS_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_DROPPED_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_STEPS_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_CLOCK_STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    INVOLUNTARY_SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    STEAL_NS_FIELD_NUMBER: _ClassVar[int]
+    STARTED_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    ENDED_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    GRANTS_FIELD_NUMBER: _ClassVar[int]
+    end_system: str
+    complete: bool
+    incomplete_reason: str
+    access_points: _containers.RepeatedCompositeFieldContainer[AccessPointReport]
+    tasks: _containers.RepeatedCompositeFieldContainer[TaskReport]
+    records_written: int
+    records_dropped: int
+    clock_steps: int
+    largest_clock_step_ns: int
+    involuntary_switches: int
+    steal_ns: int
+    started_realtime_ns: int
+    ended_realtime_ns: int
+    grants: _containers.RepeatedCompositeFieldContainer[Grant]
+    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ...) -> None: ...
+
+class AccessPointReport(_message.Message):
+    __slots__ = ("protocol", "frames_sent", "frames_received", "send_errors", "socket_drops", "inbox_drops", "missing_tx_stamps", "missing_rx_stamps", "foreign_frames")
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_SENT_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    SEND_ERRORS_FIELD_NUMBER: _ClassVar[int]
+    SOCKET_DROPS_FIELD_NUMBER: _ClassVar[int]
+    INBOX_DROPS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_TX_STAMPS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_RX_STAMPS_FIELD_NUMBER: _ClassVar[int]
+    FOREIGN_FRAMES_FIELD_NUMBER: _ClassVar[int]
+    protocol: str
+    frames_sent: int
+    frames_received: int
+    send_errors: int
+    socket_drops: int
+    inbox_drops: int
+    missing_tx_stamps: int
+    missing_rx_stamps: int
+    foreign_frames: int
+    def __init__(self, protocol: _Optional[str] = ..., frames_sent: _Optional[int] = ..., frames_received: _Optional[int] = ..., send_errors: _Optional[int] = ..., socket_drops: _Optional[int] = ..., inbox_drops: _Optional[int] = ..., missing_tx_stamps: _Optional[int] = ..., missing_rx_stamps: _Optional[int] = ..., foreign_frames: _Optional[int] = ...) -> None: ...
+
+class TaskReport(_message.Message):
+    __slots__ = ("kind", "flow", "planned", "done", "late", "wire_bytes", "crc_errors", "wrong_destination", "unknown_flow", "sequence_gaps", "sequence_repeats")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    FLOW_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    LATE_FIELD_NUMBER: _ClassVar[int]
+    WIRE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CRC_ERRORS_FIELD_NUMBER: _ClassVar[int]
+    WRONG_DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_FLOW_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_GAPS_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_REPEATS_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    flow: int
+    planned: int
+    done: int
+    late: int
+    wire_bytes: int
+    crc_errors: int
+    wrong_destination: int
+    unknown_flow: int
+    sequence_gaps: int
+    sequence_repeats: int
+    def __init__(self, kind: _Optional[str] = ..., flow: _Optional[int] = ..., planned: _Optional[int] = ..., done: _Optional[int] = ..., late: _Optional[int] = ..., wire_bytes: _Optional[int] = ..., crc_errors: _Optional[int] = ..., wrong_destination: _Optional[int] = ..., unknown_flow: _Optional[int] = ..., sequence_gaps: _Optional[int] = ..., sequence_repeats: _Optional[int] = ...) -> None: ...
+
+class CollectRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Chunk(_message.Message):
+    __slots__ = ("file", "data")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    data: bytes
+    def __init__(self, file: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class ReadClockRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReadClockReply(_message.Message):
+    __slots__ = ("realtime_ns", "monotonic_raw_ns")
+    REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    MONOTONIC_RAW_NS_FIELD_NUMBER: _ClassVar[int]
+    realtime_ns: int
+    monotonic_raw_ns: int
+    def __init__(self, realtime_ns: _Optional[int] = ..., monotonic_raw_ns: _Optional[int] = ...) -> None: ...
+
+class ShutdownRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ShutdownReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

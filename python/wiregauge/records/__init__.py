@@ -1,0 +1,11 @@
+"""The run directory: what was run, what was recorded, and how it is turned into one row per message.
+
+Its layout is documented in `docs/reference/run-directory.md`.
+"""
+
+from __future__ import annotations
+
+from wiregauge.records.directory import RunDirectory, RunDirectoryError
+from wiregauge.records.processing import process_run, recover
+
+__all__ = ["RunDirectory", "RunDirectoryError", "process_run", "recover"]

@@ -1,0 +1,76 @@
+"""From segments to records and messages, for runs that ended well and for those that did not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from typing import Any
+
+from wiregauge import _native
+from wiregauge.records.directory import RunDirectory, RunDirectoryError, utc_now
+
+__all__ = ["process_run", "recover"]
+
+
+def process_run(directory: RunDirectory, index: int) -> None:
+    """Tracks one run from its spool, writes its Parquet files and its entry in tracking.json.
+
+    The spool is removed only after both files are whole.
+    """
+    plan = directory.plan
+    try:
+        summary = json.loads(
+            _native.process_run(
+                json.dumps(plan["network"]),
+                json.dumps(plan["runs"][index]),
+                [str(path) for path in directory.segments(index)],
+                str(directory.records(index)),
+                str(directory.messages(index)),
+            )
+        )
+    except _native.NativeError as error:
+        raise RunDirectoryError(str(error)) from error
+    tracking = _read_tracking(directory)
+    entries = [entry for entry in tracking["runs"] if entry["index"] != index]
+    entries.append({**summary, "index": index})
+    tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
+    directory.write_json("tracking.json", tracking)
+    shutil.rmtree(directory.spool(index), ignore_errors=True)
+
+
+def recover(directory: RunDirectory) -> bool:
+    """Makes a campaign whose testmaster was killed readable; returns whether there was anything to do.
+
+    What the agents had spooled is tracked like any other run; the run that was going on is marked partial.
+    """
+    if directory.manifest["state"] != "running" or directory.is_being_written():
+        return False
+    tracked = {entry["index"] for entry in _read_tracking(directory)["runs"]}
+    for run in directory.runs:
+        if run["state"] == "running":
+            run["state"] = "partial"
+            run["reason"] = "the testmaster was killed during this run"
+            run["finished"] = utc_now()
+        if run["index"] not in tracked:
+            process_run(directory, run["index"])
+    directory.manifest["state"] = "interrupted"
+    directory.manifest["reason"] = "the testmaster was killed; what the agents had recorded by then is shown"
+    directory.manifest["finished"] = utc_now()
+    directory.save()
+    with contextlib.suppress(OSError):
+        (directory.root / "spool").rmdir()
+    return True
+
+
+def _read_tracking(directory: RunDirectory) -> dict[str, Any]:
+    path = directory.root / "tracking.json"
+    try:
+        tracking: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {"schema": 1, "runs": []}
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise RunDirectoryError(
+            f"{path}: cannot be read: {error}; remove it and `wiregauge show` makes it anew"
+        ) from error
+    return tracking
