@@ -49,32 +49,19 @@ class BenchName(StrEnum):
 def main() -> NoReturn:
     """Entry point of the `wiregauge` command."""
     try:
-        code = app(standalone_mode=False)
-    except KeyboardInterrupt:
-        _say("stopped by Ctrl-C")
-        code = INCOMPLETE
+        app()
     except BrokenPipeError:  # `wiregauge show … | head`
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - only so that the interpreter can flush and close
-        code = 0
+        sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last line of defence between a bug and the user
-        code = _report_error(error)
-    sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(_report_error(error))
+    sys.exit(0)
 
 
 def _report_error(error: Exception) -> int:
     """One clear message for whatever went wrong; returns the exit code."""
-    import click
-
     from wiregauge.records import RunDirectoryError
 
-    if isinstance(error, click.exceptions.Exit):
-        return int(error.exit_code)
-    if isinstance(error, click.exceptions.Abort):
-        _say("stopped")
-        return INCOMPLETE
-    if isinstance(error, click.ClickException):
-        error.show()
-        return BAD_INPUT
     if isinstance(error, RunDirectoryError):
         _say(str(error))
         return BAD_INPUT
@@ -88,7 +75,7 @@ def _report_error(error: Exception) -> int:
 
 
 def _say(text: str) -> None:
-    print(f"wiregauge: {text}", file=sys.stderr)  # noqa: T201
+    print(f"wiregauge: {text}", file=sys.stderr)
 
 
 def _fail(text: str, code: int) -> NoReturn:
@@ -102,7 +89,7 @@ def _load(test: Path) -> Any:
     try:
         return load(test)
     except TestError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        print(error, file=sys.stderr)
         raise typer.Exit(BAD_INPUT) from error
 
 
@@ -111,7 +98,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        print(f"wiregauge {__version__}")  # noqa: T201
+        print(f"wiregauge {__version__}")
         raise typer.Exit
 
 
@@ -134,7 +121,7 @@ def check(
                 {"file": str(test), "ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]}
             )
             if not as_json:
-                print(error, file=sys.stderr)  # noqa: T201
+                print(error, file=sys.stderr)
             continue
         seconds = sum(run["warm_up"] + run["duration"] + run["drain"] for run in campaign["runs"]) / 1e12
         results.append(
@@ -149,11 +136,11 @@ def check(
         )
         if not as_json:
             runs = len(campaign["runs"])
-            print(f"{test}: good: {runs} run{'s' if runs != 1 else ''}, {seconds:.1f} s of traffic planned")  # noqa: T201
+            print(f"{test}: good: {runs} run{'s' if runs != 1 else ''}, {seconds:.1f} s of traffic planned")
             for warning in campaign["warnings"]:
-                print(f"{test}: note: {warning}")  # noqa: T201
+                print(f"{test}: note: {warning}")
     if as_json:
-        print(json.dumps({"schema": 1, "tests": results}, indent=1))  # noqa: T201
+        print(json.dumps({"schema": 1, "tests": results}, indent=1))
     if not all(result["ok"] for result in results):
         raise typer.Exit(BAD_INPUT)
 
@@ -252,7 +239,7 @@ def _judge_and_show(directory: Any, target: Path, *, as_json: bool, with_report:
 
     judgement = measures.judge(target)
     if as_json:
-        print(json.dumps(measures.show_json(judgement), indent=1))  # noqa: T201
+        print(json.dumps(measures.show_json(judgement), indent=1))
     else:
         measures.show_text(judgement, Console())
     if with_report:
@@ -260,7 +247,7 @@ def _judge_and_show(directory: Any, target: Path, *, as_json: bool, with_report:
 
         path = reports.write(target)
         if not as_json:
-            print(f"report: {path}")  # noqa: T201
+            print(f"report: {path}")
     if directory.manifest["state"] != "complete":
         _say(f"incomplete: {directory.manifest['reason']}")
         return INCOMPLETE
@@ -305,11 +292,11 @@ def report(
 
     _open(place)
     measures.judge(place)
-    print(f"report: {reports.write(place)}")  # noqa: T201
+    print(f"report: {reports.write(place)}")
     for folder, kind in ((png, "png"), (svg, "svg")):
         if folder is not None:
             for path in reports.export_figures(place, folder, {kind}):
-                print(f"figure: {path}")  # noqa: T201
+                print(f"figure: {path}")
 
 
 @app.command()
@@ -325,7 +312,7 @@ def doctor(as_json: AsJson = False) -> None:
     if answer.returncode not in (0, NO_ENVIRONMENT) or not answer.stdout:
         _fail(f"{program} doctor failed: {answer.stderr.strip()}", NO_ENVIRONMENT)
     if as_json:
-        print(answer.stdout.rstrip())  # noqa: T201
+        print(answer.stdout.rstrip())
         raise typer.Exit(answer.returncode)
     table = Table("what", "granted", "detail", "cure", box=None, header_style="bold")
     for item in json.loads(answer.stdout)["checks"]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from wiregauge import __version__, _native
 from wiregauge.benches.base import AgentPlace, Bench, BenchError
-from wiregauge.master.client import Agent, AgentLost
+from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.host import host_facts
 from wiregauge.master.progress import ProgressView
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
@@ -76,7 +76,7 @@ def run_campaign(directory: RunDirectory, bench: Bench, view: ProgressView) -> N
                 )
         except Interrupted as stop:
             manifest["state"], manifest["reason"] = "interrupted", str(stop)
-        except (AgentLost, BenchError, RunDirectoryError) as error:
+        except (AgentLostError, BenchError, RunDirectoryError) as error:
             manifest["state"], manifest["reason"] = "failed", str(error)
         finally:
             manifest["finished"] = utc_now()
@@ -113,9 +113,9 @@ class _Campaign:
             ours = (_native.PLAN_SCHEMA, _native.RECORD_SCHEMA)
             theirs = (reply["plan_schema"], reply["record_schema"])
             if theirs != ours:
-                raise AgentLost(
-                    f"the agent of {agent.place.end_system} is version {reply['agent_version']} (plan and record schema "
-                    f"{theirs}); this testmaster is {__version__} ({ours}); install the same version on both"
+                raise AgentLostError(
+                    f"the agent of {agent.place.end_system} is version {reply['agent_version']} (plan and record "
+                    f"schema {theirs}); this testmaster is {__version__} ({ours}); install the same version on both"
                 )
 
     def _one(self, position: int, run: dict[str, Any]) -> bool:
@@ -147,7 +147,7 @@ class _Campaign:
             self._directory.save()
             self._each(lambda agent: agent.start(entry["epoch_realtime_ns"]))
             self._watch(position, run)
-        except AgentLost as error:
+        except AgentLostError as error:
             trouble.append(self._explain(error))
         except Interrupted as event:
             stop = event
@@ -173,7 +173,7 @@ class _Campaign:
     def _watch(self, position: int, run: dict[str, Any]) -> None:
         """Waits for all agents to be done, showing what they count."""
         counts = {agent.place.end_system: (0, 0) for agent in self._agents}
-        errors: list[AgentLost] = []
+        errors: list[AgentLostError] = []
         alive = threading.Semaphore(0)
 
         def follow(agent: Agent) -> None:
@@ -183,8 +183,10 @@ class _Campaign:
                     counts[agent.place.end_system] = (progress.sent, progress.received)
                     done = progress.done
                 if not done:
-                    raise AgentLost(f"the agent of {agent.place.end_system} stopped before the run was over")
-            except AgentLost as error:
+                    raise AgentLostError(
+                        f"the agent of {agent.place.end_system} stopped before the run was over"
+                    )
+            except AgentLostError as error:
                 errors.append(error)
             finally:
                 alive.release()
@@ -204,7 +206,7 @@ class _Campaign:
             if errors:
                 raise errors[0]
             if elapsed > planned + _OVERTIME_S:
-                raise AgentLost(
+                raise AgentLostError(
                     f"the run is not over {_OVERTIME_S:.0f} s after its planned end; its agents hang"
                 )
 
@@ -218,7 +220,7 @@ class _Campaign:
                     trouble.append(f"{name}: {report['incomplete_reason']}")
                 if not agent.place.shares_run_directory:
                     self._collect(agent, entry["index"])
-            except AgentLost as error:
+            except AgentLostError as error:
                 text = self._explain(error)
                 if text not in trouble:
                     trouble.append(text)
@@ -234,7 +236,7 @@ class _Campaign:
 
         agent.collect(store)
 
-    def _explain(self, error: AgentLost) -> str:
+    def _explain(self, error: AgentLostError) -> str:
         """Adds why the agent is gone where the bench knows."""
         for agent in self._agents:
             reason = self._bench.agent_failure(agent.place.end_system)
@@ -249,7 +251,7 @@ class _Campaign:
         for future in futures:
             try:
                 results.append(future.result())
-            except AgentLost as error:
+            except AgentLostError as error:
                 failure = failure or error
         if failure is not None:
             raise failure

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from wiregauge.benches.base import AgentPlace
 from wiregauge.master.rpc import agent_pb2 as pb
 
-__all__ = ["Agent", "AgentLost", "report_as_dict"]
+__all__ = ["Agent", "AgentLostError", "report_as_dict"]
 
 _SERVICE = "/wiregauge.agent.v1.Agent/"
 _CALL_SECONDS = 10.0
@@ -22,7 +22,7 @@ _LEASE_MS = 5_000
 Reply = TypeVar("Reply", bound=Message)
 
 
-class AgentLost(Exception):
+class AgentLostError(Exception):
     """An agent refused a call or is gone; the text names it and says why."""
 
 
@@ -129,13 +129,13 @@ class Agent:
             raise self._lost(error) from error
         return answer
 
-    def _lost(self, error: grpc.RpcError) -> AgentLost:
+    def _lost(self, error: grpc.RpcError) -> AgentLostError:
         code = error.code()
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-            return AgentLost(f"the agent of {self.place.end_system} is gone")
+            return AgentLostError(f"the agent of {self.place.end_system} is gone")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return AgentLost(f"the agent of {self.place.end_system} does not answer")
-        return AgentLost(f"the agent of {self.place.end_system}: {error.details()}")
+            return AgentLostError(f"the agent of {self.place.end_system} does not answer")
+        return AgentLostError(f"the agent of {self.place.end_system}: {error.details()}")
 
 
 def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def host_facts() -> dict[str, str]:
         "cores": str(os.cpu_count() or 1),
         "cores usable": str(len(os.sched_getaffinity(0))),
         "python": platform.python_version(),
-        "load at start": "{:.2f}".format(os.getloadavg()[0]),
+        "load at start": f"{os.getloadavg()[0]:.2f}",
     }
     cpuinfo = _read("/proc/cpuinfo")
     for line in cpuinfo.splitlines():
