@@ -1,0 +1,168 @@
+"""The house keeps its order: who may depend on whom, and where unsafe code may be.
+
+Dependencies point down only. The rules are written here once, as data; the code is read, not trusted.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "wiregauge"
+
+# Which of our crates a crate may name, dev-dependencies included.
+CRATES = {
+    "frame": set(),
+    "plan": {"frame"},
+    "net": {"frame"},
+    "record": {"frame", "plan"},
+    "agent": {"frame", "net", "plan", "record"},
+    "py": {"frame", "plan", "record"},
+}
+
+# Which of our packages a package may import. `cli` is the top and may import all.
+PACKAGES = {
+    "_native": set(),
+    "config": {"_native"},
+    "benches": set(),
+    "records": {"_native"},
+    "master": {"_native", "benches", "records"},
+    "stats": set(),
+    "measures": {"records", "stats"},
+    "figures": {"measures"},
+    "report": {"figures", "measures", "records"},
+}
+
+NUMERIC = {"numpy", "scipy"}
+COMPUTING = {"scipy", "polars"}
+
+
+def crate_dependencies(name: str) -> set[str]:
+    manifest = tomllib.loads((ROOT / "crates" / name / "Cargo.toml").read_text())
+    named = {**manifest.get("dependencies", {}), **manifest.get("dev-dependencies", {})}
+    return {key.removeprefix("wg-") for key in named if key.startswith("wg-")} - {name}
+
+
+def imports(path: Path) -> set[str]:
+    """Every module the file imports, wherever in it; relative imports resolved."""
+    package = path.relative_to(ROOT / "python").with_suffix("").parts[:-1]
+    return imports_of(path.read_text(encoding="utf-8"), package)
+
+
+def imports_of(source: str, package: tuple[str, ...]) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(part for part in (base, node.module or "") if part)
+            found.add(module)
+            if module == "wiregauge":  # `from wiregauge import stats` names a package as well
+                found |= {f"wiregauge.{alias.name}" for alias in node.names}
+    return found
+
+
+def files_of(package: str) -> list[Path]:
+    return sorted((PACKAGE / package).rglob("*.py"))
+
+
+def ours(path: Path) -> set[str]:
+    parts = {module.split(".")[1] for module in imports(path) if module.startswith("wiregauge.")}
+    return parts - {"__version__"}
+
+
+def test_every_crate_has_a_rule() -> None:
+    assert {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")} == set(CRATES)
+
+
+@pytest.mark.parametrize("crate", sorted(CRATES))
+def test_crates_depend_downwards_only(crate: str) -> None:
+    assert crate_dependencies(crate) <= CRATES[crate]
+
+
+def test_every_package_has_a_rule() -> None:
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert packages == set(PACKAGES) - {"_native"}
+
+
+@pytest.mark.parametrize("package", sorted(set(PACKAGES) - {"_native"}))
+def test_packages_depend_downwards_only(package: str) -> None:
+    for path in files_of(package):
+        allowed = PACKAGES[package] | {package}
+        assert ours(path) <= allowed, f"{path.relative_to(ROOT)} imports {sorted(ours(path) - allowed)}"
+
+
+def test_stats_knows_arrays_only() -> None:
+    for path in files_of("stats"):
+        third_party = {module.split(".")[0] for module in imports(path)} & {
+            "polars", "plotly", "matplotlib", "lxml", "grpc", "rich", "typer", "jinja2", "pyroute2", "pandas",
+        }  # fmt: skip
+        assert not third_party, (
+            f"{path.name} imports {third_party}; stats takes arrays and knows {NUMERIC} only"
+        )
+
+
+def test_figures_compute_no_statistic() -> None:
+    for path in files_of("figures"):
+        found = {module.split(".")[0] for module in imports(path)} & COMPUTING
+        assert not found, f"{path.name} imports {found}: a figure shows numbers, it does not make them"
+
+
+def test_unsafe_code_lives_in_one_crate() -> None:
+    for path in ROOT.glob("crates/*/src/**/*.rs"):
+        if path.relative_to(ROOT).parts[1] == "net":
+            continue
+        assert not re.search(r"\bunsafe\s*(\{|fn|impl)", path.read_text()), (
+            f"{path}: unsafe code outside crates/net"
+        )
+    for name in set(CRATES) - {"net", "py"}:
+        roots = [ROOT / "crates" / name / "src" / file for file in ("lib.rs", "main.rs")]
+        for path in (root for root in roots if root.exists()):
+            assert "#![forbid(unsafe_code)]" in path.read_text(), f"{path} does not forbid unsafe code"
+
+
+def test_cores_are_no_std() -> None:
+    assert "#![no_std]" in (ROOT / "crates" / "frame" / "src" / "lib.rs").read_text()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f():\n    from wiregauge import stats",
+        "import wiregauge.stats",
+        "from wiregauge.stats import x",
+        "from .. import stats",
+        "from ..stats import x",
+    ],
+)
+def test_no_way_of_importing_escapes_the_rules(source: str) -> None:
+    assert any(name.startswith("wiregauge.stats") for name in imports_of(source, ("wiregauge", "figures")))
+
+
+def test_generated_rpc_is_up_to_date(tmp_path: Path) -> None:
+    """Compares what the two files declare, not their text: that changes with the generator's version."""
+    code = (
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); "
+        "import generate_rpc; generate_rpc.generate(pathlib.Path(sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", code, str(ROOT / "tools"), str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    fresh = (tmp_path / "wiregauge" / "master" / "rpc" / "agent_pb2.py").read_text()
+    kept = (PACKAGE / "master" / "rpc" / "agent_pb2.py").read_text()
+    assert declared(fresh) == declared(kept), "agent.proto has changed: run `make proto`"
+
+
+def declared(source: str) -> bytes:
+    """The serialised file descriptor in a generated module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "AddSerializedFile":
+            return bytes(ast.literal_eval(node.args[0]))
+    raise AssertionError("no descriptor in the generated module")
