@@ -12,7 +12,14 @@
 #[cfg(test)]
 extern crate std;
 
+mod bytes;
+mod checksum;
 mod crc;
+pub mod ethernet;
 pub mod fill;
+pub mod ipv4;
+pub mod layout;
 pub mod probe;
 pub mod time;
+pub mod udp;
+pub mod vlan;

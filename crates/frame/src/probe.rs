@@ -166,7 +166,16 @@ pub fn read(payload: &[u8]) -> Result<(Probe, bool), ProbeError> {
 /// The header without a look at the CRC, for the servicing thread's hot path; `None` where [`read`] errs.
 #[inline]
 pub fn peek(payload: &[u8]) -> Option<Probe> {
-    split(payload).ok().map(|(header, _)| decode(header))
+    read_header(payload).ok()
+}
+
+/// As [`peek`], with the reason.
+///
+/// # Errors
+/// As [`read`].
+#[inline]
+pub fn read_header(payload: &[u8]) -> Result<Probe, ProbeError> {
+    split(payload).map(|(header, _)| decode(header))
 }
 
 /// Replaces the flags of a message at constant cost, without a pass over its content.

@@ -1,0 +1,284 @@
+//! Whole frames: how long a message makes its frame, how its headers are laid round it, and how it is found
+//! in a frame again.
+//!
+//! Frames come without FCS, as sockets and captures give them. A message travels tagged or not, in a raw frame
+//! of type 0x88B5 or in UDP over IPv4.
+
+use core::net::SocketAddrV4;
+
+use crate::ethernet::{self, EtherType, EthernetError, MacAddress};
+use crate::ipv4::{self, Ipv4Error};
+use crate::probe::{self, Probe, ProbeError};
+use crate::udp::{self, UdpError};
+use crate::vlan::{self, VlanError};
+
+/// Length of the frame (DA to FCS, padding included) that carries a UDP payload, in bytes.
+pub const fn udp_frame_len(payload: usize, tagged: bool) -> usize {
+    frame_len(payload.saturating_add(ipv4::HEADER_LEN + udp::HEADER_LEN), tagged)
+}
+
+/// Length of the frame (DA to FCS, padding included) that carries a raw payload, in bytes.
+pub const fn raw_frame_len(payload: usize, tagged: bool) -> usize {
+    frame_len(payload, tagged)
+}
+
+/// Shortest raw payload that needs no padding, in bytes. A raw frame has no length field: of a shorter message
+/// the receiver gets the padding too and must cut it off, knowing the length from the test, before it looks at
+/// the CRC.
+pub const fn raw_payload_without_padding(tagged: bool) -> usize {
+    ethernet::MIN_FRAME_LEN_WITHOUT_FCS - header_len(tagged)
+}
+
+const fn header_len(tagged: bool) -> usize {
+    ethernet::HEADER_LEN + if tagged { vlan::TAG_LEN } else { 0 }
+}
+
+// The minimum holds with the tag counted in: 802.1Q bridges may pad a tagged frame to 68 B, but need not
+// (802.1Q-2022, 6.7.1).
+const fn frame_len(ethernet_payload: usize, tagged: bool) -> usize {
+    let len = ethernet_payload.saturating_add(header_len(tagged) + ethernet::FCS_LEN);
+    if len < ethernet::MIN_FRAME_LEN { ethernet::MIN_FRAME_LEN } else { len }
+}
+
+/// The tag of a frame, without the type of what it carries, which the [`Carrier`] decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tag {
+    /// Priority code point.
+    pub priority: vlan::Priority,
+    /// May be dropped first.
+    pub drop_eligible: bool,
+    /// The VLAN.
+    pub id: vlan::VlanId,
+}
+
+/// What carries the message inside the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// The frame itself, EtherType 0x88B5.
+    Raw,
+    /// UDP over IPv4; the protocol number is not free and so not here.
+    Udp {
+        /// Where the packet comes from, and its port.
+        source: SocketAddrV4,
+        /// Where it goes, and its port.
+        destination: SocketAddrV4,
+        /// DSCP and ECN.
+        traffic_class: u8,
+        /// Identification.
+        identification: u16,
+        /// Routers may not fragment it.
+        dont_fragment: bool,
+        /// Time to live in hops.
+        ttl: u8,
+        /// Whether the datagram has a checksum.
+        checksummed: bool,
+    },
+}
+
+impl Carrier {
+    /// UDP as a Linux socket sends it unless told otherwise: no class, 64 hops, whole, checksummed.
+    pub const fn udp(source: SocketAddrV4, destination: SocketAddrV4) -> Self {
+        Self::Udp {
+            source,
+            destination,
+            traffic_class: 0,
+            identification: 0,
+            dont_fragment: true,
+            ttl: 64,
+            checksummed: true,
+        }
+    }
+}
+
+/// Everything round a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Where the frame goes.
+    pub destination: MacAddress,
+    /// Where it comes from.
+    pub source: MacAddress,
+    /// Its tag.
+    pub tag: Option<Tag>,
+    /// What carries the message inside.
+    pub carrier: Carrier,
+}
+
+/// Why a frame holds no message of ours, by layer; or cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// In the Ethernet header.
+    #[error("Ethernet: {0}")]
+    Ethernet(#[from] EthernetError),
+    /// In the VLAN tag.
+    #[error("VLAN: {0}")]
+    Vlan(#[from] VlanError),
+    /// Neither IPv4 nor a raw message.
+    #[error("Ethernet: type {found:#06x} is neither 0x0800 (IPv4) nor 0x88b5 (raw message)")]
+    EtherType {
+        /// The type behind the tag, if there is one.
+        found: u16,
+    },
+    /// In the IPv4 header.
+    #[error("IPv4: {0}")]
+    Ipv4(#[from] Ipv4Error),
+    /// IPv4 with something else in it.
+    #[error("IPv4: protocol {found} is not 17 (UDP)")]
+    Protocol {
+        /// The protocol number.
+        found: u8,
+    },
+    /// In the UDP header.
+    #[error("UDP: {0}")]
+    Udp(#[from] UdpError),
+    /// Everything fits, but what it carries is not a message.
+    #[error("message: {0}")]
+    Probe(#[from] ProbeError),
+    /// The buffer given cannot hold the frame.
+    #[error("a frame of {needed} B without FCS does not fit into a buffer of {len} B")]
+    Buffer {
+        /// Bytes needed.
+        needed: usize,
+        /// Bytes there are.
+        len: usize,
+    },
+}
+
+/// A message found in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found<'a> {
+    /// Everything round it.
+    pub envelope: Envelope,
+    /// The message's payload, beginning with the probe header. Of a raw frame this includes padding, see
+    /// [`raw_payload_without_padding`].
+    pub payload: &'a [u8],
+    /// The probe header. Its CRC was not looked at: [`probe::read`] does, once padding is cut off.
+    pub probe: Probe,
+    /// What the UDP checksum says; [`udp::Checksum::Absent`] in a raw frame.
+    pub udp_checksum: udp::Checksum,
+}
+
+/// Finds the message in a frame without FCS.
+///
+/// A wrong UDP checksum is reported and no reason to refuse the frame: on virtual interfaces, frames are seen
+/// before their checksum is made, and the message has its own.
+///
+/// # Errors
+/// A [`LayoutError`] that names the layer and why it goes no further. Double tags end at the second one.
+pub fn find(frame: &[u8]) -> Result<Found<'_>, LayoutError> {
+    let view = ethernet::Frame::new_checked(frame)?;
+    let header = ethernet::Repr::parse(&view)?;
+    let (tag, ethertype, inner) = if header.ethertype == EtherType::VLAN {
+        let view = vlan::Tag::new_checked(&frame[ethernet::HEADER_LEN..])?;
+        let tag = vlan::Repr::parse(&view)?;
+        let kept = Tag { priority: tag.priority, drop_eligible: tag.drop_eligible, id: tag.id };
+        (Some(kept), tag.ethertype, &frame[ethernet::HEADER_LEN + vlan::TAG_LEN..])
+    } else {
+        (None, header.ethertype, &frame[ethernet::HEADER_LEN..])
+    };
+    let (carrier, payload, udp_checksum) = match ethertype {
+        EtherType::PROBE => (Carrier::Raw, inner, udp::Checksum::Absent),
+        EtherType::IPV4 => find_in_ipv4(inner)?,
+        other => return Err(LayoutError::EtherType { found: other.get() }),
+    };
+    let probe = probe::read_header(payload)?;
+    let envelope = Envelope { destination: header.destination, source: header.source, tag, carrier };
+    Ok(Found { envelope, payload, probe, udp_checksum })
+}
+
+fn find_in_ipv4(bytes: &[u8]) -> Result<(Carrier, &[u8], udp::Checksum), LayoutError> {
+    let packet = ipv4::Packet::new_checked(bytes)?;
+    let ip = ipv4::Repr::parse(&packet)?;
+    if ip.protocol != ipv4::PROTOCOL_UDP {
+        return Err(LayoutError::Protocol { found: ip.protocol });
+    }
+    let bytes = &bytes[packet.header_len()..packet.total_len()];
+    let datagram = udp::Datagram::new_checked(bytes)?;
+    let header = udp::Repr::parse(&datagram);
+    let pseudo = udp::PseudoHeader { source: ip.source, destination: ip.destination };
+    let carrier = Carrier::Udp {
+        source: SocketAddrV4::new(ip.source, header.source_port),
+        destination: SocketAddrV4::new(ip.destination, header.destination_port),
+        traffic_class: ip.traffic_class,
+        identification: ip.identification,
+        dont_fragment: ip.dont_fragment,
+        ttl: ip.ttl,
+        checksummed: header.checksummed,
+    };
+    let payload = &bytes[udp::HEADER_LEN..datagram.total_len()];
+    Ok((carrier, payload, datagram.checksum(&pseudo)))
+}
+
+impl Envelope {
+    /// Bytes before the message's payload.
+    pub const fn header_len(&self) -> usize {
+        header_len(self.tag.is_some())
+            + match self.carrier {
+                Carrier::Raw => 0,
+                Carrier::Udp { .. } => ipv4::HEADER_LEN + udp::HEADER_LEN,
+            }
+    }
+
+    /// Length of the frame (DA to FCS, padding included) for a payload of `payload` bytes.
+    pub const fn frame_len(&self, payload: usize) -> usize {
+        match self.carrier {
+            Carrier::Raw => raw_frame_len(payload, self.tag.is_some()),
+            Carrier::Udp { .. } => udp_frame_len(payload, self.tag.is_some()),
+        }
+    }
+
+    /// Lays the headers round a payload of `payload` bytes that already lies at [`header_len`](Self::header_len)
+    /// in `buffer`, pads with zeros, and returns the frame without FCS. Nothing behind the frame is touched.
+    ///
+    /// # Errors
+    /// [`LayoutError::Buffer`], and [`LayoutError::Ipv4`] for more than 65 535 bytes; the buffer is then of no
+    /// use.
+    pub fn close<'a>(&self, buffer: &'a mut [u8], payload: usize) -> Result<&'a mut [u8], LayoutError> {
+        let needed = self.frame_len(payload) - ethernet::FCS_LEN;
+        let len = buffer.len();
+        let frame = buffer.get_mut(..needed).ok_or(LayoutError::Buffer { needed, len })?;
+        frame[self.header_len() + payload..].fill(0);
+        let carried = match self.carrier {
+            Carrier::Raw => EtherType::PROBE,
+            Carrier::Udp { .. } => EtherType::IPV4,
+        };
+        let ethertype = if self.tag.is_some() { EtherType::VLAN } else { carried };
+        let header = ethernet::Repr { destination: self.destination, source: self.source, ethertype };
+        header.emit(&mut ethernet::Frame::new_checked(&mut *frame)?);
+        if let Some(Tag { priority, drop_eligible, id }) = self.tag {
+            let tag = vlan::Repr { priority, drop_eligible, id, ethertype: carried };
+            tag.emit(&mut vlan::Tag::new_checked(&mut frame[ethernet::HEADER_LEN..])?);
+        }
+        let packet = header_len(self.tag.is_some())..self.header_len() + payload;
+        self.close_packet(&mut frame[packet])?;
+        Ok(frame)
+    }
+
+    fn close_packet(&self, packet: &mut [u8]) -> Result<(), LayoutError> {
+        let Carrier::Udp {
+            source,
+            destination,
+            traffic_class,
+            identification,
+            dont_fragment,
+            ttl,
+            checksummed,
+        } = self.carrier
+        else {
+            return Ok(());
+        };
+        let ip = ipv4::Repr {
+            source: *source.ip(),
+            destination: *destination.ip(),
+            protocol: ipv4::PROTOCOL_UDP,
+            traffic_class,
+            identification,
+            dont_fragment,
+            ttl,
+        };
+        ip.emit(packet)?;
+        let pseudo = udp::PseudoHeader { source: ip.source, destination: ip.destination };
+        let header =
+            udp::Repr { source_port: source.port(), destination_port: destination.port(), checksummed };
+        Ok(header.emit(&mut packet[ipv4::HEADER_LEN..], &pseudo)?)
+    }
+}
