@@ -112,6 +112,9 @@ pub struct Run {
     pub repeat: u32,
     /// Seed of this run, derived from the campaign's.
     pub seed: u64,
+    /// Rate of every link in bit/s where the sweep sets it; else each link has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_rate_bps: Option<u64>,
     /// Time before the measured part. Messages sent in it are marked and excluded from every measure.
     pub warm_up: Span,
     /// Length of the measured part.
@@ -284,7 +287,7 @@ pub struct Limit {
     pub measure: String,
     /// Which side is allowed.
     pub bound: Bound,
-    /// The limit in the measure's base unit: ns, messages, or bit/s.
+    /// The limit in the measure's base unit: ns, messages, bit/s, or percent for `loss`.
     pub value: f64,
     /// The limit as written.
     pub written: String,

@@ -7,5 +7,21 @@
 #![forbid(unsafe_code)]
 
 mod campaign;
+mod compile;
+mod diagnostic;
+mod limits;
+mod model;
+mod point;
+pub mod quantity;
+mod statements;
+mod sweep;
+mod topology;
+mod tree;
+pub mod wire;
 
 pub use campaign::*;
+pub use compile::{compile, compile_json, run_seed};
+pub use diagnostic::Diagnostic;
+pub use limits::{COUNTS, STATISTICS, TIMES, measures};
+pub use sweep::AXES;
+pub use tree::Element;

@@ -1,0 +1,153 @@
+//! From the element tree to the campaign: read, resolve, expand, check every point.
+
+use serde::Serialize;
+use wg_frame::time::Span;
+
+use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Run};
+use crate::diagnostic::{Diagnostic, Findings};
+use crate::limits;
+use crate::model::Model;
+use crate::point::{PointCheck, Said};
+use crate::statements::{self, Statements};
+use crate::sweep::Sweep;
+use crate::topology::Topology;
+use crate::tree::Element;
+
+/// Flows times runs of one campaign: each is an entry of the plan and a row of the report.
+const MOST_ENTRIES: u64 = 500_000;
+/// Total time above which a campaign is worth a warning.
+const LONG_CAMPAIGN: Span = Span::from_millis(3_600_000);
+
+/// Compiles a test.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the file (200 at most).
+pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
+    let mut found = Findings::default();
+    let test = statements::read(tree, &mut found);
+    required(&test, &mut found);
+    let topology = Topology::build(&test, &mut found);
+    let model = Model::resolve(&test, &topology, &mut found);
+    let sweep = Sweep::resolve(&test, &model, &mut found);
+    let limits = limits::resolve(&test, &model, &mut found);
+    let runs = expand(&test, &topology, &model, &sweep, &mut found);
+    let fewest = |flow: Option<FlowId>| {
+        let sends = runs.iter().flat_map(|run| &run.sends);
+        sends.filter(|send| flow.is_none_or(|id| send.flow == id)).map(|send| send.count).min()
+    };
+    limits::warn_of_few(&limits, fewest, &mut found);
+    warn_of_length(&runs, &mut found);
+    let warnings = found.finish()?;
+    let axes = sweep.axes.into_iter().map(|axis| Axis { of: axis.of, values: axis.written }).collect();
+    Ok(Campaign {
+        schema: PLAN_SCHEMA,
+        name: test.name.map(|name| name.value).unwrap_or_default(),
+        seed: test.seed.map(|seed| seed.value).unwrap_or_default(),
+        network: topology.network,
+        axes,
+        repeats: sweep.repeats,
+        runs,
+        limits,
+        warnings,
+    })
+}
+
+/// Compiles the JSON form of an element tree: `{"campaign": …}` or `{"diagnostics": […]}`.
+///
+/// Never panics, whatever the text.
+pub fn compile_json(tree_json: &str) -> String {
+    #[derive(Serialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Answer {
+        Campaign(Box<Campaign>),
+        Diagnostics(Vec<Diagnostic>),
+    }
+    let answer = match serde_json::from_str::<Element>(tree_json) {
+        Ok(tree) => match compile(&tree) {
+            Ok(campaign) => Answer::Campaign(Box::new(campaign)),
+            Err(diagnostics) => Answer::Diagnostics(diagnostics),
+        },
+        Err(error) => Answer::Diagnostics(vec![Diagnostic {
+            line: 0,
+            element: "<test>".into(),
+            message: format!("the element tree is not readable: {error}"),
+            limit: String::new(),
+            cure: "pass tag, line, attributes and children of every element".into(),
+        }]),
+    };
+    // Writing plain data to a string fails only out of memory.
+    serde_json::to_string(&answer).unwrap_or_else(|_| "{\"diagnostics\":[]}".to_owned())
+}
+
+/// The seed of run `index`: output `index + 1` of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) started with
+/// the campaign's seed. Runs then differ in every bit although their indices differ in few.
+pub fn run_seed(campaign_seed: u64, index: u32) -> u64 {
+    let golden = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut z = campaign_seed.wrapping_add(golden.wrapping_mul(u64::from(index) + 1));
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// A test without flows or senders measures nothing.
+fn required(test: &Statements, found: &mut Findings) {
+    if test.nodes.is_empty() {
+        found.error(&test.place, "the test has no network", "", "add <network> with end systems and links");
+    }
+    if test.flows.is_empty() {
+        found.error(&test.place, "the test has no flow", "at least 1", "add a <flow> to <flows>");
+    }
+    if test.sends.is_empty() {
+        found.error(&test.place, "the test has no sender", "at least 1", "add a <send> to <tasks>");
+    }
+}
+
+fn expand(
+    test: &Statements,
+    topology: &Topology,
+    model: &Model,
+    sweep: &Sweep,
+    found: &mut Findings,
+) -> Vec<Run> {
+    let entries =
+        sweep.points.saturating_mul(u64::from(sweep.repeats)).saturating_mul(model.flows.len() as u64);
+    if entries > MOST_ENTRIES {
+        let place = test.sweep.as_ref().unwrap_or(&test.place);
+        let message = format!("the sweep expands to {entries} measurements of a flow");
+        found.error(place, message, MOST_ENTRIES.to_string(), "use fewer values, repeats or flows");
+    }
+    // What is refused anyway is still checked, but at its first point only.
+    let points = if found.clean() { sweep.points } else { sweep.points.min(100) };
+    let mut said = Said::default();
+    let mut runs = Vec::new();
+    for number in 0..points {
+        let (at_point, point) = sweep.at(model, number);
+        let run = PointCheck { test, topology, model: &at_point }.run(&mut said, found);
+        for repeat in 0..sweep.repeats {
+            if !found.clean() {
+                break;
+            }
+            let index = runs.len() as u32;
+            let seed = test.seed.as_ref().map_or(0, |seed| run_seed(seed.value, index));
+            runs.push(Run { index, point: point.clone(), repeat, seed, ..run.clone() });
+        }
+    }
+    runs
+}
+
+fn warn_of_length(runs: &[Run], found: &mut Findings) {
+    let total: i128 = runs
+        .iter()
+        .flat_map(|run| [run.warm_up, run.duration, run.drain])
+        .map(|span| i128::from(span.as_picos()))
+        .sum();
+    if total > i128::from(LONG_CAMPAIGN.as_picos()) {
+        let minutes = total / 60_000_000_000_000;
+        found.warn(format!(
+            "the campaign lasts {} h {} min without the time to set up its {} runs",
+            minutes / 60,
+            minutes % 60,
+            runs.len()
+        ));
+    }
+}

@@ -1,0 +1,110 @@
+//! What is wrong with a test, said so that its author can mend it: where, what, which limit, which cure.
+
+use std::fmt;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+/// One thing that is wrong with a test.
+///
+/// Rendered as `12: <send flow="10">: period "2" has no unit; write a number and one of …`; whoever knows the
+/// file puts its name in front.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// Line in the test file; 0 when the test was built in code.
+    pub line: u32,
+    /// The element as its author would recognise it, for example `<send flow="10">`.
+    pub element: String,
+    /// What is wrong, in one clause.
+    pub message: String,
+    /// The limit that was passed; empty where there is none.
+    pub limit: String,
+    /// What to change.
+    pub cure: String,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "{}: ", self.line)?;
+        }
+        write!(f, "{}: {}", self.element, self.message)?;
+        if !self.limit.is_empty() {
+            write!(f, " (limit: {})", self.limit)?;
+        }
+        if !self.cure.is_empty() {
+            write!(f, "; {}", self.cure)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a statement stands; shared, because every value of a sweep point carries one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) line: u32,
+    pub(crate) element: Rc<str>,
+}
+
+/// Everything found so far. Checks add to it and go on, so that one reading reports every mistake.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    by_order: Vec<Diagnostic>,
+    warnings: Vec<String>,
+}
+
+/// More than this helps nobody and would let a large broken sweep produce a report of its own.
+const MOST_DIAGNOSTICS: usize = 200;
+/// Warnings repeat per sweep point; the first ones tell the story.
+const MOST_WARNINGS: usize = 40;
+
+impl Findings {
+    /// Adds a diagnostic unless the very same one is known.
+    pub(crate) fn error(
+        &mut self,
+        place: &Place,
+        message: impl Into<String>,
+        limit: impl Into<String>,
+        cure: impl Into<String>,
+    ) {
+        let message = message.into();
+        if self.by_order.len() >= MOST_DIAGNOSTICS {
+            return;
+        }
+        let known = self
+            .by_order
+            .iter()
+            .any(|d| d.line == place.line && *d.element == *place.element && d.message == message);
+        if known {
+            return;
+        }
+        self.by_order.push(Diagnostic {
+            line: place.line,
+            element: place.element.to_string(),
+            message,
+            limit: limit.into(),
+            cure: cure.into(),
+        });
+    }
+
+    /// Adds a warning, one sentence, unless it is known.
+    pub(crate) fn warn(&mut self, sentence: String) {
+        if self.warnings.len() < MOST_WARNINGS && !self.warnings.contains(&sentence) {
+            self.warnings.push(sentence);
+        }
+    }
+
+    /// True while nothing is wrong.
+    pub(crate) fn clean(&self) -> bool {
+        self.by_order.is_empty()
+    }
+
+    /// The warnings if nothing is wrong, else every diagnostic in the order of the file.
+    pub(crate) fn finish(mut self) -> Result<Vec<String>, Vec<Diagnostic>> {
+        if self.by_order.is_empty() {
+            return Ok(self.warnings);
+        }
+        self.by_order.sort_by_key(|d| d.line);
+        Err(self.by_order)
+    }
+}

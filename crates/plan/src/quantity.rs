@@ -1,0 +1,340 @@
+//! Numbers with units, read exactly.
+//!
+//! A quantity is a decimal number directly followed by a unit: `2ms`, `1.5KiB`, `1Gbit/s`, `12.5%`. A number
+//! without a unit is refused, because a reader would have to guess. Arithmetic is on integers: `0.1us` is
+//! 100 000 ps and not almost so, and what is not a whole picosecond, byte, bit/s or ppm is refused instead of
+//! rounded.
+
+use wg_frame::time::Span;
+
+/// What a quantity measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In picoseconds.
+    Time,
+    /// In bytes.
+    Size,
+    /// In bit/s.
+    Rate,
+    /// In parts per million.
+    Ratio,
+}
+
+/// Units of each kind with their size in the kind's base unit.
+const UNITS: [(Kind, &[(&str, u128)]); 4] = [
+    (
+        Kind::Time,
+        &[
+            ("ns", 1_000),
+            ("us", 1_000_000),
+            ("µs", 1_000_000),
+            ("μs", 1_000_000),
+            ("ms", 1_000_000_000),
+            ("s", 1_000_000_000_000),
+            ("min", 60_000_000_000_000),
+            ("h", 3_600_000_000_000_000),
+        ],
+    ),
+    (Kind::Size, &[("B", 1), ("kB", 1_000), ("KiB", 1_024), ("MiB", 1_048_576)]),
+    (Kind::Rate, &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)]),
+    (Kind::Ratio, &[("%", 10_000), ("ppm", 1)]),
+];
+
+/// Longest run of digits that is read; more cannot be meant and would not fit.
+const MOST_DIGITS: usize = 20;
+
+impl Kind {
+    /// Its units, as a message lists them.
+    pub fn units(self) -> &'static str {
+        match self {
+            Self::Time => "ns, us, ms, s, min, h",
+            Self::Size => "B, kB, KiB, MiB",
+            Self::Rate => "bit/s, kbit/s, Mbit/s, Gbit/s",
+            Self::Ratio => "%, ppm",
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Time => "a time",
+            Self::Size => "a size",
+            Self::Rate => "a rate",
+            Self::Ratio => "a share",
+        }
+    }
+
+    fn base(self) -> &'static str {
+        match self {
+            Self::Time => "picoseconds",
+            Self::Size => "bytes",
+            Self::Rate => "bit/s",
+            Self::Ratio => "ppm",
+        }
+    }
+
+    fn usual_unit(self) -> &'static str {
+        match self {
+            Self::Time => "ms",
+            Self::Size => "B",
+            Self::Rate => "Mbit/s",
+            Self::Ratio => "%",
+        }
+    }
+
+    fn table(self) -> &'static [(&'static str, u128)] {
+        match self {
+            Self::Time => UNITS[0].1,
+            Self::Size => UNITS[1].1,
+            Self::Rate => UNITS[2].1,
+            Self::Ratio => UNITS[3].1,
+        }
+    }
+}
+
+/// Why a text is no quantity of the kind wanted. The message continues `period "2" …`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// Nothing but white space.
+    #[error("is empty")]
+    Empty,
+    /// Does not begin with a number.
+    #[error("is not a number with a unit")]
+    NotANumber,
+    /// Begins with a minus sign.
+    #[error("is negative")]
+    Negative,
+    /// A number alone.
+    #[error("has no unit")]
+    NoUnit,
+    /// White space between number and unit.
+    #[error("has white space in it")]
+    Space,
+    /// Exponents are not read.
+    #[error("is written with an exponent")]
+    Exponent,
+    /// A unit of another kind.
+    #[error("is {0}, but {1} is wanted")]
+    WrongKind(&'static str, &'static str),
+    /// A unit nobody knows.
+    #[error("has the unknown unit \"{0}\"")]
+    UnknownUnit(String),
+    /// More digits than any quantity needs.
+    #[error("has more than 20 digits")]
+    TooManyDigits,
+    /// A fraction of the base unit.
+    #[error("is not a whole number of {0}")]
+    NotWhole(&'static str),
+    /// Beyond the range of the type.
+    #[error("is too large")]
+    TooLarge,
+}
+
+impl QuantityError {
+    /// What to write instead; `written` is the text that was refused.
+    pub fn cure(&self, kind: Kind, written: &str) -> String {
+        let number: String =
+            written.trim_start().chars().take_while(|c| c.is_ascii_digit() || *c == '.').take(20).collect();
+        let number = if number.chars().any(|c| c.is_ascii_digit()) { number } else { "2".to_owned() };
+        match self {
+            Self::Space => "write number and unit together".to_owned(),
+            Self::Negative => "write it without the minus sign".to_owned(),
+            Self::NotWhole(base) => format!("write a value that is a whole number of {base}"),
+            Self::TooManyDigits | Self::TooLarge => "write a smaller value".to_owned(),
+            _ => format!(
+                "write a number and one of {}, for example {number}{}",
+                kind.units(),
+                kind.usual_unit()
+            ),
+        }
+    }
+}
+
+/// Reads a quantity of `kind` as a whole number of its base unit.
+///
+/// # Errors
+/// One of [`QuantityError`]; the result is exact or refused.
+pub fn parse(kind: Kind, text: &str) -> Result<u128, QuantityError> {
+    if text.trim().is_empty() {
+        return Err(QuantityError::Empty);
+    }
+    if text.starts_with('-') || text.starts_with('−') {
+        return Err(QuantityError::Negative);
+    }
+    if text.chars().any(char::is_whitespace) {
+        return Err(QuantityError::Space);
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let dotted = number.contains('.');
+    if whole.is_empty() || fraction.contains('.') || (dotted && fraction.is_empty()) {
+        return Err(QuantityError::NotANumber);
+    }
+    if whole.len() + fraction.len() > MOST_DIGITS {
+        return Err(QuantityError::TooManyDigits);
+    }
+    if unit.is_empty() {
+        return Err(QuantityError::NoUnit);
+    }
+    let size = unit_size(kind, unit)?;
+    // At most 20 digits times 3.6e15: below 3.6e35, well inside u128.
+    let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| QuantityError::NotANumber)?;
+    let scaled = digits * size;
+    let scale = 10_u128.pow(fraction.len() as u32);
+    if !scaled.is_multiple_of(scale) {
+        return Err(QuantityError::NotWhole(kind.base()));
+    }
+    Ok(scaled / scale)
+}
+
+fn unit_size(kind: Kind, unit: &str) -> Result<u128, QuantityError> {
+    if let Some((_, size)) = kind.table().iter().find(|(name, _)| *name == unit) {
+        return Ok(*size);
+    }
+    if let Some((other, _)) = UNITS.iter().find(|(_, units)| units.iter().any(|(name, _)| *name == unit)) {
+        return Err(QuantityError::WrongKind(other.noun(), kind.noun()));
+    }
+    let mut rest = unit.chars();
+    if matches!(rest.next(), Some('e' | 'E')) && rest.next().is_some_and(|c| c.is_ascii_digit() || c == '-') {
+        return Err(QuantityError::Exponent);
+    }
+    Err(QuantityError::UnknownUnit(crate::tree::shown(unit)))
+}
+
+/// Reads a time.
+///
+/// # Errors
+/// One of [`QuantityError`]; times beyond 106 days are [`QuantityError::TooLarge`].
+pub fn time(text: &str) -> Result<Span, QuantityError> {
+    let ps = parse(Kind::Time, text)?;
+    i64::try_from(ps).map(Span::from_picos).map_err(|_| QuantityError::TooLarge)
+}
+
+/// Reads a size in bytes.
+///
+/// # Errors
+/// One of [`QuantityError`].
+pub fn size(text: &str) -> Result<u64, QuantityError> {
+    u64::try_from(parse(Kind::Size, text)?).map_err(|_| QuantityError::TooLarge)
+}
+
+/// Reads a rate in bit/s.
+///
+/// # Errors
+/// One of [`QuantityError`].
+pub fn rate(text: &str) -> Result<u64, QuantityError> {
+    u64::try_from(parse(Kind::Rate, text)?).map_err(|_| QuantityError::TooLarge)
+}
+
+/// Reads a share in parts per million.
+///
+/// # Errors
+/// One of [`QuantityError`].
+pub fn ppm(text: &str) -> Result<u32, QuantityError> {
+    u32::try_from(parse(Kind::Ratio, text)?).map_err(|_| QuantityError::TooLarge)
+}
+
+/// A rate as the test language writes it, in the largest unit that leaves no remainder.
+pub fn show_rate(bps: u64) -> String {
+    for (unit, size) in [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000)] {
+        if bps != 0 && bps.is_multiple_of(size) {
+            return format!("{}{unit}", bps / size);
+        }
+    }
+    format!("{bps}bit/s")
+}
+
+/// A share as the test language writes it.
+pub fn show_ppm(ppm: u32) -> String {
+    let (percent, rest) = (ppm / 10_000, ppm % 10_000);
+    if rest == 0 {
+        return format!("{percent}%");
+    }
+    format!("{percent}.{}%", format!("{rest:04}").trim_end_matches('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_what_the_language_promises() {
+        assert_eq!(time("2ms"), Ok(Span::from_millis(2)));
+        assert_eq!(time("0.1us"), Ok(Span::from_picos(100_000)));
+        assert_eq!(time("1.5µs"), Ok(Span::from_picos(1_500_000)));
+        assert_eq!(time("2h"), Ok(Span::from_millis(7_200_000)));
+        assert_eq!(size("1.5KiB"), Ok(1_536));
+        assert_eq!(rate("2.5Gbit/s"), Ok(2_500_000_000));
+        assert_eq!(ppm("12.5%"), Ok(125_000));
+        assert_eq!(ppm("50ppm"), Ok(50));
+    }
+
+    #[test]
+    fn refuses_what_would_have_to_be_guessed() {
+        let cases: [(&str, QuantityError); 14] = [
+            ("", QuantityError::Empty),
+            ("2", QuantityError::NoUnit),
+            ("2 ms", QuantityError::Space),
+            ("-2ms", QuantityError::Negative),
+            ("ms", QuantityError::NotANumber),
+            (".5ms", QuantityError::NotANumber),
+            ("1.ms", QuantityError::NotANumber),
+            ("1.2.3ms", QuantityError::NotANumber),
+            ("1e3ms", QuantityError::Exponent),
+            ("64B", QuantityError::WrongKind("a size", "a time")),
+            ("2parsec", QuantityError::UnknownUnit("parsec".into())),
+            ("0.0001ns", QuantityError::NotWhole("picoseconds")),
+            ("000000000000000000000s", QuantityError::TooManyDigits),
+            ("99999999h", QuantityError::TooLarge),
+        ];
+        for (text, error) in cases {
+            assert_eq!(time(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn cures_repeat_the_number_that_was_written() {
+        let cure = QuantityError::NoUnit.cure(Kind::Time, "20");
+        assert_eq!(cure, "write a number and one of ns, us, ms, s, min, h, for example 20ms");
+    }
+
+    proptest! {
+        /// Judged by rationals: value · scale = digits · unit, in integers.
+        #[test]
+        fn exact_against_rationals(whole in 0_u64..10_000_000, fraction in "[0-9]{0,9}", which in 0_usize..19) {
+            let all: Vec<(Kind, &str, u128)> = UNITS
+                .iter()
+                .flat_map(|(kind, units)| units.iter().map(move |(unit, size)| (*kind, *unit, *size)))
+                .collect();
+            let (kind, unit, size) = all[which % all.len()];
+            let dot = if fraction.is_empty() { "" } else { "." };
+            let text = format!("{whole}{dot}{fraction}{unit}");
+            let scale = 10_u128.pow(fraction.len() as u32);
+            let digits = u128::from(whole) * scale + fraction.parse::<u128>().unwrap_or(0);
+            match parse(kind, &text) {
+                Ok(value) => prop_assert_eq!(value * scale, digits * size),
+                Err(error) => {
+                    prop_assert_eq!(error, QuantityError::NotWhole(kind.base()));
+                    prop_assert_ne!(digits * size % scale, 0);
+                }
+            }
+        }
+
+        #[test]
+        fn shown_rates_and_shares_read_back(bps in 1_u64..1_000_000_000_000, share in 0_u32..=1_000_000) {
+            prop_assert_eq!(rate(&show_rate(bps)), Ok(bps));
+            prop_assert_eq!(ppm(&show_ppm(share)), Ok(share));
+        }
+
+        #[test]
+        fn never_panics(text in "\\PC*") {
+            for kind in [Kind::Time, Kind::Size, Kind::Rate, Kind::Ratio] {
+                if let Err(error) = parse(kind, &text) {
+                    prop_assert!(!error.cure(kind, &text).is_empty());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Sweeps: which values the axes take and what each of them replaces.
+
+use std::collections::BTreeMap;
+
+use wg_frame::time::Span;
+
+use crate::campaign::{Fill, Protocol, Turn};
+use crate::diagnostic::{Findings, Place};
+use crate::model::Model;
+use crate::quantity::{self, Kind, QuantityError};
+use crate::statements::{
+    AxisStatement, FILLS, MOST_BURST, Maybe, PROTOCOLS, Sourced, Statements, TURNS, check_rate, payload,
+};
+use crate::topology::on_line;
+use crate::tree::shown;
+
+/// Runs of one campaign, points times repeats.
+pub(crate) const MOST_RUNS: u64 = 10_000;
+
+/// Names of the axes, in the order the documentation lists them.
+pub const AXES: [&str; 8] = ["payload", "load", "protocol", "period", "burst", "fill", "rate", "through"];
+
+#[derive(Clone, Debug)]
+enum Value {
+    Payload(Sourced<u32>),
+    Load(Sourced<u32>),
+    Protocol(Sourced<Protocol>),
+    Period(Sourced<Span>),
+    Burst(Sourced<u32>),
+    Fill(Sourced<Fill>),
+    Rate(Sourced<u64>),
+    Through(Sourced<Turn>),
+}
+
+/// An axis whose name and values could be read.
+#[derive(Debug)]
+pub(crate) struct SweptAxis {
+    pub(crate) of: String,
+    pub(crate) written: Vec<String>,
+    values: Vec<Value>,
+    /// Indices of the flows it acts on; `None`: all.
+    flows: Option<Vec<usize>>,
+}
+
+/// The axes of a test and how often each point is run.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    pub(crate) axes: Vec<SweptAxis>,
+    pub(crate) repeats: u32,
+    pub(crate) points: u64,
+}
+
+impl Sweep {
+    pub(crate) fn resolve(test: &Statements, model: &Model, found: &mut Findings) -> Self {
+        let mut axes: Vec<SweptAxis> = Vec::new();
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        for statement in &test.axes {
+            let Some(of) = &statement.of else { continue };
+            if let Some(line) = seen.get(&of.value) {
+                let message = format!("{} is already swept{}", of.value, on_line(*line));
+                found.error(&statement.place, message, "1 axis of each kind", "put all values into one axis");
+                continue;
+            }
+            seen.insert(of.value.clone(), statement.place.line);
+            axes.extend(axis(statement, of, (test, model), found));
+        }
+        let repeats = test.repeats.as_ref().map_or(1, |times| times.value);
+        let points = axes.iter().fold(1_u64, |n, axis| n.saturating_mul(axis.values.len().max(1) as u64));
+        let runs = points.saturating_mul(u64::from(repeats));
+        if runs > MOST_RUNS {
+            let place = test.sweep.as_ref().unwrap_or(&test.place);
+            let message = format!("the sweep expands to {runs} runs");
+            found.error(
+                place,
+                message,
+                MOST_RUNS.to_string(),
+                "use fewer values or repeats, or several tests",
+            );
+        }
+        Self { axes, repeats, points: points.min(MOST_RUNS) }
+    }
+
+    /// The model at point `number` and the axis values there, as written. The last axis varies fastest.
+    pub(crate) fn at(&self, model: &Model, number: u64) -> (Model, BTreeMap<String, String>) {
+        let mut model = model.clone();
+        let mut point = BTreeMap::new();
+        let mut rest = number;
+        for axis in self.axes.iter().rev().filter(|axis| !axis.values.is_empty()) {
+            let length = axis.values.len() as u64;
+            let chosen = (rest % length) as usize;
+            rest /= length;
+            axis.apply(&mut model, &axis.values[chosen]);
+            point.insert(axis.of.clone(), axis.written[chosen].clone());
+        }
+        (model, point)
+    }
+}
+
+impl SweptAxis {
+    fn covers(&self, flow: usize) -> bool {
+        self.flows.as_ref().is_none_or(|flows| flows.contains(&flow))
+    }
+
+    fn apply(&self, model: &mut Model, value: &Value) {
+        match value {
+            Value::Protocol(value) => {
+                for (_, flow) in model.flows.iter_mut().enumerate().filter(|(i, _)| self.covers(*i)) {
+                    flow.protocol = Some(value.clone());
+                }
+            }
+            Value::Payload(_) | Value::Period(_) | Value::Fill(_) => {
+                for send in model.sends.iter_mut().filter(|send| self.covers(send.flow)) {
+                    match value {
+                        Value::Payload(value) => send.payload = Some(value.clone()),
+                        Value::Period(value) => send.period = Some(value.clone()),
+                        Value::Fill(value) => send.fill = Some(value.clone()),
+                        _ => {}
+                    }
+                }
+            }
+            Value::Through(value) => {
+                for relay in model.relays.iter_mut().filter(|relay| self.covers(relay.flow)) {
+                    relay.through = Some(value.clone());
+                }
+            }
+            Value::Load(value) => {
+                model.injects.iter_mut().for_each(|inject| inject.load = Some(value.clone()));
+            }
+            Value::Burst(value) => {
+                model.injects.iter_mut().for_each(|inject| inject.burst = Some(value.clone()));
+            }
+            Value::Rate(value) => model.rate = Some(value.clone()),
+        }
+    }
+}
+
+fn axis(
+    statement: &AxisStatement,
+    of: &Sourced<String>,
+    (test, model): (&Statements, &Model),
+    found: &mut Findings,
+) -> Option<SweptAxis> {
+    let place = &statement.place;
+    let Some(name) = AXES.into_iter().find(|name| *name == of.value) else {
+        let message = format!("{} cannot be swept", of.named());
+        found.error(place, message, "", format!("write one of {}", AXES.join(", ")));
+        return None;
+    };
+    let flows = flows(statement, name, model, found)?;
+    let mut values = Vec::new();
+    let mut written: Vec<String> = Vec::new();
+    for text in &statement.values {
+        if written.contains(text) {
+            let message = format!("value \"{}\" is listed twice", shown(text));
+            found.error(place, message, "", "list every value once; use <repeat> to measure again");
+            continue;
+        }
+        if let Some(value) = value(name, text, place, found) {
+            values.push(value);
+            written.push(text.clone());
+        }
+    }
+    check_effect(name, &flows, statement, (test, model), found);
+    Some(SweptAxis { of: of.value.clone(), written, values, flows })
+}
+
+/// An axis that changes nothing would produce equal points under different names.
+fn check_effect(
+    name: &str,
+    flows: &Option<Vec<usize>>,
+    statement: &AxisStatement,
+    (test, model): (&Statements, &Model),
+    found: &mut Findings,
+) {
+    let covered = |flow: usize| flows.as_ref().is_none_or(|flows| flows.contains(&flow));
+    let (idle, cure) = match name {
+        "load" | "burst" => (test.injects.is_empty(), "add an <inject> task or remove the axis"),
+        "through" => {
+            let whole = model.relays.len() == test.relays.len();
+            (
+                whole && !model.relays.iter().any(|relay| covered(relay.flow)),
+                "add a <relay> task or remove the axis",
+            )
+        }
+        _ => return,
+    };
+    if idle {
+        let message = format!("sweeping {name} changes nothing in this test");
+        found.error(&statement.place, message, "", cure);
+    }
+}
+
+fn flows(
+    statement: &AxisStatement,
+    name: &str,
+    model: &Model,
+    found: &mut Findings,
+) -> Option<Option<Vec<usize>>> {
+    let Some(listed) = &statement.flows else { return Some(None) };
+    let listed = listed.as_ref()?;
+    if matches!(name, "load" | "burst" | "rate") {
+        let message = format!("an axis of {name} does not act on flows");
+        found.error(&statement.place, message, "", "remove flow=\"…\"");
+        return None;
+    }
+    let mut flows = Vec::new();
+    for id in &listed.value {
+        match model.flow_index(*id) {
+            Some(index) => flows.push(index),
+            None if model.flows_whole => {
+                let message = format!("there is no flow {id}");
+                found.error(&statement.place, message, "", "name flows that <flows> declares");
+            }
+            None => {}
+        }
+    }
+    Some(Some(flows))
+}
+
+fn value(of: &'static str, text: &str, place: &Place, found: &mut Findings) -> Option<Value> {
+    match of {
+        "payload" => quantity(of, text, Kind::Size, payload, place, found).map(Value::Payload),
+        "load" => quantity(of, text, Kind::Ratio, quantity::ppm, place, found).map(Value::Load),
+        "period" => quantity(of, text, Kind::Time, quantity::time, place, found).map(Value::Period),
+        "rate" => quantity(of, text, Kind::Rate, quantity::rate, place, found)
+            .filter(|rate| check_rate(rate, found))
+            .map(Value::Rate),
+        "protocol" => choice(of, text, &PROTOCOLS, place, found).map(Value::Protocol),
+        "fill" => choice(of, text, &FILLS, place, found).map(Value::Fill),
+        "through" => choice(of, text, &TURNS, place, found).map(Value::Through),
+        _ => {
+            let number = text.parse::<u32>().ok().filter(|n| (1..=MOST_BURST).contains(&u64::from(*n)));
+            if number.is_none() {
+                let message = format!("{of} \"{}\" is no number of frames", shown(text));
+                found.error(place, message, format!("1 to {MOST_BURST}"), "write a number within the limit");
+            }
+            number.map(|n| Value::Burst(sourced(of, text, n, place)))
+        }
+    }
+}
+
+fn sourced<T>(attribute: &'static str, text: &str, value: T, place: &Place) -> Sourced<T> {
+    Sourced { value, attribute, written: shown(text).into(), place: place.clone() }
+}
+
+fn quantity<T>(
+    of: &'static str,
+    text: &str,
+    kind: Kind,
+    read: impl Fn(&str) -> Result<T, QuantityError>,
+    place: &Place,
+    found: &mut Findings,
+) -> Maybe<T> {
+    match read(text) {
+        Ok(value) => Some(sourced(of, text, value, place)),
+        Err(error) => {
+            let message = format!("{of} \"{}\" {error}", shown(text));
+            found.error(place, message, "", error.cure(kind, text));
+            None
+        }
+    }
+}
+
+fn choice<T: Copy>(
+    of: &'static str,
+    text: &str,
+    choices: &[(&str, T)],
+    place: &Place,
+    found: &mut Findings,
+) -> Maybe<T> {
+    if let Some((_, value)) = choices.iter().find(|(name, _)| *name == text) {
+        return Some(sourced(of, text, *value, place));
+    }
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    let message = format!("{of} \"{}\" is not one of the choices", shown(text));
+    found.error(place, message, "", format!("write {}", names.join(" or ")));
+    None
+}

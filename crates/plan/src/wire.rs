@@ -1,0 +1,65 @@
+//! Sizes and ranges of the frames that carry messages; one place for every number from the standards.
+
+use crate::campaign::{Protocol, VlanTag};
+
+/// Bytes of the probe header, the first part of every payload.
+pub const PROBE_HEADER: u32 = 12;
+/// Largest payload of an Ethernet frame (IEEE 802.3-2022, 3.2.7).
+pub const MTU: u32 = 1_500;
+/// IPv4 header without options (RFC 791) and UDP header (RFC 768).
+const IP_UDP: u32 = 20 + 8;
+/// Smallest frame, destination address to FCS (IEEE 802.3-2022, 4A.4.2).
+const SMALLEST_FRAME: u32 = 64;
+/// Destination, source, EtherType and FCS.
+const ETHERNET: u32 = 6 + 6 + 2 + 4;
+/// 802.1Q tag.
+const TAG: u32 = 4;
+/// Preamble 7, start delimiter 1, inter-packet gap 12: on the wire but not in the frame.
+const AROUND_FRAME: u32 = 20;
+
+/// Smallest and largest payload of a message, in bytes.
+///
+/// A raw payload below 46 B is padded to the smallest frame; that is allowed.
+pub fn payload_range(protocol: Protocol) -> (u32, u32) {
+    match protocol {
+        Protocol::Udp => (PROBE_HEADER, MTU - IP_UDP),
+        Protocol::Raw => (PROBE_HEADER, MTU),
+    }
+}
+
+/// Length of the frame, destination address to FCS inclusive (RFC 1242, 3.5), in bytes.
+pub fn frame_length(protocol: Protocol, vlan: Option<VlanTag>, payload: u32) -> u32 {
+    let network = match protocol {
+        Protocol::Udp => payload + IP_UDP,
+        Protocol::Raw => payload,
+    };
+    let tag = if vlan.is_some() { TAG } else { 0 };
+    (network + ETHERNET + tag).max(SMALLEST_FRAME)
+}
+
+/// Bits the message takes on the wire, preamble and inter-packet gap included.
+pub fn wire_bits(protocol: Protocol, vlan: Option<VlanTag>, payload: u32) -> u64 {
+    u64::from(frame_length(protocol, vlan, payload) + AROUND_FRAME) * 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn largest_frames_are_those_of_the_standard() {
+        assert_eq!(frame_length(Protocol::Udp, None, 1_472), 1_518);
+        assert_eq!(frame_length(Protocol::Raw, None, 1_500), 1_518);
+        assert_eq!(frame_length(Protocol::Raw, Some(VlanTag { id: 5, priority: 3 }), 1_500), 1_522);
+        assert_eq!(wire_bits(Protocol::Udp, None, 1_472), 12_304);
+    }
+
+    #[test]
+    fn short_frames_are_padded() {
+        assert_eq!(frame_length(Protocol::Raw, None, 12), 64);
+        assert_eq!(frame_length(Protocol::Raw, None, 46), 64);
+        assert_eq!(frame_length(Protocol::Raw, None, 47), 65);
+        assert_eq!(frame_length(Protocol::Udp, None, 18), 64);
+        assert_eq!(frame_length(Protocol::Udp, None, 19), 65);
+    }
+}
