@@ -1,0 +1,44 @@
+"""From a run directory to a judgement: measures with their uncertainty, validity, and the verdict on the limits.
+
+`judge` does it all; `show_json` and `show_text` present the result to programs and to people; `shapes` gives the
+figures what they draw. The definition of every measure is in `DEFINITIONS`.
+"""
+
+from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition
+from wiregauge.measures.judge import judge
+from wiregauge.measures.plan import RunDirectoryError
+from wiregauge.measures.results import (
+    Check,
+    FlowResult,
+    Grade,
+    Judgement,
+    LimitResult,
+    PointResult,
+    RunResult,
+    Summary,
+)
+from wiregauge.measures.shapes import Shapes, shapes
+from wiregauge.measures.show import schema_path, show_json
+from wiregauge.measures.text import headline, show_text
+
+__all__ = [
+    "DEFINITIONS",
+    "SERIES",
+    "Check",
+    "Definition",
+    "FlowResult",
+    "Grade",
+    "Judgement",
+    "LimitResult",
+    "PointResult",
+    "RunDirectoryError",
+    "RunResult",
+    "Shapes",
+    "Summary",
+    "headline",
+    "judge",
+    "schema_path",
+    "shapes",
+    "show_json",
+    "show_text",
+]

@@ -1,0 +1,246 @@
+"""The one definition of every measure: the report prints it beside the number, the reference page is checked against it.
+
+Formulas use the columns of `messages/run-NNNN.parquet` (see docs/reference/run-directory.md). A message with
+several copies counts by its first intact one. Warm-up messages are excluded from every measure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["ns", "messages", "bit/s", "share"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a measure is. `formula` is text in the columns of the message table; `source` names standard and clause."""
+
+    name: str
+    title: str
+    formula: str
+    unit: Unit
+    source: str
+    note: str = ""
+
+
+_MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
+_ALL = (
+    Definition(
+        "latency",
+        "One-way latency",
+        "rx_app - tx_app",
+        "ns",
+        f"RFC 7679, 3.4 (one-way delay), taken at the application; {_MAPS}",
+        "From the application's hand-over to the application at the other end: stacks and queues are part of it. "
+        "A known offset between the two clocks is subtracted (RFC 7679, 3.7.3).",
+    ),
+    Definition(
+        "driver_latency",
+        "Driver-to-driver latency",
+        "rx_drv - tx_drv",
+        "ns",
+        "RFC 7679, 3.4, between the kernel's software stamps",
+        "The network with the two drivers, without the sockets. Queueing before the transmit stamp is not in it.",
+    ),
+    Definition(
+        "service_latency",
+        "Service latency",
+        "rx_app - intended",
+        "ns",
+        "Open-loop rule against coordinated omission (G. Tene, HdrHistogram)",
+        "What an application that relies on the schedule sees: a late sender counts against it.",
+    ),
+    Definition(
+        "return_latency",
+        "Return latency",
+        "back_rx_app - back_tx_app",
+        "ns",
+        "RFC 7679, 3.4, on the way back from the relay",
+    ),
+    Definition(
+        "rtt",
+        "Round trip",
+        "back_rx_app - tx_app",
+        "ns",
+        "RFC 2681, 2.4 (round-trip delay), taken at the application",
+        "Both stamps come from one clock, so no clock offset enters. The turnaround in the relay is part of it.",
+    ),
+    Definition(
+        "stack_down",
+        "Stack down",
+        "(tx_drv - tx_app) + (back_tx_drv - back_tx_app)",
+        "ns",
+        "UDP versus raw Ethernet, split of a round trip",
+        "Application to driver on every sending leg; a one-way flow has the first term only.",
+    ),
+    Definition(
+        "network",
+        "Network",
+        "(rx_drv - tx_drv) + (back_rx_drv - back_tx_drv)",
+        "ns",
+        "UDP versus raw Ethernet, split of a round trip",
+        "Driver to driver on every leg; a one-way flow has the first term only.",
+    ),
+    Definition(
+        "stack_up",
+        "Stack up",
+        "(rx_app - rx_drv) + (back_rx_app - back_rx_drv)",
+        "ns",
+        "UDP versus raw Ethernet, split of a round trip",
+        "Driver to application on every receiving leg; a one-way flow has the first term only.",
+    ),
+    Definition(
+        "turnaround",
+        "Relay turnaround",
+        "back_tx_app - rx_app",
+        "ns",
+        "UDP versus raw Ethernet, split of a round trip",
+        "Time the message spent in the relay's application. The four parts of one message add up to its round trip.",
+    ),
+    Definition(
+        "send_error",
+        "Send error",
+        "tx_app - intended",
+        "ns",
+        "Open-loop schedule; MAPS 2015, transmittal period and jitter",
+        "How far the sender missed its own schedule. A sender that is late keeps the schedule.",
+    ),
+    Definition(
+        "period",
+        "Transmit period",
+        "tx_app[k] - tx_app[k-1]",
+        "ns",
+        f"{_MAPS} (transmittal period)",
+        "Between messages with consecutive sequence numbers; a pair with a missing stamp is left out and counted.",
+    ),
+    Definition(
+        "receive_period",
+        "Receive period",
+        "rx_app[i] - rx_app[i-1]",
+        "ns",
+        "Inter-arrival time at the flow's destination, in the order of arrival",
+        "i counts the arrivals that came; a lost message makes one long period.",
+    ),
+    Definition(
+        "ipdv",
+        "Delay variation between packets (IPDV)",
+        "latency[k] - latency[k-1]",
+        "ns",
+        "RFC 3393, selection function: consecutive sequence numbers; RFC 8219, 7.3.2",
+        "Two-sided; needs no synchronised clocks.",
+    ),
+    Definition(
+        "pdv",
+        "Delay variation (PDV)",
+        "latency.p99.9 - latency.min",
+        "ns",
+        "RFC 5481, 4.2; RFC 8219, 7.3.1",
+        "Printed only where n supports p99.9; the range max - min is always there.",
+    ),
+    Definition(
+        "period_jitter",
+        "Transmit period jitter",
+        "sd(period)",
+        "ns",
+        f"{_MAPS}: variance of the time between transmissions, here as its standard deviation",
+    ),
+    Definition("sent", "Sent", "messages of the measured part that left the sender", "messages", "Run directory, Outcomes"),
+    Definition(
+        "delivered",
+        "Delivered",
+        "messages with an intact copy at the application they were meant for",
+        "messages",
+        "Run directory, Outcomes",
+        "For a relayed flow that is the sender it came back to.",
+    ),
+    Definition(
+        "lost",
+        "Lost",
+        "sent - delivered",
+        "messages",
+        "RFC 7680, 2.5 (a damaged message is lost)",
+        "None lost of n is printed with its 95 % bound 1 - 0.05^(1/n), about 3/n.",
+    ),
+    Definition(
+        "loss",
+        "Loss ratio",
+        "lost / sent",
+        "share",
+        "RFC 7680, 2; 95 % bounds after Clopper and Pearson",
+    ),
+    Definition(
+        "duplicated", "Duplicated", "messages with more than one intact copy", "messages", "RFC 5560, 2 (duplication)"
+    ),
+    Definition(
+        "reordered",
+        "Reordered",
+        "messages whose first intact copy came after one with a higher sequence number",
+        "messages",
+        "RFC 4737, 3.3",
+    ),
+    Definition("late", "Late", "messages older than the flow's deadline on arrival", "messages", "Run directory, messages"),
+    Definition(
+        "misdirected",
+        "Misdirected",
+        "messages of which a copy came to another end system",
+        "messages",
+        "RFC 2889, 3.9.3 (flood count), per message",
+    ),
+    Definition(
+        "corrupted",
+        "Corrupted",
+        "messages of which a damaged copy was seen (CRC-32 over header and payload)",
+        "messages",
+        "RFC 7680, 2.5",
+    ),
+    Definition(
+        "unplanned",
+        "Unplanned",
+        "frames that belong to no sent message, except foreign ones",
+        "messages",
+        "Run directory, Outcomes",
+        "Counted per run: of no known flow, of a sequence never sent, or damaged beyond recognition.",
+    ),
+    Definition(
+        "throughput",
+        "Goodput",
+        "8 * payload * (arrivals - 1) / (last arrival - first arrival)",
+        "bit/s",
+        "Payload bits delivered over the time they took (RFC 2647, 3.7)",
+        "At the application the flow is meant for.",
+    ),
+    Definition(
+        "effective_bandwidth",
+        "Effective bandwidth (MAPS)",
+        "8 * payload / latency.mean",
+        "bit/s",
+        f"{_MAPS} (payload size over transmission latency)",
+        "Not a throughput: it is the rate a sender would reach that waits for each message to arrive.",
+    ),
+)
+
+DEFINITIONS: dict[str, Definition] = {definition.name: definition for definition in _ALL}
+
+SERIES = (
+    "latency",
+    "driver_latency",
+    "service_latency",
+    "return_latency",
+    "rtt",
+    "stack_down",
+    "network",
+    "stack_up",
+    "turnaround",
+    "send_error",
+    "period",
+    "receive_period",
+    "ipdv",
+)
+"""Measures that have one value per message (or pair of messages) and so a distribution."""
+
+COUNTS = ("sent", "delivered", "lost", "duplicated", "reordered", "late", "misdirected", "corrupted")
+OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected", "corrupted")
+
+QUANTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
+"""Printed percentiles, nearest rank, each with its order-statistic interval."""

@@ -1,0 +1,365 @@
+"""Judges a run directory: measures, validity, limits, in this order for every run, then the repeats of each point."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
+from wiregauge.measures.limits import judge_limits
+from wiregauge.measures.plan import FlowPlan, RunPlan
+from wiregauge.measures.results import (
+    Check,
+    FlowResult,
+    Grade,
+    Judgement,
+    PointResult,
+    RunResult,
+    Series,
+)
+from wiregauge.measures.rundir import RunDirectory, open_run_directory
+from wiregauge.measures.series import Offsets, extract
+from wiregauge.measures.show import show_json
+from wiregauge.measures.summarise import loss, summarise, with_loss
+from wiregauge.measures.validity import Evidence, judge_validity, number, parts
+
+STAMP_RESOLUTION_NS = 1.0
+_ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
+_FINAL = "back_rx_app"
+_LOST = ("lost", "misdirected", "corrupted")
+
+
+def judge(run_dir: Path) -> Judgement:
+    """Judges everything in `run_dir` and writes `measures.json` there.
+
+    A directory that cannot be written (an archive) is still judged. Raises RunDirectoryError, whose text is a
+    sentence for the user, when the directory cannot be read.
+    """
+    directory = open_run_directory(run_dir)
+    runs = tuple(_judge_run(directory, run) for run in directory.plan.runs if run.index in directory.runs)
+    state, reason = _state(directory.manifest)
+    judgement = Judgement(
+        directory=run_dir,
+        manifest=directory.manifest,
+        plan=directory.plan,
+        state=state,
+        reason=reason,
+        checks=_campaign_checks(directory, state, reason, len(runs)),
+        runs=runs,
+        points=_points(runs),
+    )
+    _write(run_dir / "measures.json", json.dumps(show_json(judgement), indent=1, allow_nan=False) + "\n")
+    return judgement
+
+
+def _write(path: Path, text: str) -> None:
+    """Replaces `path` whole or not at all; says nothing where the directory is read-only."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+
+
+def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
+    state, reason = str(manifest.get("state")), manifest.get("reason")
+    if state == "running":
+        pid = manifest.get("writer_pid")
+        alive = isinstance(pid, int) and pid > 0 and Path(f"/proc/{pid}").exists()
+        return state, "the campaign is still running" if alive else "the testmaster was killed"
+    return state, str(reason) if reason else None
+
+
+def _campaign_checks(directory: RunDirectory, state: str, reason: str | None, done: int) -> tuple[Check, ...]:
+    planned = len(directory.plan.runs)
+    ended = state == "complete"
+    whole = Check(
+        "campaign-complete",
+        "Campaign ended as planned",
+        "state complete",
+        state,
+        Grade.OK if ended else Grade.DEGRADED,
+        "" if ended else f"the campaign is {state}: {reason or 'no reason was recorded'}",
+    )
+    missing = planned - done
+    every = Check(
+        "runs-done",
+        "Every planned run was run",
+        f"{planned} runs",
+        f"{done} runs",
+        Grade.INVALID if done == 0 else Grade.DEGRADED if missing else Grade.OK,
+        f"{missing} of {planned} planned runs were not run" if missing else "",
+    )
+    return whole, every
+
+
+def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
+    entry = directory.runs[plan.index]
+    tracked = (directory.tracked or {}).get(plan.index)
+    frame = directory.messages(plan.index)
+    agents = _reports(entry)
+    offsets = _clock_offsets(entry)
+    contradictions: list[str] = []
+    flows = []
+    names = [node.name for node in directory.plan.nodes]
+    counted = {number(flow, "flow"): flow for flow in parts(tracked, "flows")} if tracked else {}
+    for flow in plan.flows if frame is not None else ():
+        rows = frame.filter(pl.col("flow") == flow.id) if frame is not None else pl.DataFrame()
+        result = _judge_flow(flow, rows, counted.get(flow.id, {}), offsets, _stamp_error(agents), names)
+        contradictions += _contradictions(result, counted.get(flow.id)) if tracked is not None else []
+        flows.append(result)
+    unplanned = tracked.get("unplanned", {}) if tracked else {}
+    strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
+    ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
+    checks = judge_validity(
+        Evidence(
+            plan=plan,
+            state=str(entry.get("state", "partial")),
+            reason=str(entry["reason"]) if entry.get("reason") else None,
+            agents=agents,
+            clock_uncertainty_ns=max((_between(offsets, flow).uncertainty_ns for flow in plan.flows), default=0.0),
+            clocks_missing=sorted(ends - offsets.keys()),
+            flows=flows,
+            tracked=frame is not None and tracked is not None,
+            unplanned=strays,
+            damaged_segments=parts(tracked, "damaged_segments") if tracked else [],
+            contradictions=contradictions,
+        )
+    )
+    return RunResult(
+        plan=plan,
+        state=str(entry.get("state", "partial")),
+        reason=str(entry["reason"]) if entry.get("reason") else None,
+        checks=checks,
+        flows=tuple(flows),
+        limits=judge_limits(directory.plan.limits, flows, strays),
+        unplanned=strays,
+        agents=agents,
+        started=str(entry["started"]) if entry.get("started") else None,
+        finished=str(entry["finished"]) if entry.get("finished") else None,
+    )
+
+
+def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    agents = entry.get("agents")
+    if not isinstance(agents, dict):
+        return {}
+    return {str(name): report for name, report in agents.items() if isinstance(report, dict)}
+
+
+def _clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]:
+    raw = entry.get("clock_offsets")
+    found: dict[str, tuple[float, float]] = {}
+    for name, value in raw.items() if isinstance(raw, dict) else ():
+        if isinstance(value, dict):
+            offset, uncertainty = value.get("offset_ns"), value.get("uncertainty_ns")
+            if isinstance(offset, int | float) and isinstance(uncertainty, int | float):
+                found[str(name)] = (float(offset), abs(float(uncertainty)))
+    return found
+
+
+def _between(offsets: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Offsets:
+    """Clock of the destination against the clock of the source; the two uncertainties are bounds and add."""
+    source, destination = offsets.get(flow.source, (0.0, 0.0)), offsets.get(flow.destination, (0.0, 0.0))
+    return Offsets(destination[0] - source[0], destination[1] + source[1])
+
+
+def _stamp_error(agents: Mapping[str, Mapping[str, object]]) -> float:
+    """Error of one difference of two software stamps, ns: twice the read cost an agent reports, at least the resolution."""
+    cost = STAMP_RESOLUTION_NS
+    for agent in agents.values():
+        for grant in parts(agent, "grants"):
+            if "clock-read" in str(grant.get("name", "")):
+                match = re.search(r"(\d+(?:\.\d+)?)\s*ns", str(grant.get("detail", "")))
+                cost = max(cost, float(match[1])) if match else cost
+    return 2 * cost
+
+
+def _judge_flow(
+    flow: FlowPlan,
+    rows: pl.DataFrame,
+    tracked: Mapping[str, object],
+    offsets: Mapping[str, tuple[float, float]],
+    stamp_ns: float,
+    names: Sequence[str],
+) -> FlowResult:
+    between = _between(offsets, flow)
+    extracted = extract(rows, flow, between)
+    measured = rows.filter(~pl.col("warm_up"))
+    tally = dict(measured["outcome"].value_counts().iter_rows())
+    outcomes = {name: int(tally.get(name, 0)) for name in OUTCOMES}
+    lost = sum(outcomes[name] for name in _LOST)
+    counts = _counts(measured, lost)
+    last = measured.filter(pl.col("outcome").is_in(_LOST)).select("last_node", "last_point")
+    places = {
+        f"{point or 'never seen'}" + (f" at {names[node]}" if isinstance(node, int) and 0 <= node < len(names) else ""): int(count)
+        for node, point, count in last.group_by("last_node", "last_point", maintain_order=True).len().iter_rows()
+    }
+    drops = tracked.get("drop_reasons")
+    series = {name: found.series for name, found in extracted.items()}
+    summaries = {
+        name: summarise(
+            name,
+            [found.series.value],
+            found.excluded,
+            clock_ns=_clock_error(name, flow, between),
+            stamp_ns=stamp_ns,
+        )
+        for name, found in extracted.items()
+    }
+    final = _FINAL if flow.relayed else "rx_app"
+    main = "rtt" if flow.relayed else "latency"
+    delivered = measured.filter(~pl.col("outcome").is_in(_LOST))
+    return FlowResult(
+        plan=flow,
+        counts=counts,
+        outcomes=outcomes,
+        planned=number(tracked, "planned") or flow.count,
+        warm_up=rows.height - measured.height,
+        last_seen=places,
+        drop_reasons={str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {},
+        missing_send_records=number(tracked, "missing_send_records"),
+        loss=loss(lost, measured.height),
+        summaries=summaries,
+        series=series,
+        with_loss=with_loss(series[main].value, lost),
+        goodput=_goodput(delivered[final], flow.payload),
+        effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
+        reorder_extent=_largest(measured["reorder_extent"]),
+        late_sends=int(np.count_nonzero(series["send_error"].value > flow.period_ns / 10)) if flow.period_ns else 0,
+    )
+
+
+def _counts(measured: pl.DataFrame, lost: int) -> dict[str, int]:
+    """The counters of a flow from its rows; each counts messages to which that happened, whatever else did."""
+    happened = {
+        "duplicated": pl.col("copies") > 1,
+        "reordered": pl.col("reordered"),
+        "late": pl.col("late"),
+        "misdirected": pl.col("misdirected_copies") > 0,
+        "corrupted": pl.col("corrupted_copies") > 0,
+    }
+    row = measured.select(condition.sum().alias(name) for name, condition in happened.items()).row(0, named=True)
+    counts = {"sent": measured.height, "delivered": measured.height - lost, "lost": lost}
+    return counts | {name: int(value or 0) for name, value in row.items()}
+
+
+def _largest(column: pl.Series) -> int:
+    top = column.max()
+    return top if isinstance(top, int) else 0
+
+
+def _clock_error(name: str, flow: FlowPlan, between: Offsets) -> float:
+    across = name in _ACROSS_CLOCKS or (name == "network" and not flow.relayed)
+    return between.uncertainty_ns if across else 0.0
+
+
+def _goodput(arrivals: pl.Series, payload: int | None) -> float | None:
+    at = arrivals.drop_nulls().to_numpy()
+    if payload is None or len(at) < 2 or at.max() == at.min():
+        return None
+    return 8 * payload * (len(at) - 1) / (float(at.max() - at.min()) / 1e12)
+
+
+def _effective_bandwidth(mean_ns: float | None, payload: int | None) -> float | None:
+    return 8 * payload / (mean_ns / 1e9) if payload is not None and mean_ns is not None and mean_ns > 0 else None
+
+
+def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None) -> list[str]:
+    """Where the message table and tracking.json disagree, or do not add up in themselves."""
+    if tracked is None:
+        return [f"flow {flow.plan.id} is not in tracking.json"]
+    found = []
+    for key in COUNTS:
+        if number(tracked, key) != flow.counts[key]:
+            found.append(f"flow {flow.plan.id}: {flow.counts[key]} {key} in the table, {number(tracked, key)} counted")
+    if sum(flow.outcomes.values()) != flow.counts["sent"]:
+        found.append(f"flow {flow.plan.id}: outcomes add to {sum(flow.outcomes.values())} of {flow.counts['sent']} sent")
+    if number(tracked, "delivered") + number(tracked, "lost") != number(tracked, "sent"):
+        found.append(f"flow {flow.plan.id}: delivered and lost do not add to sent")
+    return found
+
+
+def _points(runs: Sequence[RunResult]) -> tuple[PointResult, ...]:
+    groups: dict[tuple[tuple[str, str], ...], list[RunResult]] = defaultdict(list)
+    for run in runs:
+        groups[tuple(sorted(run.plan.point.items()))].append(run)
+    return tuple(
+        PointResult(
+            point=members[0].plan.point,
+            runs=tuple(run.plan.index for run in members),
+            flows=_pooled_flows(members),
+            validity=max(run.validity for run in members),
+        )
+        for members in groups.values()
+    )
+
+
+def _pooled_flows(members: Sequence[RunResult]) -> tuple[FlowResult, ...]:
+    by_flow: dict[int, list[FlowResult]] = defaultdict(list)
+    for run in members:
+        for flow in run.flows:
+            by_flow[flow.plan.id].append(flow)
+    return tuple(flows[0] if len(flows) == 1 else pool(flows) for flows in by_flow.values())
+
+
+def pool(flows: Sequence[FlowResult]) -> FlowResult:
+    """Repeats of one flow as one result: counts add, series join, the mean's uncertainty sees the spread between them."""
+    counts = _added([flow.counts for flow in flows])
+    summaries = {}
+    for name in SERIES:
+        members = [flow for flow in flows if name in flow.summaries]
+        if not members:
+            continue
+        known = [u for flow in members if (u := flow.summaries[name].uncertainty) is not None]
+        summaries[name] = summarise(
+            name,
+            [flow.series[name].value for flow in members],
+            _added([flow.summaries[name].excluded for flow in members]),
+            clock_ns=max((u.clock for u in known), default=0.0),
+            stamp_ns=max((u.stamp for u in known), default=2 * STAMP_RESOLUTION_NS),
+        )
+    series = {
+        name: Series(
+            np.concatenate([flow.series[name].t for flow in flows if name in flow.series]),
+            np.concatenate([flow.series[name].value for flow in flows if name in flow.series]),
+        )
+        for name in summaries
+    }
+    rates = [flow.goodput for flow in flows if flow.goodput is not None]
+    plan = flows[0].plan
+    return FlowResult(
+        plan=plan,
+        counts=counts,
+        outcomes=_added([flow.outcomes for flow in flows]),
+        planned=sum(flow.planned for flow in flows),
+        warm_up=sum(flow.warm_up for flow in flows),
+        last_seen=_added([flow.last_seen for flow in flows]),
+        drop_reasons=_added([flow.drop_reasons for flow in flows]),
+        missing_send_records=sum(flow.missing_send_records for flow in flows),
+        loss=loss(counts["lost"], counts["sent"]),
+        summaries=summaries,
+        series=series,
+        with_loss=with_loss(series["rtt" if plan.relayed else "latency"].value, counts["lost"]),
+        goodput=float(np.mean(rates)) if rates else None,
+        effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, plan.payload),
+        reorder_extent=max(flow.reorder_extent for flow in flows),
+        late_sends=sum(flow.late_sends for flow in flows),
+        repeats=len(flows),
+    )
+
+
+def _added(maps: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for counts in maps:
+        for key, count in counts.items():
+            total[key] = total.get(key, 0) + count
+    return total

@@ -1,0 +1,278 @@
+"""What judging a run directory yields. Plain data: figures and report read it and compute nothing.
+
+Every time is in nanoseconds and signed; None means "not determined", and the reason is at hand in `excluded` or in
+the checks. Nothing here is rounded; rounding is for the eye and happens where text is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
+
+Floats = NDArray[np.float64]
+
+
+class Grade(IntEnum):
+    """Outcome of a validity check, in the order of gravity. A note never spoils a run."""
+
+    OK = 0
+    NOTE = 1
+    DEGRADED = 2
+    INVALID = 3
+
+    @property
+    def word(self) -> str:
+        """The word for reports: VALID, DEGRADED or INVALID."""
+        return "VALID" if self <= Grade.NOTE else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """A percentile with its order-statistic interval; `value` is None where n does not support it."""
+
+    q: float
+    value: float | None
+    low: float | None
+    high: float | None
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """95 % half-width of the mean, ns.
+
+    `total` = sampling + clock + stamp. Sampling is the Student half-width with the effective n, or the spread between
+    repeats where that is larger. Clock and stamp errors are bounds that no averaging reduces, so they are added
+    and not combined as squares (RFC 7679, 3.7.3).
+    """
+
+    sampling: float
+    clock: float
+    stamp: float
+
+    @property
+    def total(self) -> float:
+        """What is printed behind ±."""
+        return self.sampling + self.clock + self.stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One measure of one flow: figures over `n` values and why the others are missing."""
+
+    measure: str
+    n: int
+    excluded: Mapping[str, int]
+    negative: int
+    minimum: float | None = None
+    mean: float | None = None
+    sd: float | None = None
+    mad: float | None = None
+    maximum: float | None = None
+    percentiles: Mapping[str, Percentile] = field(default_factory=dict)
+    n_effective: float | None = None
+    uncertainty: Uncertainty | None = None
+    runs: int = 1
+
+    def value(self, statistic: str) -> float | None:
+        """The figure a limit names: min, mean, sd, max or a percentile; None when not determined."""
+        simple = {"min": self.minimum, "mean": self.mean, "sd": self.sd, "mad": self.mad, "max": self.maximum}
+        if statistic in simple:
+            return simple[statistic]
+        percentile = self.percentiles.get(statistic)
+        return percentile.value if percentile else None
+
+    def span(self) -> float | None:
+        """Range, max - min."""
+        return self.maximum - self.minimum if self.maximum is not None and self.minimum is not None else None
+
+    def pdv(self) -> float | None:
+        """p99.9 - min (RFC 8219, 7.3.1); None where n does not support p99.9."""
+        top = self.value("p99.9")
+        return top - self.minimum if top is not None and self.minimum is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Share of messages lost with its 95 % bounds (one-sided when none or all were lost)."""
+
+    ratio: float | None
+    low: float
+    high: float
+    one_sided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values of one measure in measured order, ns, and when each message was sent, seconds after the run's epoch."""
+
+    t: Floats
+    value: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """One flow in one run, or in all repeats of a point pooled (`repeats` > 1)."""
+
+    plan: FlowPlan
+    counts: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    planned: int
+    warm_up: int
+    last_seen: Mapping[str, int]
+    drop_reasons: Mapping[str, int]
+    missing_send_records: int
+    loss: Loss
+    summaries: Mapping[str, Summary]
+    series: Mapping[str, Series]
+    with_loss: Mapping[str, float | None]
+    goodput: float | None
+    effective_bandwidth: float | None
+    reorder_extent: int
+    late_sends: int
+    repeats: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One validity check: what is allowed, what was observed, and the sentence for a reader when it did not hold."""
+
+    name: str
+    title: str
+    limit: str
+    observed: str
+    grade: Grade
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitResult:
+    """One limit of the test on one flow of one run. `observed` None: the measure could not be determined, which fails."""
+
+    flow: int | None
+    measure: str
+    bound: str
+    value: float
+    written: str
+    line: int
+    observed: float | None
+    holds: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run: validity first, then limits."""
+
+    plan: RunPlan
+    state: str
+    reason: str | None
+    checks: tuple[Check, ...]
+    flows: tuple[FlowResult, ...]
+    limits: tuple[LimitResult, ...]
+    unplanned: Mapping[str, int]
+    agents: Mapping[str, Mapping[str, object]]
+    started: str | None
+    finished: str | None
+
+    @property
+    def validity(self) -> Grade:
+        """The gravest check."""
+        return max((check.grade for check in self.checks), default=Grade.OK)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the run is not simply valid, gravest first."""
+        bad = [check for check in self.checks if check.grade >= Grade.DEGRADED]
+        return tuple(check.reason for check in sorted(bad, key=lambda check: -check.grade))
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, NONE (no limits) or UNDECIDED (the run is not fit to decide)."""
+        if not self.limits:
+            return "NONE"
+        if self.validity == Grade.INVALID:
+            return "UNDECIDED"
+        return "PASS" if all(limit.holds for limit in self.limits) else "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class PointResult:
+    """All repeats of one point of the sweep taken together."""
+
+    point: Mapping[str, str]
+    runs: tuple[int, ...]
+    flows: tuple[FlowResult, ...]
+    validity: Grade
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Everything the log processor can say of a run directory."""
+
+    directory: Path
+    manifest: Mapping[str, object]
+    plan: CampaignPlan
+    state: str
+    reason: str | None
+    checks: tuple[Check, ...]
+    runs: tuple[RunResult, ...]
+    points: tuple[PointResult, ...]
+
+    @property
+    def validity(self) -> Grade:
+        """The worst of the campaign's own checks and of its runs."""
+        own = max((check.grade for check in self.checks), default=Grade.OK)
+        return max((own, *(run.validity for run in self.runs)))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Each distinct reason once, with the number of runs it holds for, gravest first."""
+        found: dict[str, tuple[Grade, int, str]] = {}
+        for check in self.checks:
+            if check.grade >= Grade.DEGRADED:
+                found[check.name] = (check.grade, 0, check.reason)
+        total = len(self.runs)
+        for run in self.runs:
+            for check in run.checks:
+                if check.grade < Grade.DEGRADED:
+                    continue
+                grade, count, reason = found.get(check.name, (Grade.OK, 0, ""))
+                worse = check.grade > grade
+                found[check.name] = (max(grade, check.grade), count + 1, check.reason if worse else reason)
+        ordered = sorted(found.values(), key=lambda entry: (-entry[0], -entry[1]))
+        return tuple(
+            reason if count == 0 or total == 1 else f"{reason} ({count} of {total} runs)"
+            for _, count, reason in ordered
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned run was run to its end."""
+        return self.state == "complete" and len(self.runs) == len(self.plan.runs) and all(
+            run.state == "complete" for run in self.runs
+        )
+
+    @property
+    def verdict(self) -> str:
+        """FAIL when a limit failed on a run fit to judge, UNDECIDED when any run could not decide, else PASS or NONE."""
+        if not self.plan.limits:
+            return "NONE"
+        verdicts = {run.verdict for run in self.runs}
+        if "FAIL" in verdicts:
+            return "FAIL"
+        return "PASS" if verdicts == {"PASS"} and self.complete else "UNDECIDED"
+
+    @property
+    def exit_code(self) -> int:
+        """0 done and within limits, 4 incomplete, 1 a limit failed or could not be decided."""
+        if not self.complete:
+            return 4
+        return 0 if self.verdict in ("PASS", "NONE") else 1

@@ -1,0 +1,130 @@
+"""Reads a run directory as docs/reference/run-directory.md defines it; refuses what it cannot read with a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from wiregauge.measures.plan import CampaignPlan, RunDirectoryError, get, objects, read_plan
+
+SCHEMA = 1
+TIMES = (
+    "intended",
+    "tx_app",
+    "tx_drv",
+    "rx_drv",
+    "rx_app",
+    "back_tx_app",
+    "back_tx_drv",
+    "back_rx_drv",
+    "back_rx_app",
+)
+_COLUMNS: dict[str, pl.DataType] = {
+    "flow": pl.Int64(),
+    "sequence": pl.Int64(),
+    "warm_up": pl.Boolean(),
+    "outcome": pl.String(),
+    **{name: pl.Int64() for name in TIMES},
+    "copies": pl.Int64(),
+    "corrupted_copies": pl.Int64(),
+    "misdirected_copies": pl.Int64(),
+    "reordered": pl.Boolean(),
+    "late": pl.Boolean(),
+    "reorder_extent": pl.Int64(),
+    "last_node": pl.Int64(),
+    "last_point": pl.String(),
+    "drop_reason": pl.String(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """The manifest with its plan, and what tracking counted (None: not tracked yet)."""
+
+    path: Path
+    manifest: Mapping[str, object]
+    plan: CampaignPlan
+    runs: Mapping[int, Mapping[str, object]]
+    tracked: Mapping[int, Mapping[str, object]] | None
+
+    def messages(self, index: int) -> pl.DataFrame | None:
+        """The message table of a run, ordered by flow, warm-up first, then sequence; None when there is none.
+
+        Raises RunDirectoryError for a damaged file or one of another schema.
+        """
+        path = self.path / "messages" / f"run-{index:04d}.parquet"
+        if not path.exists():
+            return None
+        try:
+            metadata = pl.read_parquet_metadata(path)
+            frame = pl.read_parquet(path)
+        # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+                raise
+            raise RunDirectoryError(
+                f"{path}: is no readable Parquet file ({_first_line(error)}); track the run again from its records"
+            ) from None
+        if metadata.get("wiregauge.kind", "messages") != "messages" or metadata.get("wiregauge.schema", "1") != "1":
+            raise RunDirectoryError(
+                f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
+                f"not messages of schema {SCHEMA}; use the wiregauge that wrote it"
+            )
+        missing = [name for name in _COLUMNS if name not in frame.columns]
+        if missing:
+            raise RunDirectoryError(f"{path}: column {missing[0]} is missing; track the run again from its records")
+        try:
+            return frame.select(pl.col(name).cast(kind) for name, kind in _COLUMNS.items()).sort(
+                "flow", pl.col("warm_up").not_(), "sequence"
+            )
+        except pl.exceptions.PolarsError as error:
+            raise RunDirectoryError(
+                f"{path}: a column has an unexpected type ({_first_line(error)}); track the run again"
+            ) from None
+
+
+def open_run_directory(path: Path) -> RunDirectory:
+    """Reads manifest.json and tracking.json. Raises RunDirectoryError when there is nothing to judge."""
+    manifest_path = path / "manifest.json"
+    if not path.is_dir():
+        raise RunDirectoryError(f"{path}: no such directory; name the directory that `wiregauge run --out` wrote")
+    if not manifest_path.exists():
+        raise RunDirectoryError(
+            f"{path}: holds no manifest.json, so it is no run directory; name the one that `wiregauge run --out` wrote"
+        )
+    where = str(manifest_path)
+    manifest = _read_json(manifest_path)
+    schema = get(manifest, "schema", int, where)
+    if schema != SCHEMA:
+        raise RunDirectoryError(f"{where}: schema {schema} is unknown to this wiregauge, which reads {SCHEMA}")
+    plan = read_plan(get(manifest, "plan", dict, where), f"{where}, plan")
+    runs = {get(run, "index", int, where): run for run in objects(manifest, "runs", where)}
+    tracking_path = path / "tracking.json"
+    tracked: dict[int, Mapping[str, object]] | None = None
+    if tracking_path.exists():
+        tracking = _read_json(tracking_path)
+        tracked = {
+            get(run, "index", int, str(tracking_path)): run for run in objects(tracking, "runs", str(tracking_path))
+        }
+    return RunDirectory(path, manifest, plan, runs, tracked)
+
+
+def _read_json(path: Path) -> dict[str, object]:
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise RunDirectoryError(f"{path}: is not JSON ({_first_line(error)}); the file is damaged") from None
+    if not isinstance(content, dict):
+        raise RunDirectoryError(f"{path}: should hold an object; the file is damaged")
+    return content
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0][:160] if lines else type(error).__name__

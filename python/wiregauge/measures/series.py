@@ -1,0 +1,127 @@
+"""From the message table to one series per measure, with the reasons for every message that has no value.
+
+Differences are taken on integer picoseconds and only then become floating-point nanoseconds, so a run of many hours
+keeps its resolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.results import Series
+
+Floats = NDArray[np.float64]
+
+WARM_UP = "warm-up"
+LOST = "lost"
+NOT_RETURNED = "lost on the way back"
+NO_STAMP = "no stamp"
+GAP = "neighbour missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Correction of times between the clocks of the two ends, ns: subtracted from outward latency, added to return."""
+
+    outward_ns: float
+    uncertainty_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A series with why the other messages of the flow are not in it."""
+
+    series: Series
+    excluded: Mapping[str, int]
+
+
+_OUT = ("tx_app", "tx_drv", "rx_drv", "rx_app")
+_BACK = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
+
+
+def _difference(end: str, start: str) -> pl.Expr:
+    return pl.col(end) - pl.col(start)
+
+
+def extract(frame: pl.DataFrame, flow: FlowPlan, offsets: Offsets) -> dict[str, Extracted]:
+    """Every series of a flow from its rows of the message table (warm-up included, to be counted and left out)."""
+    warm = int(frame["warm_up"].sum())
+    rows = frame.filter(~pl.col("warm_up"))
+    last = "back_rx_app" if flow.relayed else "rx_app"
+    shift = offsets.outward_ns
+    # name: (expression in ps, the column whose absence means "lost", clock correction in ns)
+    plans: dict[str, tuple[pl.Expr, str, float]] = {
+        "latency": (_difference("rx_app", "tx_app"), "rx_app", shift),
+        "driver_latency": (_difference("rx_drv", "tx_drv"), "rx_app", shift),
+        "service_latency": (_difference("rx_app", "intended"), "rx_app", shift),
+        "send_error": (_difference("tx_app", "intended"), "tx_app", 0.0),
+    }
+    down, network, up = (_difference(_OUT[k + 1], _OUT[k]) for k in range(3))
+    if flow.relayed:
+        back_down, back_network, back_up = (_difference(_BACK[k + 1], _BACK[k]) for k in range(3))
+        plans |= {
+            "return_latency": (_difference("back_rx_app", "back_tx_app"), last, -shift),
+            "rtt": (_difference("back_rx_app", "tx_app"), last, 0.0),
+            "turnaround": (_difference("back_tx_app", "rx_app"), last, 0.0),
+            "stack_down": (down + back_down, last, 0.0),
+            "network": (network + back_network, last, 0.0),
+            "stack_up": (up + back_up, last, 0.0),
+        }
+    else:
+        plans |= {"stack_down": (down, last, 0.0), "network": (network, last, shift), "stack_up": (up, last, 0.0)}
+    # The parts of a split are taken over the same messages, or they would not add up.
+    whole = _OUT + _BACK if flow.relayed else _OUT
+    complete = pl.all_horizontal(pl.col(name).is_not_null() for name in whole)
+    for name in ("stack_down", "network", "stack_up", "turnaround"):
+        if name in plans:
+            expression, needs, by = plans[name]
+            plans[name] = (pl.when(complete).then(expression), needs, by)
+    start = pl.coalesce("tx_app", "intended", "tx_drv", "rx_app")
+    table = rows.select(
+        start.alias("start"),
+        pl.col("sequence"),
+        *(expression.alias(name) for name, (expression, _, _) in plans.items()),
+        *(pl.col(name).is_null().alias(f"no {name}") for name in {needs for _, needs, _ in plans.values()}),
+        rx_app=pl.col("rx_app"),
+        tx_app=pl.col("tx_app"),
+    )
+    found: dict[str, Extracted] = {}
+    seconds = table["start"].cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e12
+    for name, (_, needs, by) in plans.items():
+        column = table[name]
+        present = column.is_not_null().to_numpy()
+        gone = int((column.is_null() & table[f"no {needs}"]).sum()) if needs != "tx_app" else 0
+        reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
+        excluded = {WARM_UP: warm, reason: gone, NO_STAMP: int(column.null_count()) - gone}
+        values = column.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - by
+        found[name] = Extracted(Series(seconds[present], values), excluded)
+    found["period"] = _consecutive(table, "tx_app", seconds, warm)
+    found["ipdv"] = _consecutive(table, "latency", seconds, warm)
+    found["receive_period"] = _arrivals(table, warm)
+    return found
+
+
+def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, warm: int) -> Extracted:
+    """Differences of `column` between rows with consecutive sequence numbers, both present."""
+    stepped = table.select(
+        step=pl.col("sequence").diff(),
+        value=pl.col(column).diff(),
+    )
+    good = ((stepped["step"] == 1) & stepped["value"].is_not_null()).fill_null(False).to_numpy()
+    values = stepped["value"].cast(pl.Float64).fill_null(0.0).to_numpy()[good] / 1000
+    pairs = max(table.height - 1, 0)
+    return Extracted(Series(seconds[good], values), {WARM_UP: warm, GAP: pairs - int(good.sum())})
+
+
+def _arrivals(table: pl.DataFrame, warm: int) -> Extracted:
+    """Times between consecutive arrivals, in the order of arrival."""
+    arrived = table["rx_app"].drop_nulls().sort()
+    values = arrived.diff().drop_nulls().cast(pl.Float64).to_numpy() / 1000
+    at = arrived.cast(pl.Float64).to_numpy()[1:] / 1e12
+    return Extracted(Series(at, values), {WARM_UP: warm, LOST: table.height - len(arrived)})

@@ -1,0 +1,118 @@
+"""What the figures draw, computed here so that figures compute nothing: densities, boxes, tails, envelopes.
+
+Repeats of a point are pooled, except in the view against time, where each run has its own clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge import stats
+from wiregauge.measures.results import FlowResult, Judgement
+from wiregauge.stats import BoxShape, DensityShape, EnvelopeShape, TailShape
+
+Floats = NDArray[np.float64]
+
+MARKS_AGAINST_TIME = 24_000
+"""Marks in all views against time together; beyond it each series keeps its extremes only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Which series a shape belongs to. `rest` is the point without protocol and payload, as the sweep writes it."""
+
+    flow: int
+    label: str
+    protocol: str
+    relayed: bool
+    payload: int
+    rest: str
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Everything drawn, in ns (time axes in s), by what it belongs to."""
+
+    latency: Mapping[Key, DensityShape]
+    period: Mapping[Key, DensityShape]
+    period_box: Mapping[Key, BoxShape]
+    send_error: Mapping[Key, DensityShape]
+    tail: Mapping[Key, TailShape]
+    rtt_tail: Mapping[Key, TailShape]
+    against_time: Mapping[Key, EnvelopeShape]
+    results: Mapping[Key, FlowResult]
+
+
+def key_of(flow: FlowResult, point: Mapping[str, str], run: int) -> Key:
+    """The key of a flow at a point; `run` is the first run of a pooled point."""
+    plan = flow.plan
+    rest = ", ".join(f"{name} {value}" for name, value in point.items() if name not in ("payload", "protocol"))
+    kind = "relay" if plan.relayed else "one-way"
+    return Key(
+        flow=plan.id,
+        label=f"{plan.protocol} · flow {plan.id} ({kind})",
+        protocol=plan.protocol,
+        relayed=plan.relayed,
+        payload=plan.payload or 0,
+        rest=rest,
+        run=run,
+    )
+
+
+def shapes(judgement: Judgement) -> Shapes:
+    """The shapes of a judgement; series without values have none."""
+    results = {
+        key_of(flow, point.point, point.runs[0]): flow for point in judgement.points for flow in point.flows
+    }
+    values = {
+        name: {key: flow.series[name].value for key, flow in results.items() if name in flow.series}
+        for name in ("latency", "period", "send_error", "rtt")
+    }
+    latency_span = _span(list(values["latency"].values()))
+    error_span = _span(list(values["send_error"].values()))
+    each_run = {
+        key_of(flow, run.plan.point, run.plan.index): flow for run in judgement.runs for flow in run.flows
+    }
+    marks = max(200, MARKS_AGAINST_TIME // max(len(each_run), 1))
+    return Shapes(
+        latency=_densities(values["latency"], latency_span, log=True),
+        period={key: _period_density(series) for key, series in values["period"].items() if len(series)},
+        period_box={key: shape for key, v in values["period"].items() if (shape := stats.box(v)) is not None},
+        send_error=_densities(values["send_error"], error_span, log=True),
+        tail={key: stats.tail(np.sort(v)) for key, v in values["latency"].items() if len(v)},
+        rtt_tail={key: stats.tail(np.sort(v)) for key, v in values["rtt"].items() if len(v)},
+        against_time={
+            key: stats.envelope(series.t, series.value, marks)
+            for key, flow in each_run.items()
+            if len((series := flow.series["rtt" if flow.plan.relayed else "latency"]).value)
+        },
+        results=results,
+    )
+
+
+def _span(series: Sequence[Floats]) -> tuple[float, float] | None:
+    """The range that all panels of a figure share: from the least to the greatest positive value, with a margin."""
+    positive = [v[v > 0] for v in series]
+    positive = [v for v in positive if len(v)]
+    if not positive:
+        return None
+    return min(float(v.min()) for v in positive) / 1.15, max(float(v.max()) for v in positive) * 1.15
+
+
+def _densities(
+    values: Mapping[Key, Floats], span: tuple[float, float] | None, *, log: bool
+) -> dict[Key, DensityShape]:
+    return {key: stats.density(v, log=log, span=span) for key, v in values.items() if len(v)}
+
+
+def _period_density(values: Floats) -> DensityShape:
+    """Density of the central 98 %: a few late sends would squeeze the rest into one line; the box plot shows them."""
+    ascending = np.sort(values)
+    low, high = stats.quantile(ascending, 0.01), stats.quantile(ascending, 0.99)
+    margin = max((high - low) * 0.15, abs(high) * 1e-6, 1.0)
+    return stats.density(values, span=(low - margin, high + margin))

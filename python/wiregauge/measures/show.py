@@ -1,0 +1,145 @@
+"""The judgement for programs: the stable JSON of `wiregauge show --json` and of `measures.json`.
+
+Numbers keep their full precision; a figure that could not be determined is null; infinity (a percentile that falls
+among the lost) is the string "lost", because JSON has no infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isinf
+from pathlib import Path
+
+from wiregauge.measures.definitions import QUANTILES, SERIES
+from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
+
+SHOW_SCHEMA = 1
+
+Json = dict[str, object]
+
+
+def schema_path() -> Path:
+    """The JSON Schema of `show_json`, shipped with the package."""
+    return Path(__file__).with_name("show.schema.json")
+
+
+def show_json(judgement: Judgement) -> Json:
+    """The judgement as JSON objects, in the form docs/reference/show.md documents."""
+    return {
+        "schema": SHOW_SCHEMA,
+        "test": judgement.plan.name,
+        "validity": judgement.validity.word,
+        "verdict": judgement.verdict,
+        "complete": judgement.complete,
+        "state": judgement.state,
+        "reasons": list(judgement.reasons),
+        "checks": [_check(check) for check in judgement.checks],
+        "runs": [_run(run) for run in judgement.runs],
+        "points": [
+            {
+                "point": dict(point.point),
+                "runs": list(point.runs),
+                "validity": point.validity.word,
+                "flows": [_flow(flow) for flow in point.flows],
+            }
+            for point in judgement.points
+        ],
+    }
+
+
+def _run(run: RunResult) -> Json:
+    return {
+        "index": run.plan.index,
+        "point": dict(run.plan.point),
+        "repeat": run.plan.repeat,
+        "state": run.state,
+        "validity": run.validity.word,
+        "verdict": run.verdict,
+        "reasons": list(run.reasons),
+        "checks": [_check(check) for check in run.checks],
+        "limits": [_limit(limit) for limit in run.limits],
+        "unplanned": dict(run.unplanned),
+        "flows": [_flow(flow) for flow in run.flows],
+    }
+
+
+def _check(check: Check) -> Json:
+    return {
+        "name": check.name,
+        "limit": check.limit,
+        "observed": check.observed,
+        "grade": check.grade.name.lower(),
+        "reason": check.reason,
+    }
+
+
+def _limit(limit: LimitResult) -> Json:
+    return {
+        "flow": limit.flow,
+        "measure": limit.measure,
+        "bound": limit.bound,
+        "written": limit.written,
+        "value": limit.value,
+        "observed": limit.observed,
+        "holds": limit.holds,
+        "reason": limit.reason,
+    }
+
+
+def _flow(flow: FlowResult) -> Json:
+    latency = flow.summaries["latency"]
+    return {
+        "flow": flow.plan.id,
+        "protocol": flow.plan.protocol,
+        "from": flow.plan.source,
+        "to": flow.plan.destination,
+        "relayed": flow.plan.relayed,
+        "payload": flow.plan.payload,
+        "planned": flow.planned,
+        "warm_up": flow.warm_up,
+        **flow.counts,
+        "outcomes": dict(flow.outcomes),
+        "loss": {
+            "ratio": flow.loss.ratio,
+            "low": flow.loss.low,
+            "high": flow.loss.high,
+            "one_sided": flow.loss.one_sided,
+        },
+        "last_seen": dict(flow.last_seen),
+        "drop_reasons": dict(flow.drop_reasons),
+        "reorder_extent": flow.reorder_extent,
+        "late_sends": flow.late_sends,
+        **{f"{name}_ns": _summary(flow.summaries.get(name)) for name in SERIES},
+        "pdv_ns": latency.pdv(),
+        "range_ns": latency.span(),
+        "percentiles_with_loss_ns": {
+            name: "lost" if value is not None and isinf(value) else value for name, value in flow.with_loss.items()
+        },
+        "throughput_bit_per_s": flow.goodput,
+        "effective_bandwidth_bit_per_s": flow.effective_bandwidth,
+    }
+
+
+def _summary(summary: Summary | None) -> Json | None:
+    if summary is None:
+        return None
+    parts = summary.uncertainty
+    return {
+        "n": summary.n,
+        "min": summary.minimum,
+        "mean": summary.mean,
+        "sd": summary.sd,
+        "mad": summary.mad,
+        **{name: summary.value(name) for name in QUANTILES},
+        "max": summary.maximum,
+        "uncertainty": parts.total if parts else None,
+        "uncertainty_parts": {"sampling": parts.sampling, "clock": parts.clock, "stamp": parts.stamp} if parts else None,
+        "n_effective": summary.n_effective,
+        "intervals": _intervals(summary),
+        "excluded": dict(summary.excluded),
+        "negative": summary.negative,
+    }
+
+
+def _intervals(summary: Summary) -> Mapping[str, list[float | None]]:
+    return {name: [p.low, p.high] for name, p in summary.percentiles.items() if p.value is not None}

@@ -1,0 +1,105 @@
+"""The judgement for people at a terminal, and the one sentence that heads every report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from wiregauge.measures.results import FlowResult, Grade, Judgement, Summary
+from wiregauge.measures.units import count_of, duration, interval_text, share
+
+_COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
+_VERDICTS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow", "NONE": "dim"}
+
+
+def headline(judgement: Judgement) -> str:
+    """How fast, how steady, what was lost, can I trust it: one sentence from the pooled points."""
+    flows = [flow for point in judgement.points for flow in point.flows]
+    speeds = [(flow, flow.summaries["latency"]) for flow in flows if flow.summaries["latency"].n]
+    sent, lost = sum(flow.counts["sent"] for flow in flows), sum(flow.counts["lost"] for flow in flows)
+    trust = {
+        Grade.INVALID: "and the campaign is INVALID: do not rely on it",
+        Grade.DEGRADED: "with reservations (DEGRADED)",
+    }.get(judgement.validity, "and nothing speaks against trusting it (VALID)")
+    if sent == 0:
+        return f"No message was sent, {trust}."
+    fate = f"{count_of(lost, 'message')} of {sent} lost" if lost else f"none of {sent} messages lost"
+    if not speeds:
+        return f"Nothing arrived: {fate}, {trust}."
+    medians = [median for _, summary in speeds if (median := summary.value("p50")) is not None]
+    worst = max(summary.maximum for _, summary in speeds if summary.maximum is not None)
+    typical = f"median one-way latency {interval_text(min(medians), max(medians))}, " if medians else ""
+    tails = [top for _, summary in speeds if (top := summary.value("p99")) is not None]
+    steady = f"p99 {interval_text(min(tails), max(tails))}, " if tails else ""
+    return _sentence(f"{typical}{steady}at most {duration(worst)}; {fate}, {trust}.")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def show_text(judgement: Judgement, console: Console) -> None:
+    """Prints verdict and validity, then one row per run and flow. Times carry their unit; nothing is cut off."""
+    validity, verdict = judgement.validity.word, judgement.verdict
+    console.print(
+        f"[bold]{escape(judgement.plan.name)}[/]  "
+        f"verdict [bold {_VERDICTS[verdict]}]{verdict}[/]  validity [bold {_COLOURS[validity]}]{validity}[/]"
+    )
+    console.print(escape(headline(judgement)), soft_wrap=True)
+    for reason in judgement.reasons:
+        console.print(f"  [yellow]-[/] {escape(reason)}", soft_wrap=True)
+    failed = [(run, limit) for run in judgement.runs for limit in run.limits if not limit.holds]
+    for run, limit in failed[:20]:
+        where = f"flow {limit.flow} " if limit.flow is not None else ""
+        seen = limit.reason or f"is {limit.observed:.6g}"
+        console.print(
+            f"  [red]x[/] run {run.plan.index}: {where}{escape(limit.measure)} {limit.bound.replace('-', ' ')} "
+            f"{escape(limit.written)}: {escape(seen)}",
+            soft_wrap=True,
+        )
+    if len(failed) > 20:
+        console.print(f"  … and {len(failed) - 20} more failed limits")
+    console.print(_table(judgement))
+
+
+def _table(judgement: Judgement) -> Table:
+    axes = list(judgement.plan.axes)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("run", *axes, "flow"):
+        table.add_column(title)
+    for title in ("sent", "lost", "other", "mean ± u", "sd", "p50", "p99", "p99.9", "max", "rtt p50", "rtt p99"):
+        table.add_column(title, justify="right")
+    table.add_column("validity")
+    for run in judgement.runs:
+        point = [escape(run.plan.point.get(axis, "")) for axis in axes]
+        mark = f"[{_COLOURS[run.validity.word]}]{run.validity.word}[/]"
+        if not run.flows:
+            table.add_row(str(run.plan.index), *point, "-", *[""] * 11, mark)
+        for flow in run.flows:
+            name = f"{flow.plan.id} {escape(flow.plan.protocol)}" + (" relay" if flow.plan.relayed else "")
+            table.add_row(str(run.plan.index), *point, name, *_cells(flow), mark)
+    table.caption = "latency one way, application to application; ± u: 95 % half-width of the mean; -: n does not support it"
+    table.caption_justify = "left"
+    return table
+
+
+def _cells(flow: FlowResult) -> Sequence[str]:
+    latency = flow.summaries["latency"]
+    other = sum(flow.outcomes[name] for name in ("duplicated", "reordered", "late"))
+    lost = str(flow.counts["lost"]) if flow.counts["lost"] else f"0 (≤{share(flow.loss.high)})"
+    mean = f"{duration(latency.mean)} ± {duration(latency.uncertainty.total if latency.uncertainty else None)}"
+    figures = [duration(latency.value(name)) for name in ("sd", "p50", "p99", "p99.9", "max")]
+    rtt = flow.summaries.get("rtt", Summary("rtt", 0, {}, 0))
+    return (
+        str(flow.counts["sent"]),
+        lost,
+        str(other),
+        mean if latency.n else "-",
+        *figures,
+        duration(rtt.value("p50")),
+        duration(rtt.value("p99")),
+    )

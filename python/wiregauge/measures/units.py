@@ -1,0 +1,54 @@
+"""Numbers as text for the eye. The value keeps its meaning: sign, unit, and no more digits than it is worth."""
+
+from __future__ import annotations
+
+from math import isinf
+
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+
+
+def _scaled(value: float, scales: tuple[tuple[float, str], ...], digits: int) -> str:
+    size, unit = next((s for s in scales if abs(value) >= s[0] * 0.9995), scales[-1])
+    return f"{significant(value / size, digits)} {unit}"
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """`value` with at least `digits` significant digits, never in scientific notation between 0.001 and a million."""
+    magnitude = abs(value)
+    whole = len(str(int(magnitude))) if magnitude >= 1 else 0
+    if magnitude >= 1:
+        return f"{value:.{max(digits - whole, 0)}f}"
+    return f"{value:.{digits - 1}g}" if magnitude else "0"
+
+
+def duration(ns: float | None, digits: int = 4) -> str:
+    """A time given in ns, in the unit that fits; "-" for None, "lost" for infinity."""
+    if ns is None:
+        return "-"
+    return "lost" if isinf(ns) else _scaled(ns, _TIMES, digits)
+
+
+def rate(bit_per_s: float | None, digits: int = 4) -> str:
+    """A bit rate in the unit that fits; "-" for None."""
+    return "-" if bit_per_s is None else _scaled(bit_per_s, _RATES, digits)
+
+
+def share(value: float | None) -> str:
+    """A share of one as per cent or, when small, as a power of ten; "-" for None."""
+    if value is None:
+        return "-"
+    if value == 0 or value >= 1e-4:
+        return f"{100 * value:.3g} %"
+    return f"{value:.1e}"
+
+
+def count_of(count: int, noun: str) -> str:
+    """`1 message`, `2 messages`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def interval_text(low: float, high: float) -> str:
+    """Two times in ns as "a to b", or one when they print alike."""
+    first, last = duration(low, 3), duration(high, 3)
+    return first if first == last else f"{first} to {last}"

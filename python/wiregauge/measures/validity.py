@@ -1,0 +1,377 @@
+"""Is the run fit to be believed? Judged before any limit, from what the instrument itself reported.
+
+Each check states its limit in words, what was observed, and one sentence a reader can act on. A *note* (host noise,
+a refused real-time priority) is shown and recorded but never spoils a run by itself: if it hurt, a measured check
+(late sends, missing stamps, lost records) says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from wiregauge.measures.plan import RunPlan
+from wiregauge.measures.results import Check, FlowResult, Grade
+
+LATE_DEGRADED, LATE_INVALID = 0.01, 0.10
+UNSENT_INVALID = 0.01
+STAMPS_DEGRADED = 0.001
+NEGATIVE_INVALID = 0.01
+DURATION_DEGRADED, DURATION_INVALID = 0.001, 0.10
+LOAD_DEGRADED, LOAD_INVALID = 0.01, 0.10
+CLOCK_DEGRADED, CLOCK_INVALID = 1 / 3, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of a run when its validity is judged."""
+
+    plan: RunPlan
+    state: str
+    reason: str | None
+    agents: Mapping[str, Mapping[str, object]]
+    clock_uncertainty_ns: float
+    clocks_missing: Sequence[str]
+    flows: Sequence[FlowResult]
+    tracked: bool
+    unplanned: Mapping[str, int]
+    damaged_segments: Sequence[Mapping[str, object]]
+    contradictions: Sequence[str]
+
+    def total(self, key: str) -> int:
+        """Sum of a counter over the flows."""
+        return sum(flow.counts.get(key, 0) for flow in self.flows)
+
+
+def judge_validity(run: Evidence) -> tuple[Check, ...]:
+    """Every check of the run, in the order of a message's life. Nothing is skipped because it passed."""
+    return tuple(
+        check
+        for group in (_whole, _sending, _instrument, _stamps, _clocks, _network_load, _host)
+        for check in group(run)
+    )
+
+
+def _graded(share: float, degraded: float, invalid: float) -> Grade:
+    if share > invalid:
+        return Grade.INVALID
+    return Grade.DEGRADED if share > degraded else Grade.OK
+
+
+def _check(name: str, title: str, limit: str, observed: str, grade: Grade, reason: str) -> Check:
+    return Check(name, title, limit, observed, grade, reason if grade > Grade.OK else "")
+
+
+def number(obj: Mapping[str, object], key: str) -> int:
+    """A counter of a report; absent counts as zero, as protobuf leaves zeros out."""
+    value = obj.get(key, 0)
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def parts(obj: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
+    """The objects of a list in a report; anything else is left out."""
+    value = obj.get(key)
+    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
+
+
+def _sum(run: Evidence, list_key: str, key: str) -> int:
+    return sum(number(part, key) for agent in run.agents.values() for part in parts(agent, list_key))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _whole(run: Evidence) -> Iterator[Check]:
+    yield _check(
+        "run-complete",
+        "Run ended as planned",
+        "state complete",
+        run.state,
+        Grade.OK if run.state == "complete" else Grade.INVALID,
+        f"the run ended early: {run.reason or 'no reason was recorded'}",
+    )
+    wanted = sorted({end for flow in run.plan.flows for end in (flow.source, flow.destination)})
+    missing = [name for name in wanted if name not in run.agents]
+    yield _check(
+        "agents-reported",
+        "Every agent reported",
+        "all end systems with flows",
+        f"{len(wanted) - len(missing)} of {len(wanted)}",
+        Grade.INVALID if missing else Grade.OK,
+        f"no report from the agent of {', '.join(missing)}",
+    )
+    incomplete = [(name, agent) for name, agent in run.agents.items() if agent.get("complete") is False]
+    why = "; ".join(f"{name}: {agent.get('incomplete_reason') or 'no reason given'}" for name, agent in incomplete)
+    yield _check(
+        "agents-complete",
+        "Every agent finished its tasks",
+        "none incomplete",
+        f"{len(incomplete)} incomplete",
+        Grade.INVALID if incomplete else Grade.OK,
+        f"an agent did not finish ({why})",
+    )
+    yield _check(
+        "tracked",
+        "Messages were tracked",
+        "a message table for the run",
+        "yes" if run.tracked else "no",
+        Grade.OK if run.tracked else Grade.INVALID,
+        "no message table exists for the run, so nothing is known of its messages",
+    )
+    yield _check(
+        "conservation",
+        "Every message accounted for",
+        "sent = delivered + lost, outcomes add up, table = tracking.json",
+        "holds" if not run.contradictions else f"{len(run.contradictions)} contradictions",
+        Grade.INVALID if run.contradictions else Grade.OK,
+        "message accounts do not add up: " + "; ".join(run.contradictions[:2]),
+    )
+
+
+def _sending(run: Evidence) -> Iterator[Check]:
+    planned, sent = sum(flow.planned for flow in run.flows), run.total("sent")
+    unsent = sum(max(flow.planned - flow.counts["sent"], 0) for flow in run.flows)
+    surplus = sum(max(flow.counts["sent"] - flow.planned, 0) for flow in run.flows)
+    share = unsent / planned if planned else 0.0
+    yield _check(
+        "sent-as-planned",
+        "Messages sent as planned",
+        f"all; more than {_percent(UNSENT_INVALID)} missing is invalid",
+        f"{sent} of {planned}",
+        Grade.INVALID if surplus else _graded(share, 0.0, UNSENT_INVALID),
+        f"{surplus} messages more than planned were seen" if surplus else f"{unsent} of {planned} messages were never sent",
+    )
+    late = sum(flow.late_sends for flow in run.flows)
+    late_share = late / sent if sent else 0.0
+    yield _check(
+        "late-sends",
+        "Sends on schedule",
+        f"at most {_percent(LATE_DEGRADED)} later than a tenth of the period; above {_percent(LATE_INVALID)} invalid",
+        f"{late} of {sent} late ({_percent(late_share)})",
+        _graded(late_share, LATE_DEGRADED, LATE_INVALID),
+        f"{_percent(late_share)} of the sends left more than a tenth of the period late: the load was not the planned one",
+    )
+    refused = _sum(run, "access_points", "send_errors")
+    refused_share = refused / sent if sent else float(refused > 0)
+    yield _check(
+        "send-refused",
+        "Sends the kernel refused",
+        f"0; above {_percent(UNSENT_INVALID)} invalid",
+        str(refused),
+        _graded(refused_share, 0.0, UNSENT_INVALID),
+        f"the kernel refused {refused} sends",
+    )
+    worst, tolerance = 0.0, DURATION_DEGRADED
+    for flow in run.flows:
+        error = _length_error(flow)
+        if error is not None and abs(error) > worst:
+            worst, tolerance = abs(error), max(DURATION_DEGRADED, 1 / max(flow.counts["sent"] - 1, 1))
+    yield _check(
+        "duration",
+        "Duration of sending",
+        f"within {_percent(DURATION_DEGRADED)} of the plan (or one period); beyond {_percent(DURATION_INVALID)} invalid",
+        f"off by {_percent(worst)}",
+        _graded(worst, tolerance, DURATION_INVALID),
+        f"sending took {_percent(worst)} more or less time than planned",
+    )
+
+
+def _length_error(flow: FlowResult) -> float | None:
+    """Relative error of the time between the first and the last send; None where it is not defined."""
+    errors = flow.series["send_error"] if "send_error" in flow.series else None
+    if errors is None or len(errors.t) < 2 or not flow.plan.period_ns:
+        return None
+    sent_over = (errors.t[-1] - errors.t[0]) * 1e9
+    planned = sent_over - (errors.value[-1] - errors.value[0])
+    return float(sent_over / planned - 1) if planned > 0 else None
+
+
+def _instrument(run: Evidence) -> Iterator[Check]:
+    """Losses inside the instrument. They spoil the run when messages are missing, for those may be its own fault."""
+    lost = run.total("lost")
+
+    def gate(count: int) -> Grade:
+        if count == 0:
+            return Grade.OK
+        return Grade.INVALID if lost else Grade.DEGRADED
+
+    rule = "0; invalid when messages are lost too"
+    doubt = f", and {lost} messages count as lost: the instrument may have lost them" if lost else ""
+    dropped = sum(number(agent, "records_dropped") for agent in run.agents.values())
+    yield _check(
+        "record-drops", "Records lost (full ring)", rule, str(dropped), gate(dropped), f"{dropped} records were lost{doubt}"
+    )
+    for key, title, what in (
+        ("socket_drops", "Frames lost (full socket buffer)", "frames were dropped by a full socket buffer"),
+        ("inbox_drops", "Frames lost (full inbox)", "frames were dropped by a full task inbox"),
+    ):
+        count = _sum(run, "access_points", key)
+        yield _check(key.replace("_", "-"), title, rule, str(count), gate(count), f"{count} {what}{doubt}")
+    damaged = len(run.damaged_segments)
+    first = run.damaged_segments[0].get("problem", "") if run.damaged_segments else ""
+    yield _check(
+        "segments",
+        "Record segments whole",
+        rule,
+        f"{damaged} damaged",
+        gate(damaged),
+        f"{damaged} record segments were damaged ({first}){doubt}",
+    )
+    unrecorded = sum(flow.missing_send_records for flow in run.flows)
+    yield _check(
+        "send-records",
+        "Send record for every message",
+        "0 missing",
+        f"{unrecorded} missing",
+        Grade.DEGRADED if unrecorded else Grade.OK,
+        f"{unrecorded} messages arrived without a record of their sending",
+    )
+
+
+def _stamps(run: Evidence) -> Iterator[Check]:
+    for name, title, measure in (
+        ("kernel-stamps", "Kernel stamps", "driver_latency"),
+        ("application-stamps", "Application stamps", "latency"),
+    ):
+        summaries = [flow.summaries[measure] for flow in run.flows if measure in flow.summaries]
+        missing = sum(summary.excluded.get("no stamp", 0) for summary in summaries)
+        arrived = missing + sum(summary.n for summary in summaries)
+        share = missing / arrived if arrived else 0.0
+        grade = Grade.DEGRADED if share > STAMPS_DEGRADED else Grade.NOTE if missing else Grade.OK
+        yield _check(
+            name,
+            title,
+            f"at most {_percent(STAMPS_DEGRADED)} of the arrived messages without",
+            f"{missing} of {arrived} without",
+            grade,
+            f"{missing} of {arrived} arrived messages lack a {title.lower().removesuffix('s')}",
+        )
+
+
+def _clocks(run: Evidence) -> Iterator[Check]:
+    wrong = [
+        (flow.plan.id, name, flow.summaries[name])
+        for flow in run.flows
+        for name in ("latency", "driver_latency", "return_latency", "rtt", "stack_down", "network", "stack_up", "turnaround")
+        if name in flow.summaries and flow.summaries[name].negative
+    ]
+    worst = max((summary.negative / summary.n for _, _, summary in wrong), default=0.0)
+    named = "; ".join(
+        f"flow {number} {name.replace('_', ' ')}: {summary.negative} of {summary.n}, least {summary.minimum:.0f} ns"
+        for number, name, summary in wrong[:3]
+    )
+    yield _check(
+        "negative-latency",
+        "No time runs backwards",
+        f"0 negative; above {_percent(NEGATIVE_INVALID)} invalid",
+        named or "0 negative",
+        _graded(worst, 0.0, NEGATIVE_INVALID),
+        f"negative times were measured ({named})",
+    )
+    steps = sum(number(agent, "clock_steps") for agent in run.agents.values())
+    largest = max((abs(number(agent, "largest_clock_step_ns")) for agent in run.agents.values()), default=0)
+    yield _check(
+        "clock-steps",
+        "Clock was not stepped",
+        "0 steps",
+        f"{steps} steps" + (f", largest {largest} ns" if steps else ""),
+        Grade.INVALID if steps else Grade.OK,
+        f"a clock was stepped {steps} times during the run, by up to {largest} ns",
+    )
+    medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
+    typical = min(medians, default=None)
+    share = run.clock_uncertainty_ns / typical if typical else 0.0
+    observed = f"± {run.clock_uncertainty_ns:.0f} ns" + (f", {_percent(share)} of the median latency" if typical else "")
+    missing = f"; unknown for {', '.join(run.clocks_missing)}" if run.clocks_missing else ""
+    grade = _graded(share, CLOCK_DEGRADED, CLOCK_INVALID)
+    if run.clocks_missing:
+        grade = max(grade, Grade.DEGRADED)
+    yield _check(
+        "clock-offset",
+        "Clock offset against latency",
+        "at most a third of the median one-way latency; above the latency itself invalid",
+        observed + missing,
+        grade,
+        f"the clock offset is uncertain: {observed}{missing}",
+    )
+
+
+def _network_load(run: Evidence) -> Iterator[Check]:
+    worst, seen = 0.0, []
+    for inject in run.plan.injects:
+        agent = run.agents.get(inject.on, {})
+        tasks = [task for task in parts(agent, "tasks") if task.get("kind") == "inject"]
+        if not tasks:
+            continue
+        done, planned = sum(number(t, "done") for t in tasks), sum(number(t, "planned") for t in tasks)
+        intended = inject.load_ppm / 10_000
+        ratio = done / planned if planned else _offered_ratio(run, inject.load_ppm, inject.rate_bps, tasks)
+        worst = max(worst, abs(ratio - 1))
+        seen.append(f"{inject.on}: {intended * ratio:.3g} % of {intended:.3g} %")
+    unreported = len(run.plan.injects) - len(seen)
+    grade = _graded(worst, LOAD_DEGRADED, LOAD_INVALID)
+    yield _check(
+        "offered-load",
+        "Offered background load",
+        f"within {_percent(LOAD_DEGRADED)} of the intended load; beyond {_percent(LOAD_INVALID)} invalid",
+        "; ".join(seen) if seen else ("not reported" if unreported else "none planned"),
+        max(grade, Grade.INVALID if unreported else Grade.OK),
+        "the background load was not reported" if unreported else f"the offered load missed the intended one ({'; '.join(seen)})",
+    )
+    stray = {kind: count for kind, count in run.unplanned.items() if count and kind != "foreign"}
+    text = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in stray.items())
+    foreign = run.unplanned.get("foreign", 0)
+    grade = Grade.DEGRADED if stray else Grade.NOTE if foreign else Grade.OK
+    yield _check(
+        "unplanned",
+        "No unplanned frames",
+        "0 of our own that no message explains; foreign frames are noted",
+        text or (f"foreign {foreign}" if foreign else "0"),
+        grade,
+        f"frames that belong to no sent message: {text}" if stray else f"{foreign} foreign frames were seen",
+    )
+
+
+def _offered_ratio(run: Evidence, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]) -> float:
+    seconds = (run.plan.warm_up_ns + run.plan.duration_ns) / 1e9
+    intended_bits = rate_bps * load_ppm / 1e6 * seconds
+    return sum(number(task, "wire_bytes") for task in tasks) * 8 / intended_bits if intended_bits else 1.0
+
+
+def _host(run: Evidence) -> Iterator[Check]:
+    steal = sum(number(agent, "steal_ns") for agent in run.agents.values())
+    switches = sum(number(agent, "involuntary_switches") for agent in run.agents.values())
+    yield _check(
+        "host-noise",
+        "Quiet host",
+        "noted: stolen time and preemption of servicing threads",
+        f"{steal / 1e6:.1f} ms stolen, {switches} preemptions",
+        Grade.NOTE if steal or switches else Grade.OK,
+        "the host took the processor away from the instrument during the run",
+    )
+    refused = sorted(
+        {
+            str(grant.get("name", "?"))
+            for agent in run.agents.values()
+            for grant in parts(agent, "grants")
+            if grant.get("granted") is not True
+        }
+    )
+    yield _check(
+        "grants",
+        "Real-time requests granted",
+        "noted: what the host refused",
+        "refused: " + ", ".join(refused) if refused else "all granted",
+        Grade.NOTE if refused else Grade.OK,
+        f"the host refused {', '.join(refused)}: expect longer tails",
+    )
+    planted = sum(flow.plan.planted_faults for flow in run.flows)
+    yield _check(
+        "planted-faults",
+        "Planted faults",
+        "noted: the test breaks messages on purpose",
+        str(planted),
+        Grade.NOTE if planted else Grade.OK,
+        f"{planted} faults are planted by the test: losses and damage may be wanted",
+    )

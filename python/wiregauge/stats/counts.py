@@ -1,0 +1,40 @@
+"""What a count of rare events says about their share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy import special
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class ShareBound:
+    """`count` of `n` and the 95 % bounds of the share behind it; `one_sided` when nothing or everything was hit."""
+
+    count: int
+    n: int
+    low: float
+    high: float
+    one_sided: bool
+
+
+def share_bound(count: int, n: int) -> ShareBound:
+    """Exact (Clopper-Pearson) 95 % bounds of the share `count / n`.
+
+    None of n: the one-sided bound 1 - 0.05 ** (1/n), which the rule of three calls 3/n; 0 lost is never printed
+    as 0 %. All of n: the same mirrored. Otherwise two-sided. With n = 0 nothing is known: 0 to 1.
+    """
+    if not 0 <= count <= n:
+        raise ValueError(f"{count} of {n} is not a count")
+    alpha = 1 - CONFIDENCE
+    if n == 0:
+        return ShareBound(0, 0, 0.0, 1.0, one_sided=False)
+    if count == 0:
+        return ShareBound(0, n, 0.0, 1 - alpha ** (1 / n), one_sided=True)
+    if count == n:
+        return ShareBound(n, n, alpha ** (1 / n), 1.0, one_sided=True)
+    low = float(special.betaincinv(count, n - count + 1, alpha / 2))
+    high = float(special.betaincinv(count + 1, n - count, 1 - alpha / 2))
+    return ShareBound(count, n, low, high, one_sided=False)
