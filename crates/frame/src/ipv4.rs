@@ -33,7 +33,7 @@ pub enum Ipv4Error {
         len: usize,
     },
     /// Not version 4.
-    #[error("IP version {found}, expected 4")]
+    #[error("IP version {found} where 4 was expected")]
     Version {
         /// The version found.
         found: u8,
@@ -58,7 +58,7 @@ pub enum Ipv4Error {
     #[error("the IPv4 header checksum is wrong: the header was damaged")]
     Checksum,
     /// Part of a packet.
-    #[error("a fragment; messages must fit the MTU whole")]
+    #[error("the IPv4 packet is a fragment; messages must fit the MTU whole")]
     Fragment,
     /// Options present.
     #[error("IPv4 options are not supported")]

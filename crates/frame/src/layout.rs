@@ -107,31 +107,31 @@ pub struct Envelope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// In the Ethernet header.
-    #[error("Ethernet: {0}")]
+    #[error(transparent)]
     Ethernet(#[from] EthernetError),
     /// In the VLAN tag.
-    #[error("VLAN: {0}")]
+    #[error(transparent)]
     Vlan(#[from] VlanError),
     /// Neither IPv4 nor a raw message.
-    #[error("Ethernet: type {found:#06x} is neither 0x0800 (IPv4) nor 0x88b5 (raw message)")]
+    #[error("EtherType {found:#06x} is neither 0x0800 (IPv4) nor 0x88b5 (raw message)")]
     EtherType {
         /// The type behind the tag, if there is one.
         found: u16,
     },
     /// In the IPv4 header.
-    #[error("IPv4: {0}")]
+    #[error(transparent)]
     Ipv4(#[from] Ipv4Error),
     /// IPv4 with something else in it.
-    #[error("IPv4: protocol {found} is not 17 (UDP)")]
+    #[error("IPv4 protocol {found} is not 17 (UDP)")]
     Protocol {
         /// The protocol number.
         found: u8,
     },
     /// In the UDP header.
-    #[error("UDP: {0}")]
+    #[error(transparent)]
     Udp(#[from] UdpError),
     /// Everything fits, but what it carries is not a message.
-    #[error("message: {0}")]
+    #[error(transparent)]
     Probe(#[from] ProbeError),
     /// The buffer given cannot hold the frame.
     #[error("a frame of {needed} B without FCS does not fit into a buffer of {len} B")]

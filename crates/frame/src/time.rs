@@ -17,6 +17,21 @@ use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 pub struct Span(i64);
 
 /// An instant on the timescale of the run: picoseconds since the run's [`Epoch`].
+///
+/// Instants and spans are different types, so that adding two instants does not compile:
+///
+/// ```compile_fail
+/// # use wg_frame::time::{RunTime, Span};
+/// let later = RunTime::from_picos(1) + RunTime::from_picos(2);
+/// ```
+///
+/// while the same with a span does:
+///
+/// ```
+/// # use wg_frame::time::{RunTime, Span};
+/// let later = RunTime::from_picos(1) + Span::from_picos(2);
+/// assert_eq!(later - RunTime::from_picos(1), Span::from_picos(2));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct RunTime(i64);
