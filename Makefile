@@ -56,7 +56,7 @@ format: setup
 
 bench: setup
 	cargo bench --workspace --locked
-	$(BIN)/python -m benches
+	$(BIN)/python -m benches.round_trip
 
 proto: setup
 	$(BIN)/python tools/generate_rpc.py

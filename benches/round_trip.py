@@ -1,0 +1,174 @@
+"""UDP round trips through the agent's relay, beside sockperf's ping-pong over the same veth pair.
+
+Two end systems on one unshaped link. The two instruments take turns, several times, so that a noisy machine
+disturbs both alike; each sends at the same rate, with the same payload, under the same scheduling class, on the
+same cores. Both measure in the application: from just before the send call to just after the receive call.
+
+Bar: median and p99 not above sockperf's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from wiregauge.benches import AgentPlace, NetnsBench, agent_program
+from wiregauge.benches.base import Fact
+from wiregauge.benches.netns import ENCLOSED
+from wiregauge.config import load
+from wiregauge.master import ProgressView, run_campaign
+from wiregauge.master.campaign import new_manifest
+from wiregauge.measures import judge, show_json
+from wiregauge.records import RunDirectory
+
+ROUNDS = 5
+SECONDS = 3
+PAYLOAD = 64
+FIFO = 50
+PORT = 21_111
+RATES = (500, 5_000)
+CLIENT, SERVER, ADDRESS = "es-mac", "es-sensor", "198.18.0.2"
+
+
+def scenario(rate: int) -> str:
+    """A relayed flow of `rate` messages per second; a link of 40 Gbit/s is left unshaped."""
+    return f"""<test xmlns="urn:wiregauge:test:1" name="round-trip" seed="1">
+  <network>
+    <end-system name="mac"/> <end-system name="sensor"/>
+    <link between="mac sensor" rate="40Gbit/s"/>
+  </network>
+  <flows> <flow id="20" protocol="udp" from="mac" to="sensor"/> </flows>
+  <tasks warm-up="200ms">
+    <send flow="20" period="{1_000_000 // rate}us" payload="{PAYLOAD}B" count="{rate * SECONDS}"/>
+    <relay flow="20"/>
+  </tasks>
+</test>
+"""
+
+
+class KeptBench:
+    """One bench for many campaigns: built once, taken down at the end."""
+
+    name = "netns"
+
+    def __init__(self, campaign: dict[str, Any]) -> None:
+        self.bench = NetnsBench(campaign)
+        self.places = self.bench.open()
+
+    def open(self) -> Sequence[AgentPlace]:
+        return self.places
+
+    def facts(self) -> Sequence[Fact]:
+        return self.bench.facts()
+
+    def agent_failure(self, end_system: str) -> str | None:
+        return self.bench.agent_failure(end_system)
+
+    def close(self) -> None:
+        pass
+
+
+def relay(bench: KeptBench, test: Path, folder: Path) -> dict[str, float]:
+    """Round-trip percentiles in microseconds, as `wiregauge show --json` gives them."""
+    loaded = load(test)
+    directory = RunDirectory.create(
+        folder, new_manifest(loaded.campaign, file=test.name, sha256=loaded.sha256, bench="netns"), loaded.xml
+    )
+    try:
+        with ProgressView(Console(stderr=True, quiet=True), loaded.campaign["runs"]) as view:
+            run_campaign(directory, bench, view)
+        if directory.manifest["state"] != "complete":
+            sys.exit(f"the run is incomplete: {directory.manifest['reason']}")
+        (flow,) = show_json(judge(folder))["runs"][0]["flows"]
+    finally:
+        directory.close()
+    if flow["lost"]:
+        print(f"  note: {flow['lost']} of {flow['sent']} messages lost")
+    return {name: flow["rtt_ns"][name] / 1000 for name in ("p50", "p99")}
+
+
+def sockperf(rate: int) -> dict[str, float]:
+    """Round-trip percentiles in microseconds from sockperf's own report."""
+    cores = sorted(os.sched_getaffinity(0))
+
+    def inside(space: str, core: int, *command: str) -> list[str]:
+        return [
+            "nsenter", f"--net=/run/netns/{space}",
+            "taskset", "-c", str(core), "chrt", "--fifo", str(FIFO), *command,
+        ]  # fmt: skip
+
+    server = subprocess.Popen(
+        inside(SERVER, cores[1 % len(cores)], "sockperf", "server", "-i", ADDRESS, "-p", str(PORT)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        report = subprocess.run(
+            inside(
+                CLIENT, cores[0], "sockperf", "ping-pong", "-i", ADDRESS, "-p", str(PORT), "-t", str(SECONDS),
+                "--mps", str(rate), "-m", str(PAYLOAD), "--full-rtt",
+            ),
+            capture_output=True, text=True, timeout=SECONDS + 20, check=True,
+        ).stdout  # fmt: skip
+    finally:
+        server.kill()
+        server.wait()
+    found = dict(re.findall(r"percentile ([\d.]+) *= *([\d.]+)", re.sub(r"\x1b\[[\d;]*m", "", report)))
+    return {"p50": float(found["50.000"]), "p99": float(found["99.000"])}
+
+
+def compare(folder: Path) -> None:
+    """Takes turns at each rate and prints medians over the rounds and their ratio."""
+    test = folder / "round-trip.xml"
+    test.write_text(scenario(RATES[0]))
+    bench = KeptBench(load(test).campaign)
+    try:
+        for rate in RATES:
+            test.write_text(scenario(rate))
+            ours: list[dict[str, float]] = []
+            theirs: list[dict[str, float]] = []
+            for turn in range(ROUNDS):
+                theirs.append(sockperf(rate))
+                ours.append(relay(bench, test, folder / f"r{rate}-{turn}"))
+            print(
+                f"UDP round trip, {PAYLOAD} B, {rate} messages/s, {ROUNDS} rounds of {SECONDS} s (median of rounds)"
+            )
+            for name in ("p50", "p99"):
+                a = statistics.median(each[name] for each in ours)
+                b = statistics.median(each[name] for each in theirs)
+                verdict = "within the bar" if a <= b else "ABOVE the bar"
+                print(f"  {name}: relay {a:8.2f} us   sockperf {b:8.2f} us   ratio {a / b:.2f}   {verdict}")
+            print(f"  rounds: {json.dumps({'relay': ours, 'sockperf': theirs})}")
+    finally:
+        bench.bench.close()
+
+
+def main() -> int:
+    if shutil.which("sockperf") is None:
+        print(
+            "round trip: sockperf is not installed (Debian: apt-get install sockperf); nothing was compared"
+        )
+        return 1
+    if ENCLOSED not in os.environ:
+        program = str(agent_program())
+        os.environ[ENCLOSED] = "1"
+        os.execv(program, [program, "enclose", "--", sys.executable, "-m", "benches.round_trip"])
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
+        compare(Path(folder))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
