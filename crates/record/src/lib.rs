@@ -8,6 +8,7 @@ mod columns;
 mod error;
 mod schema;
 pub mod segment;
+pub mod tracking;
 
 pub use error::RecordError;
 pub use schema::*;

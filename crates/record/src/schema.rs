@@ -72,6 +72,8 @@ macro_rules! coded {
     };
 }
 
+pub(crate) use coded;
+
 coded! {
     /// Observation points in the order a message passes them.
     Point {

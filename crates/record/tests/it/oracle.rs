@@ -1,0 +1,320 @@
+//! An independent judge of messages: the definitions of the run directory's reference, read aloud.
+//!
+//! It shares no code and no structure with the tracker: every question is answered by looking through all
+//! records again, so it is slow and has no state to get wrong. Each [`Mutant`] breaks one rule of it, to show
+//! that the scenarios would notice that rule broken in the tracker.
+
+use std::collections::BTreeSet;
+
+use wg_frame::time::RunTime;
+use wg_plan::{Flow, Run};
+use wg_record::tracking::{
+    FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts, WarmUpCounts,
+};
+use wg_record::{Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
+
+/// One broken rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mutant {
+    None,
+    ExtentFromNearest,
+    ReorderedAgainstPredecessor,
+    EveryCopyIsAnArrival,
+    PhasesShareNumbers,
+    LateAtTheDeadline,
+    DamagedIsIntact,
+    DestinationIgnoresLeg,
+    DamagedBelievedAnywhere,
+    SentOnlyIfRecorded,
+    DeliveredAtTheRelay,
+    LastByTime,
+    LatestCopyCounts,
+    NeverSentIsSent,
+}
+
+impl Mutant {
+    pub(crate) const BROKEN: [Self; 13] = [
+        Self::ExtentFromNearest,
+        Self::ReorderedAgainstPredecessor,
+        Self::EveryCopyIsAnArrival,
+        Self::PhasesShareNumbers,
+        Self::LateAtTheDeadline,
+        Self::DamagedIsIntact,
+        Self::DestinationIgnoresLeg,
+        Self::DamagedBelievedAnywhere,
+        Self::SentOnlyIfRecorded,
+        Self::DeliveredAtTheRelay,
+        Self::LastByTime,
+        Self::LatestCopyCounts,
+        Self::NeverSentIsSent,
+    ];
+}
+
+struct Judge<'a> {
+    run: &'a Run,
+    flow: &'a Flow,
+    records: &'a [Record],
+    mutant: Mutant,
+}
+
+pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Tracked {
+    let mut flows: Vec<&Flow> = run.flows.iter().collect();
+    flows.sort_by_key(|flow| flow.id);
+    let app = |r: &&Record| r.point == Point::ApplicationReceive;
+    let known = |r: &Record| flows.iter().any(|flow| flow.id == r.flow);
+    let mut unplanned = UnplannedCounts::default();
+    for r in records.iter().filter(app).filter(|r| !known(r)) {
+        if r.flow == FLOW_FOREIGN {
+            unplanned.foreign += 1;
+        } else if r.crc == Crc::Bad {
+            unplanned.damaged += 1;
+        } else {
+            unplanned.unknown_flow += 1;
+        }
+    }
+    let mut messages = Vec::new();
+    let mut summaries = Vec::new();
+    for flow in flows {
+        let judge = Judge { run, flow, records, mutant };
+        let mut rows = judge.rows(true);
+        rows.extend(judge.rows(false));
+        for r in records.iter().filter(app).filter(|r| r.flow == flow.id) {
+            let warm_up = r.flags.has(RecordFlags::WARM_UP);
+            let sent = rows.iter().any(|m| m.warm_up == warm_up && m.sequence == r.sequence);
+            if judge.damaged(r) {
+                unplanned.damaged += u64::from(!(sent && judge.believable(r)));
+            } else {
+                unplanned.never_sent += u64::from(!sent);
+            }
+        }
+        summaries.push(judge.summary(&rows));
+        messages.extend(rows);
+    }
+    let summary = RunSummary {
+        index: run.index,
+        records: records.len() as u64,
+        flows: summaries,
+        unplanned,
+        damaged_segments: Vec::new(),
+    };
+    Tracked { messages, summary }
+}
+
+impl Judge<'_> {
+    fn relayed(&self) -> bool {
+        self.run.relays.iter().any(|relay| relay.flow == self.flow.id)
+    }
+    fn damaged(&self, r: &Record) -> bool {
+        r.crc == Crc::Bad && self.mutant != Mutant::DamagedIsIntact
+    }
+    fn intact(&self, r: &Record) -> bool {
+        r.crc == Crc::Ok || (r.crc == Crc::Bad && self.mutant == Mutant::DamagedIsIntact)
+    }
+    fn believable(&self, r: &Record) -> bool {
+        self.flow.path.contains(&r.node) || self.mutant == Mutant::DamagedBelievedAnywhere
+    }
+    fn returning(r: &Record) -> bool {
+        r.flags.has(RecordFlags::RETURN)
+    }
+    fn planned(&self, warm_up: bool) -> u32 {
+        let counts = self.run.sends.iter().filter(|send| send.flow == self.flow.id);
+        counts.map(|send| if warm_up { send.warm_up_count } else { send.count }).max().unwrap_or(0)
+    }
+
+    /// The records of one message, in the order of the input.
+    fn of(&self, warm_up: bool, sequence: u32) -> Vec<(usize, Record)> {
+        let same_phase = |r: &Record| {
+            r.flags.has(RecordFlags::WARM_UP) == warm_up || self.mutant == Mutant::PhasesShareNumbers
+        };
+        let mine = |r: &Record| r.flow == self.flow.id && same_phase(r) && r.sequence == sequence;
+        let all = self.records.iter().copied().enumerate();
+        all.filter(|(_, r)| mine(r) && (!self.damaged(r) || self.believable(r))).collect()
+    }
+
+    fn sent(&self, warm_up: bool, sequence: u32) -> bool {
+        let provable = sequence < self.planned(warm_up) || self.mutant == Mutant::NeverSentIsSent;
+        let received = self.of(warm_up, sequence).iter().any(|(_, r)| self.intact(r));
+        self.send_recorded(warm_up, sequence)
+            || (received && provable && self.mutant != Mutant::SentOnlyIfRecorded)
+    }
+
+    fn send_recorded(&self, warm_up: bool, sequence: u32) -> bool {
+        let points = [Point::ApplicationSend, Point::DriverSend, Point::WireSend, Point::Drop];
+        self.of(warm_up, sequence).iter().any(|(_, r)| {
+            !self.damaged(r) && points.contains(&r.point) && r.node == self.flow.from && !Self::returning(r)
+        })
+    }
+
+    /// Where an intact frame of this leg should end; nowhere when the flow has no such leg.
+    fn destination(&self, r: &Record) -> Option<u16> {
+        match (Self::returning(r), self.relayed()) {
+            _ if self.mutant == Mutant::DestinationIgnoresLeg => Some(self.flow.to),
+            (false, _) => Some(self.flow.to),
+            (true, true) => Some(self.flow.from),
+            (true, false) => None,
+        }
+    }
+
+    /// Intact copies at the final destination: arrival time and place in the input.
+    fn copies(&self, warm_up: bool, sequence: u32) -> Vec<(RunTime, usize)> {
+        let final_leg = self.relayed() && self.mutant != Mutant::DeliveredAtTheRelay;
+        let mut copies: Vec<(RunTime, usize)> = self
+            .of(warm_up, sequence)
+            .into_iter()
+            .filter(|(_, r)| r.point == Point::ApplicationReceive && self.intact(r))
+            .filter(|(_, r)| Self::returning(r) == final_leg && self.destination(r) == Some(r.node))
+            .map(|(i, r)| (r.time, i))
+            .collect();
+        copies.sort();
+        if self.mutant == Mutant::LatestCopyCounts {
+            copies.reverse();
+        }
+        copies
+    }
+
+    fn rows(&self, warm_up: bool) -> Vec<Message> {
+        let numbers: BTreeSet<u32> =
+            self.records.iter().filter(|r| r.flow == self.flow.id).map(|r| r.sequence).collect();
+        let numbers: Vec<u32> = numbers.into_iter().filter(|&n| self.sent(warm_up, n)).collect();
+        let mut arrivals: Vec<(RunTime, usize, u32)> = Vec::new();
+        for &n in &numbers {
+            let copies = self.copies(warm_up, n);
+            let taken = if self.mutant == Mutant::EveryCopyIsAnArrival { copies.len() } else { 1 };
+            arrivals.extend(copies.into_iter().take(taken).map(|(time, i)| (time, i, n)));
+        }
+        arrivals.sort();
+        let order: Vec<u32> = arrivals.into_iter().map(|(_, _, n)| n).collect();
+        numbers.into_iter().map(|n| self.row(warm_up, n, &order)).collect()
+    }
+
+    /// RFC 4737: distance to the earliest earlier arrival with a higher number.
+    fn extent(&self, order: &[u32], n: u32) -> u32 {
+        let Some(i) = order.iter().rposition(|&m| m == n) else { return 0 };
+        let earlier_and_higher: Vec<usize> = (0..i).filter(|&j| order[j] > n).collect();
+        let against = match self.mutant {
+            Mutant::ExtentFromNearest => earlier_and_higher.last(),
+            Mutant::ReorderedAgainstPredecessor => earlier_and_higher.last().filter(|&&j| j + 1 == i),
+            _ => earlier_and_higher.first(),
+        };
+        against.map_or(0, |j| (i - j) as u32)
+    }
+
+    fn row(&self, warm_up: bool, sequence: u32, order: &[u32]) -> Message {
+        let all = self.of(warm_up, sequence);
+        let sound: Vec<Record> = all.iter().map(|(_, r)| *r).filter(|r| !self.damaged(r)).collect();
+        let (from, to) = (self.flow.from, self.flow.to);
+        let time = |point: Point, back: bool, node: u16| {
+            let planned_leg = !back || self.relayed();
+            let matching = sound.iter().filter(|r| r.point == point && r.node == node);
+            let matching = matching.filter(|r| Self::returning(r) == back && planned_leg);
+            matching.filter(|r| point != Point::ApplicationReceive || self.intact(r)).map(|r| r.time).min()
+        };
+        let copies = self.copies(warm_up, sequence);
+        let at_application = |r: &&(usize, Record)| r.1.point == Point::ApplicationReceive;
+        let misdirected = all
+            .iter()
+            .filter(at_application)
+            .filter(|(_, r)| self.intact(r) && self.destination(r) != Some(r.node))
+            .count();
+        let corrupted = all.iter().filter(at_application).filter(|(_, r)| self.damaged(r)).count();
+        let tx_app = time(Point::ApplicationSend, false, from);
+        let late = match (self.flow.deadline, tx_app, copies.first()) {
+            (Some(deadline), Some(sent), Some(&(arrived, _))) => {
+                let took = arrived - sent;
+                took > deadline || (took == deadline && self.mutant == Mutant::LateAtTheDeadline)
+            }
+            _ => false,
+        };
+        let extent = self.extent(order, sequence);
+        let delivered = !copies.is_empty();
+        let outcome = match () {
+            () if copies.len() > 1 => Outcome::Duplicated,
+            () if delivered && extent > 0 => Outcome::Reordered,
+            () if delivered && late => Outcome::Late,
+            () if delivered => Outcome::Delivered,
+            () if corrupted > 0 => Outcome::Corrupted,
+            () if misdirected > 0 => Outcome::Misdirected,
+            () => Outcome::Lost,
+        };
+        let last = match self.mutant {
+            Mutant::LastByTime => all.iter().map(|(_, r)| r).max_by_key(|r| (r.time, self.way(r))),
+            _ => all.iter().map(|(_, r)| r).max_by_key(|r| self.way(r)),
+        };
+        let last = last.filter(|_| !delivered);
+        let drops = all.iter().filter(|(_, r)| r.point == Point::Drop && r.reason != DropReason::None);
+        Message {
+            flow: self.flow.id,
+            sequence,
+            warm_up,
+            outcome,
+            intended: time(Point::IntendedSend, false, from),
+            tx_app,
+            tx_drv: time(Point::DriverSend, false, from),
+            rx_drv: time(Point::DriverReceive, false, to),
+            rx_app: time(Point::ApplicationReceive, false, to),
+            back_tx_app: time(Point::ApplicationSend, true, to),
+            back_tx_drv: time(Point::DriverSend, true, to),
+            back_rx_drv: time(Point::DriverReceive, true, from),
+            back_rx_app: time(Point::ApplicationReceive, true, from),
+            length: sound.iter().min_by_key(|r| (self.way(r), r.length)).map_or(0, |r| r.length),
+            copies: copies.len() as u16,
+            corrupted_copies: corrupted as u16,
+            misdirected_copies: misdirected as u16,
+            reordered: extent > 0,
+            reorder_extent: extent,
+            late,
+            last_node: last.map(|r| r.node),
+            last_point: last.map(|r| r.point),
+            drop_reason: drops
+                .max_by_key(|(_, r)| (self.way(r), r.reason))
+                .map_or(DropReason::None, |(_, r)| r.reason),
+        }
+    }
+
+    /// The order of the way: leg, node on the leg (those off the way last), point, node.
+    fn way(&self, r: &Record) -> (bool, usize, Point, u16) {
+        let mut path = self.flow.path.clone();
+        if Self::returning(r) {
+            path.reverse();
+        }
+        let place = path.iter().position(|&node| node == r.node).unwrap_or(path.len());
+        (Self::returning(r), place, r.point, r.node)
+    }
+
+    fn summary(&self, rows: &[Message]) -> FlowSummary {
+        let measured: Vec<&Message> = rows.iter().filter(|m| !m.warm_up).collect();
+        let count = |test: &dyn Fn(&Message) -> bool| measured.iter().filter(|m| test(m)).count() as u64;
+        let by = |outcome| count(&|m| m.outcome == outcome);
+        let warm_up =
+            |test: &dyn Fn(&Message) -> bool| rows.iter().filter(|m| m.warm_up && test(m)).count() as u64;
+        FlowSummary {
+            flow: self.flow.id,
+            planned: u64::from(self.planned(false)),
+            sent: measured.len() as u64,
+            delivered: count(&|m| m.copies > 0),
+            lost: count(&|m| m.copies == 0),
+            duplicated: count(&|m| m.copies > 1),
+            extra_copies: measured.iter().map(|m| u64::from(m.copies.max(1) - 1)).sum(),
+            reordered: count(&|m| m.reordered),
+            late: count(&|m| m.late),
+            misdirected: count(&|m| m.misdirected_copies > 0),
+            corrupted: count(&|m| m.corrupted_copies > 0),
+            outcomes: OutcomeCounts {
+                delivered: by(Outcome::Delivered),
+                duplicated: by(Outcome::Duplicated),
+                reordered: by(Outcome::Reordered),
+                late: by(Outcome::Late),
+                lost: by(Outcome::Lost),
+                misdirected: by(Outcome::Misdirected),
+                corrupted: by(Outcome::Corrupted),
+            },
+            warm_up: WarmUpCounts { sent: warm_up(&|_| true), delivered: warm_up(&|m| m.copies > 0) },
+            drop_reasons: DropReason::ALL
+                .iter()
+                .filter(|r| **r != DropReason::None)
+                .map(|r| (r.name().to_owned(), count(&|m| m.drop_reason == *r)))
+                .collect(),
+            missing_send_records: count(&|m| !self.send_recorded(false, m.sequence)),
+        }
+    }
+}
