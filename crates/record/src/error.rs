@@ -32,12 +32,6 @@ pub enum RecordError {
         /// What is wrong and what to do about it.
         problem: String,
     },
-    /// The plan does not fit the request; the caller's fault.
-    #[error("the plan cannot be tracked: {problem}")]
-    Plan {
-        /// What is wrong with it.
-        problem: String,
-    },
     /// The encoder refused our own columns; a defect of this program.
     #[error("cannot encode {}: {problem}; this is a defect of wiregauge, please report it", path.display())]
     Encode {

@@ -2,13 +2,23 @@
 //!
 //! The records are the only bridge between running and judging: agents (and later the simulator) write
 //! them, the tracking history is rebuilt from nothing else.
+//!
+//! - [`Record`] is one frame at one observation point.
+//! - [`segment`] is where an agent keeps them while a run is going on.
+//! - [`tracking`] gives every message its history and its outcome.
+//! - [`parquet`] stores records and messages for good.
+//! - [`process_run`] goes the whole way, [`retrack`] judges stored records again.
 #![forbid(unsafe_code)]
 
 mod columns;
 mod error;
+mod guard;
+pub mod parquet;
+mod process;
 mod schema;
 pub mod segment;
 pub mod tracking;
 
 pub use error::RecordError;
+pub use process::{process_run, retrack};
 pub use schema::*;

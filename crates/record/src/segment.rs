@@ -11,16 +11,16 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{ArrowError, Metadata, SchemaRef};
+use arrow_schema::{Metadata, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{RecordColumns, decode_records, record_schema};
 use crate::error::RecordError;
+use crate::guard::guarded;
 use crate::schema::{RECORD_SCHEMA, Record};
 
 /// Records in a full batch.
@@ -407,16 +407,6 @@ impl Read for Counted {
             self.tail[7] = byte;
         }
         Ok(n)
-    }
-}
-
-/// Runs a step of the Arrow decoder. It is meant to return errors on bad bytes; a panic it may still hold is
-/// turned into one, because a damaged file must never end the program.
-fn guarded<T>(step: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(e)) => Err(e.to_string()),
-        Err(_) => Err("the Arrow decoder gave up on it".to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The record crate, used from outside as the agent and the log processor use it.
 
 mod oracle;
+mod process;
 mod scenario;
 mod segment;
 mod support;

@@ -1,0 +1,190 @@
+//! From segments to stored records and messages, and back again.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use proptest::prelude::*;
+use wg_record::parquet::{read_records, write_messages, write_records};
+use wg_record::segment::{SegmentInfo, SegmentWriter, segment_files};
+use wg_record::tracking::Tracker;
+use wg_record::{Record, RecordError, process_run, retrack};
+
+use crate::scenario::{network, records, run};
+use crate::support::{Scratch, samples};
+
+fn write_segments(dir: &Path, run_index: u32, epoch_realtime_ns: i64, records: &[Record]) -> Vec<PathBuf> {
+    let info = SegmentInfo { end_system: "n0".into(), node: 0, run_index, epoch_realtime_ns };
+    let mut writer = SegmentWriter::create(dir, info).unwrap();
+    writer.write(records).unwrap();
+    writer.finish().unwrap();
+    segment_files(dir).unwrap()
+}
+
+fn columns_of(path: &Path) -> (Vec<String>, i64) {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    let rows = builder.metadata().file_metadata().num_rows();
+    (builder.schema().fields().iter().map(|f| format!("{} {}", f.name(), f.data_type())).collect(), rows)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_whole_way_gives_what_the_tracker_gives(all in records(run(6, 3)), cut in any::<prop::sample::Index>()) {
+        let scratch = Scratch::new();
+        let (network, run) = (network(), run(6, 3));
+        let (one, two) = all.split_at(cut.index(all.len() + 1));
+        let mut files = write_segments(&scratch.path().join("spool/a"), run.index, 9, one);
+        files.extend(write_segments(&scratch.path().join("spool/b"), run.index, 9, two));
+        let stored = scratch.path().join("records/run-0004.parquet");
+        let messages = scratch.path().join("messages/run-0004.parquet");
+        let summary = process_run(&network, &run, &files, &stored, &messages).unwrap();
+
+        let mut sorted = all.clone();
+        sorted.sort_by_key(|r| r.time);
+        prop_assert_eq!(read_records(&stored).unwrap(), (run.index, sorted));
+        let mut tracker = Tracker::new(&network, &run);
+        tracker.observe_all(&all);
+        let tracked = tracker.finish();
+        prop_assert_eq!(&summary, &tracked.summary);
+        prop_assert_eq!(columns_of(&messages).1, tracked.messages.len() as i64);
+
+        let again = scratch.path().join("again.parquet");
+        prop_assert_eq!(retrack(&network, &run, &stored, &again).unwrap(), summary);
+        prop_assert_eq!(fs::read(&again).unwrap(), fs::read(&messages).unwrap());
+    }
+
+    #[test]
+    fn a_damaged_records_file_is_an_error_or_still_reads(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 1..6),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let scratch = Scratch::new();
+        let path = scratch.path().join("records.parquet");
+        write_records(&path, 4, &mut samples(0..300)).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        for (at, bit) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        fs::write(&path, &bytes).unwrap();
+        match read_records(&path) {
+            Ok(_) => prop_assert!(cut.is_none()),
+            Err(error) => prop_assert!(error.to_string().contains("records.parquet"), "{}", error),
+        }
+    }
+}
+
+#[test]
+fn many_records_come_back_over_row_groups() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("records.parquet");
+    let mut all = samples(0..1_100_000);
+    all.reverse();
+    write_records(&path, 4, &mut all).unwrap();
+    assert!(read_records(&path).unwrap() == (4, samples(0..1_100_000)));
+}
+
+#[test]
+fn a_damaged_or_foreign_segment_is_named_and_the_rest_counts() {
+    let scratch = Scratch::new();
+    let (network, run) = (network(), run(6, 3));
+    let good = write_segments(&scratch.path().join("good"), run.index, 9, &samples(0..10)).remove(0);
+    let torn = write_segments(&scratch.path().join("torn"), run.index, 9, &samples(10..30)).remove(0);
+    let bytes = fs::read(&torn).unwrap();
+    fs::write(&torn, &bytes[..bytes.len() - 8]).unwrap();
+    let other_run = write_segments(&scratch.path().join("run"), run.index + 1, 9, &samples(0..10)).remove(0);
+    let other_epoch = write_segments(&scratch.path().join("epoch"), run.index, 10, &samples(0..10)).remove(0);
+    let not_arrow = scratch.path().join("000000.arrows");
+    fs::write(&not_arrow, b"nothing of the kind").unwrap();
+    let files = [good, torn, other_run, other_epoch, not_arrow];
+    let out = |name: &str| scratch.path().join(name);
+    let summary = process_run(&network, &run, &files, &out("r.parquet"), &out("m.parquet")).unwrap();
+    assert_eq!(summary.records, 30);
+    let named: Vec<(&str, u64)> =
+        summary.damaged_segments.iter().map(|d| (d.file.as_str(), d.records_read)).collect();
+    let name = |i: usize| files[i].to_str().unwrap();
+    assert_eq!(named, [(name(1), 20), (name(2), 0), (name(3), 0), (name(4), 0)]);
+    assert!(summary.damaged_segments[1].problem.contains("run 5"));
+    assert!(summary.damaged_segments[2].problem.contains("10 ns"));
+}
+
+#[test]
+fn the_wrong_file_is_refused_with_its_name() {
+    let scratch = Scratch::new();
+    let (network, run) = (network(), run(6, 3));
+    let out = scratch.path().join("m.parquet");
+    let records = scratch.path().join("r.parquet");
+    let refusal = |path: &Path| retrack(&network, &run, path, &out).unwrap_err().to_string();
+
+    write_records(&records, run.index + 1, &mut samples(0..3)).unwrap();
+    assert!(refusal(&records).contains("records of run 5, not of run 4"), "{}", refusal(&records));
+    write_messages(&records, &Tracker::new(&network, &run).finish()).unwrap();
+    assert!(refusal(&records).contains("not a records file"), "{}", refusal(&records));
+    fs::write(&records, b"PAR1").unwrap();
+    assert!(refusal(&records).contains("not a Parquet file"), "{}", refusal(&records));
+    let missing = scratch.path().join("missing.parquet");
+    assert!(matches!(retrack(&network, &run, &missing, &out), Err(RecordError::Read { .. })));
+    assert!(!out.exists());
+}
+
+#[test]
+fn the_reference_names_every_column() {
+    let scratch = Scratch::new();
+    let (records, messages) = (scratch.path().join("r.parquet"), scratch.path().join("m.parquet"));
+    write_records(&records, 4, &mut samples(0..3)).unwrap();
+    write_messages(&messages, &Tracker::new(&network(), &run(1, 0)).finish()).unwrap();
+    let reference = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/run-directory.md"),
+    )
+    .unwrap();
+    let (about_records, about_messages) = reference.split_once("## messages/").unwrap();
+    let (_, about_records) = about_records.split_once("## records/").unwrap();
+    for (file, section) in [(&records, about_records), (&messages, about_messages)] {
+        for column in columns_of(file).0 {
+            let name = column.split(' ').next().unwrap();
+            let row = section.lines().find(|line| {
+                line.starts_with('|')
+                    && line.split('|').nth(1).is_some_and(|c| c.contains(&format!("`{name}`")))
+            });
+            let row = row.unwrap_or_else(|| panic!("the reference does not say what `{name}` is"));
+            let data_type = column[name.len() + 1..].to_lowercase();
+            let data_type = data_type.replace(", ", ",").replace("boolean", "bool");
+            assert!(row.replace(", ", ",").contains(&data_type), "`{name}` is {data_type}, but: {row}");
+        }
+    }
+}
+
+/// The disk is filled as in the segment tests.
+#[test]
+fn on_a_full_disk_nothing_is_half_written() {
+    const INSIDE: &str = "WIREGAUGE_TEST_LIMITED_PARQUET";
+    if let Some(dir) = std::env::var_os(INSIDE) {
+        return write_too_much(Path::new(&dir));
+    }
+    let scratch = Scratch::new();
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$0\" --exact \"$1\" --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .arg("process::on_a_full_disk_nothing_is_half_written")
+        .env(INSIDE, scratch.path())
+        .output()
+        .expect("sh runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+fn write_too_much(dir: &Path) {
+    let path = dir.join("records.parquet");
+    write_records(&path, 4, &mut samples(0..3)).unwrap();
+    let before = fs::read(&path).unwrap();
+    let error = write_records(&path, 4, &mut samples(0..400_000)).unwrap_err();
+    assert!(matches!(error, RecordError::Write { .. }), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before, "the file that was there stays");
+    assert_eq!(fs::read_dir(dir).unwrap().count(), 1, "nothing is left beside it");
+}
