@@ -123,6 +123,11 @@ fn applies(
         Some("late") => {
             ("has no deadline", "add deadline=\"…\" to the flow", |flow| flow.deadline.is_some())
         }
+        Some("unplanned") if flow.is_some() => {
+            let message = "unplanned frames belong to no flow";
+            found.error(&statement.place, message, "", "remove flow=\"…\"; they are counted per run");
+            return;
+        }
         _ => return,
     };
     let judged: Vec<&FlowModel> =
@@ -169,7 +174,7 @@ fn value(dimension: Dimension, measure: &str, bound: &Sourced<()>, found: &mut F
                 found.error(&bound.place, message, "0% to 100%", "write a share within the limit");
                 return None;
             }
-            Some(ppm as f64 / 10_000.0)
+            Some(ppm as f64 / 1_000_000.0)
         }
         Dimension::Count => {
             let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());

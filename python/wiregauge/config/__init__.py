@@ -1,0 +1,14 @@
+"""Tests as their authors write them: the test language, its schema, its checks, and a builder for Python.
+
+`load(path)` gives a campaign that can be run or a `TestError` whose text names every mistake with file, line,
+element, limit and cure. `builder.Test` makes the same without a file.
+"""
+
+from __future__ import annotations
+
+from wiregauge.config.builder import Fault, Test
+from wiregauge.config.diagnostics import Diagnostic, TestError
+from wiregauge.config.loading import Loaded, load
+from wiregauge.config.schema import schema_path
+
+__all__ = ["Diagnostic", "Fault", "Loaded", "Test", "TestError", "load", "schema_path"]

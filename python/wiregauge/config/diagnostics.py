@@ -1,0 +1,52 @@
+"""What is wrong with a test, said so that its author can mend it: file, line, element, limit, cure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is wrong. `line` is 0 and `element` empty where the file as a whole is meant."""
+
+    file: str
+    line: int
+    element: str
+    message: str
+    limit: str = ""
+    cure: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        element = f"{self.element}: " if self.element else ""
+        limit = f" (limit: {self.limit})" if self.limit else ""
+        cure = f"; {self.cure}" if self.cure else ""
+        return f"{where}: {element}{self.message}{limit}{cure}"
+
+    def as_dict(self) -> dict[str, str | int]:
+        """The form of `wiregauge check --json`."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "element": self.element,
+            "message": self.message,
+            "limit": self.limit,
+            "cure": self.cure,
+        }
+
+
+class TestError(Exception):
+    """A test that cannot be run. Its text is one line per diagnostic, in the order of the file."""
+
+    __test__ = False  # the name is the field's; pytest must not take it for a test case
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(sorted(diagnostics, key=lambda diagnostic: diagnostic.line))
+        super().__init__("\n".join(map(str, self.diagnostics)))
+
+
+def shown(value: str) -> str:
+    """A value fit for a message: at most 40 characters, none of them a control character."""
+    text = "".join(char if char.isprintable() else " " for char in value[:40])
+    return text + "…" if len(value) > 40 else text

@@ -1,0 +1,74 @@
+"""From a test file to the campaign a bench can run, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from wiregauge.config import reading, structure
+from wiregauge.config.diagnostics import Diagnostic, TestError
+from wiregauge.config.schema import validator
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A test that can be run."""
+
+    campaign: dict[str, Any]
+    """JSON form of `wg_plan::Campaign`."""
+    xml: bytes
+    """The file, byte for byte."""
+    sha256: str
+    """Of `xml`, in hex."""
+    warnings: tuple[str, ...]
+    """What is allowed but worth knowing, one sentence each."""
+
+
+def load(path: Path | str) -> Loaded:
+    """Reads and checks a test file.
+
+    Raises `TestError` with every diagnostic found: those of the file's structure first and alone, because what
+    follows from them would only distract.
+    """
+    data = reading.read(Path(path))
+    file = str(path)
+    campaign = compile_tree(reading.parse(data, file), file)
+    return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), tuple(campaign["warnings"]))
+
+
+def compile_tree(root: etree._Element, file: str) -> dict[str, Any]:
+    """The campaign of a test; raises `TestError`. `file` is named in the diagnostics."""
+    schema = validator()
+    valid = schema.validate(root)
+    misplaced = [] if valid else structure.explain(root, file)
+    if misplaced:
+        raise TestError(misplaced)
+    from wiregauge._native import compile_plan
+
+    answer: dict[str, Any] = json.loads(compile_plan(json.dumps(_plain(root))))
+    found = [Diagnostic(file=file, **diagnostic) for diagnostic in answer.get("diagnostics", [])]
+    if not valid:
+        found += structure.leftover(schema.error_log, root, found, file)
+    if found or "campaign" not in answer:
+        raise TestError(found)
+    campaign: dict[str, Any] = answer["campaign"]
+    return campaign
+
+
+def _plain(node: etree._Element) -> dict[str, Any]:
+    """Element tree as the plan reads it; values with white space collapsed, as every type of the schema says."""
+    return {
+        "tag": structure.local(node),
+        "line": structure.line_of(node),
+        "attributes": {
+            str(name): " ".join(str(value).split())
+            for name, value in node.attrib.items()
+            if etree.QName(name).namespace is None
+        },
+        "children": [_plain(child) for child in node],
+    }

@@ -1,0 +1,194 @@
+"""From a path to an XML tree, trusting neither.
+
+A test file may come from anywhere, so it is refused before it can cost anything: by its size before it is
+read, by its document type before an entity is expanded, by its depth before a parser recurses. The first pass
+is expat, which stops at the first thing it does not like and knows what it was reading; libxml2 then builds the
+tree with entities, DTDs and the network switched off. Letting libxml2 do both was tried in other tools and means
+trusting its limits, which change between versions.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import NoReturn
+from xml.parsers import expat
+
+from lxml import etree
+
+from wiregauge.config.diagnostics import Diagnostic, TestError, shown
+
+LARGEST_FILE = 16 * 1024 * 1024
+"""Bytes of a test file. A million planted faults fit; what is larger is not a test."""
+DEEPEST = 16
+"""Nesting of elements; the language needs four."""
+MOST_ELEMENTS = 200_000
+
+_READABLE = {
+    errno.ENOENT: ("there is no such file", "check the path"),
+    errno.EACCES: ("you may not read this file", "change its permissions"),
+    errno.EPERM: ("you may not read this file", "change its permissions"),
+    errno.EISDIR: ("this is a directory", "name a test file in it"),
+    errno.ENOTDIR: ("part of the path is not a directory", "check the path"),
+    errno.ELOOP: ("the path runs in a circle of links", "check the path"),
+    errno.ENAMETOOLONG: ("the path is too long", "shorten it"),
+}
+
+
+def _refuse(
+    file: str, message: str, cure: str, *, limit: str = "", line: int = 0, element: str = ""
+) -> NoReturn:
+    raise TestError([Diagnostic(file, line, element, message, limit, cure)])
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a test file.
+
+    Raises `TestError` for what is no regular file of at most 16 MiB; nothing of a larger one is read.
+    """
+    file = str(path)
+    try:
+        # Opening a FIFO would wait for a writer; asking first would race. Non-blocking does neither.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as source:
+            status = os.fstat(source.fileno())
+            if stat.S_ISDIR(status.st_mode):
+                _refuse(file, *_READABLE[errno.EISDIR])
+            if not stat.S_ISREG(status.st_mode):
+                _refuse(file, "this is not a regular file", "name a file on disk")
+            if status.st_size > LARGEST_FILE:
+                _too_large(file, status.st_size)
+            data = source.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        # ValueError: a NUL in the path.
+        code = error.errno if isinstance(error, OSError) else None
+        message, cure = _READABLE.get(
+            code or 0, (f"the file cannot be read ({shown(str(error))})", "check the path")
+        )
+        _refuse(file, message, cure)
+    if len(data) > LARGEST_FILE:
+        _too_large(file, len(data))
+    return data
+
+
+def _too_large(file: str, size: int) -> NoReturn:
+    _refuse(
+        file,
+        f"the file has {size} B",
+        "split the test, or sweep values instead of listing them",
+        limit=f"{LARGEST_FILE // (1024 * 1024)} MiB",
+    )
+
+
+def parse(data: bytes, file: str) -> etree._Element:
+    """The tree of a test file; raises `TestError` for anything but plain, well-formed UTF-8 XML."""
+    _check_text(data, file)
+    _Scan(file).run(data)
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        attribute_defaults=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        line = error.lineno or 0
+        _refuse(file, f"this is not XML ({shown(error.msg or '')})", "correct the file", line=line)
+
+
+def _check_text(data: bytes, file: str) -> None:
+    if not data.strip():
+        _refuse(file, "the file is empty", 'begin it with <test xmlns="urn:wiregauge:test:1" name="…">')
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        _refuse(file, "the file is encoded as UTF-16", "save it as UTF-8")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        _refuse(file, f"byte 0x{data[error.start]:02x} is not UTF-8", "save the file as UTF-8", line=line)
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        _refuse(file, "the file holds a NUL byte; it is not XML", "name a test file", line=line)
+
+
+class _Scan:
+    """One pass over the bytes that refuses what must never reach a tree builder."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._open: list[tuple[str, int]] = []
+        self._elements = 0
+        self._parser = expat.ParserCreate()
+        self._parser.XmlDeclHandler = self._declaration
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+
+    def run(self, data: bytes) -> None:
+        try:
+            self._parser.Parse(data, True)
+        except (expat.ExpatError, ValueError, LookupError) as error:
+            # ValueError and LookupError: an encoding expat asks Python for and Python does not have.
+            code = error.code if isinstance(error, expat.ExpatError) else 0
+            line = error.lineno if isinstance(error, expat.ExpatError) else 1
+            message, cure = self._explain(code)
+            _refuse(self._file, message, cure, line=line)
+
+    def _explain(self, code: int) -> tuple[str, str]:
+        text = expat.errors.messages.get(code, "not XML")
+        inside = f"<{self._open[-1][0]}> of line {self._open[-1][1]}" if self._open else ""
+        known = expat.errors.codes
+        if code == known[expat.errors.XML_ERROR_TAG_MISMATCH]:
+            return (
+                f"a closing tag does not match {inside}",
+                "close the elements in the order they were opened",
+            )
+        if code in (known[expat.errors.XML_ERROR_NO_ELEMENTS], known[expat.errors.XML_ERROR_UNCLOSED_TOKEN]):
+            if inside:
+                return f"the file ends inside {inside}", "close every element; the file may be cut off"
+            return "the file holds no element", 'begin it with <test xmlns="urn:wiregauge:test:1" name="…">'
+        if code == known[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
+            return "something follows the end of the test", "keep one <test> per file and nothing after it"
+        if code == known[expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE]:
+            return "an attribute is given twice", "keep one of them"
+        if code == known[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
+            return "an unknown entity is used", "write &amp;, &lt;, &gt;, &quot; or the character itself"
+        if code == known[expat.errors.XML_ERROR_UNBOUND_PREFIX]:
+            return "a namespace prefix is not declared", "remove the prefix"
+        if code == known[expat.errors.XML_ERROR_UNKNOWN_ENCODING]:
+            return "the declared encoding is unknown", 'write encoding="UTF-8"'
+        return (
+            f"this is not XML ({text})",
+            "write <, > and & as &lt;, &gt; and &amp; and quote every attribute",
+        )
+
+    def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii", "ascii"):
+            message = f'the declared encoding is "{shown(encoding)}"'
+            _refuse(self._file, message, 'save the file as UTF-8 and write encoding="UTF-8"', line=1)
+
+    def _doctype(self, *_: object) -> None:
+        cure = "remove <!DOCTYPE …>; the schema is part of the program"
+        line = self._parser.CurrentLineNumber
+        _refuse(self._file, "a document type with its entities is not allowed", cure, line=line)
+
+    def _start(self, name: str, _attributes: dict[str, str]) -> None:
+        line = self._parser.CurrentLineNumber
+        self._open.append((name, line))
+        self._elements += 1
+        if len(self._open) > DEEPEST:
+            message = "elements are nested too deep"
+            _refuse(self._file, message, "a test has four levels", limit=str(DEEPEST), line=line)
+        if self._elements > MOST_ELEMENTS:
+            message = "the file has too many elements"
+            _refuse(self._file, message, "split the test", limit=str(MOST_ELEMENTS), line=line)
+
+    def _end(self, _name: str) -> None:
+        self._open.pop()

@@ -1,0 +1,120 @@
+"""The schema of the test language, as a validator and as a description of itself.
+
+The XSD file is the one declaration of the language's structure. Messages, the reference page and the builder's
+test read it through `declarations()`, so none of them can know an attribute the schema does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from lxml import etree
+
+NAMESPACE = "urn:wiregauge:test:1"
+_XS = "{http://www.w3.org/2001/XMLSchema}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute as the schema declares it."""
+
+    name: str
+    type: str
+    required: bool
+    default: str | None
+    documentation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """An element as the schema declares it."""
+
+    name: str
+    documentation: str
+    attributes: dict[str, Attribute]
+    children: dict[str, tuple[int, int | None]]
+    """Child element to least and largest number; None: any number."""
+    any_of_children: bool
+    """True when at least one child is needed, whichever it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """A simple type: what it is, and its choices if it is an enumeration."""
+
+    name: str
+    documentation: str
+    choices: dict[str, str]
+
+
+def schema_path() -> Path:
+    """The XSD, for editors that complete and explain while one writes."""
+    return Path(__file__).with_name("wiregauge-test-1.xsd")
+
+
+@lru_cache(maxsize=1)
+def _document() -> etree._Element:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
+    return etree.fromstring(schema_path().read_bytes(), parser)
+
+
+def validator() -> etree.XMLSchema:
+    """A validator of its own for each caller: its error log is state."""
+    return etree.XMLSchema(_document())
+
+
+def _text(node: etree._Element, attribute: str) -> str:
+    return node.get(attribute) or ""
+
+
+def _documentation(node: etree._Element) -> str:
+    text = node.findtext(f"{_XS}annotation/{_XS}documentation") or ""
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=1)
+def declarations() -> dict[str, Declaration]:
+    """Every element of the language by name, in the order of the schema."""
+    return {_text(node, "name"): _declaration(node) for node in _document().findall(f"{_XS}element")}
+
+
+def _declaration(node: etree._Element) -> Declaration:
+    attributes = {}
+    for attribute in node.iterfind(f"{_XS}complexType/{_XS}attribute"):
+        attributes[_text(attribute, "name")] = Attribute(
+            name=_text(attribute, "name"),
+            type=_text(attribute, "type"),
+            required=attribute.get("use") == "required",
+            default=attribute.get("default"),
+            documentation=_documentation(attribute),
+        )
+    children: dict[str, tuple[int, int | None]] = {}
+    any_of = False
+    for group in node.iterfind(f"{_XS}complexType/*"):
+        if group.tag not in (f"{_XS}all", f"{_XS}choice", f"{_XS}sequence"):
+            continue
+        is_choice = group.tag == f"{_XS}choice"
+        any_of = is_choice and group.get("minOccurs", "1") != "0"
+        for child in group.iterfind(f"{_XS}element"):
+            least = 0 if is_choice else int(child.get("minOccurs", "1"))
+            most = group.get("maxOccurs", "1") if is_choice else child.get("maxOccurs", "1")
+            children[_text(child, "ref")] = (least, None if most == "unbounded" else int(most))
+    return Declaration(_text(node, "name"), _documentation(node), attributes, children, any_of)
+
+
+@lru_cache(maxsize=1)
+def value_types() -> dict[str, ValueType]:
+    """Every type of value by name."""
+    return {
+        _text(node, "name"): ValueType(
+            name=_text(node, "name"),
+            documentation=_documentation(node),
+            choices={
+                _text(choice, "value"): _documentation(choice)
+                for choice in node.iterfind(f"{_XS}restriction/{_XS}enumeration")
+            },
+        )
+        for node in _document().findall(f"{_XS}simpleType")
+    }

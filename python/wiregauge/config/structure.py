@@ -1,0 +1,197 @@
+"""What libxml2 found against the schema, in words an engineer can act on.
+
+libxml2 decides whether a file is valid. Its messages speak of facets and stop at the first unexpected child, so
+the explanation is made here, from the same schema: every misplaced element and attribute at once, with the
+nearest name that is allowed. Wrong values are left to the plan, which knows units; `leftover` names what the plan
+did not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+
+from lxml import etree
+
+from wiregauge.config.diagnostics import Diagnostic, shown
+from wiregauge.config.schema import NAMESPACE, Declaration, declarations, value_types
+
+_NAMED_BY = {
+    "test": "name",
+    "end-system": "name",
+    "switch": "name",
+    "link": "between",
+    "flow": "id",
+    "send": "flow",
+    "receive": "flow",
+    "relay": "flow",
+    "inject": "on",
+    "fault": "kind",
+    "axis": "of",
+    "limit": "measure",
+    "repeat": "times",
+}
+_ATTRIBUTE = re.compile(r"attribute '(?P<attribute>[^']+)'")
+
+
+def local(node: etree._Element) -> str:
+    """Name of an element without its namespace."""
+    return etree.QName(node).localname
+
+
+def line_of(node: etree._Element) -> int:
+    """Line of the start tag; 0 for a tree that was built in code."""
+    line = node.sourceline
+    return line if isinstance(line, int) else 0
+
+
+def described(node: etree._Element) -> str:
+    """The element as its author would recognise it: `<send flow="10">`."""
+    tag = local(node)
+    value = node.get(_NAMED_BY.get(tag, ""))
+    return f"<{tag}>" if value is None else f'<{tag} {_NAMED_BY[tag]}="{shown(value)}">'
+
+
+def explain(root: etree._Element, file: str) -> list[Diagnostic]:
+    """Every element and attribute that is misplaced, missing or unknown."""
+    if root.tag != f"{{{NAMESPACE}}}test":
+        return [_wrong_root(root, file)]
+    return list(_element(root, file))
+
+
+def _wrong_root(root: etree._Element, file: str) -> Diagnostic:
+    name = etree.QName(root)
+    if name.localname == "test":
+        message = (
+            f'the namespace "{shown(name.namespace)}" is not that of this language'
+            if name.namespace
+            else "the test has no namespace"
+        )
+    else:
+        message = "the outermost element is not <test>"
+    cure = f'write <test xmlns="{NAMESPACE}" name="…">'
+    return Diagnostic(file, line_of(root), f"<{shown(name.localname)}>", message, "", cure)
+
+
+def _element(node: etree._Element, file: str) -> Iterator[Diagnostic]:
+    declaration = declarations()[local(node)]
+
+    def wrong(at: etree._Element, message: str, limit: str, cure: str) -> Diagnostic:
+        return Diagnostic(file, line_of(at), described(at), message, limit, cure)
+
+    for name in node.attrib:
+        attribute = etree.QName(name)
+        if attribute.namespace is None and attribute.localname not in declaration.attributes:
+            yield wrong(
+                node,
+                f'there is no attribute "{shown(attribute.localname)}" here',
+                "",
+                _attribute_cure(attribute.localname, declaration),
+            )
+    for attribute_name, declared in declaration.attributes.items():
+        if declared.required and node.get(attribute_name) is None:
+            explanation = declared.documentation.split(".")[0]
+            yield wrong(node, f"{attribute_name} is missing", "", f'add {attribute_name}="…": {explanation}')
+    if any((text or "").strip() for text in (node.text, *(child.tail for child in node))):
+        yield wrong(
+            node, "there is text between the elements", "", "remove it, or make it a comment <!-- … -->"
+        )
+    yield from _children(node, declaration, file)
+
+
+def _children(node: etree._Element, declaration: Declaration, file: str) -> Iterator[Diagnostic]:
+    seen: dict[str, etree._Element] = {}
+    for child in node:
+        tag = local(child)
+        where = (file, line_of(child), described(child))
+        if etree.QName(child).namespace != NAMESPACE:
+            message = "the element is not of this language's namespace"
+            yield Diagnostic(
+                *where, message, "", f'remove its xmlns or prefix; the file has xmlns="{NAMESPACE}"'
+            )
+        elif tag not in declaration.children:
+            yield Diagnostic(*where, *_misplaced(tag, local(node), declaration))
+        else:
+            _, most = declaration.children[tag]
+            if most == 1 and tag in seen:
+                message = f"<{tag}> stands here a second time"
+                yield Diagnostic(*where, message, "1", f"merge it with the one on line {line_of(seen[tag])}")
+            if tag == "axis" and "repeat" in seen:
+                yield Diagnostic(*where, "an axis follows <repeat>", "", "write <repeat> last")
+            seen.setdefault(tag, child)
+            yield from _element(child, file)
+    here = (file, line_of(node), described(node))
+    for tag, (least, _) in declaration.children.items():
+        if least > 0 and tag not in seen:
+            yield Diagnostic(*here, f"<{tag}> is missing", f"at least {least}", f"add <{tag}>")
+    if declaration.any_of_children and len(node) == 0:
+        tags = _listed(declaration.children)
+        yield Diagnostic(*here, "the element is empty", "at least 1 child", f"add {tags}")
+
+
+def _listed(tags: Iterable[str]) -> str:
+    return " or ".join(f"<{tag}>" for tag in tags)
+
+
+def _misplaced(tag: str, parent: str, declaration: Declaration) -> tuple[str, str, str]:
+    """Message, limit and cure for an element that may not stand in its parent."""
+    homes = [name for name, other in declarations().items() if tag in other.children]
+    near = get_close_matches(tag, declaration.children, n=1, cutoff=0.7)
+    if homes:
+        return f"<{tag}> does not belong into <{parent}>", "", f"move it into {_listed(homes)}"
+    if near:
+        return f"there is no element <{shown(tag)}>", "", f"write <{near[0]}>"
+    allowed = (
+        f"<{parent}> takes {_listed(declaration.children)}"
+        if declaration.children
+        else f"<{parent}> is empty"
+    )
+    return f"there is no element <{shown(tag)}>", "", f"remove it; {allowed}"
+
+
+def _attribute_cure(name: str, declaration: Declaration) -> str:
+    allowed = list(declaration.attributes)
+    if not allowed:
+        return f"remove it; <{declaration.name}> has no attributes"
+    alike = [
+        other for other in allowed if other.replace("-", "") == name.replace("_", "").replace("-", "").lower()
+    ]
+    near = alike or get_close_matches(name, allowed, n=1, cutoff=0.7)
+    return f"write {near[0]}" if near else f"remove it; <{declaration.name}> takes {', '.join(allowed)}"
+
+
+def leftover(
+    log: etree._ListErrorLog, root: etree._Element, known: Sequence[Diagnostic], file: str
+) -> list[Diagnostic]:
+    """What the schema refused and no diagnostic names yet; the form of the value, from its documentation."""
+    found: dict[tuple[int, str, str], Diagnostic] = {}
+    for entry in log:
+        match = _ATTRIBUTE.search(entry.message)
+        nodes = root.xpath(entry.path) if entry.path else []
+        node = nodes[0] if isinstance(nodes, list) and nodes else root
+        if not isinstance(node, etree._Element):
+            node = root
+        if match is None:
+            message, cure, name = (
+                f"the schema refuses this ({shown(entry.message)})",
+                "see the test language",
+                "",
+            )
+        else:
+            name = match["attribute"]
+            declared = declarations()[local(node)].attributes.get(name)
+            form = value_types()[declared.type] if declared is not None else None
+            value = shown(node.get(name) or "")
+            message = f'{name} "{value}" is not allowed'
+            cure = form.documentation if form is not None else "see the test language"
+            if form is not None and form.choices:
+                near = get_close_matches(value, form.choices, n=3, cutoff=0.5)
+                cure = f"write {' or '.join(near or list(form.choices)[:8])}"
+        where = (line_of(node), described(node))
+        named = any(
+            (d.line, d.element) == where and (d.message.startswith(f"{name} ") or not name) for d in known
+        )
+        if not named:
+            found.setdefault((*where, name), Diagnostic(file, *where, message, "", cure))
+    return list(found.values())
