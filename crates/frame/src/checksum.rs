@@ -6,12 +6,16 @@ pub(crate) struct Sum(u64);
 
 impl Sum {
     /// Adds a part; an odd last byte counts as the high half of a word (RFC 1071, 4.1).
+    ///
+    /// Words are added four bytes at a time and in the machine's byte order, and only the result is turned:
+    /// RFC 1071, 2 (A) and (B), shows that neither changes the sum.
     #[must_use]
     pub(crate) fn add(self, part: &[u8]) -> Self {
-        let words = part.chunks_exact(2);
-        let odd = words.remainder().first().map_or(0, |byte| u64::from(*byte) << 8);
-        let sum: u64 = words.map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-        Self(self.0 + sum + odd)
+        let (words, rest) = part.as_chunks::<4>();
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        let sum: u64 = words.iter().chain([&last]).map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
+        Self(self.0 + u64::from(u16::from_be(fold(sum))))
     }
 
     /// Adds one word.
@@ -22,18 +26,22 @@ impl Sum {
 
     /// The sum with the carries folded in, not inverted: all ones for data that holds its own checksum.
     pub(crate) fn folded(self) -> u16 {
-        let mut sum = self.0;
-        while sum > 0xFFFF {
-            sum = (sum >> 16) + (sum & 0xFFFF);
-        }
-        let [.., high, low] = sum.to_be_bytes();
-        u16::from_be_bytes([high, low])
+        fold(self.0)
     }
 
     /// The checksum.
     pub(crate) fn checksum(self) -> u16 {
         !self.folded()
     }
+}
+
+/// `sum` modulo 65 535 in 16 bits; zero stays zero and only zero becomes zero.
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xFFFF {
+        sum = (sum >> 16) + (sum & 0xFFFF);
+    }
+    let [.., high, low] = sum.to_be_bytes();
+    u16::from_be_bytes([high, low])
 }
 
 #[cfg(test)]

@@ -59,26 +59,36 @@ impl Pattern {
 
 /// Bytes counting up from 0 at the first byte behind the header, wrapping after 255.
 pub fn sequential(payload: &mut [u8]) {
-    let Some(content) = payload.get_mut(probe::LEN..) else { return };
-    for (word, chunk) in content.chunks_mut(8).enumerate() {
-        chunk.copy_from_slice(&sequential_word(word)[..chunk.len()]);
-    }
+    let mut word = 0;
+    lay_down(payload, || {
+        word += 1;
+        sequential_word(word - 1)
+    });
 }
 
 /// Bytes of a SplitMix64 generator whose start is mixed from run seed, flow and sequence number; its 64-bit
 /// outputs are laid down least significant byte first.
 pub fn random(payload: &mut [u8], seed: u64, flow: u16, sequence: u32) {
-    let Some(content) = payload.get_mut(probe::LEN..) else { return };
     let mut generator = SplitMix64::of_message(seed, flow, sequence);
-    for chunk in content.chunks_mut(8) {
-        chunk.copy_from_slice(&generator.next().to_le_bytes()[..chunk.len()]);
+    lay_down(payload, || generator.next().to_le_bytes());
+}
+
+fn lay_down(payload: &mut [u8], mut next: impl FnMut() -> [u8; 8]) {
+    let Some(content) = payload.get_mut(probe::LEN..) else { return };
+    let (words, rest) = content.as_chunks_mut();
+    for word in words {
+        *word = next();
+    }
+    if !rest.is_empty() {
+        rest.copy_from_slice(&next()[..rest.len()]);
     }
 }
 
 fn sequential_word(word: usize) -> [u8; 8] {
-    // Only the low byte counts, so losing the rest of the index is the meaning.
-    let first = (word * 8).to_le_bytes()[0];
-    core::array::from_fn(|i| first.wrapping_add(i.to_le_bytes()[0]))
+    // Only the low byte counts, so losing the rest of the index is the meaning. It is a multiple of 8 and so at most
+    // 248: adding 0 to 7 carries from no byte into the next.
+    let [first, ..] = word.wrapping_mul(8).to_le_bytes();
+    (u64::from(first) * 0x0101_0101_0101_0101 + 0x0706_0504_0302_0100).to_le_bytes()
 }
 
 /// SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
