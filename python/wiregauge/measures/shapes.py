@@ -15,6 +15,17 @@ from wiregauge import stats
 from wiregauge.measures.results import FlowResult, Judgement
 from wiregauge.stats import BoxShape, DensityShape, EnvelopeShape, TailShape
 
+__all__ = [
+    "BoxShape",
+    "DensityShape",
+    "EnvelopeShape",
+    "Key",
+    "Shapes",
+    "TailShape",
+    "key_of",
+    "shapes",
+]
+
 Floats = NDArray[np.float64]
 
 MARKS_AGAINST_TIME = 24_000
@@ -39,6 +50,7 @@ class Shapes:
     """Everything drawn, in ns (time axes in s), by what it belongs to."""
 
     latency: Mapping[Key, DensityShape]
+    latency_box: Mapping[Key, BoxShape]
     period: Mapping[Key, DensityShape]
     period_box: Mapping[Key, BoxShape]
     send_error: Mapping[Key, DensityShape]
@@ -81,6 +93,7 @@ def shapes(judgement: Judgement) -> Shapes:
     marks = max(200, MARKS_AGAINST_TIME // max(len(each_run), 1))
     return Shapes(
         latency=_densities(values["latency"], latency_span, log=True),
+        latency_box={key: shape for key, v in values["latency"].items() if (shape := stats.box(v)) is not None},
         period={key: _period_density(series) for key, series in values["period"].items() if len(series)},
         period_box={key: shape for key, v in values["period"].items() if (shape := stats.box(v)) is not None},
         send_error=_densities(values["send_error"], error_span, log=True),

@@ -1,0 +1,9 @@
+"""Figures as data, and two ways to draw them: `interactive` (plotly.js, for the report) and `printed` (PNG and SVG).
+
+Nothing here computes a statistic: what is drawn comes from the measures.
+"""
+
+from wiregauge.figures.build import build
+from wiregauge.figures.model import Figure, Panel
+
+__all__ = ["Figure", "Panel", "build"]

@@ -1,0 +1,425 @@
+"""The figures of a report, from the shapes the measures computed. One function per figure, each a picture of one question.
+
+Small multiples share their axes: a row of panels compares payloads (and loads), colour compares protocols, dashes compare
+flows. A figure whose data do not exist (no relay, nothing arrived) is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, Scatter, Style, Trace
+from wiregauge.figures.network import network_figure
+from wiregauge.figures.palette import PARTS, PATTERNS, ordered, variety
+from wiregauge.measures.results import Judgement
+from wiregauge.measures.shapes import BoxShape, DensityShape, EnvelopeShape, Key, Shapes, TailShape
+
+S = TypeVar("S")
+US = 1e3
+MOST_PANELS = 24
+
+PART_TITLES = {
+    "stack_down": "stack down",
+    "network": "network",
+    "stack_up": "stack up",
+    "turnaround": "relay turnaround",
+}
+
+
+def build(judgement: Judgement, shapes: Shapes) -> list[Figure]:
+    """Every figure the data allow, in the order of the report."""
+    made = [
+        network_figure(judgement.plan),
+        latency_density(shapes),
+        latency_by_payload(shapes),
+        percentiles(shapes.tail, "latency", "One-way latency"),
+        percentiles(shapes.rtt_tail, "rtt", "Round trip"),
+        split(shapes),
+        against_time(judgement, shapes),
+        period_density(shapes),
+        period_box(shapes),
+        send_error(shapes),
+        outcomes(shapes),
+    ]
+    return [figure for figure in made if figure is not None]
+
+
+def _flows(keys: Sequence[Key]) -> list[int]:
+    return sorted({key.flow for key in keys})
+
+
+def _style(key: Key, keys: Sequence[Key]) -> Style:
+    return variety(key.protocol, _flows(keys).index(key.flow))
+
+
+def _panel_title(payload: int, rest: str) -> str:
+    return f"{payload} B" + (f" · {rest}" if rest else "")
+
+
+def _groups(keys: Sequence[Key]) -> tuple[list[tuple[int, str]], int]:
+    """The (payload, rest) pairs in reading order and the number of columns: loads side by side, payloads below each other."""
+    payloads = sorted({key.payload for key in keys})
+    rests = list(dict.fromkeys(key.rest for key in keys))
+    present = {(key.payload, key.rest) for key in keys}
+    groups = [(payload, rest) for payload in payloads for rest in rests if (payload, rest) in present]
+    columns = len(rests) if 1 < len(rests) <= 4 else min(3, len(groups))
+    return groups, max(columns, 1)
+
+
+def _cut(groups: Sequence[tuple[int, str]]) -> tuple[Sequence[tuple[int, str]], list[str]]:
+    if len(groups) <= MOST_PANELS:
+        return groups, []
+    return groups[:MOST_PANELS], [f"The first {MOST_PANELS} of {len(groups)} points are drawn; all are in measures.json."]
+
+
+def _multiples(
+    data: Mapping[Key, S],
+    trace: Callable[[Key, S, Style], Sequence[Trace]],
+    x: Axis,
+    y: Axis,
+) -> tuple[list[Panel], int, list[str]]:
+    keys = list(data)
+    groups, columns = _groups(keys)
+    shown, notes = _cut(groups)
+    panels = [
+        Panel(
+            _panel_title(payload, rest),
+            x,
+            y,
+            [
+                part
+                for key in sorted((k for k in keys if (k.payload, k.rest) == (payload, rest)), key=lambda k: (k.flow, k.label))
+                for part in trace(key, data[key], _style(key, keys))
+            ],
+        )
+        for payload, rest in shown
+    ]
+    return panels, columns, notes
+
+
+def _density_lines(key: Key, shape: DensityShape, style: Style) -> list[Trace]:
+    return [Line(key.label, shape.x / US, shape.y, style, filled=True)]
+
+
+def _hidden(data: Mapping[Key, DensityShape], why: str) -> list[str]:
+    outside = sum(shape.outside for shape in data.values())
+    return [f"{outside} values {why} are not drawn."] if outside else []
+
+
+def latency_density(shapes: Shapes) -> Figure | None:
+    """Where the latencies lie, per payload and load (as MAPS 2015, Figure 5)."""
+    if not shapes.latency:
+        return None
+    panels, columns, notes = _multiples(
+        shapes.latency, _density_lines, Axis("one-way latency (µs)", log=True), Axis("density (1/decade)")
+    )
+    return Figure(
+        "latency-density",
+        "One-way latency: density",
+        "How fast, how steady. A narrow peak is a deterministic network; a second peak or a long right flank is not.",
+        panels,
+        columns,
+        notes=[*notes, *_hidden(shapes.latency, "that are not positive")],
+        measures=["latency"],
+    )
+
+
+def latency_by_payload(shapes: Shapes) -> Figure | None:
+    """Median with the band p1 to p99 against payload, per protocol and flow."""
+    boxes = {key: flow.summaries["latency"] for key, flow in shapes.results.items() if flow.summaries["latency"].n}
+    keys = list(boxes)
+    if len({key.payload for key in keys}) < 2:
+        return None
+    panels = []
+    rests = list(dict.fromkeys(key.rest for key in keys))[:4]
+    for rest in rests:
+        traces: list[Trace] = []
+        for label in sorted({k.label for k in keys}, key=lambda name: [k.flow for k in keys if k.label == name][0]):
+            chosen = sorted((k for k in keys if k.label == label and k.rest == rest), key=lambda k: k.payload)
+            chosen = [k for k in chosen if boxes[k].value("p50") is not None]
+            if not chosen:
+                continue
+            x = np.array([k.payload for k in chosen], dtype=float)
+            style = _style(chosen[0], keys)
+            banded = [k for k in chosen if boxes[k].value("p99") is not None]
+            bx = np.array([k.payload for k in banded], dtype=float)
+            low = np.array([shapes.latency_box[k].low_whisker for k in banded]) / US
+            high = np.array([shapes.latency_box[k].high_whisker for k in banded]) / US
+            traces.append(Band(f"{label}: p1 to p99", bx, low, high, style))
+            median = np.array([boxes[k].value("p50") or 0.0 for k in chosen]) / US
+            traces.append(Line(label, x, median, style, markers=True))
+        panels.append(Panel(rest, Axis("payload (B)"), Axis("one-way latency (µs)"), traces))
+    return Figure(
+        "latency-by-payload",
+        "One-way latency against payload",
+        "What a byte costs. The line is the median, the band reaches from p1 to p99.",
+        panels,
+        min(len(panels), 2),
+        measures=["latency"],
+        panel_height=320,
+    )
+
+
+RARITY = [(1.0, "0 %"), (2.0, "50 %"), (10.0, "90 %"), (100.0, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %"), (1e5, "99.999 %")]
+
+
+def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Figure | None:
+    """The whole distribution against rarity on a logarithmic axis, as HdrHistogram draws it."""
+    if not tails:
+        return None
+    most = max(float(shape.one_in[-1]) for shape in tails.values())
+    ticks = [tick for tick in RARITY if tick[0] <= most * 1.5]
+
+    def lines(key: Key, shape: TailShape, style: Style) -> list[Trace]:
+        solid = shape.one_in <= shape.supported_to
+        join = np.flatnonzero(solid)[-1] if solid.any() else 0
+        known = slice(0, join + 1)
+        beyond = slice(join, None)
+        faint = Style(style.colour, "dot", style.marker, 1.0)
+        return [
+            Line(key.label, shape.one_in[known], shape.value[known] / US, style),
+            Line(f"{key.label}: beyond n", shape.one_in[beyond], shape.value[beyond] / US, faint, legend=False),
+        ]
+
+    panels, columns, notes = _multiples(
+        tails, lines, Axis("percentile", log=True, ticks=ticks, span=(1.0, most * 1.1)), Axis(f"{title.lower()} (µs)", log=True)
+    )
+    return Figure(
+        f"{measure}-percentiles",
+        f"{title}: percentiles",
+        "How bad the rare ones are. Each further tick is ten times rarer. Where the line turns into thin dots, n is too "
+        "small to know the percentile: those are the values that happened, not values to expect.",
+        panels,
+        columns,
+        notes=notes,
+        measures=[measure],
+    )
+
+
+def split(shapes: Shapes) -> Figure | None:
+    """Where the time goes: mean parts of the round trip (or of the one-way latency), stacked."""
+    keys = [key for key, flow in shapes.results.items() if flow.summaries["network"].n]
+    if not keys:
+        return None
+    panels = []
+    payloads = sorted({key.payload for key in keys})
+    place = {payload: float(k) for k, payload in enumerate(payloads)}
+    groups = list(dict.fromkeys((key.label, key.rest, key.relayed) for key in sorted(keys, key=lambda k: (k.flow, k.label))))
+    first = True
+    for label, rest, relayed in groups[:MOST_PANELS]:
+        chosen = sorted((k for k in keys if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload)
+        x = np.array([place[k.payload] for k in chosen])
+        base = np.zeros(len(chosen))
+        traces: list[Trace] = []
+        for part in PART_TITLES:
+            if part == "turnaround" and not relayed:
+                continue
+            height = np.array([shapes.results[k].summaries[part].mean or 0.0 for k in chosen]) / US
+            style = Style(PARTS[part])
+            traces.append(Bars(PART_TITLES[part], x, height, base, 0.62, style, PATTERNS[part], legend=first or part == "turnaround"))
+            base = base + height
+        ticks = [(place[p], str(p)) for p in payloads]
+        panels.append(
+            Panel(label + (f" · {rest}" if rest else ""), Axis("payload (B)", ticks=ticks), Axis("mean time (µs)"), traces)
+        )
+        first = False
+    return Figure(
+        "split",
+        "Where the time goes",
+        "Mean time in the sockets and stacks (down and up), between the drivers, and in the relay. For one-way flows the "
+        "parts add up to the latency, for relayed flows to the round trip.",
+        panels,
+        min(2, len(panels)),
+        notes=["Only messages with every stamp enter; the parts of one bar come from the same messages."],
+        measures=["stack_down", "network", "stack_up", "turnaround"],
+    )
+
+
+def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
+    """Latency (round trip for relayed flows) against the time of sending, per run."""
+    data = shapes.against_time
+    if not data:
+        return None
+    keys = list(data)
+    runs = list(dict.fromkeys(key.run for key in keys))
+    point = {run.plan.index: run.plan for run in judgement.runs}
+    panels = []
+    for run in runs[:MOST_PANELS]:
+        traces: list[Trace] = []
+        for key in (k for k in keys if k.run == run):
+            shape: EnvelopeShape = data[key]
+            style = _style(key, keys)
+            what = "round trip" if key.relayed else "one-way"
+            traces.append(Scatter(f"{key.protocol} · flow {key.flow}: {what}", shape.t, shape.value / US, style, 3, 0.7))
+        plan = point[run]
+        title = ", ".join(plan.point.values()) or f"run {run}"
+        if judgement.plan.repeats > 1:
+            title += f", repeat {plan.repeat + 1}"
+        panels.append(Panel(title, Axis("time in the run (s)"), Axis("time (µs)", log=True), traces))
+    thinned = max(shape.per_mark for shape in data.values())
+    notes = [f"Thinned: the least and the greatest of every {thinned} messages are drawn."] if thinned > 1 else []
+    if len(runs) > MOST_PANELS:
+        notes.append(f"The first {MOST_PANELS} of {len(runs)} runs are drawn.")
+    return Figure(
+        "latency-time",
+        "Latency against time",
+        "What happened when. Drag to zoom, double-click to go back: bands are recurring modes, single dots are interruptions.",
+        panels,
+        min(3, len(panels)),
+        notes=notes,
+        measures=["latency", "rtt"],
+        range_slider=len(panels) == 1,
+        panel_height=360 if len(panels) == 1 else 210,
+    )
+
+
+def period_density(shapes: Shapes) -> Figure | None:
+    """How regular the sender was (as MAPS 2015, Figure 3): a panel per flow and protocol, a line per payload."""
+    data = shapes.period
+    if not data:
+        return None
+    labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(data, key=lambda k: (k.flow, k.label))))
+    payloads = sorted({key.payload for key in data})
+    panels = [
+        Panel(
+            label + (f" · {rest}" if rest else ""),
+            Axis("transmit period (µs)"),
+            Axis("density (1/µs)"),
+            [
+                Line(f"{k.payload} B", data[k].x / US, data[k].y * US, ordered(payloads.index(k.payload), len(payloads)))
+                for k in sorted((k for k in data if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload)
+            ],
+        )
+        for label, rest in labels[:MOST_PANELS]
+    ]
+    return Figure(
+        "period-density",
+        "Transmit period: density",
+        "How regular the sender was: the jitter that the instrument itself puts in. Only the central 98 % are in view; "
+        "the box plot below shows the rest.",
+        panels,
+        min(2, len(panels)),
+        notes=_hidden(data, "outside the view"),
+        measures=["period", "period_jitter"],
+    )
+
+
+def period_box(shapes: Shapes) -> Figure | None:
+    """Transmit periods as boxes (as MAPS 2015, Figure 4)."""
+    return _boxes(
+        shapes.period_box,
+        "period-box",
+        "Transmit period: boxes",
+        "The middle half of the periods, whiskers from p1 to p99, and what lies beyond.",
+        "transmit period (µs)",
+        ["period"],
+    )
+
+
+def _boxes(
+    data: Mapping[Key, BoxShape], name: str, title: str, caption: str, unit: str, measures: Sequence[str]
+) -> Figure | None:
+    if not data:
+        return None
+    keys = list(data)
+    payloads = sorted({key.payload for key in keys})
+    panels = []
+    hidden = sum(shape.outside - len(shape.outliers) for shape in data.values())
+    for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in sorted(keys, key=lambda k: k.flow)))[:MOST_PANELS]:
+        chosen = [k for k in keys if (k.flow, k.rest) == (flow, rest)]
+        protocols = sorted({k.protocol for k in chosen}, reverse=True)
+        width = 0.7 / len(protocols)
+        traces: list[Trace] = []
+        for key in sorted(chosen, key=lambda k: (-protocols.index(k.protocol), k.payload)):
+            box = data[key]
+            shift = (protocols.index(key.protocol) - (len(protocols) - 1) / 2) * width
+            traces.append(
+                Box(
+                    key.protocol,
+                    payloads.index(key.payload) + shift,
+                    width * 0.8,
+                    box.low_whisker / US,
+                    box.q1 / US,
+                    box.median / US,
+                    box.q3 / US,
+                    box.high_whisker / US,
+                    box.outliers / US,
+                    variety(key.protocol, 0),
+                )
+            )
+        ticks = [(float(k), str(p)) for k, p in enumerate(payloads)]
+        label = f"flow {flow}" + (f" · {rest}" if rest else "")
+        panels.append(Panel(label, Axis("payload (B)", ticks=ticks), Axis(unit), traces))
+    return Figure(
+        name,
+        title,
+        caption,
+        panels,
+        min(2, len(panels)),
+        notes=[f"{hidden} outliers are left out evenly; the extremes are drawn."] if hidden else [],
+        measures=measures,
+        panel_height=300,
+    )
+
+
+def send_error(shapes: Shapes) -> Figure | None:
+    """How far the sender missed its own schedule."""
+    if not shapes.send_error:
+        return None
+    panels, columns, notes = _multiples(
+        shapes.send_error, _density_lines, Axis("actual after intended send (µs)", log=True), Axis("density (1/decade)")
+    )
+    return Figure(
+        "send-error",
+        "Send error: intended to actual",
+        "How late messages left against the schedule. It is the instrument's own error, not the network's.",
+        panels,
+        columns,
+        notes=[*notes, *_hidden(shapes.send_error, "at or before the intended time")],
+        measures=["send_error"],
+    )
+
+
+OUTCOME_STYLES = {
+    "duplicated": (Style("#56B4E9"), "/"),
+    "reordered": (Style("#0072B2"), ""),
+    "late": (Style("#E69F00"), "\\"),
+    "lost": (Style("#D55E00"), ""),
+    "misdirected": (Style("#CC79A7"), "x"),
+    "corrupted": (Style("#222222"), "/"),
+}
+
+
+def outcomes(shapes: Shapes) -> Figure | None:
+    """Messages that were not plainly delivered, by outcome, per flow and payload; None when there are none."""
+    results = shapes.results
+    if not any(flow.counts["sent"] != flow.outcomes["delivered"] for flow in results.values()):
+        return None
+    payloads = sorted({key.payload for key in results})
+    panels = []
+    used = [name for name in OUTCOME_STYLES if any(flow.outcomes[name] for flow in results.values())]
+    labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(results, key=lambda k: (k.flow, k.label))))
+    for number, (label, rest) in enumerate(labels[:MOST_PANELS]):
+        chosen = sorted((k for k in results if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload)
+        x = np.array([float(payloads.index(k.payload)) for k in chosen])
+        base = np.zeros(len(chosen))
+        traces: list[Trace] = []
+        for name in used:
+            height = np.array([float(results[k].outcomes[name]) for k in chosen])
+            style, pattern = OUTCOME_STYLES[name]
+            traces.append(Bars(name, x, height, base, 0.62, style, pattern, legend=number == 0))
+            base = base + height
+        ticks = [(float(k), str(p)) for k, p in enumerate(payloads)]
+        panels.append(Panel(label + (f" · {rest}" if rest else ""), Axis("payload (B)", ticks=ticks), Axis("messages"), traces))
+    return Figure(
+        "outcomes",
+        "Messages that were not plainly delivered",
+        "Every message has exactly one outcome; those that were simply delivered are not drawn.",
+        panels,
+        min(2, len(panels)),
+        measures=["lost", "duplicated", "reordered", "corrupted", "misdirected", "late"],
+        panel_height=200,
+    )

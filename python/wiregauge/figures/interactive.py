@@ -1,0 +1,293 @@
+"""Draws a figure for the report: the JSON that plotly.js reads, made by hand.
+
+The Python side of Plotly validates every property of every trace, which costs more than judging the campaign; the JSON is
+plain enough to write directly. Only the script itself comes from the package (`script`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log10
+
+import numpy as np
+
+from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Floats, Line, Panel, Rule, Scatter, Style, Trace
+from wiregauge.figures.palette import INK, PALE
+from wiregauge.figures.ticks import extent, log_ticks
+
+Json = dict[str, object]
+
+FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+_GAP_X, _GAP_Y = 62, 66
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 62, 52
+_WIDTH = 1040
+_SYMBOLS = {"circle": "circle", "square": "square", "diamond": "diamond", "triangle-up": "triangle-up", "x": "x", "cross": "cross"}
+
+
+def script() -> str:
+    """The text of plotly.js, to be put into the page once."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def draw(figure: Figure) -> Json:
+    """`{"data": …, "layout": …}` of the figure for `Plotly.newPlot`."""
+    height = figure.rows * figure.panel_height + (figure.rows - 1) * _GAP_Y + _TOP + _BOTTOM
+    inner_w, inner_h = _WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+    gap_x = _GAP_X if not figure.share_y else _GAP_X * 0.62
+    wide = (1 - (figure.columns - 1) * gap_x / inner_w) / figure.columns
+    high = figure.panel_height / inner_h
+    layout: Json = {
+        "height": height,
+        "margin": {"l": _LEFT, "r": _RIGHT, "t": _TOP, "b": _BOTTOM},
+        "font": {"family": FONT, "size": 12, "color": INK},
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "hovermode": "closest",
+        "hoverlabel": {"font": {"family": FONT, "size": 12}},
+        "legend": {"orientation": "h", "x": 0, "y": 1 + 30 / inner_h, "yanchor": "bottom", "traceorder": "normal"},
+        "barmode": "overlay",
+        "dragmode": "zoom" if figure.zoomable else False,
+        "annotations": [],
+        "shapes": [],
+    }
+    annotations: list[Json] = []
+    rules: list[Json] = []
+    data: list[Json] = []
+    named: set[str] = set()
+    count = len(figure.panels)
+    for k, panel in enumerate(figure.panels):
+        row, column = divmod(k, figure.columns)
+        left = column * (wide + gap_x / inner_w)
+        top = 1 - row * (high + _GAP_Y / inner_h)
+        suffix = "" if k == 0 else str(k + 1)
+        below = k + figure.columns < count
+        x = _axis(panel.x, [panel] if not figure.share_x else figure.panels, "x")
+        y = _axis(panel.y, [panel] if not figure.share_y else figure.panels, "y")
+        x |= {"domain": [left, left + wide], "anchor": f"y{suffix}"}
+        y |= {"domain": [max(top - high, 0.0), top], "anchor": f"x{suffix}"}
+        if k and figure.share_x:
+            x["matches"] = "x"
+        if k and figure.share_y:
+            y["matches"] = "y"
+        if figure.share_x and below:
+            x["title"] = {"text": ""}
+        if figure.share_y and column:
+            y["title"] = {"text": ""}
+        if figure.range_slider:
+            x["rangeslider"] = {"visible": True, "thickness": 0.09, "bgcolor": "#F6F7F9"}
+        layout[f"xaxis{suffix}"], layout[f"yaxis{suffix}"] = x, y
+        if panel.title:
+            annotations.append(
+                {
+                    "text": f"<b>{_plain(panel.title)}</b>",
+                    "x": left,
+                    "y": top,
+                    "xref": "paper",
+                    "yref": "paper",
+                    "xanchor": "left",
+                    "yanchor": "bottom",
+                    "yshift": 4,
+                    "showarrow": False,
+                    "font": {"size": 12.5},
+                }
+            )
+        for trace in panel.traces:
+            if isinstance(trace, Rule):
+                rules.append(_rule(trace, suffix))
+                continue
+            for drawn in _trace(trace, named):
+                data.append(drawn | {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
+    layout["annotations"], layout["shapes"] = annotations, rules
+    return {"data": data, "layout": layout}
+
+
+def _plain(text: str) -> str:
+    """plotly.js reads a little markup in texts; names from files must not be able to use it."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _axis(axis: Axis, panels: Sequence[Panel], which: str) -> Json:
+    if not axis.shown:
+        hidden: Json = {"visible": False, "fixedrange": True}
+        if axis.span is not None:
+            hidden["range"] = list(axis.span)
+        return hidden
+    drawn: Json = {
+        "title": {"text": _plain(axis.title), "standoff": 8, "font": {"size": 12}},
+        "showline": True,
+        "linecolor": "#B8BEC8",
+        "gridcolor": PALE,
+        "zeroline": False,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": "#B8BEC8",
+        "automargin": False,
+        "tickfont": {"size": 11},
+        "separatethousands": True,
+    }
+    if axis.log:
+        drawn |= {"type": "log", "exponentformat": "none"}
+        span = axis.span or extent(panels, which, positive=True)
+        if span is not None:
+            low, high = span
+            pad = 0 if axis.span else 0.03 * max(log10(high / low), 0.3)
+            drawn["range"] = [log10(low) - pad, log10(high) + pad]
+            ticks = list(axis.ticks) or log_ticks(low * 10**-pad, high * 10**pad)
+            drawn |= {"tickvals": [v for v, _ in ticks], "ticktext": [text for _, text in ticks]}
+        return drawn
+    if axis.span is not None:
+        drawn["range"] = list(axis.span)
+    if axis.ticks:
+        drawn |= {"tickvals": [v for v, _ in axis.ticks], "ticktext": [_plain(text) for _, text in axis.ticks]}
+    if which == "y":
+        drawn |= {"rangemode": "normal", "nticks": 6}
+    else:
+        drawn["nticks"] = 8
+    return drawn
+
+
+def _numbers(values: Floats) -> list[float | None]:
+    """Six significant digits are more than a screen shows, and half the bytes of the page."""
+    return [float(f"{v:.6g}") if np.isfinite(v) else None for v in values.tolist()]
+
+
+def _rgba(colour: str, alpha: float) -> str:
+    return f"rgba({int(colour[1:3], 16)},{int(colour[3:5], 16)},{int(colour[5:7], 16)},{alpha})"
+
+
+def _legend(name: str, wanted: bool, named: set[str]) -> Json:
+    first = wanted and name not in named
+    if first:
+        named.add(name)
+    text = _plain(name)
+    return {"name": text, "legendgroup": text, "showlegend": first}
+
+
+def _stroke(style: Style, *, steps: bool = False) -> Json:
+    line: Json = {"color": style.colour, "width": style.width, "dash": style.dash}
+    return line | {"shape": "hv"} if steps else line
+
+
+def _trace(trace: Trace, named: set[str]) -> list[Json]:
+    match trace:
+        case Line():
+            drawn: Json = {
+                "type": "scatter",
+                "mode": "lines+markers" if trace.markers else "lines",
+                "x": _numbers(trace.x),
+                "y": _numbers(trace.y),
+                "line": _stroke(trace.style, steps=trace.steps),
+                "marker": {"symbol": _SYMBOLS[trace.style.marker], "size": 7},
+                **_legend(trace.name, trace.legend, named),
+            }
+            if trace.filled:
+                drawn |= {"fill": "tozeroy", "fillcolor": _rgba(trace.style.colour, 0.10)}
+            return [drawn]
+        case Band():
+            x = np.concatenate([trace.x, trace.x[::-1]])
+            y = np.concatenate([trace.high, trace.low[::-1]])
+            return [
+                {
+                    "type": "scatter",
+                    "x": _numbers(x),
+                    "y": _numbers(y),
+                    "fill": "toself",
+                    "fillcolor": _rgba(trace.style.colour, 0.13),
+                    "line": {"width": 0},
+                    "mode": "lines",
+                    "hoverinfo": "skip",
+                    **_legend(trace.name, False, named),
+                }
+            ]
+        case Scatter():
+            marks: Json = {
+                "type": "scatter",
+                "mode": "markers+text" if trace.texts else "markers",
+                "x": _numbers(trace.x),
+                "y": _numbers(trace.y),
+                "marker": {
+                    "color": trace.style.colour,
+                    "symbol": _SYMBOLS[trace.style.marker],
+                    "size": trace.size,
+                    "opacity": trace.opacity,
+                },
+                **_legend(trace.name, trace.legend, named),
+            }
+            if trace.texts:
+                marks |= {
+                    "text": [_plain(text) for text in trace.texts],
+                    "textposition": "top center",
+                    "textfont": {"size": 13},
+                    "hoverinfo": "text",
+                    "cliponaxis": False,
+                }
+            return [marks]
+        case Box():
+            return _box(trace, named)
+        case Bars():
+            return [
+                {
+                    "type": "bar",
+                    "x": _numbers(trace.x),
+                    "y": _numbers(trace.height),
+                    "base": _numbers(trace.base),
+                    "width": trace.width,
+                    "marker": {
+                        "color": trace.style.colour,
+                        "line": {"color": "white", "width": 0.8},
+                        "pattern": {"shape": trace.pattern, "fgcolor": "rgba(255,255,255,0.75)", "size": 7, "solidity": 0.25},
+                    },
+                    **_legend(trace.name, trace.legend, named),
+                }
+            ]
+        case Rule():
+            return []
+
+
+def _box(box: Box, named: set[str]) -> list[Json]:
+    drawn: list[Json] = [
+        {
+            "type": "box",
+            "x": [box.x],
+            "q1": [box.q1],
+            "median": [box.median],
+            "q3": [box.q3],
+            "lowerfence": [box.low],
+            "upperfence": [box.high],
+            "width": box.width,
+            "line": {"color": box.style.colour, "width": 1.4},
+            "fillcolor": _rgba(box.style.colour, 0.22),
+            "boxpoints": False,
+            "hoverinfo": "y",
+            **_legend(box.name, box.legend, named),
+        }
+    ]
+    if len(box.outliers):
+        drawn.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [box.x] * len(box.outliers),
+                "y": _numbers(box.outliers),
+                "marker": {
+                    "color": _rgba(box.style.colour, 0.55),
+                    "symbol": f"{_SYMBOLS[box.style.marker]}-open",
+                    "size": 3.5,
+                },
+                "hoverinfo": "y",
+                **_legend(box.name, False, named),
+            }
+        )
+    return drawn
+
+
+def _rule(rule: Rule, suffix: str) -> Json:
+    line = {"color": rule.style.colour, "width": rule.style.width, "dash": rule.style.dash}
+    label = {"text": _plain(rule.text), "textposition": "end", "font": {"size": 11, "color": rule.style.colour}}
+    if rule.vertical:
+        place: Json = {"x0": rule.at, "x1": rule.at, "xref": f"x{suffix}", "y0": 0, "y1": 1, "yref": f"y{suffix} domain"}
+    else:
+        place = {"y0": rule.at, "y1": rule.at, "yref": f"y{suffix}", "x0": 0, "x1": 1, "xref": f"x{suffix} domain"}
+    return {"type": "line", "line": line, "label": label, **place}

@@ -1,0 +1,158 @@
+"""A figure as data: panels of traces with titled axes. Renderers draw it; nothing here knows a drawing library.
+
+All coordinates are in the unit the axis title names. A figure built from data can be compared, tested and drawn by any
+renderer; that is why it holds no callbacks and computes no statistic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Dash = Literal["solid", "dash", "dot", "dashdot"]
+Marker = Literal["circle", "square", "diamond", "triangle-up", "x", "cross"]
+
+NO_POINTS: Floats = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Colour, dash and marker of one variety; each of the three alone tells the varieties apart."""
+
+    colour: str
+    dash: Dash = "solid"
+    marker: Marker = "circle"
+    width: float = 1.8
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points joined in order; `filled` shades down to the axis, `steps` joins by steps, `markers` shows the points."""
+
+    name: str
+    x: Floats
+    y: Floats
+    style: Style
+    filled: bool = False
+    steps: bool = False
+    markers: bool = False
+    legend: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The area between two curves over the same x."""
+
+    name: str
+    x: Floats
+    low: Floats
+    high: Floats
+    style: Style
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Points on their own, with optional texts: beside them, or (`text_inside`) instead of them."""
+
+    name: str
+    x: Floats
+    y: Floats
+    style: Style
+    size: float = 4
+    opacity: float = 1.0
+    texts: Sequence[str] = ()
+    text_inside: bool = False
+    legend: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box drawn from given quartiles and whiskers at `x`, `width` wide, with the outliers that are shown."""
+
+    name: str
+    x: float
+    width: float
+    low: float
+    q1: float
+    median: float
+    q3: float
+    high: float
+    outliers: Floats
+    style: Style
+    legend: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars over `x`, each from `base` and `height` high."""
+
+    name: str
+    x: Floats
+    height: Floats
+    base: Floats
+    width: float
+    style: Style
+    pattern: str = ""
+    legend: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A vertical (or horizontal) line across the panel, with a short text at its end."""
+
+    at: float
+    text: str
+    style: Style
+    vertical: bool = True
+
+
+Trace = Line | Band | Scatter | Box | Bars | Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """`title` names quantity and unit. `ticks` replace the renderer's own; `span` fixes the range, in data units."""
+
+    title: str
+    log: bool = False
+    span: tuple[float, float] | None = None
+    ticks: Sequence[tuple[float, str]] = ()
+    shown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One set of axes."""
+
+    title: str
+    x: Axis
+    y: Axis
+    traces: Sequence[Trace]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Panels in rows of `columns`, sharing axes where `share_x` or `share_y`, so that they compare at a glance."""
+
+    id: str
+    title: str
+    caption: str
+    panels: Sequence[Panel]
+    columns: int = 1
+    share_x: bool = True
+    share_y: bool = True
+    notes: Sequence[str] = ()
+    measures: Sequence[str] = ()
+    zoomable: bool = True
+    range_slider: bool = False
+    panel_height: int = field(default=230)
+
+    @property
+    def rows(self) -> int:
+        """Rows of panels."""
+        return -(-len(self.panels) // self.columns)

@@ -1,0 +1,37 @@
+"""Okabe and Ito's colours, safe for colour-blind readers, with dashes and markers so that a grey print reads too."""
+
+from __future__ import annotations
+
+from wiregauge.figures.model import Dash, Marker, Style
+
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+SKY, ORANGE, YELLOW, BLACK = "#56B4E9", "#E69F00", "#F0E442", "#222222"
+GREY, PALE, INK = "#8A8F98", "#E6E8EC", "#2B2F36"
+
+_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+_DASHES: tuple[Dash, ...] = ("solid", "dash", "dot", "dashdot")
+_MARKERS: tuple[Marker, ...] = ("circle", "square", "diamond", "triangle-up", "x", "cross")
+
+# Light to dark, for an ordered quantity such as the payload; lightness alone keeps the order in grey.
+_RAMP = ("#9CCBE8", "#6FB0DA", "#4594C7", "#2577AF", "#115A8E", "#083D66")
+
+PROTOCOLS = ("udp", "raw", "rc", "tt", "be")
+
+PARTS = {"stack_down": SKY, "network": BLUE, "stack_up": ORANGE, "turnaround": GREY}
+PATTERNS = {"stack_down": "/", "network": "", "stack_up": "\\", "turnaround": "x"}
+
+
+def variety(protocol: str, flow_position: int) -> Style:
+    """The style of a protocol (colour) and flow (dash, marker): the same in every figure of a report."""
+    colour = _COLOURS[PROTOCOLS.index(protocol) if protocol in PROTOCOLS else len(PROTOCOLS)]
+    return Style(
+        colour,
+        _DASHES[flow_position % len(_DASHES)],
+        _MARKERS[(2 * flow_position + (protocol != PROTOCOLS[0])) % len(_MARKERS)],
+    )
+
+
+def ordered(position: int, count: int) -> Style:
+    """The style of step `position` of `count` ordered ones, light to dark."""
+    at = round(position * (len(_RAMP) - 1) / max(count - 1, 1)) if count > 1 else len(_RAMP) - 2
+    return Style(_RAMP[at], _DASHES[position % len(_DASHES)], _MARKERS[position % len(_MARKERS)])

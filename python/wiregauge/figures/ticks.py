@@ -1,0 +1,52 @@
+"""Ticks of a logarithmic axis (1, 2, 5 per decade, thinned to fit) and the extent of what a panel draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil, floor, log10
+
+import numpy as np
+
+from wiregauge.figures.model import Band, Bars, Box, Floats, Line, Panel, Rule, Scatter, Trace
+
+
+def _coordinates(trace: Trace, axis: str) -> Iterable[Floats]:
+    match trace:
+        case Line() | Scatter():
+            yield trace.x if axis == "x" else trace.y
+        case Band():
+            yield from (trace.x,) if axis == "x" else (trace.low, trace.high)
+        case Bars():
+            yield trace.x if axis == "x" else trace.base + trace.height
+        case Box():
+            if axis == "y":
+                yield np.array([trace.low, trace.high])
+                yield trace.outliers
+            else:
+                yield np.array([trace.x])
+        case Rule():
+            if trace.vertical == (axis == "x"):
+                yield np.array([trace.at])
+
+
+def extent(panels: Sequence[Panel], axis: str, *, positive: bool) -> tuple[float, float] | None:
+    """Least and greatest coordinate drawn in the panels; None when nothing is. Only positive ones where asked."""
+    low, high = float("inf"), float("-inf")
+    for panel in panels:
+        for trace in panel.traces:
+            for values in _coordinates(trace, axis):
+                shown = values[np.isfinite(values) & ((values > 0) | (not positive))]
+                if len(shown):
+                    low, high = min(low, float(shown.min())), max(high, float(shown.max()))
+    return (low, high) if low <= high else None
+
+
+def log_ticks(low: float, high: float, most: int = 7) -> list[tuple[float, str]]:
+    """Round values in [low, high] with their texts; at most about `most`."""
+    decades = range(floor(log10(low)) - 1, ceil(log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        values = [m * 10.0**k for k in decades for m in steps if low <= m * 10.0**k <= high]
+        if len(values) <= most:
+            break
+    thin = -(-len(values) // most) if values else 1
+    return [(v, f"{v:.12g}" if 1e-4 <= v < 1e7 else f"{v:.0e}") for v in values[::thin]]
