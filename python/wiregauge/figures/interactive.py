@@ -31,15 +31,19 @@ def script() -> str:
     return str(get_plotlyjs())
 
 
+def height(figure: Figure) -> int:
+    """Height of the drawn figure, px."""
+    return figure.rows * figure.panel_height + (figure.rows - 1) * _GAP_Y + _TOP + _BOTTOM
+
+
 def draw(figure: Figure) -> Json:
     """`{"data": …, "layout": …}` of the figure for `Plotly.newPlot`."""
-    height = figure.rows * figure.panel_height + (figure.rows - 1) * _GAP_Y + _TOP + _BOTTOM
-    inner_w, inner_h = _WIDTH - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+    inner_w, inner_h = _WIDTH - _LEFT - _RIGHT, height(figure) - _TOP - _BOTTOM
     gap_x = _GAP_X if not figure.share_y else _GAP_X * 0.62
     wide = (1 - (figure.columns - 1) * gap_x / inner_w) / figure.columns
     high = figure.panel_height / inner_h
     layout: Json = {
-        "height": height,
+        "height": height(figure),
         "margin": {"l": _LEFT, "r": _RIGHT, "t": _TOP, "b": _BOTTOM},
         "font": {"family": FONT, "size": 12, "color": INK},
         "paper_bgcolor": "white",

@@ -1,0 +1,27 @@
+"use strict";
+(() => {
+  const settings = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"], toImageButtonOptions: { format: "svg" } };
+  const plots = [...document.querySelectorAll(".plot")];
+  // A zoom below about a decade leaves few of the fixed ticks in view: let the axis choose its own until the zoom ends.
+  const retick = (plot) => (change) => {
+    const update = {};
+    for (const [key, axis] of Object.entries(plot.layout)) {
+      if (!/^[xy]axis\d*$/.test(key) || axis.type !== "log" || !axis.tickvals) continue;
+      const reset = change[key + ".autorange"] || change[key + ".range"] !== undefined && change[key + ".range[0]"] === undefined;
+      if (reset) { if (axis.tickmode === "auto") update[key + ".tickmode"] = "array"; continue; }
+      if (change[key + ".range[0]"] === undefined) continue;
+      const mode = Math.abs(axis.range[1] - axis.range[0]) < 0.8 ? "auto" : "array";
+      if ((axis.tickmode || "array") !== mode) update[key + ".tickmode"] = mode;
+    }
+    if (Object.keys(update).length) Plotly.relayout(plot, update);
+  };
+  const draw = (plot) => {
+    const figure = JSON.parse(document.getElementById("data-" + plot.dataset.figure).textContent);
+    return Plotly.newPlot(plot, figure.data, figure.layout, settings).then(() => plot.on("plotly_relayout", retick(plot)));
+  };
+  const next = (k) => { if (k < plots.length) draw(plots[k]).then(() => setTimeout(next, 0, k + 1)); else document.body.dataset.drawn = String(k); };
+  next(0);
+  const open = (state) => document.querySelectorAll("details.fold").forEach((fold) => { if (state || fold.dataset.wasOpen === undefined) { fold.dataset.wasOpen = fold.open ? "1" : ""; fold.open = true; } else { fold.open = fold.dataset.wasOpen === "1"; delete fold.dataset.wasOpen; } });
+  addEventListener("beforeprint", () => open(true));
+  addEventListener("afterprint", () => open(false));
+})();

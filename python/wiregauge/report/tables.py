@@ -1,0 +1,375 @@
+"""The tables of the report as rows of text cells. Layout is the template's business, numbers are the measures'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wiregauge.measures.definitions import OUTCOMES
+from wiregauge.measures.results import Check, FlowResult, Grade, Judgement, PointResult, RunResult, Summary
+from wiregauge.measures.units import duration, rate, share, significant
+from wiregauge.measures.validity import parts
+
+US = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Text of a cell; `hint` appears on hover, `kind` is a CSS class."""
+
+    text: str
+    hint: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A column head; `measure` links it to its definition."""
+
+    text: str
+    measure: str = ""
+    span: int = 1
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows under a common heading; the heading is empty where one section is all there is."""
+
+    title: str
+    rows: Sequence[Sequence[Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with up to two rows of heads; `groups` spans the columns behind the first `lead`."""
+
+    title: str
+    heads: Sequence[Head]
+    sections: Sequence[Section]
+    groups: Sequence[Head] = ()
+    lead: int = 1
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def size(self) -> int:
+        """Rows in all sections."""
+        return sum(len(section.rows) for section in self.sections)
+
+
+_STATISTICS = ("n", "lost", "mean ± u", "sd", "p50", "p99", "p99.9", "max")
+
+
+def key_tables(judgement: Judgement) -> list[Table]:
+    """The main tables, laid out like MAPS 2015, Table 3: a row per payload, a column group per load or protocol."""
+    flows = [(point, flow) for point in judgement.points for flow in point.flows]
+    tables = []
+    for number in sorted({flow.plan.id for _, flow in flows}):
+        members = [(point, flow) for point, flow in flows if flow.plan.id == number]
+        plan = members[0][1].plan
+        way = f"flow {number}, {plan.source} to {plan.destination}"
+        tables.append(_key_table(judgement, members, "latency", f"One-way latency, {way}"))
+        if plan.relayed:
+            tables.append(_key_table(judgement, members, "rtt", f"Round trip, {way} and back"))
+    return tables
+
+
+def _key_table(
+    judgement: Judgement, members: Sequence[tuple[PointResult, FlowResult]], measure: str, title: str
+) -> Table:
+    by = "load" if len(judgement.plan.axes.get("load", ())) > 1 else "protocol"
+
+    def group(point: PointResult, flow: FlowResult) -> str:
+        return point.point.get("load", "") if by == "load" else flow.plan.protocol
+
+    groups = list(dict.fromkeys(group(point, flow) for point, flow in members))
+    cells: dict[tuple[str, str, str], FlowResult] = {}
+    payloads: dict[str, int] = {}
+    sections: dict[str, dict[str, None]] = {}
+    for point, flow in members:
+        rest = ", ".join(f"{k} {v}" for k, v in point.point.items() if k not in ("payload", "protocol", by))
+        section = flow.plan.protocol if by == "load" else ""
+        section = " · ".join(part for part in (section, rest) if part)
+        row = str(flow.plan.payload) if flow.plan.payload is not None else "-"
+        payloads[row] = flow.plan.payload or 0
+        sections.setdefault(section, {})[row] = None
+        cells[section, row, group(point, flow)] = flow
+    made = []
+    for section, rows in sections.items():
+        body = []
+        for row in sorted(rows, key=lambda name: payloads[name]):
+            line = [Cell(row)]
+            for name in groups:
+                found = cells.get((section, row, name))
+                line += _figures(found, measure) if found else [Cell("")] * len(_STATISTICS)
+            body.append(line)
+        made.append(Section(section, body))
+    heads = [Head("payload", unit="B")]
+    for _ in groups:
+        heads += [
+            Head(s, "lost" if s == "lost" else measure, unit="" if s in ("n", "lost") else "µs") for s in _STATISTICS
+        ]
+    names = [f"load {name}" if by == "load" else name for name in groups]
+    notes = []
+    if judgement.plan.repeats > 1:
+        notes.append(f"Each cell pools {judgement.plan.repeats} repeats; ± u sees the spread between them.")
+    return Table(title, heads, made, [Head(name, span=len(_STATISTICS)) for name in names], notes=notes)
+
+
+def _figures(flow: FlowResult, measure: str) -> list[Cell]:
+    summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
+    excluded = ", ".join(f"{count} {reason}" for reason, count in summary.excluded.items())
+    bound = f"{flow.counts['lost']} of {flow.counts['sent']}; " + loss_text(flow)
+    return [
+        Cell(str(summary.n), f"excluded: {excluded}" if excluded else "nothing excluded", "first"),
+        Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else ""),
+        _mean(summary),
+        _time(summary.sd),
+        _percentile(summary, "p50"),
+        _percentile(summary, "p99"),
+        _percentile(summary, "p99.9"),
+        Cell(micro(summary.maximum), f"largest of {summary.n}"),
+    ]
+
+
+def loss_text(flow: FlowResult) -> str:
+    """Loss ratio with its 95 % bounds in words."""
+    loss = flow.loss
+    if loss.ratio is None:
+        return "nothing was sent"
+    if loss.one_sided and loss.ratio == 0:
+        return f"loss below {share(loss.high)} (95 %, one-sided)"
+    if loss.one_sided:
+        return f"loss above {share(loss.low)} (95 %, one-sided)"
+    return f"loss {share(loss.ratio)}, 95 % {share(loss.low)} to {share(loss.high)}"
+
+
+def micro(ns: float | None) -> str:
+    """A time in µs with two decimals, as MAPS prints it; fewer where they mean nothing."""
+    if ns is None:
+        return "–"
+    value = ns / US
+    if abs(value) >= 1e4:
+        return f"{value:.0f}"
+    return f"{value:.2f}" if abs(value) < 1e3 else f"{value:.1f}"
+
+
+def _time(ns: float | None) -> Cell:
+    return Cell(micro(ns))
+
+
+def _mean(summary: Summary) -> Cell:
+    if summary.mean is None:
+        return Cell("–")
+    u = summary.uncertainty
+    if u is None:
+        return Cell(micro(summary.mean), "one value: no uncertainty")
+    hint = (
+        f"95 % half-width {duration(u.total)}: sampling {duration(u.sampling)} (effective n {summary.n_effective:.0f}), "
+        f"clocks {duration(u.clock)}, stamps {duration(u.stamp)}"
+    )
+    return Cell(f"{micro(summary.mean)} ± {micro(u.total)}", hint, "mean")
+
+
+def _percentile(summary: Summary, name: str) -> Cell:
+    percentile = summary.percentiles.get(name)
+    if percentile is None:
+        return Cell("–")
+    if percentile.value is None:
+        return Cell("–", f"{name} needs {percentile.needed} values, n is {summary.n}", "faint")
+    low = micro(percentile.low) if percentile.low is not None else "−∞"
+    high = micro(percentile.high) if percentile.high is not None else "∞"
+    return Cell(micro(percentile.value), f"95 % interval {low} to {high} µs")
+
+
+def outcome_table(judgement: Judgement) -> Table:
+    """Every message of every run, by its one outcome."""
+    heads = [
+        Head("run"),
+        Head("point"),
+        Head("flow"),
+        Head("planned"),
+        Head("sent", "sent"),
+        *(Head(name, name) for name in OUTCOMES),
+        Head("loss, 95 %", "loss"),
+        Head("last seen"),
+    ]
+    rows = []
+    for run in judgement.runs:
+        for flow in run.flows:
+            seen = ", ".join(f"{count} {place}" for place, count in flow.last_seen.items())
+            rows.append(
+                [
+                    Cell(str(run.plan.index)),
+                    Cell(point_text(run), kind="text"),
+                    Cell(flow_text(flow), kind="text"),
+                    Cell(str(flow.planned)),
+                    Cell(str(flow.counts["sent"])),
+                    *(_outcome(name, flow.outcomes[name]) for name in OUTCOMES),
+                    Cell(_loss_short(flow), loss_text(flow)),
+                    Cell(seen or "", kind="text"),
+                ]
+            )
+    return Table("Outcomes", heads, [Section("", rows)], lead=3)
+
+
+def _outcome(name: str, count: int) -> Cell:
+    bad = name in ("lost", "misdirected", "corrupted") and count
+    return Cell(str(count) if count else "·", kind="bad" if bad else "" if count else "faint")
+
+
+def _loss_short(flow: FlowResult) -> str:
+    loss = flow.loss
+    if loss.ratio is None:
+        return "–"
+    if loss.one_sided and loss.ratio == 0:
+        return f"< {share(loss.high)}"
+    return f"{share(loss.low)} – {share(loss.high)}"
+
+
+def point_text(run: RunResult) -> str:
+    """The point of a run in words; the repeat where there are several."""
+    text = ", ".join(run.plan.point.values()) or "the test"
+    return f"{text} #{run.plan.repeat + 1}" if run.plan.repeat else text
+
+
+def flow_text(flow: FlowResult) -> str:
+    """Number, protocol and kind of a flow."""
+    return f"{flow.plan.id} {flow.plan.protocol}" + (" relay" if flow.plan.relayed else "")
+
+
+def detail_table(judgement: Judgement) -> Table:
+    """The other measures of every point: steadiness of the network and of the instrument."""
+    heads = [
+        Head("point"),
+        Head("flow"),
+        Head("PDV", "pdv", unit="µs"),
+        Head("range", "latency", unit="µs"),
+        Head("|IPDV| max", "ipdv", unit="µs"),
+        Head("service p99", "service_latency", unit="µs"),
+        Head("driver p50", "driver_latency", unit="µs"),
+        Head("send error p50", "send_error", unit="µs"),
+        Head("send error max", "send_error", unit="µs"),
+        Head("period", "period", unit="µs"),
+        Head("period jitter", "period_jitter", unit="µs"),
+        Head("receive period sd", "receive_period", unit="µs"),
+        Head("goodput", "throughput"),
+        Head("effective bandwidth", "effective_bandwidth"),
+    ]
+    rows = []
+    for point in judgement.points:
+        for flow in point.flows:
+            s = flow.summaries
+            ipdv = [abs(v) for v in (s["ipdv"].minimum, s["ipdv"].maximum) if v is not None]
+            needed = s["latency"].percentiles.get("p99.9")
+            rows.append(
+                [
+                    Cell(", ".join(point.point.values()) or "the test", kind="text"),
+                    Cell(flow_text(flow), kind="text"),
+                    Cell(micro(s["latency"].pdv()), f"needs {needed.needed} values" if needed else ""),
+                    _time(s["latency"].span()),
+                    _time(max(ipdv, default=None)),
+                    _percentile(s["service_latency"], "p99"),
+                    _percentile(s["driver_latency"], "p50"),
+                    _percentile(s["send_error"], "p50"),
+                    _time(s["send_error"].maximum),
+                    _time(s["period"].mean),
+                    _time(s["period"].sd),
+                    _time(s["receive_period"].sd),
+                    Cell(rate(flow.goodput, 3)),
+                    Cell(rate(flow.effective_bandwidth, 3)),
+                ]
+            )
+    return Table("Steadiness and rate", heads, [Section("", rows)], lead=2)
+
+
+def check_table(judgement: Judgement) -> Table:
+    """One row per check with its worst run; the reasons are spelled out above it."""
+    heads = [Head("check"), Head("limit"), Head("observed"), Head("runs"), Head("grade")]
+    rows = [_check_row(check, "campaign") for check in judgement.checks]
+    for position in range(len(judgement.runs[0].checks) if judgement.runs else 0):
+        each = [(run, run.checks[position]) for run in judgement.runs]
+        run, worst = max(each, key=lambda pair: pair[1].grade)
+        hit = sum(check.grade == worst.grade for _, check in each)
+        alike = len({check.observed for _, check in each}) == 1
+        where = "all" if hit == len(each) else f"{hit} of {len(each)}"
+        observed = worst.observed
+        if not alike:
+            observed += f" (run {run.plan.index})" if worst.grade > Grade.OK else f" (e.g. run {run.plan.index})"
+        rows.append(_check_row(worst, where, observed))
+    return Table("Checks", heads, [Section("", rows)], lead=3)
+
+
+def _check_row(check: Check, where: str, observed: str | None = None) -> list[Cell]:
+    word = check.grade.name
+    return [
+        Cell(check.title, kind="text"),
+        Cell(check.limit, kind="text"),
+        Cell(observed or check.observed, check.reason, "text"),
+        Cell(where),
+        Cell("note" if word == "NOTE" else word.lower() if word == "OK" else word, check.reason, f"grade {word.lower()}"),
+    ]
+
+
+def limit_table(judgement: Judgement) -> Table | None:
+    """One row per limit and flow: in how many runs it holds, and the worst figure; None without limits."""
+    if not judgement.plan.limits:
+        return None
+    heads = [Head("limit"), Head("flow"), Head("worst observed"), Head("holds in"), Head("result"), Head("why")]
+    groups: dict[tuple[int, str, str, int | None], list[tuple[RunResult, float | None, bool, str]]] = {}
+    for run in judgement.runs:
+        for limit in run.limits:
+            key = (limit.line, limit.measure, f"{limit.bound.replace('-', ' ')} {limit.written}", limit.flow)
+            groups.setdefault(key, []).append((run, limit.observed, limit.holds, limit.reason))
+    rows = []
+    for (_, measure, bound, flow), results in groups.items():
+        valid = [holds for run, _, holds, _ in results if run.validity != Grade.INVALID]
+        held = sum(holds for _, _, holds, _ in results)
+        seen = [value for _, value, _, _ in results if value is not None]
+        worst = (max(seen) if "most" in bound else min(seen)) if seen else None
+        word = "FAIL" if not all(valid) else "PASS" if len(valid) == len(results) else "UNDECIDED"
+        why = next((reason for _, _, holds, reason in results if not holds and reason), "")
+        rows.append(
+            [
+                Cell(f"{measure} {bound}", kind="text"),
+                Cell(str(flow) if flow is not None else "run"),
+                Cell(quantity(measure, worst)),
+                Cell(f"{held} of {len(results)} runs"),
+                Cell(word, kind=f"grade {word.lower()}"),
+                Cell(why, kind="text"),
+            ]
+        )
+    return Table("Limits", heads, [Section("", rows)], lead=1)
+
+
+def quantity(measure: str, value: float | None) -> str:
+    """A limit's value in the unit of its measure."""
+    if value is None:
+        return "not determined"
+    if "." in measure:
+        return duration(value)
+    if measure == "throughput":
+        return rate(value)
+    return share(value) if measure == "loss" else significant(value, 4)
+
+
+def grant_table(judgement: Judgement) -> Table | None:
+    """What each agent asked of its host and got; None when nothing was reported."""
+    granted: dict[str, dict[str, Mapping[str, object]]] = {}
+    for run in judgement.runs:
+        for name, agent in run.agents.items():
+            for grant in parts(agent, "grants"):
+                granted.setdefault(name, {})[str(grant.get("name", "?"))] = grant
+    if not granted:
+        return None
+    rows = [
+        [
+            Cell(agent, kind="text"),
+            Cell(name, kind="text"),
+            Cell("granted" if grant.get("granted") is True else "refused", kind="grade " + ("ok" if grant.get("granted") is True else "note")),
+            Cell(str(grant.get("detail", "")), kind="text"),
+        ]
+        for agent, grants in granted.items()
+        for name, grant in grants.items()
+    ]
+    return Table("Grants", [Head("end system"), Head("request"), Head("result"), Head("detail")], [Section("", rows)], lead=2)

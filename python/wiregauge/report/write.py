@@ -1,0 +1,182 @@
+"""Writes report.html: everything in one file, no request to anywhere, every name from a file escaped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from importlib import resources
+from pathlib import Path
+
+from wiregauge.figures import Figure, build
+from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes
+from wiregauge.report import tables
+from wiregauge.report.tables import Table
+
+LONG_TABLE = 30
+"""Rows from which a table starts folded on the screen (print shows it whole)."""
+
+
+def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
+    """Judges `run_dir` (unless the judgement is given) and writes its `report.html`; returns the path.
+
+    Raises RunDirectoryError when the directory cannot be judged or written.
+    """
+    judgement = judgement or judge(run_dir)
+    figures = build(judgement, shapes(judgement))
+    path = run_dir / "report.html"
+    beside = run_dir / f".report.html.{os.getpid()}"
+    try:
+        beside.write_text(page(judgement, figures), encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise RunDirectoryError(
+            f"{path}: cannot be written ({error.strerror}); make the directory writable or copy it to one that is"
+        ) from None
+    return path
+
+
+def export_figures(run_dir: Path, out_dir: Path, formats: Collection[str] = frozenset({"png", "svg"})) -> list[Path]:
+    """Writes every figure of the report into `out_dir` as PNG and SVG; returns the paths.
+
+    Raises RunDirectoryError when the directory cannot be judged or written, ValueError for another format.
+    """
+    from wiregauge.figures import printed
+
+    judgement = judge(run_dir)
+    figures = build(judgement, shapes(judgement))
+    try:
+        return [path for figure in figures for path in printed.save(figure, out_dir, formats)]
+    except OSError as error:
+        raise RunDirectoryError(f"{out_dir}: figures cannot be written ({error.strerror}); choose a writable directory") from None
+
+
+def page(judgement: Judgement, figures: list[Figure]) -> str:
+    """The text of report.html."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    from wiregauge.figures import interactive
+
+    files = resources.files("wiregauge.report")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(files.joinpath("report.html.j2").read_text(encoding="utf-8"))
+    drawn = [
+        {
+            "id": figure.id,
+            "title": figure.title,
+            "caption": figure.caption,
+            "notes": figure.notes,
+            "measures": [DEFINITIONS[name] for name in figure.measures if name in DEFINITIONS],
+            "json": Markup(_embedded(interactive.draw(figure))),
+            "height": interactive.height(figure),
+        }
+        for figure in figures
+    ]
+    # A script element ends at the first "</script", wherever it stands.
+    plotly = interactive.script().replace("</script", "<\\/script") if figures else ""
+    return template.render(
+        judgement=judgement,
+        headline=headline(judgement),
+        answers=_answers(judgement),
+        key_tables=_all_or_nothing(judgement, tables.key_tables(judgement)),
+        outcomes=tables.outcome_table(judgement),
+        details=tables.detail_table(judgement),
+        checks=tables.check_table(judgement),
+        limits=tables.limit_table(judgement),
+        grants=tables.grant_table(judgement),
+        figures=drawn,
+        facts=_facts(judgement),
+        host=_strings(judgement.manifest.get("host")),
+        bench_facts=_bench_facts(judgement),
+        definitions=list(DEFINITIONS.values()),
+        titles=DEFINITIONS,
+        long_table=LONG_TABLE,
+        css=Markup(files.joinpath("report.css").read_text(encoding="utf-8")),
+        script=Markup(files.joinpath("report.js").read_text(encoding="utf-8")),
+        plotly=Markup(plotly),
+    )
+
+
+def _embedded(value: object) -> str:
+    """JSON that may stand in a script element: no "<" can begin a tag."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _all_or_nothing(judgement: Judgement, found: list[Table]) -> list[Table]:
+    return found if any(flow.counts["sent"] for point in judgement.points for flow in point.flows) else []
+
+
+def _answers(judgement: Judgement) -> list[dict[str, str]]:
+    """The four questions a report answers at a glance, each with its figure."""
+    from wiregauge.measures.units import interval_text, share
+
+    flows = [flow for point in judgement.points for flow in point.flows]
+    latencies = [flow.summaries["latency"] for flow in flows if flow.summaries["latency"].n]
+    medians = [v for s in latencies if (v := s.value("p50")) is not None]
+    tails = [v for s in latencies if (v := s.value("p99")) is not None]
+    spreads = [v for s in latencies if (v := s.sd) is not None]
+    sent, lost = sum(f.counts["sent"] for f in flows), sum(f.counts["lost"] for f in flows)
+    rtts = [v for f in flows if "rtt" in f.summaries and (v := f.summaries["rtt"].value("p50")) is not None]
+    damaged = {name: sum(f.counts[name] for f in flows) for name in ("duplicated", "reordered", "corrupted", "misdirected", "late")}
+    hurt = ", ".join(f"{count} {name}" for name, count in damaged.items() if count)
+    return [
+        {
+            "question": "How fast?",
+            "figure": interval_text(min(medians), max(medians)) if medians else "nothing arrived",
+            "detail": "median one-way latency"
+            + (f"; round trip {interval_text(min(rtts), max(rtts))}" if rtts else ""),
+        },
+        {
+            "question": "How steady?",
+            "figure": interval_text(min(spreads), max(spreads)) if spreads else "not known",
+            "detail": "standard deviation" + (f"; p99 {interval_text(min(tails), max(tails))}" if tails else ""),
+        },
+        {
+            "question": "What was lost?",
+            "figure": f"{lost} of {sent}" if sent else "nothing was sent",
+            "detail": (f"{share(lost / sent)} of the messages" if lost else "no message") + (f"; {hurt}" if hurt else ""),
+        },
+        {
+            "question": "Can I trust it?",
+            "figure": judgement.validity.word,
+            "detail": f"{len(judgement.runs)} of {len(judgement.plan.runs)} runs, "
+            + (f"{len(judgement.reasons)} reservations" if judgement.reasons else "every check held"),
+        },
+    ]
+
+
+def _strings(value: object) -> Mapping[str, str]:
+    return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
+
+
+def _facts(judgement: Judgement) -> dict[str, str]:
+    manifest = judgement.manifest
+    test, program = _strings(manifest.get("test")), _strings(manifest.get("program"))
+    plan = judgement.plan
+    first = plan.runs[0] if plan.runs else None
+    sweep = "; ".join(f"{axis} {', '.join(values)}" for axis, values in plan.axes.items())
+    facts = {
+        "Test": f"{test.get('name', plan.name)} ({test.get('file', '?')}, SHA-256 {test.get('sha256', '?')[:16]}…)",
+        "Bench": str(manifest.get("bench", "?")),
+        "Program": f"{program.get('name', '?')} {program.get('version', '?')}",
+        "Seed": str(manifest.get("seed", "?")),
+        "Started, finished": f"{manifest.get('started') or '?'}, {manifest.get('finished') or 'not finished'}",
+        "Sweep": sweep or "none",
+        "Repeats": str(plan.repeats),
+    }
+    if first is not None:
+        facts["First run"] = f"warm-up {first.warm_up_ns / 1e9:g} s, measured part {first.duration_ns / 1e9:g} s"
+        facts["Flows"] = "; ".join(
+            f"{flow.id}: {' → '.join(flow.path) or flow.source + ' → ' + flow.destination}"
+            + (" and back" if flow.relayed else "")
+            + (f", every {flow.period_ns / 1e6:g} ms" if flow.period_ns else "")
+            for flow in first.flows
+        )
+    return facts
+
+
+def _bench_facts(judgement: Judgement) -> list[Mapping[str, str]]:
+    raw = judgement.manifest.get("bench_facts")
+    return [_strings(fact) for fact in raw if isinstance(fact, dict)] if isinstance(raw, list) else []
