@@ -13,6 +13,7 @@ mod limits;
 mod model;
 mod point;
 pub mod quantity;
+mod reader;
 mod statements;
 mod sweep;
 mod topology;

@@ -4,7 +4,8 @@ use crate::campaign::{Bound, FlowId, Limit};
 use crate::diagnostic::Findings;
 use crate::model::{FlowModel, Model};
 use crate::quantity::{self, Kind};
-use crate::statements::{LimitStatement, Sourced, Statements};
+use crate::reader::Sourced;
+use crate::statements::{LimitStatement, Statements};
 use crate::topology::on_line;
 use crate::tree::shown;
 
@@ -104,7 +105,7 @@ fn unknown(measure: &Sourced<String>, found: &mut Findings) {
             COUNTS.join(", ")
         )
     };
-    found.error(&measure.place, format!("there is no {}", measure.named()), "", cure);
+    found.error(&measure.place, format!("{} is unknown", measure.named()), "", cure);
 }
 
 /// A limit on something a flow does not have would always pass, or never.
@@ -116,13 +117,15 @@ fn applies(
     found: &mut Findings,
 ) {
     type Has = fn(&FlowModel) -> bool;
-    let (needed, cure, has): (&str, &str, Has) = match measure.split('.').next() {
-        Some("rtt" | "return_latency") => {
-            ("is not relayed", "add a <relay> task for it, or limit latency instead", |flow| flow.relayed)
-        }
-        Some("late") => {
-            ("has no deadline", "add deadline=\"…\" to the flow", |flow| flow.deadline.is_some())
-        }
+    let ([one, none], cure, has): ([&str; 2], &str, Has) = match measure.split('.').next() {
+        Some("rtt" | "return_latency") => (
+            ["is not relayed", "is relayed"],
+            "add a <relay> task for it, or limit latency instead",
+            |flow| flow.relayed,
+        ),
+        Some("late") => (["has no deadline", "has a deadline"], "add deadline=\"…\" to the flow", |flow| {
+            flow.deadline.is_some()
+        }),
         Some("unplanned") if flow.is_some() => {
             let message = "unplanned frames belong to no flow";
             found.error(&statement.place, message, "", "remove flow=\"…\"; they are counted per run");
@@ -136,8 +139,11 @@ fn applies(
     if judged.iter().any(|flow| has(flow)) || !model.flows_whole || !found.clean() {
         return;
     }
-    let which = flow.map_or("every flow of the test".to_owned(), |id| format!("flow {id}"));
-    found.error(&statement.place, format!("{which} {needed}, so it has no {measure}"), "", cure);
+    let message = match flow {
+        Some(id) => format!("flow {id} {one}, so it has no {measure}"),
+        None => format!("no flow {none}, so there is no {measure}"),
+    };
+    found.error(&statement.place, message, "", cure);
 }
 
 fn value(dimension: Dimension, measure: &str, bound: &Sourced<()>, found: &mut Findings) -> Option<f64> {

@@ -9,8 +9,9 @@ use wg_frame::time::Span;
 
 use crate::campaign::{FaultKind, Fill, FlowId, NodeIndex, Protocol, Turn, VlanTag};
 use crate::diagnostic::{Findings, Place};
+use crate::reader::{Maybe, Sourced};
 use crate::statements::{
-    FaultStatement, FlowStatement, InjectStatement, Maybe, RelayStatement, SendStatement, Sourced, Statements,
+    FaultStatement, FlowStatement, InjectStatement, RelayStatement, SendStatement, Statements,
 };
 use crate::topology::{Hop, Topology, on_line};
 

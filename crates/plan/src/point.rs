@@ -11,7 +11,8 @@ use crate::campaign::{Fault, Flow, Inject, NodeKind, Receive, Relay, Run, Send};
 use crate::diagnostic::Findings;
 use crate::model::{InjectModel, Model, SendModel};
 use crate::quantity::{show_ppm, show_rate};
-use crate::statements::{Sourced, Statements};
+use crate::reader::Sourced;
+use crate::statements::Statements;
 use crate::topology::{Hop, Topology};
 use crate::wire::{payload_range, wire_bits};
 
@@ -25,6 +26,12 @@ const SHORTEST_DRAIN: i64 = 200_000_000_000;
 /// Largest wait that is derived from the buffers.
 const LONGEST_DERIVED_DRAIN: i64 = 5_000_000_000_000;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
+
+/// A load given in micro-bit/s, in Mbit/s rounded up to a tenth: never shown as fitting when it does not.
+fn show_load(micro: u128) -> String {
+    let tenths = micro.div_ceil(100_000_000_000);
+    format!("{}.{}Mbit/s", tenths / 10, tenths % 10)
+}
 
 /// What was already said about other points of the same sweep.
 #[derive(Debug, Default)]
@@ -56,12 +63,14 @@ impl PointCheck<'_> {
         let fast: BTreeSet<usize> =
             senders.iter().filter(|send| self.too_fast(send, found)).map(|send| send.send.flow).collect();
         self.load(senders.iter().filter(|send| !fast.contains(&send.send.flow)), said, found);
-        let (sends, duration) = self.schedule(&senders, found);
+        let (sends, length) = self.schedule(&senders, found);
+        // What does not fit was refused by `length`; the clamp only keeps the type.
+        let duration = Span::from_picos(i64::try_from(length).unwrap_or(i64::MAX));
         let relays = self.relays(&sends, found);
         let injects = self.injects(&senders, found);
         let warm_up = self.test.warm_up.as_ref().map_or(Span::ZERO, |warm_up| warm_up.value);
         let drain = self.drain(found);
-        self.length(warm_up, duration, drain, found);
+        self.length(warm_up, length, drain, found);
         Run {
             index: 0,
             point: BTreeMap::new(),
@@ -96,13 +105,15 @@ impl PointCheck<'_> {
 
     fn send<'m>(&self, send: &'m SendModel, found: &mut Findings) -> Option<WholeSend<'m>> {
         let flow = &self.model.flows[send.flow];
-        if let Some(period) = send.period.as_ref().filter(|period| period.value <= Span::ZERO) {
-            let message = format!("{} is zero", period.named());
-            found.error(&period.place, message, "more than 0s", "write the time between two messages");
-            return None;
-        }
-        let (period, payload) = (send.period.as_ref()?, send.payload.as_ref()?);
-        let (offset, protocol) = (send.offset.as_ref()?, flow.protocol.as_ref()?);
+        let period = send.period.as_ref().filter(|period| {
+            let positive = period.value > Span::ZERO;
+            if !positive {
+                let message = format!("{} is zero", period.named());
+                found.error(&period.place, message, "more than 0s", "write the time between two messages");
+            }
+            positive
+        });
+        let (payload, protocol) = (send.payload.as_ref()?, flow.protocol.as_ref()?);
         let (least, most) = payload_range(protocol.value);
         if payload.value < least || payload.value > most {
             let (how, cure) = if payload.value < least {
@@ -116,6 +127,7 @@ impl PointCheck<'_> {
             return None;
         }
         let wire_bits = wire_bits(protocol.value, flow.vlan, payload.value);
+        let (period, offset) = (period?, send.offset.as_ref()?);
         Some(WholeSend { send, period, payload, offset, wire_bits })
     }
 
@@ -183,9 +195,9 @@ impl PointCheck<'_> {
             let ids: Vec<String> = flows.iter().take(20).map(ToString::to_string).collect();
             let more = if flows.len() > 20 { ", …" } else { "" };
             let message = format!(
-                "flows {}{more} together need {} from \"{from}\" to \"{to}\"",
+                "flows {}{more} together take {} from \"{from}\" to \"{to}\"",
                 ids.join(", "),
-                show_rate((load / 1_000_000) as u64)
+                show_load(load)
             );
             let place =
                 self.model.rate.as_ref().map_or(&self.topology.link_places[hop.link], |rate| &rate.place);
@@ -195,7 +207,7 @@ impl PointCheck<'_> {
     }
 
     /// Counts and the length of the measured part: whichever of count and duration ends first.
-    fn schedule(&self, senders: &[WholeSend<'_>], found: &mut Findings) -> (Vec<Send>, Span) {
+    fn schedule(&self, senders: &[WholeSend<'_>], found: &mut Findings) -> (Vec<Send>, i128) {
         let written = self.test.duration.as_ref();
         let mut ends = Vec::new();
         let mut sends = Vec::new();
@@ -266,9 +278,7 @@ impl PointCheck<'_> {
             Some(Some(duration)) => i128::from(duration.value.as_picos()),
             _ => last,
         };
-        // Beyond the longest run `length` refuses it; the clamp only keeps the type.
-        let duration = i64::try_from(duration).unwrap_or(i64::MAX);
-        (sends, Span::from_picos(duration))
+        (sends, duration)
     }
 
     fn count(&self, send: &WholeSend<'_>, count: i128, found: &mut Findings) -> Option<u32> {
@@ -454,8 +464,8 @@ impl PointCheck<'_> {
         self.hops(flow).map(time).sum()
     }
 
-    fn length(&self, warm_up: Span, duration: Span, drain: Span, found: &mut Findings) {
-        let total: i128 = [warm_up, duration, drain].iter().map(|span| i128::from(span.as_picos())).sum();
+    fn length(&self, warm_up: Span, duration: i128, drain: Span, found: &mut Findings) {
+        let total = i128::from(warm_up.as_picos()) + duration + i128::from(drain.as_picos());
         if total > i128::from(LONGEST_RUN_DAYS) * i128::from(DAY) {
             let days = total / i128::from(DAY);
             let message = format!("a run of this test lasts {days} days");

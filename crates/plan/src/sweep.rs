@@ -8,9 +8,8 @@ use crate::campaign::{Fill, Protocol, Turn};
 use crate::diagnostic::{Findings, Place};
 use crate::model::Model;
 use crate::quantity::{self, Kind, QuantityError};
-use crate::statements::{
-    AxisStatement, FILLS, MOST_BURST, Maybe, PROTOCOLS, Sourced, Statements, TURNS, check_rate, payload,
-};
+use crate::reader::{Maybe, Sourced, payload};
+use crate::statements::{AxisStatement, FILLS, MOST_BURST, PROTOCOLS, Statements, TURNS, check_rate};
 use crate::topology::on_line;
 use crate::tree::shown;
 

@@ -10,7 +10,8 @@ use wg_frame::time::Span;
 
 use crate::campaign::{Attachment, Link, Network, Node, NodeIndex, NodeKind};
 use crate::diagnostic::{Findings, Place};
-use crate::statements::{End, LinkStatement, NodeStatement, Sourced, Statements};
+use crate::reader::Sourced;
+use crate::statements::{End, LinkStatement, NodeStatement, Statements};
 
 /// End systems of one test: each is a network namespace with a program of its own.
 const MOST_END_SYSTEMS: usize = 250;

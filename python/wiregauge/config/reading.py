@@ -164,6 +164,8 @@ class _Scan:
             return "a namespace prefix is not declared", "remove the prefix"
         if code == known[expat.errors.XML_ERROR_UNKNOWN_ENCODING]:
             return "the declared encoding is unknown", 'write encoding="UTF-8"'
+        if not self._elements:
+            return f"this is not XML ({text})", 'begin it with <test xmlns="urn:wiregauge:test:1" name="…">'
         return (
             f"this is not XML ({text})",
             "write <, > and & as &lt;, &gt; and &amp; and quote every attribute",

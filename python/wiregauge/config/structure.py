@@ -49,8 +49,9 @@ def line_of(node: etree._Element) -> int:
 def described(node: etree._Element) -> str:
     """The element as its author would recognise it: `<send flow="10">`."""
     tag = local(node)
-    value = node.get(_NAMED_BY.get(tag, ""))
-    return f"<{tag}>" if value is None else f'<{tag} {_NAMED_BY[tag]}="{shown(value)}">'
+    name = _NAMED_BY.get(tag)
+    value = node.get(name) if name else None
+    return f"<{shown(tag)}>" if value is None else f'<{tag} {name}="{shown(value)}">'
 
 
 def explain(root: etree._Element, file: str) -> list[Diagnostic]:
