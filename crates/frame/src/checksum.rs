@@ -1,6 +1,7 @@
 //! The Internet checksum: one's complement of the one's complement sum of 16-bit words (RFC 1071, 1).
 
-/// A running sum. Parts must be added in order, and only the last may have an odd length, because a part always begins a new word.
+/// A running sum. Parts must be added in order, and only the last may have an odd length, because a part
+/// always begins a new word.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum(u64);
 

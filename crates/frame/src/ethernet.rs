@@ -2,8 +2,8 @@
 //! the payload, without preamble and FCS.
 //!
 //! Two lengths are easily confused, so each has its name: the *frame length* counts DA to FCS (RFC 1242, 3.5)
-//! and is what records and reports give; the *wire length* adds preamble, start delimiter and the least gap and
-//! is what occupies the line.
+//! and is what records and reports give; the *wire length* adds preamble, start delimiter and the least gap
+//! and is what occupies the line.
 
 use core::fmt;
 use core::str::FromStr;
@@ -23,8 +23,8 @@ pub const WIRE_OVERHEAD: usize = 20;
 /// What the shortest frame occupies on the line, in bytes.
 pub const MIN_WIRE_LEN: usize = MIN_FRAME_LEN + WIRE_OVERHEAD;
 
-/// Bytes a frame of `frame_len` (DA to FCS) occupies on the line: shorter frames are padded first, so no frame
-/// costs less than [`MIN_WIRE_LEN`].
+/// Bytes a frame of `frame_len` (DA to FCS) occupies on the line: shorter frames are padded first, so no
+/// frame costs less than [`MIN_WIRE_LEN`].
 pub const fn wire_len(frame_len: usize) -> usize {
     let padded = if frame_len < MIN_FRAME_LEN { MIN_FRAME_LEN } else { frame_len };
     padded.saturating_add(WIRE_OVERHEAD)

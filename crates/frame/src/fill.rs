@@ -85,23 +85,23 @@ fn lay_down(payload: &mut [u8], mut next: impl FnMut() -> [u8; 8]) {
 }
 
 fn sequential_word(word: usize) -> [u8; 8] {
-    // Only the low byte counts, so losing the rest of the index is the meaning. It is a multiple of 8 and so at most
-    // 248: adding 0 to 7 carries from no byte into the next.
+    // Only the low byte counts, so losing the rest of the index is the meaning. It is a multiple of 8 and so
+    // at most 248: adding 0 to 7 carries from no byte into the next.
     let [first, ..] = word.wrapping_mul(8).to_le_bytes();
     (u64::from(first) * 0x0101_0101_0101_0101 + 0x0706_0504_0302_0100).to_le_bytes()
 }
 
-/// SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
-/// OOPSLA 2014, figure 16, with the finaliser of Vigna's public-domain version. Eight bytes per step, no state to warm up,
-/// and equidistributed over its whole period; it is no cryptographic generator and need not be.
+/// SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA
+/// 2014, figure 16, with the finaliser of Vigna's public-domain version. Eight bytes per step, no state to
+/// warm up, and equidistributed over its whole period; it is no cryptographic generator and need not be.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// An odd number near 2^64 divided by the golden ratio.
     const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-    /// Flow and sequence are put beside each other, so no two messages of a run share a start, and the result is
-    /// mixed, so neighbours are not one step apart on the generator's single orbit.
+    /// Flow and sequence are put beside each other, so no two messages of a run share a start, and the result
+    /// is mixed, so neighbours are not one step apart on the generator's single orbit.
     fn of_message(seed: u64, flow: u16, sequence: u32) -> Self {
         let message = u64::from(flow) << 32 | u64::from(sequence);
         Self(mix(mix(seed.wrapping_add(Self::GAMMA)) ^ message))

@@ -1,8 +1,8 @@
 //! Whole frames: how long a message makes its frame, how its headers are laid round it, and how it is found
 //! in a frame again.
 //!
-//! Frames come without FCS, as sockets and captures give them. A message travels tagged or not, in a raw frame
-//! of type 0x88B5 or in UDP over IPv4.
+//! Frames come without FCS, as sockets and captures give them. A message travels tagged or not, in a raw
+//! frame of type 0x88B5 or in UDP over IPv4.
 
 use core::net::SocketAddrV4;
 
@@ -22,9 +22,9 @@ pub const fn raw_frame_len(payload: usize, tagged: bool) -> usize {
     frame_len(payload, tagged)
 }
 
-/// Shortest raw payload that needs no padding, in bytes. A raw frame has no length field: of a shorter message
-/// the receiver gets the padding too and must cut it off, knowing the length from the test, before it looks at
-/// the CRC.
+/// Shortest raw payload that needs no padding, in bytes. A raw frame has no length field: of a shorter
+/// message the receiver gets the padding too and must cut it off, knowing the length from the test, before it
+/// looks at the CRC.
 pub const fn raw_payload_without_padding(tagged: bool) -> usize {
     ethernet::MIN_FRAME_LEN_WITHOUT_FCS - header_len(tagged)
 }
@@ -226,12 +226,13 @@ impl Envelope {
         }
     }
 
-    /// Lays the headers round a payload of `payload` bytes that already lies at [`header_len`](Self::header_len)
-    /// in `buffer`, pads with zeros, and returns the frame without FCS. Nothing behind the frame is touched.
+    /// Lays the headers round a payload of `payload` bytes that already lies at
+    /// [`header_len`](Self::header_len) in `buffer`, pads with zeros, and returns the frame without FCS.
+    /// Nothing behind the frame is touched.
     ///
     /// # Errors
-    /// [`LayoutError::Buffer`], and [`LayoutError::Ipv4`] for more than 65 535 bytes; the buffer is then of no
-    /// use.
+    /// [`LayoutError::Buffer`], and [`LayoutError::Ipv4`] for more than 65 535 bytes; the buffer is then of
+    /// no use.
     pub fn close<'a>(&self, buffer: &'a mut [u8], payload: usize) -> Result<&'a mut [u8], LayoutError> {
         let needed = self.frame_len(payload) - ethernet::FCS_LEN;
         let len = buffer.len();

@@ -10,15 +10,16 @@
 //! +------+------+------+------+----------+----------+
 //! ```
 //!
-//! The CRC-32 of IEEE 802.3 covers the whole payload, header included, with its own field taken as zero; it is
-//! stored most significant byte first. It is ours and not the frame's FCS: network interfaces, kernels and
+//! The CRC-32 of IEEE 802.3 covers the whole payload, header included, with its own field taken as zero; it
+//! is stored most significant byte first. It is ours and not the frame's FCS: network interfaces, kernels and
 //! switches rewrite the FCS, so only a sum made and checked in the application sees damage done in between.
 //!
-//! An optional transmit time (8 bytes, picoseconds of run time) lies anywhere behind the header; both ends know
-//! where from the test. Header and transmit time are too much for the 18 bytes of UDP payload in a 64-byte
-//! frame, but the header alone fits with room for content.
+//! An optional transmit time (8 bytes, picoseconds of run time) lies anywhere behind the header; both ends
+//! know where from the test. Header and transmit time are too much for the 18 bytes of UDP payload in a
+//! 64-byte frame, but the header alone fits with room for content.
 //!
-//! A header is read even when the sum is wrong, because a damaged message must still be attributed to its flow.
+//! A header is read even when the sum is wrong, because a damaged message must still be attributed to its
+//! flow.
 
 use crate::crc;
 use crate::time::RunTime;
@@ -214,7 +215,8 @@ pub fn write_tx_time(payload: &mut [u8], offset: usize, time: RunTime) -> Result
     Ok(())
 }
 
-/// The transmit time at `offset`. Means something only if [`ProbeFlags::TX_TIME`] is set and the CRC is right.
+/// The transmit time at `offset`. Means something only if [`ProbeFlags::TX_TIME`] is set and the CRC is
+/// right.
 ///
 /// # Errors
 /// As [`write_tx_time`].

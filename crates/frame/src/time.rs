@@ -1,12 +1,12 @@
 //! Time in integer picoseconds.
 //!
 //! A byte lasts 80 000 ps at 100 Mbit/s, 8 000 ps at 1 Gbit/s and 320 ps at 25 Gbit/s: picoseconds make every
-//! byte time of the supported rates exact, and an `i64` of them lasts 106 days, longer than any run.
-//! Absolute (wall clock) time does not fit and is never stored per record: a run stores its [`Epoch`] once and
-//! every [`RunTime`] counts from it.
+//! byte time of the supported rates exact, and an `i64` of them lasts 106 days, longer than any run. Absolute
+//! (wall clock) time does not fit and is never stored per record: a run stores its [`Epoch`] once and every
+//! [`RunTime`] counts from it.
 //!
-//! Overflow policy: arithmetic panics on overflow in every build profile, because a wrapped time would be a wrong measurement.
-//! Conversions from the outside world are `checked_*` and return `None`.
+//! Overflow policy: arithmetic panics on overflow in every build profile, because a wrapped time would be a
+//! wrong measurement. Conversions from the outside world are `checked_*` and return `None`.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};

@@ -114,7 +114,8 @@ proptest! {
 
 #[test]
 fn bits_are_balanced() {
-    // 64 000 bits; a fair coin strays 4.5 standard deviations about once in 150 000 seeds, and the seed is fixed.
+    // 64 000 bits; a fair coin strays 4.5 standard deviations about once in 150 000 seeds, and the seed is
+    // fixed.
     let mut payload = vec![0; 12 + 8000];
     fill::random(&mut payload, 2026, 7, 42);
     let ones: u32 = payload[12..].iter().map(|byte| byte.count_ones()).sum();

@@ -158,8 +158,8 @@ fn what_is_no_mac_address() {
     }
 }
 
-/// RFC 768 in its own words: pseudo header and datagram with a zero checksum as one string of bytes, padded to
-/// an even length, added up with end-around carry, complemented, and 0 sent as all ones.
+/// RFC 768 in its own words: pseudo header and datagram with a zero checksum as one string of bytes, padded
+/// to an even length, added up with end-around carry, complemented, and 0 sent as all ones.
 fn checksum_by_the_book(datagram: &[u8], pseudo: &PseudoHeader) -> u16 {
     let mut text = Vec::new();
     text.extend(pseudo.source.octets());

@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn tx_time_reads_back(content in payloads(20..200), at in any::<prop::sample::Index>(), ps in any::<i64>()) {
+    fn tx_time_reads_back(content in payloads(20..200), at: prop::sample::Index, ps: i64) {
         let offset = probe::LEN + at.index(content.len() - probe::LEN - probe::TX_TIME_LEN + 1);
         let mut payload = content.clone();
         let time = RunTime::from_picos(ps);
@@ -187,4 +187,20 @@ fn each_refusal_has_its_reason() {
         assert_eq!(probe::read_tx_time(&message, offset), Err(outside));
     }
     assert!(probe::read_tx_time(&message, 12).is_ok());
+}
+
+#[test]
+fn the_reserved_flag_is_never_sent_and_ignored_when_it_comes() {
+    for bits in 0..=u8::MAX {
+        assert_eq!(ProbeFlags::from_bits(bits).bits(), bits % 8);
+    }
+    // A sender of a later version sets it and computes its CRC over it.
+    let mut payload = *b"\x57\x19\0\x01\0\0\0\x02\0\0\0\0later";
+    let sum = crc32fast::hash(&payload);
+    payload[8..12].copy_from_slice(&sum.to_be_bytes());
+    let header = Probe { flow: 1, sequence: 2, flags: ProbeFlags::RETURN };
+    assert_eq!(probe::read(&payload), Ok((header, true)));
+    set_flags(&mut payload, ProbeFlags::RETURN);
+    assert_eq!(payload[1], 0x11);
+    assert_eq!(probe::read(&payload), Ok((header, true)));
 }
