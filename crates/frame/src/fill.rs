@@ -2,7 +2,7 @@
 //!
 //! The content is a pure function of its arguments, the same on every platform and in every version of the
 //! program, so a receiver that knows the test can say which byte was damaged, and a run can be repeated to
-//! the bit. All functions leave the first [`probe::LEN`](crate::probe::LEN) bytes alone and do nothing to a
+//! the bit. All functions leave the first [`probe::LEN`] bytes alone and do nothing to a
 //! shorter payload.
 
 use crate::probe;
