@@ -13,7 +13,7 @@ import numpy as np
 
 from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, Scatter, Style, Trace
 from wiregauge.figures.network import network_figure
-from wiregauge.figures.palette import PARTS, PATTERNS, ordered, variety
+from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
 from wiregauge.measures.results import Judgement
 from wiregauge.measures.shapes import BoxShape, DensityShape, EnvelopeShape, Key, Shapes, TailShape
 
@@ -49,6 +49,10 @@ def build(judgement: Judgement, shapes: Shapes) -> list[Figure]:
 
 def _flows(keys: Sequence[Key]) -> list[int]:
     return sorted({key.flow for key in keys})
+
+
+def _order(key: Key) -> tuple[int, int, int]:
+    return key.flow, protocol_order(key.protocol), key.payload
 
 
 def _style(key: Key, keys: Sequence[Key]) -> Style:
@@ -91,7 +95,7 @@ def _multiples(
             y,
             [
                 part
-                for key in sorted((k for k in keys if (k.payload, k.rest) == (payload, rest)), key=lambda k: (k.flow, k.label))
+                for key in sorted((k for k in keys if (k.payload, k.rest) == (payload, rest)), key=_order)
                 for part in trace(key, data[key], _style(key, keys))
             ],
         )
@@ -128,38 +132,42 @@ def latency_density(shapes: Shapes) -> Figure | None:
 
 
 def latency_by_payload(shapes: Shapes) -> Figure | None:
-    """Median with the band p1 to p99 against payload, per protocol and flow."""
-    boxes = {key: flow.summaries["latency"] for key, flow in shapes.results.items() if flow.summaries["latency"].n}
-    keys = list(boxes)
-    if len({key.payload for key in keys}) < 2:
+    """Median with the band p1 to p99 against payload: a panel per flow, a line per protocol."""
+    main = {
+        key: flow.summaries["rtt" if key.relayed else "latency"]
+        for key, flow in shapes.results.items()
+        if flow.summaries["rtt" if key.relayed else "latency"].value("p50") is not None
+    }
+    keys = sorted(main, key=_order)
+    payloads = sorted({key.payload for key in keys})
+    if len(payloads) < 2:
         return None
     panels = []
-    rests = list(dict.fromkeys(key.rest for key in keys))[:4]
-    for rest in rests:
+    for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in keys))[:MOST_PANELS]:
+        members = [k for k in keys if (k.flow, k.rest) == (flow, rest)]
         traces: list[Trace] = []
-        for label in sorted({k.label for k in keys}, key=lambda name: [k.flow for k in keys if k.label == name][0]):
-            chosen = sorted((k for k in keys if k.label == label and k.rest == rest), key=lambda k: k.payload)
-            chosen = [k for k in chosen if boxes[k].value("p50") is not None]
-            if not chosen:
-                continue
-            x = np.array([k.payload for k in chosen], dtype=float)
-            style = _style(chosen[0], keys)
-            banded = [k for k in chosen if boxes[k].value("p99") is not None]
-            bx = np.array([k.payload for k in banded], dtype=float)
-            low = np.array([shapes.latency_box[k].low_whisker for k in banded]) / US
-            high = np.array([shapes.latency_box[k].high_whisker for k in banded]) / US
-            traces.append(Band(f"{label}: p1 to p99", bx, low, high, style))
-            median = np.array([boxes[k].value("p50") or 0.0 for k in chosen]) / US
-            traces.append(Line(label, x, median, style, markers=True))
-        panels.append(Panel(rest, Axis("payload (B)"), Axis("one-way latency (µs)"), traces))
+        for protocol in dict.fromkeys(k.protocol for k in members):
+            chosen = [k for k in members if k.protocol == protocol]
+            style = variety(protocol, 0)
+            # Below 299 values neither p1 nor p99 is known.
+            banded = [k for k in chosen if main[k].value("p99") is not None]
+            low = np.array([shapes.main_box[k].low_whisker for k in banded]) / US
+            high = np.array([shapes.main_box[k].high_whisker for k in banded]) / US
+            traces.append(Band(f"{protocol}: p1 to p99", np.array([float(k.payload) for k in banded]), low, high, style))
+            median = np.array([main[k].value("p50") or 0.0 for k in chosen]) / US
+            traces.append(Line(protocol, np.array([float(k.payload) for k in chosen]), median, style, markers=True))
+        what = "round trip" if members[0].relayed else "one-way latency"
+        title = f"flow {flow}: {what}" + (f" · {rest}" if rest else "")
+        ticks = [(float(p), str(p)) for p in payloads if p == payloads[0] or p >= payloads[-1] / 8]
+        panels.append(Panel(title, Axis("payload (B)", ticks=ticks), Axis("time (µs)"), traces))
     return Figure(
         "latency-by-payload",
-        "One-way latency against payload",
+        "Latency against payload",
         "What a byte costs. The line is the median, the band reaches from p1 to p99.",
         panels,
         min(len(panels), 2),
-        measures=["latency"],
-        panel_height=320,
+        measures=["latency", "rtt"],
+        panel_height=300,
     )
 
 
@@ -207,7 +215,7 @@ def split(shapes: Shapes) -> Figure | None:
     panels = []
     payloads = sorted({key.payload for key in keys})
     place = {payload: float(k) for k, payload in enumerate(payloads)}
-    groups = list(dict.fromkeys((key.label, key.rest, key.relayed) for key in sorted(keys, key=lambda k: (k.flow, k.label))))
+    groups = list(dict.fromkeys((key.label, key.rest, key.relayed) for key in sorted(keys, key=_order)))
     first = True
     for label, rest, relayed in groups[:MOST_PANELS]:
         chosen = sorted((k for k in keys if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload)
@@ -281,7 +289,7 @@ def period_density(shapes: Shapes) -> Figure | None:
     data = shapes.period
     if not data:
         return None
-    labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(data, key=lambda k: (k.flow, k.label))))
+    labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(data, key=_order)))
     payloads = sorted({key.payload for key in data})
     panels = [
         Panel(
@@ -308,61 +316,56 @@ def period_density(shapes: Shapes) -> Figure | None:
 
 
 def period_box(shapes: Shapes) -> Figure | None:
-    """Transmit periods as boxes (as MAPS 2015, Figure 4)."""
-    return _boxes(
-        shapes.period_box,
-        "period-box",
-        "Transmit period: boxes",
-        "The middle half of the periods, whiskers from p1 to p99, and what lies beyond.",
-        "transmit period (µs)",
-        ["period"],
-    )
-
-
-def _boxes(
-    data: Mapping[Key, BoxShape], name: str, title: str, caption: str, unit: str, measures: Sequence[str]
-) -> Figure | None:
+    """Transmit periods as boxes (as MAPS 2015, Figure 4), with all outliers and again enlarged to the whiskers."""
+    data = shapes.period_box
     if not data:
         return None
-    keys = list(data)
+    keys = sorted(data, key=_order)
     payloads = sorted({key.payload for key in keys})
+    ticks = [(float(k), str(p)) for k, p in enumerate(payloads)]
+    x = Axis("payload (B)", ticks=ticks)
     panels = []
-    hidden = sum(shape.outside - len(shape.outliers) for shape in data.values())
-    for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in sorted(keys, key=lambda k: k.flow)))[:MOST_PANELS]:
+    for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in keys))[: MOST_PANELS // 2]:
         chosen = [k for k in keys if (k.flow, k.rest) == (flow, rest)]
-        protocols = sorted({k.protocol for k in chosen}, reverse=True)
-        width = 0.7 / len(protocols)
-        traces: list[Trace] = []
-        for key in sorted(chosen, key=lambda k: (-protocols.index(k.protocol), k.payload)):
-            box = data[key]
-            shift = (protocols.index(key.protocol) - (len(protocols) - 1) / 2) * width
-            traces.append(
-                Box(
-                    key.protocol,
-                    payloads.index(key.payload) + shift,
-                    width * 0.8,
-                    box.low_whisker / US,
-                    box.q1 / US,
-                    box.median / US,
-                    box.q3 / US,
-                    box.high_whisker / US,
-                    box.outliers / US,
-                    variety(key.protocol, 0),
-                )
-            )
-        ticks = [(float(k), str(p)) for k, p in enumerate(payloads)]
+        boxes = _boxes(chosen, data, payloads)
+        low, high = min(data[k].low_whisker for k in chosen) / US, max(data[k].high_whisker for k in chosen) / US
+        margin = 0.06 * (high - low) or 0.001
         label = f"flow {flow}" + (f" · {rest}" if rest else "")
-        panels.append(Panel(label, Axis("payload (B)", ticks=ticks), Axis(unit), traces))
+        panels.append(Panel(f"{label}: all", x, Axis("transmit period (µs)"), boxes))
+        near = Axis("transmit period (µs)", span=(low - margin, high + margin))
+        panels.append(Panel(f"{label}: enlarged to the whiskers", x, near, boxes))
+    hidden = sum(shape.outside - len(shape.outliers) for shape in data.values())
     return Figure(
-        name,
-        title,
-        caption,
+        "period-box",
+        "Transmit period: boxes",
+        "The middle half of the periods, whiskers from p1 to p99, and what lies beyond; on the right without it.",
         panels,
-        min(2, len(panels)),
+        2,
+        share_y=False,
         notes=[f"{hidden} outliers are left out evenly; the extremes are drawn."] if hidden else [],
-        measures=measures,
-        panel_height=300,
+        measures=["period"],
+        panel_height=260,
     )
+
+
+def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], payloads: Sequence[int]) -> list[Trace]:
+    protocols = list(dict.fromkeys(key.protocol for key in keys))
+    width = 0.7 / len(protocols)
+    return [
+        Box(
+            key.protocol,
+            payloads.index(key.payload) + (protocols.index(key.protocol) - (len(protocols) - 1) / 2) * width,
+            width * 0.8,
+            data[key].low_whisker / US,
+            data[key].q1 / US,
+            data[key].median / US,
+            data[key].q3 / US,
+            data[key].high_whisker / US,
+            data[key].outliers / US,
+            variety(key.protocol, 0),
+        )
+        for key in keys
+    ]
 
 
 def send_error(shapes: Shapes) -> Figure | None:
@@ -401,7 +404,7 @@ def outcomes(shapes: Shapes) -> Figure | None:
     payloads = sorted({key.payload for key in results})
     panels = []
     used = [name for name in OUTCOME_STYLES if any(flow.outcomes[name] for flow in results.values())]
-    labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(results, key=lambda k: (k.flow, k.label))))
+    labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(results, key=_order)))
     for number, (label, rest) in enumerate(labels[:MOST_PANELS]):
         chosen = sorted((k for k in results if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload)
         x = np.array([float(payloads.index(k.payload)) for k in chosen])

@@ -19,7 +19,7 @@ Json = dict[str, object]
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _GAP_X, _GAP_Y = 62, 66
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 62, 52
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 26, 62, 52
 _WIDTH = 1040
 _SYMBOLS = {"circle": "circle", "square": "square", "diamond": "diamond", "triangle-up": "triangle-up", "x": "x", "cross": "cross"}
 
@@ -37,7 +37,7 @@ def height(figure: Figure) -> int:
 
 
 def draw(figure: Figure) -> Json:
-    """`{"data": …, "layout": …}` of the figure for `Plotly.newPlot`."""
+    """`{"data": …, "layout": …, "config": …}` of the figure for `Plotly.newPlot`."""
     inner_w, inner_h = _WIDTH - _LEFT - _RIGHT, height(figure) - _TOP - _BOTTOM
     gap_x = _GAP_X if not figure.share_y else _GAP_X * 0.62
     wide = (1 - (figure.columns - 1) * gap_x / inner_w) / figure.columns
@@ -50,7 +50,7 @@ def draw(figure: Figure) -> Json:
         "plot_bgcolor": "white",
         "hovermode": "closest",
         "hoverlabel": {"font": {"family": FONT, "size": 12}},
-        "legend": {"orientation": "h", "x": 0, "y": 1 + 30 / inner_h, "yanchor": "bottom", "traceorder": "normal"},
+        "legend": {"orientation": "h", "x": 0, "y": 1 + 30 / inner_h, "yanchor": "bottom", "traceorder": "normal", "itemsizing": "constant"},
         "barmode": "overlay",
         "dragmode": "zoom" if figure.zoomable else False,
         "annotations": [],
@@ -103,8 +103,10 @@ def draw(figure: Figure) -> Json:
                 continue
             for drawn in _trace(trace, named):
                 data.append(drawn | {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
+    if not any(trace.get("showlegend") for trace in data):
+        layout["showlegend"] = False
     layout["annotations"], layout["shapes"] = annotations, rules
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "config": {"displayModeBar": figure.zoomable}}
 
 
 def _plain(text: str) -> str:
@@ -141,8 +143,9 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str) -> Json:
             ticks = list(axis.ticks) or log_ticks(low * 10**-pad, high * 10**pad)
             drawn |= {"tickvals": [v for v, _ in ticks], "ticktext": [text for _, text in ticks]}
         return drawn
-    if axis.span is not None:
-        drawn["range"] = list(axis.span)
+    span = axis.span or _padded(extent(panels, which, positive=False), panels, which)
+    if span is not None:
+        drawn["range"] = list(span)
     if axis.ticks:
         drawn |= {"tickvals": [v for v, _ in axis.ticks], "ticktext": [_plain(text) for _, text in axis.ticks]}
     if which == "y":
@@ -150,6 +153,20 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str) -> Json:
     else:
         drawn["nticks"] = 8
     return drawn
+
+
+def _padded(span: tuple[float, float] | None, panels: Sequence[Panel], which: str) -> tuple[float, float] | None:
+    """The range of a linear axis. plotly.js would choose one per panel and then apply the last to all that match."""
+    if span is None:
+        return None
+    low, high = span
+    kinds = {type(trace) for panel in panels for trace in panel.traces}
+    if which == "y" and low >= 0 and Box not in kinds:
+        return 0.0, high * 1.06 or 1.0
+    if which == "x" and kinds & {Bars, Box}:
+        return low - 0.6, high + 0.6
+    pad = 0.03 * (high - low) or max(abs(high) * 0.01, 1e-9)
+    return low - pad, high + pad
 
 
 def _numbers(values: Floats) -> list[float | None]:
@@ -222,7 +239,7 @@ def _trace(trace: Trace, named: set[str]) -> list[Json]:
             if trace.texts:
                 marks |= {
                     "text": [_plain(text) for text in trace.texts],
-                    "textposition": "top center",
+                    "textposition": "bottom center" if trace.texts_below else "top center",
                     "textfont": {"size": 13},
                     "hoverinfo": "text",
                     "cliponaxis": False,
@@ -241,7 +258,7 @@ def _trace(trace: Trace, named: set[str]) -> list[Json]:
                     "marker": {
                         "color": trace.style.colour,
                         "line": {"color": "white", "width": 0.8},
-                        "pattern": {"shape": trace.pattern, "fgcolor": "rgba(255,255,255,0.75)", "size": 7, "solidity": 0.25},
+                        "pattern": {"shape": trace.pattern, "fillmode": "overlay", "fgcolor": "#FFFFFF", "fgopacity": 0.7, "size": 6, "solidity": 0.2},
                     },
                     **_legend(trace.name, trace.legend, named),
                 }

@@ -57,7 +57,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Points on their own, with optional texts: beside them, or (`text_inside`) instead of them."""
+    """Points on their own, with optional texts above (or below) them."""
 
     name: str
     x: Floats
@@ -66,7 +66,7 @@ class Scatter:
     size: float = 4
     opacity: float = 1.0
     texts: Sequence[str] = ()
-    text_inside: bool = False
+    texts_below: bool = False
     legend: bool = True
 
 

@@ -28,32 +28,39 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
         )
         for a, b in (link.ends for link in plan.links)
     ]
-    for switch, colour, name in ((False, BLUE, "end system"), (True, INK, "switch")):
-        chosen = [k for k, node in enumerate(plan.nodes) if (node.kind != "end-system") == switch]
-        if not chosen:
-            continue
-        traces.append(
-            Scatter(
-                name,
-                np.array([places[k][0] for k in chosen]),
-                np.array([places[k][1] for k in chosen]),
-                Style(colour, marker="square" if switch else "circle"),
-                size=17,
-                texts=[plan.nodes[k].name for k in chosen] if len(plan.nodes) <= _MOST_NAMED else (),
+    for switch in (False, True):
+        for below in (False, True):
+            chosen = [
+                k
+                for k, node in enumerate(plan.nodes)
+                if (node.kind != "end-system") == switch and (places[k][1] < 0) == below
+            ]
+            if not chosen:
+                continue
+            traces.append(
+                Scatter(
+                    "switch" if switch else "end system",
+                    np.array([places[k][0] for k in chosen]),
+                    np.array([places[k][1] for k in chosen]),
+                    Style(INK if switch else BLUE, marker="square" if switch else "circle"),
+                    size=17,
+                    legend=False,
+                    texts=[plan.nodes[k].name for k in chosen] if len(plan.nodes) <= _MOST_NAMED else (),
+                    texts_below=below,
+                )
             )
-        )
     rates = sorted({link.rate_bps for link in plan.links})
     speed = ", ".join(f"{rate / 1e9:g} Gbit/s" if rate >= 10**9 else f"{rate / 1e6:g} Mbit/s" for rate in rates)
     xs, ys = [p[0] for p in places], [p[1] for p in places]
     x = Axis("", shown=False, span=(min(xs) - 0.7, max(xs) + 0.7))
-    y = Axis("", shown=False, span=(min(ys) - 0.5, max(ys) + 0.75))
+    y = Axis("", shown=False, span=(min(ys) - 0.5, max(ys) + 0.5))
     return Figure(
         "network",
         "The network under test",
-        f"{len(plan.links)} links" + (f", {speed}" if speed else ""),
+        f"{len(plan.links)} links" + (f", {speed}" if speed else "") + ". Circles are end systems, squares are switches.",
         [Panel("", x, y, traces)],
         zoomable=False,
-        panel_height=230,
+        panel_height=170,
     )
 
 

@@ -8,7 +8,8 @@ BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, ORANGE, YELLOW, BLACK = "#56B4E9", "#E69F00", "#F0E442", "#222222"
 GREY, PALE, INK = "#8A8F98", "#E6E8EC", "#2B2F36"
 
-_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+# A darker and a lighter tone per protocol: flows of one protocol stay in one family of hue.
+_COLOURS = ((BLUE, SKY), (VERMILION, ORANGE), (GREEN, "#7CC9B1"), (PURPLE, "#E7BFD5"), ("#6B6E75", "#B4B7BD"), (BLACK, GREY))
 _DASHES: tuple[Dash, ...] = ("solid", "dash", "dot", "dashdot")
 _MARKERS: tuple[Marker, ...] = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 
@@ -21,11 +22,16 @@ PARTS = {"stack_down": SKY, "network": BLUE, "stack_up": ORANGE, "turnaround": G
 PATTERNS = {"stack_down": "/", "network": "", "stack_up": "\\", "turnaround": "x"}
 
 
+def protocol_order(protocol: str) -> int:
+    """Place of a protocol in legends and tables; unknown ones come last."""
+    return PROTOCOLS.index(protocol) if protocol in PROTOCOLS else len(PROTOCOLS)
+
+
 def variety(protocol: str, flow_position: int) -> Style:
-    """The style of a protocol (colour) and flow (dash, marker): the same in every figure of a report."""
-    colour = _COLOURS[PROTOCOLS.index(protocol) if protocol in PROTOCOLS else len(PROTOCOLS)]
+    """The style of a protocol (hue) and flow (tone, dash, marker): the same in every figure of a report."""
+    tones = _COLOURS[protocol_order(protocol)]
     return Style(
-        colour,
+        tones[flow_position % len(tones)],
         _DASHES[flow_position % len(_DASHES)],
         _MARKERS[(2 * flow_position + (protocol != PROTOCOLS[0])) % len(_MARKERS)],
     )

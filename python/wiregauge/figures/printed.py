@@ -166,7 +166,7 @@ def _trace(axes: Axes, trace: Trace) -> object:
                 zorder=3,
             )
             for x, y, text in zip(trace.x, trace.y, trace.texts, strict=False):
-                axes.annotate(text, (x, y), textcoords="offset points", xytext=(0, 9), ha="center")
+                axes.annotate(text, (x, y), textcoords="offset points", xytext=(0, -16 if trace.texts_below else 9), ha="center")
             return marks
         case Bars():
             return axes.bar(

@@ -47,10 +47,13 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Everything drawn, in ns (time axes in s), by what it belongs to."""
+    """Everything drawn, in ns (time axes in s), by what it belongs to.
+
+    `main_box` and `against_time` hold the round trip of relayed flows and the one-way latency of others.
+    """
 
     latency: Mapping[Key, DensityShape]
-    latency_box: Mapping[Key, BoxShape]
+    main_box: Mapping[Key, BoxShape]
     period: Mapping[Key, DensityShape]
     period_box: Mapping[Key, BoxShape]
     send_error: Mapping[Key, DensityShape]
@@ -93,7 +96,11 @@ def shapes(judgement: Judgement) -> Shapes:
     marks = max(200, MARKS_AGAINST_TIME // max(len(each_run), 1))
     return Shapes(
         latency=_densities(values["latency"], latency_span, log=True),
-        latency_box={key: shape for key, v in values["latency"].items() if (shape := stats.box(v)) is not None},
+        main_box={
+            key: shape
+            for key in results
+            if (v := values["rtt" if key.relayed else "latency"].get(key)) is not None and (shape := stats.box(v)) is not None
+        },
         period={key: _period_density(series) for key, series in values["period"].items() if len(series)},
         period_box={key: shape for key, v in values["period"].items() if (shape := stats.box(v)) is not None},
         send_error=_densities(values["send_error"], error_span, log=True),

@@ -27,7 +27,7 @@ def headline(judgement: Judgement) -> str:
     }.get(judgement.validity, "and nothing speaks against trusting it (VALID)")
     if sent == 0:
         return f"No message was sent, {trust}."
-    fate = f"{count_of(lost, 'message')} of {sent} lost" if lost else f"none of {sent} messages lost"
+    fate = f"{lost} of {count_of(sent, 'message')} lost" if lost else f"none of {sent} messages lost"
     if not speeds:
         return f"Nothing arrived: {fate}, {trust}."
     medians = [median for _, summary in speeds if (median := summary.value("p50")) is not None]

@@ -35,11 +35,11 @@ def rate(bit_per_s: float | None, digits: int = 4) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share of one as per cent or, when small, as a power of ten; "-" for None."""
+    """A share of one as per cent, below a millionth as a power of ten; "-" for None."""
     if value is None:
         return "-"
-    if value == 0 or value >= 1e-4:
-        return f"{100 * value:.3g} %"
+    if value == 0 or value >= 1e-6:
+        return f"{float(f'{100 * value:.3g}'):.7f}".rstrip("0").rstrip(".") + " %"
     return f"{value:.1e}"
 
 

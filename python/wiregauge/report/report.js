@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const settings = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"], toImageButtonOptions: { format: "svg" } };
+  // The buttons are named one by one: the default bar has one that would send the data away.
+  const settings = { responsive: true, displaylogo: false, modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "resetScale2d"]], toImageButtonOptions: { format: "svg" } };
   const plots = [...document.querySelectorAll(".plot")];
   // A zoom below about a decade leaves few of the fixed ticks in view: let the axis choose its own until the zoom ends.
   const retick = (plot) => (change) => {
@@ -17,7 +18,7 @@
   };
   const draw = (plot) => {
     const figure = JSON.parse(document.getElementById("data-" + plot.dataset.figure).textContent);
-    return Plotly.newPlot(plot, figure.data, figure.layout, settings).then(() => plot.on("plotly_relayout", retick(plot)));
+    return Plotly.newPlot(plot, figure.data, figure.layout, { ...settings, ...figure.config, displayModeBar: figure.config.displayModeBar && "hover" }).then(() => plot.on("plotly_relayout", retick(plot)));
   };
   const next = (k) => { if (k < plots.length) draw(plots[k]).then(() => setTimeout(next, 0, k + 1)); else document.body.dataset.drawn = String(k); };
   next(0);

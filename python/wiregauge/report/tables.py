@@ -30,6 +30,7 @@ class Head:
     measure: str = ""
     span: int = 1
     unit: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +187,13 @@ def outcome_table(judgement: Judgement) -> Table:
     """Every message of every run, by its one outcome."""
     heads = [
         Head("run"),
-        Head("point"),
-        Head("flow"),
+        Head("point", kind="text"),
+        Head("flow", kind="text"),
         Head("planned"),
         Head("sent", "sent"),
         *(Head(name, name) for name in OUTCOMES),
         Head("loss, 95 %", "loss"),
-        Head("last seen"),
+        Head("last seen", kind="text"),
     ]
     rows = []
     for run in judgement.runs:
@@ -201,8 +202,8 @@ def outcome_table(judgement: Judgement) -> Table:
             rows.append(
                 [
                     Cell(str(run.plan.index)),
-                    Cell(point_text(run), kind="text"),
-                    Cell(flow_text(flow), kind="text"),
+                    Cell(point_text(run), kind="text short"),
+                    Cell(flow_text(flow), kind="text short"),
                     Cell(str(flow.planned)),
                     Cell(str(flow.counts["sent"])),
                     *(_outcome(name, flow.outcomes[name]) for name in OUTCOMES),
@@ -241,8 +242,8 @@ def flow_text(flow: FlowResult) -> str:
 def detail_table(judgement: Judgement) -> Table:
     """The other measures of every point: steadiness of the network and of the instrument."""
     heads = [
-        Head("point"),
-        Head("flow"),
+        Head("point", kind="text"),
+        Head("flow", kind="text"),
         Head("PDV", "pdv", unit="µs"),
         Head("range", "latency", unit="µs"),
         Head("|IPDV| max", "ipdv", unit="µs"),
@@ -264,8 +265,8 @@ def detail_table(judgement: Judgement) -> Table:
             needed = s["latency"].percentiles.get("p99.9")
             rows.append(
                 [
-                    Cell(", ".join(point.point.values()) or "the test", kind="text"),
-                    Cell(flow_text(flow), kind="text"),
+                    Cell(", ".join(point.point.values()) or "the test", kind="text short"),
+                    Cell(flow_text(flow), kind="text short"),
                     Cell(micro(s["latency"].pdv()), f"needs {needed.needed} values" if needed else ""),
                     _time(s["latency"].span()),
                     _time(max(ipdv, default=None)),
@@ -285,7 +286,7 @@ def detail_table(judgement: Judgement) -> Table:
 
 def check_table(judgement: Judgement) -> Table:
     """One row per check with its worst run; the reasons are spelled out above it."""
-    heads = [Head("check"), Head("limit"), Head("observed"), Head("runs"), Head("grade")]
+    heads = [Head("check", kind="text"), Head("limit", kind="text"), Head("observed", kind="text"), Head("runs"), Head("grade")]
     rows = [_check_row(check, "campaign") for check in judgement.checks]
     for position in range(len(judgement.runs[0].checks) if judgement.runs else 0):
         each = [(run, run.checks[position]) for run in judgement.runs]
@@ -315,7 +316,7 @@ def limit_table(judgement: Judgement) -> Table | None:
     """One row per limit and flow: in how many runs it holds, and the worst figure; None without limits."""
     if not judgement.plan.limits:
         return None
-    heads = [Head("limit"), Head("flow"), Head("worst observed"), Head("holds in"), Head("result"), Head("why")]
+    heads = [Head("limit", kind="text"), Head("flow"), Head("worst observed"), Head("holds in"), Head("result"), Head("why", kind="text")]
     groups: dict[tuple[int, str, str, int | None], list[tuple[RunResult, float | None, bool, str]]] = {}
     for run in judgement.runs:
         for limit in run.limits:
@@ -372,4 +373,4 @@ def grant_table(judgement: Judgement) -> Table | None:
         for agent, grants in granted.items()
         for name, grant in grants.items()
     ]
-    return Table("Grants", [Head("end system"), Head("request"), Head("result"), Head("detail")], [Section("", rows)], lead=2)
+    return Table("Grants", [Head("end system", kind="text"), Head("request", kind="text"), Head("result"), Head("detail", kind="text")], [Section("", rows)], lead=2)
