@@ -100,6 +100,9 @@ def parse(data: bytes, file: str) -> etree._Element:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         line = error.lineno or 0
+        if "imit exceeded" in (error.msg or ""):
+            message = "an attribute or a gap between elements is longer than libxml2 holds at once"
+            _refuse(file, message, "shorten it", limit="10 MB", line=line)
         _refuse(file, f"this is not XML ({shown(error.msg or '')})", "correct the file", line=line)
 
 

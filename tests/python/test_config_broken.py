@@ -1,0 +1,73 @@
+"""Every broken test of `tests/broken` is refused with exactly the messages of `expected.txt`.
+
+Two judges: the whole text of every message, reviewed by hand, and the lines marked `<!-- wrong -->` in the files
+themselves, which nobody can renew by accident. Run this file as a program to write `expected.txt` anew, then read
+the difference.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from wiregauge.config import TestError, load
+
+BROKEN = Path(__file__).resolve().parents[1] / "broken"
+FILES = sorted(BROKEN.glob("*.xml"))
+EXPECTED = BROKEN / "expected.txt"
+MARK = "<!-- wrong -->"
+
+
+def refusal(path: Path) -> TestError:
+    with pytest.raises(TestError) as caught:
+        load(path)
+    return caught.value
+
+
+def said(path: Path) -> list[str]:
+    """The messages with the file's name alone, as a reader of the table sees them."""
+    return [line.replace(str(path), path.name, 1) for line in str(refusal(path)).split("\n")]
+
+
+def test_there_are_enough() -> None:
+    assert len(FILES) >= 45
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_says_exactly_this(path: Path) -> None:
+    expected = [
+        line for line in EXPECTED.read_text().split("\n") if re.match(rf"{re.escape(path.name)}:", line)
+    ]
+    assert said(path) == expected
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_names_every_marked_line_and_no_other(path: Path) -> None:
+    lines = path.read_bytes().split(b"\n")
+    marked = {number for number, line in enumerate(lines, 1) if MARK.encode() in line}
+    diagnostics = refusal(path).diagnostics
+    if marked:
+        assert {diagnostic.line for diagnostic in diagnostics} == marked
+    else:  # not a tree, so it cannot carry a mark that means anything
+        assert len({diagnostic.line for diagnostic in diagnostics}) in (1, 3)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_message_is_whole(path: Path) -> None:
+    diagnostics = refusal(path).diagnostics
+    assert list(diagnostics) == sorted(diagnostics, key=lambda diagnostic: diagnostic.line)
+    assert len(set(diagnostics)) == len(diagnostics)
+    for diagnostic in diagnostics:
+        text = str(diagnostic)
+        assert diagnostic.file == str(path)
+        assert diagnostic.message
+        assert diagnostic.cure
+        assert "\n" not in text
+        assert "urn:" not in diagnostic.element
+        assert not re.search(r"facet|SCHEMAV|atomic type|\{urn|None|Err\(", text), text
+
+
+if __name__ == "__main__":
+    EXPECTED.write_text("".join(f"{line}\n" for path in FILES for line in said(path)))
