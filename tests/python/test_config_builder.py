@@ -109,9 +109,9 @@ def test_text_no_xml_can_hold() -> None:
 
 
 def test_odd_text_is_quoted_and_refused() -> None:
+    test = base('<&">').flow(1, protocol="udp", from_="mac", to="sensor").receive(1)
+    test.send(1, period="1ms", payload="64B", count=1)
     with pytest.raises(TestError) as caught:
-        test = base('<&">').flow(1, protocol="udp", from_="mac", to="sensor").receive(1)
-        test.send(1, period="1ms", payload="64B", count=1).compile()
-    assert str(caught.value).startswith(
-        'Test("<&">"): <test name="<&">">: name "<&">" is not a name of a test'
-    )
+        test.compile()
+    said = 'Test("<&">"): <test name="<&">">: name "<&">" is not a name of a test'
+    assert str(caught.value).startswith(said)

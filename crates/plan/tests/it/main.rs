@@ -1,0 +1,9 @@
+//! The test language from the element tree to the campaign: every rule, sweeps, routes, and texts nobody meant.
+#![forbid(unsafe_code)]
+
+mod expansion;
+mod outline;
+mod routes;
+mod rules;
+mod schema;
+mod texts;
