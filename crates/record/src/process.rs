@@ -32,16 +32,22 @@ pub fn process_run(
     let mut epoch = None;
     for file in segment_files {
         let mut reader = SegmentReader::open(file)?;
-        if let Some(info) = reader.info()
-            && let Err(problem) = belongs(info, run, &mut epoch)
-        {
-            damaged.push(Damage { file: file.display().to_string(), problem, records_read: 0 });
-            continue;
-        }
+        let before = records.len();
         while let Some(batch) = reader.next_batch() {
             records.extend_from_slice(batch);
         }
-        damaged.extend(reader.damage().cloned());
+        // A segment without records says nothing about the epoch: its agent may never have heard of one.
+        let misplaced = reader
+            .info()
+            .filter(|_| records.len() > before)
+            .and_then(|info| misplaced(info, run, &mut epoch));
+        match misplaced {
+            None => damaged.extend(reader.damage().cloned()),
+            Some(problem) => {
+                records.truncate(before);
+                damaged.push(Damage { file: file.display().to_string(), problem, records_read: 0 });
+            }
+        }
     }
     write_records(records_out, run.index, &mut records)?;
     let summary = judge(network, run, &records, messages_out)?;
@@ -83,17 +89,21 @@ fn judge(
     Ok(tracked.summary)
 }
 
-/// Times of segments can be laid side by side only when they count from one epoch.
-fn belongs(info: &SegmentInfo, run: &Run, epoch: &mut Option<i64>) -> Result<(), String> {
+/// Why a segment cannot be taken into this run. Times can be laid side by side only when they count from one
+/// epoch.
+fn misplaced(info: &SegmentInfo, run: &Run, epoch: &mut Option<i64>) -> Option<String> {
     if info.run_index != run.index {
-        return Err(format!("holds records of run {}, not of run {}; left out", info.run_index, run.index));
+        return Some(format!(
+            "left out: it holds records of run {}, not of run {}",
+            info.run_index, run.index
+        ));
     }
-    let first = *epoch.get_or_insert(info.epoch_realtime_ns);
-    if first != info.epoch_realtime_ns {
-        return Err(format!(
-            "its times count from {} ns, those of the first segment from {first} ns; left out",
+    let before = *epoch.get_or_insert(info.epoch_realtime_ns);
+    if info.epoch_realtime_ns != before {
+        return Some(format!(
+            "left out: its times count from {} ns, those of the segments before it from {before} ns",
             info.epoch_realtime_ns
         ));
     }
-    Ok(())
+    None
 }

@@ -336,6 +336,7 @@ impl SegmentReader {
         });
         match opened {
             Ok(stream) => reader.stream = Some(stream),
+            Err(_) if bytes == 0 => reader.damaged("it is empty: its writer was stopped early".to_owned()),
             Err(problem) => reader.damaged(problem),
         }
         Ok(reader)

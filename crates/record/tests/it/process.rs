@@ -102,7 +102,8 @@ fn a_damaged_or_foreign_segment_is_named_and_the_rest_counts() {
     let other_epoch = write_segments(&scratch.path().join("epoch"), run.index, 10, &samples(0..10)).remove(0);
     let not_arrow = scratch.path().join("000000.arrows");
     fs::write(&not_arrow, b"nothing of the kind").unwrap();
-    let files = [good, torn, other_run, other_epoch, not_arrow];
+    let unused = write_segments(&scratch.path().join("unused"), run.index, 0, &[]).remove(0);
+    let files = [good, torn, other_run, other_epoch, not_arrow, unused];
     let out = |name: &str| scratch.path().join(name);
     let summary = process_run(&network, &run, &files, &out("r.parquet"), &out("m.parquet")).unwrap();
     assert_eq!(summary.records, 30);
