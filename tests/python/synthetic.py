@@ -19,7 +19,17 @@ import polars as pl
 MS = 1_000_000_000
 US = 1_000_000
 NODES = ("mac", "sensor", "flooder", "sw1")
-TIMES = ("intended", "tx_app", "tx_drv", "rx_drv", "rx_app", "back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
+TIMES = (
+    "intended",
+    "tx_app",
+    "tx_drv",
+    "rx_drv",
+    "rx_app",
+    "back_tx_app",
+    "back_tx_drv",
+    "back_rx_drv",
+    "back_rx_app",
+)
 OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected", "corrupted")
 POINTS = ("intended-send", "application-send", "driver-send", "driver-receive", "application-receive", "drop")
 
@@ -96,10 +106,19 @@ def make(path: Path, recipe: Recipe | None = None) -> Path:
         "started": "2026-01-05T09:00:00Z",
         "finished": "2026-01-05T09:01:12Z" if recipe.state == "complete" else None,
         "writer_pid": 2**22 + 1,
-        "host": {"kernel": "Linux 6.8.0 x86_64", "cpu": "Example CPU @ 3.0 GHz", "cores": "2", "clocksource": "tsc"},
+        "host": {
+            "kernel": "Linux 6.8.0 x86_64",
+            "cpu": "Example CPU @ 3.0 GHz",
+            "cores": "2",
+            "clocksource": "tsc",
+        },
         "bench_facts": [
             {"name": "port shaping", "value": "tbf 1 Gbit/s", "note": "token bucket on every switch port"},
-            {"name": "wire", "value": "none", "note": "veth pairs carry no preamble, gap or propagation delay"},
+            {
+                "name": "wire",
+                "value": "none",
+                "note": "veth pairs carry no preamble, gap or propagation delay",
+            },
         ],
         "plan": plan,
         "runs": entries,
@@ -109,12 +128,15 @@ def make(path: Path, recipe: Recipe | None = None) -> Path:
 
 
 def _plan(recipe: Recipe) -> dict[str, Any]:
-    axes = [{"of": "protocol", "values": list(recipe.protocols)}, {"of": "payload", "values": [f"{p}B" for p in recipe.payloads]}]
+    axes = [
+        {"of": "protocol", "values": list(recipe.protocols)},
+        {"of": "payload", "values": [f"{p}B" for p in recipe.payloads]},
+    ]
     if recipe.loads:
         axes.append({"of": "load", "values": [f"{load}%" for load in recipe.loads]})
     axes = [axis for axis in axes if len(axis["values"]) > 1]
     swept = {axis["of"] for axis in axes}
-    runs = []
+    runs: list[dict[str, Any]] = []
     for protocol in recipe.protocols:
         for payload in recipe.payloads:
             for load in recipe.loads or (0,):
@@ -130,7 +152,9 @@ def _plan(recipe: Recipe) -> dict[str, Any]:
             "nodes": [
                 {
                     "name": name,
-                    "kind": {"type": "cots-switch", "buffer_bytes": 524288} if name == "sw1" else {"type": "end-system"},
+                    "kind": {"type": "cots-switch", "buffer_bytes": 524288}
+                    if name == "sw1"
+                    else {"type": "end-system"},
                     "mac": [2, 0x57, 0x47, 0, 0, k + 1],
                     "ipv4": [198, 18, 0, k + 1],
                 }
@@ -155,7 +179,14 @@ def _run(
     ids = (10, 20) if recipe.relay else (10,)
     period = 2 * MS
     injects = [
-        {"on": 2, "to": 1, "payload": 1472, "burst": 10, "interval": 123 * US * 100 // load, "load_ppm": load * 10_000}
+        {
+            "on": 2,
+            "to": 1,
+            "payload": 1472,
+            "burst": 10,
+            "interval": 123 * US * 100 // load,
+            "load_ppm": load * 10_000,
+        }
         for _ in range(1)
         if load
     ]
@@ -168,7 +199,16 @@ def _run(
         "duration": recipe.messages * period,
         "drain": 200 * MS,
         "flows": [
-            {"id": k, "protocol": protocol, "from": 0, "to": 1, "deadline": None, "vlan": None, "path": [0, 3, 1]} for k in ids
+            {
+                "id": k,
+                "protocol": protocol,
+                "from": 0,
+                "to": 1,
+                "deadline": None,
+                "vlan": None,
+                "path": [0, 3, 1],
+            }
+            for k in ids
         ],
         "sends": [
             {
@@ -188,7 +228,9 @@ def _run(
     }
 
 
-def _messages(rng: np.random.Generator, recipe: Recipe, run: Mapping[str, Any], flow: Mapping[str, Any]) -> Columns:
+def _messages(
+    rng: np.random.Generator, recipe: Recipe, run: Mapping[str, Any], flow: Mapping[str, Any]
+) -> Columns:
     send = next(s for s in run["sends"] if s["flow"] == flow["id"])
     n = recipe.warm_up + recipe.messages
     warm = np.arange(n) < recipe.warm_up
@@ -204,7 +246,9 @@ def _messages(rng: np.random.Generator, recipe: Recipe, run: Mapping[str, Any], 
     slow[start : start + 8] = rng.gamma(2.0, 40, 8)[: len(slow[start : start + 8])]
 
     def noise(scale_us: float) -> np.ndarray:
-        return ((rng.gamma(3.0, scale_us / 3, n) + (rng.random(n) < 0.01) * rng.gamma(2.0, 6 * scale_us, n)) * US).astype(np.int64)
+        return (
+            (rng.gamma(3.0, scale_us / 3, n) + (rng.random(n) < 0.01) * rng.gamma(2.0, 6 * scale_us, n)) * US
+        ).astype(np.int64)
 
     def leg(start: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         tx_drv = start + stack // 3 + noise(0.8)
@@ -213,9 +257,16 @@ def _messages(rng: np.random.Generator, recipe: Recipe, run: Mapping[str, Any], 
         rx_app = rx_drv + stack + noise(2.5) + (slow * US).astype(np.int64)
         return tx_drv, rx_drv, rx_app
 
-    tx_app = intended + (rng.gamma(1.2, 0.6, n) * US + (rng.random(n) < 0.004) * rng.gamma(2, 30, n) * US).astype(np.int64)
+    tx_app = intended + (
+        rng.gamma(1.2, 0.6, n) * US + (rng.random(n) < 0.004) * rng.gamma(2, 30, n) * US
+    ).astype(np.int64)
     tx_drv, rx_drv, rx_app = leg(tx_app)
-    columns: Columns = {"flow": flow["id"], "sequence": sequence, "warm_up": warm, "relayed": flow["id"] == 20}
+    columns: Columns = {
+        "flow": flow["id"],
+        "sequence": sequence,
+        "warm_up": warm,
+        "relayed": flow["id"] == 20,
+    }
     lost = ~warm & (rng.random(n) < recipe.loss)
     columns |= {"intended": intended, "tx_app": tx_app, "tx_drv": tx_drv, "rx_drv": rx_drv, "rx_app": rx_app}
     columns["present"] = {name: np.ones(n, dtype=bool) for name in TIMES}
@@ -231,7 +282,12 @@ def _messages(rng: np.random.Generator, recipe: Recipe, run: Mapping[str, Any], 
             "back_rx_app": back_rx_app,
         }
         lost_back = lost | (~warm & (rng.random(n) < recipe.loss))
-        columns["present"] |= {"back_tx_app": ~lost, "back_tx_drv": ~lost, "back_rx_drv": ~lost_back, "back_rx_app": ~lost_back}
+        columns["present"] |= {
+            "back_tx_app": ~lost,
+            "back_tx_drv": ~lost,
+            "back_rx_drv": ~lost_back,
+            "back_rx_app": ~lost_back,
+        }
         lost = lost_back
     columns["lost"] = lost
     columns["copies"] = np.where(lost, 0, 1 + (~warm & (rng.random(n) < 0.0005)))
@@ -311,13 +367,21 @@ def _entry(run: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
             if NODES[inject["on"]] == name:
                 bursts = (run["warm_up"] + run["duration"]) // inject["interval"]
                 tasks.append(
-                    {"kind": "inject", "flow": 0, "planned": 10 * bursts, "done": 10 * bursts, "wire_bytes": 15380 * bursts}
+                    {
+                        "kind": "inject",
+                        "flow": 0,
+                        "planned": 10 * bursts,
+                        "done": 10 * bursts,
+                        "wire_bytes": 15380 * bursts,
+                    }
                 )
         agents[name] = {
             "end_system": name,
             "complete": True,
             "incomplete_reason": "",
-            "access_points": [{"protocol": "udp", "frames_sent": frames, "frames_received": frames, "send_errors": 0}],
+            "access_points": [
+                {"protocol": "udp", "frames_sent": frames, "frames_received": frames, "send_errors": 0}
+            ],
             "tasks": tasks,
             "records_written": 4 * frames,
             "records_dropped": 0,
@@ -326,7 +390,11 @@ def _entry(run: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
             "steal_ns": 1_200_000,
             "grants": [
                 {"name": "sched-fifo", "granted": True, "detail": "priority 80"},
-                {"name": "cpu-dma-latency", "granted": False, "detail": "no /dev/cpu_dma_latency on this host"},
+                {
+                    "name": "cpu-dma-latency",
+                    "granted": False,
+                    "detail": "no /dev/cpu_dma_latency on this host",
+                },
             ],
             **recipe.agent,
         }
@@ -338,5 +406,7 @@ def _entry(run: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
         "started": "2026-01-05T09:00:00Z",
         "finished": "2026-01-05T09:00:06Z",
         "agents": agents,
-        "clock_offsets": {name: {"offset_ns": 0, "uncertainty_ns": 0, "method": "same-clock"} for name in NODES[:3]},
+        "clock_offsets": {
+            name: {"offset_ns": 0, "uncertainty_ns": 0, "method": "same-clock"} for name in NODES[:3]
+        },
     }

@@ -1,6 +1,6 @@
-"""The figures of a report, from the shapes the measures computed. One function per figure, each a picture of one question.
+"""The figures of a report, from the shapes the measures computed: a function per figure, a figure per question.
 
-Small multiples share their axes: a row of panels compares payloads (and loads), colour compares protocols, dashes compare
+Small multiples share their axes: panels compare payloads (and loads), colour compares protocols, dashes compare
 flows. A figure whose data do not exist (no relay, nothing arrived) is left out.
 """
 
@@ -64,7 +64,7 @@ def _panel_title(payload: int, rest: str) -> str:
 
 
 def _groups(keys: Sequence[Key]) -> tuple[list[tuple[int, str]], int]:
-    """The (payload, rest) pairs in reading order and the number of columns: loads side by side, payloads below each other."""
+    """The (payload, rest) pairs in reading order and the columns: loads side by side, payloads below each other."""
     payloads = sorted({key.payload for key in keys})
     rests = list(dict.fromkeys(key.rest for key in keys))
     present = {(key.payload, key.rest) for key in keys}
@@ -76,7 +76,9 @@ def _groups(keys: Sequence[Key]) -> tuple[list[tuple[int, str]], int]:
 def _cut(groups: Sequence[tuple[int, str]]) -> tuple[Sequence[tuple[int, str]], list[str]]:
     if len(groups) <= MOST_PANELS:
         return groups, []
-    return groups[:MOST_PANELS], [f"The first {MOST_PANELS} of {len(groups)} points are drawn; all are in measures.json."]
+    return groups[:MOST_PANELS], [
+        f"The first {MOST_PANELS} of {len(groups)} points are drawn; all are in measures.json."
+    ]
 
 
 def _multiples(
@@ -153,9 +155,13 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
             banded = [k for k in chosen if main[k].value("p99") is not None]
             low = np.array([shapes.main_box[k].low_whisker for k in banded]) / US
             high = np.array([shapes.main_box[k].high_whisker for k in banded]) / US
-            traces.append(Band(f"{protocol}: p1 to p99", np.array([float(k.payload) for k in banded]), low, high, style))
+            traces.append(
+                Band(f"{protocol}: p1 to p99", np.array([float(k.payload) for k in banded]), low, high, style)
+            )
             median = np.array([main[k].value("p50") or 0.0 for k in chosen]) / US
-            traces.append(Line(protocol, np.array([float(k.payload) for k in chosen]), median, style, markers=True))
+            traces.append(
+                Line(protocol, np.array([float(k.payload) for k in chosen]), median, style, markers=True)
+            )
         what = "round trip" if members[0].relayed else "one-way latency"
         title = f"flow {flow}: {what}" + (f" · {rest}" if rest else "")
         ticks = [(float(p), str(p)) for p in payloads if p == payloads[0] or p >= payloads[-1] / 8]
@@ -171,7 +177,15 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     )
 
 
-RARITY = [(1.0, "0 %"), (2.0, "50 %"), (10.0, "90 %"), (100.0, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %"), (1e5, "99.999 %")]
+RARITY = [
+    (1.0, "0 %"),
+    (2.0, "50 %"),
+    (10.0, "90 %"),
+    (100.0, "99 %"),
+    (1e3, "99.9 %"),
+    (1e4, "99.99 %"),
+    (1e5, "99.999 %"),
+]
 
 
 def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Figure | None:
@@ -189,17 +203,22 @@ def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Fig
         faint = Style(style.colour, "dot", style.marker, 1.0)
         return [
             Line(key.label, shape.one_in[known], shape.value[known] / US, style),
-            Line(f"{key.label}: beyond n", shape.one_in[beyond], shape.value[beyond] / US, faint, legend=False),
+            Line(
+                f"{key.label}: beyond n", shape.one_in[beyond], shape.value[beyond] / US, faint, legend=False
+            ),
         ]
 
     panels, columns, notes = _multiples(
-        tails, lines, Axis("percentile", log=True, ticks=ticks, span=(1.0, most * 1.1)), Axis(f"{title.lower()} (µs)", log=True)
+        tails,
+        lines,
+        Axis("percentile", log=True, ticks=ticks, span=(1.0, most * 1.1)),
+        Axis(f"{title.lower()} (µs)", log=True),
     )
     return Figure(
         f"{measure}-percentiles",
         f"{title}: percentiles",
-        "How bad the rare ones are. Each further tick is ten times rarer. Where the line turns into thin dots, n is too "
-        "small to know the percentile: those are the values that happened, not values to expect.",
+        "How bad the rare ones are. Each further tick is ten times rarer. Where the line turns into thin dots, "
+        "n is too small to know the percentile: those are the values that happened, not values to expect.",
         panels,
         columns,
         notes=notes,
@@ -222,23 +241,39 @@ def split(shapes: Shapes) -> Figure | None:
         x = np.array([place[k.payload] for k in chosen])
         base = np.zeros(len(chosen))
         traces: list[Trace] = []
-        for part in PART_TITLES:
+        for part, title in PART_TITLES.items():
             if part == "turnaround" and not relayed:
                 continue
             height = np.array([shapes.results[k].summaries[part].mean or 0.0 for k in chosen]) / US
             style = Style(PARTS[part])
-            traces.append(Bars(PART_TITLES[part], x, height, base, 0.62, style, PATTERNS[part], legend=first or part == "turnaround"))
+            traces.append(
+                Bars(
+                    title,
+                    x,
+                    height,
+                    base,
+                    0.62,
+                    style,
+                    PATTERNS[part],
+                    legend=first or part == "turnaround",
+                )
+            )
             base = base + height
         ticks = [(place[p], str(p)) for p in payloads]
         panels.append(
-            Panel(label + (f" · {rest}" if rest else ""), Axis("payload (B)", ticks=ticks), Axis("mean time (µs)"), traces)
+            Panel(
+                label + (f" · {rest}" if rest else ""),
+                Axis("payload (B)", ticks=ticks),
+                Axis("mean time (µs)"),
+                traces,
+            )
         )
         first = False
     return Figure(
         "split",
         "Where the time goes",
-        "Mean time in the sockets and stacks (down and up), between the drivers, and in the relay. For one-way flows the "
-        "parts add up to the latency, for relayed flows to the round trip.",
+        "Mean time in the sockets and stacks (down and up), between the drivers, and in the relay. For one-way "
+        "flows the parts add up to the latency, for relayed flows to the round trip.",
         panels,
         min(2, len(panels)),
         notes=["Only messages with every stamp enter; the parts of one bar come from the same messages."],
@@ -261,20 +296,25 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
             shape: EnvelopeShape = data[key]
             style = _style(key, keys)
             what = "round trip" if key.relayed else "one-way"
-            traces.append(Scatter(f"{key.protocol} · flow {key.flow}: {what}", shape.t, shape.value / US, style, 3, 0.7))
+            traces.append(
+                Scatter(f"{key.protocol} · flow {key.flow}: {what}", shape.t, shape.value / US, style, 3, 0.7)
+            )
         plan = point[run]
         title = ", ".join(plan.point.values()) or f"run {run}"
         if judgement.plan.repeats > 1:
             title += f", repeat {plan.repeat + 1}"
         panels.append(Panel(title, Axis("time in the run (s)"), Axis("time (µs)", log=True), traces))
     thinned = max(shape.per_mark for shape in data.values())
-    notes = [f"Thinned: the least and the greatest of every {thinned} messages are drawn."] if thinned > 1 else []
+    notes = (
+        [f"Thinned: the least and the greatest of every {thinned} messages are drawn."] if thinned > 1 else []
+    )
     if len(runs) > MOST_PANELS:
         notes.append(f"The first {MOST_PANELS} of {len(runs)} runs are drawn.")
     return Figure(
         "latency-time",
         "Latency against time",
-        "What happened when. Drag to zoom, double-click to go back: bands are recurring modes, single dots are interruptions.",
+        "What happened when. Drag to zoom, double-click to go back: bands are recurring modes, "
+        "single dots are interruptions.",
         panels,
         min(3, len(panels)),
         notes=notes,
@@ -297,8 +337,15 @@ def period_density(shapes: Shapes) -> Figure | None:
             Axis("transmit period (µs)"),
             Axis("density (1/µs)"),
             [
-                Line(f"{k.payload} B", data[k].x / US, data[k].y * US, ordered(payloads.index(k.payload), len(payloads)))
-                for k in sorted((k for k in data if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload)
+                Line(
+                    f"{k.payload} B",
+                    data[k].x / US,
+                    data[k].y * US,
+                    ordered(payloads.index(k.payload), len(payloads)),
+                )
+                for k in sorted(
+                    (k for k in data if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload
+                )
             ],
         )
         for label, rest in labels[:MOST_PANELS]
@@ -328,7 +375,10 @@ def period_box(shapes: Shapes) -> Figure | None:
     for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in keys))[: MOST_PANELS // 2]:
         chosen = [k for k in keys if (k.flow, k.rest) == (flow, rest)]
         boxes = _boxes(chosen, data, payloads)
-        low, high = min(data[k].low_whisker for k in chosen) / US, max(data[k].high_whisker for k in chosen) / US
+        low, high = (
+            min(data[k].low_whisker for k in chosen) / US,
+            max(data[k].high_whisker for k in chosen) / US,
+        )
         margin = 0.06 * (high - low) or 0.001
         label = f"flow {flow}" + (f" · {rest}" if rest else "")
         panels.append(Panel(f"{label}: all", x, Axis("transmit period (µs)"), boxes))
@@ -373,7 +423,10 @@ def send_error(shapes: Shapes) -> Figure | None:
     if not shapes.send_error:
         return None
     panels, columns, notes = _multiples(
-        shapes.send_error, _density_lines, Axis("actual after intended send (µs)", log=True), Axis("density (1/decade)")
+        shapes.send_error,
+        _density_lines,
+        Axis("actual after intended send (µs)", log=True),
+        Axis("density (1/decade)"),
     )
     return Figure(
         "send-error",
@@ -416,7 +469,14 @@ def outcomes(shapes: Shapes) -> Figure | None:
             traces.append(Bars(name, x, height, base, 0.62, style, pattern, legend=number == 0))
             base = base + height
         ticks = [(float(k), str(p)) for k, p in enumerate(payloads)]
-        panels.append(Panel(label + (f" · {rest}" if rest else ""), Axis("payload (B)", ticks=ticks), Axis("messages"), traces))
+        panels.append(
+            Panel(
+                label + (f" · {rest}" if rest else ""),
+                Axis("payload (B)", ticks=ticks),
+                Axis("messages"),
+                traces,
+            )
+        )
     return Figure(
         "outcomes",
         "Messages that were not plainly delivered",

@@ -1,7 +1,7 @@
 """Draws a figure for the report: the JSON that plotly.js reads, made by hand.
 
-The Python side of Plotly validates every property of every trace, which costs more than judging the campaign; the JSON is
-plain enough to write directly. Only the script itself comes from the package (`script`).
+The Python side of Plotly validates every property of every trace, which costs more than judging the campaign; the
+JSON is plain enough to write directly. Only the script itself comes from the package (`script`).
 """
 
 from __future__ import annotations
@@ -11,17 +11,37 @@ from math import log10
 
 import numpy as np
 
-from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Floats, Line, Panel, Rule, Scatter, Style, Trace
+from wiregauge.figures.model import (
+    Axis,
+    Band,
+    Bars,
+    Box,
+    Figure,
+    Floats,
+    Line,
+    Panel,
+    Rule,
+    Scatter,
+    Style,
+    Trace,
+)
 from wiregauge.figures.palette import INK, PALE
-from wiregauge.figures.ticks import extent, log_ticks
+from wiregauge.figures.ticks import extent, linear_range, log_ticks
 
 Json = dict[str, object]
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _GAP_X, _GAP_Y = 62, 66
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 26, 62, 52
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 26, 66, 52
 _WIDTH = 1040
-_SYMBOLS = {"circle": "circle", "square": "square", "diamond": "diamond", "triangle-up": "triangle-up", "x": "x", "cross": "cross"}
+_SYMBOLS = {
+    "circle": "circle",
+    "square": "square",
+    "diamond": "diamond",
+    "triangle-up": "triangle-up",
+    "x": "x",
+    "cross": "cross",
+}
 
 
 def script() -> str:
@@ -42,6 +62,9 @@ def draw(figure: Figure) -> Json:
     gap_x = _GAP_X if not figure.share_y else _GAP_X * 0.62
     wide = (1 - (figure.columns - 1) * gap_x / inner_w) / figure.columns
     high = figure.panel_height / inner_h
+    only_points = all(isinstance(trace, Scatter) for panel in figure.panels for trace in panel.traces)
+    # Small points need a legend larger than they are; lines would only get thicker by it.
+    sizing = "constant" if only_points else "trace"
     layout: Json = {
         "height": height(figure),
         "margin": {"l": _LEFT, "r": _RIGHT, "t": _TOP, "b": _BOTTOM},
@@ -50,7 +73,14 @@ def draw(figure: Figure) -> Json:
         "plot_bgcolor": "white",
         "hovermode": "closest",
         "hoverlabel": {"font": {"family": FONT, "size": 12}},
-        "legend": {"orientation": "h", "x": 0, "y": 1 + 30 / inner_h, "yanchor": "bottom", "traceorder": "normal", "itemsizing": "constant"},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1 + 34 / inner_h,
+            "yanchor": "bottom",
+            "traceorder": "normal",
+            "itemsizing": sizing,
+        },
         "barmode": "overlay",
         "dragmode": "zoom" if figure.zoomable else False,
         "annotations": [],
@@ -101,8 +131,8 @@ def draw(figure: Figure) -> Json:
             if isinstance(trace, Rule):
                 rules.append(_rule(trace, suffix))
                 continue
-            for drawn in _trace(trace, named):
-                data.append(drawn | {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
+            axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+            data.extend(drawn | axes for drawn in _trace(trace, named))
     if not any(trace.get("showlegend") for trace in data):
         layout["showlegend"] = False
     layout["annotations"], layout["shapes"] = annotations, rules
@@ -143,30 +173,20 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str) -> Json:
             ticks = list(axis.ticks) or log_ticks(low * 10**-pad, high * 10**pad)
             drawn |= {"tickvals": [v for v, _ in ticks], "ticktext": [text for _, text in ticks]}
         return drawn
-    span = axis.span or _padded(extent(panels, which, positive=False), panels, which)
+    # Left alone, plotly.js would choose a range per panel and then apply the last one to all that match.
+    span = axis.span or linear_range(panels, which)
     if span is not None:
         drawn["range"] = list(span)
     if axis.ticks:
-        drawn |= {"tickvals": [v for v, _ in axis.ticks], "ticktext": [_plain(text) for _, text in axis.ticks]}
+        drawn |= {
+            "tickvals": [v for v, _ in axis.ticks],
+            "ticktext": [_plain(text) for _, text in axis.ticks],
+        }
     if which == "y":
         drawn |= {"rangemode": "normal", "nticks": 6}
     else:
         drawn["nticks"] = 8
     return drawn
-
-
-def _padded(span: tuple[float, float] | None, panels: Sequence[Panel], which: str) -> tuple[float, float] | None:
-    """The range of a linear axis. plotly.js would choose one per panel and then apply the last to all that match."""
-    if span is None:
-        return None
-    low, high = span
-    kinds = {type(trace) for panel in panels for trace in panel.traces}
-    if which == "y" and low >= 0 and Box not in kinds:
-        return 0.0, high * 1.06 or 1.0
-    if which == "x" and kinds & {Bars, Box}:
-        return low - 0.6, high + 0.6
-    pad = 0.03 * (high - low) or max(abs(high) * 0.01, 1e-9)
-    return low - pad, high + pad
 
 
 def _numbers(values: Floats) -> list[float | None]:
@@ -258,7 +278,14 @@ def _trace(trace: Trace, named: set[str]) -> list[Json]:
                     "marker": {
                         "color": trace.style.colour,
                         "line": {"color": "white", "width": 0.8},
-                        "pattern": {"shape": trace.pattern, "fillmode": "overlay", "fgcolor": "#FFFFFF", "fgopacity": 0.7, "size": 6, "solidity": 0.2},
+                        "pattern": {
+                            "shape": trace.pattern,
+                            "fillmode": "overlay",
+                            "fgcolor": "#FFFFFF",
+                            "fgopacity": 0.7,
+                            "size": 6,
+                            "solidity": 0.2,
+                        },
                     },
                     **_legend(trace.name, trace.legend, named),
                 }
@@ -306,9 +333,27 @@ def _box(box: Box, named: set[str]) -> list[Json]:
 
 def _rule(rule: Rule, suffix: str) -> Json:
     line = {"color": rule.style.colour, "width": rule.style.width, "dash": rule.style.dash}
-    label = {"text": _plain(rule.text), "textposition": "end", "font": {"size": 11, "color": rule.style.colour}}
+    label = {
+        "text": _plain(rule.text),
+        "textposition": "end",
+        "font": {"size": 11, "color": rule.style.colour},
+    }
     if rule.vertical:
-        place: Json = {"x0": rule.at, "x1": rule.at, "xref": f"x{suffix}", "y0": 0, "y1": 1, "yref": f"y{suffix} domain"}
+        place: Json = {
+            "x0": rule.at,
+            "x1": rule.at,
+            "xref": f"x{suffix}",
+            "y0": 0,
+            "y1": 1,
+            "yref": f"y{suffix} domain",
+        }
     else:
-        place = {"y0": rule.at, "y1": rule.at, "yref": f"y{suffix}", "x0": 0, "x1": 1, "xref": f"x{suffix} domain"}
+        place = {
+            "y0": rule.at,
+            "y1": rule.at,
+            "yref": f"y{suffix}",
+            "x0": 0,
+            "x1": 1,
+            "xref": f"x{suffix} domain",
+        }
     return {"type": "line", "line": line, "label": label, **place}

@@ -50,14 +50,18 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
                 )
             )
     rates = sorted({link.rate_bps for link in plan.links})
-    speed = ", ".join(f"{rate / 1e9:g} Gbit/s" if rate >= 10**9 else f"{rate / 1e6:g} Mbit/s" for rate in rates)
+    speed = ", ".join(
+        f"{rate / 1e9:g} Gbit/s" if rate >= 10**9 else f"{rate / 1e6:g} Mbit/s" for rate in rates
+    )
     xs, ys = [p[0] for p in places], [p[1] for p in places]
     x = Axis("", shown=False, span=(min(xs) - 0.7, max(xs) + 0.7))
     y = Axis("", shown=False, span=(min(ys) - 0.5, max(ys) + 0.5))
     return Figure(
         "network",
         "The network under test",
-        f"{len(plan.links)} links" + (f", {speed}" if speed else "") + ". Circles are end systems, squares are switches.",
+        f"{len(plan.links)} links"
+        + (f", {speed}" if speed else "")
+        + ". Circles are end systems, squares are switches.",
         [Panel("", x, y, traces)],
         zoomable=False,
         panel_height=170,

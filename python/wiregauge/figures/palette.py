@@ -9,7 +9,14 @@ SKY, ORANGE, YELLOW, BLACK = "#56B4E9", "#E69F00", "#F0E442", "#222222"
 GREY, PALE, INK = "#8A8F98", "#E6E8EC", "#2B2F36"
 
 # A darker and a lighter tone per protocol: flows of one protocol stay in one family of hue.
-_COLOURS = ((BLUE, SKY), (VERMILION, ORANGE), (GREEN, "#7CC9B1"), (PURPLE, "#E7BFD5"), ("#6B6E75", "#B4B7BD"), (BLACK, GREY))
+_COLOURS = (
+    (BLUE, SKY),
+    (VERMILION, ORANGE),
+    (GREEN, "#7CC9B1"),
+    (PURPLE, "#E7BFD5"),
+    ("#6B6E75", "#B4B7BD"),
+    (BLACK, GREY),
+)
 _DASHES: tuple[Dash, ...] = ("solid", "dash", "dot", "dashdot")
 _MARKERS: tuple[Marker, ...] = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 

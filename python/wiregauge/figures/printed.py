@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, Rule, Scatter, Style, Trace
 from wiregauge.figures.palette import INK, PALE
-from wiregauge.figures.ticks import extent, log_ticks
+from wiregauge.figures.ticks import extent, linear_range, log_ticks
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
     from matplotlib.ticker import NullLocator
@@ -19,7 +20,7 @@ FORMATS = frozenset({"png", "svg"})
 _DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1.2, 1.6)), "dashdot": (0, (5, 1.6, 1.2, 1.6))}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "x", "cross": "P"}
 _INCH = 100
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.edgecolor": "#B8BEC8",
@@ -74,8 +75,10 @@ def _size(figure: Figure) -> tuple[float, float]:
 
 
 def _draw(figure: Figure, canvas: Canvas) -> None:
-    grid = canvas.subplots(figure.rows, figure.columns, sharex=figure.share_x, sharey=figure.share_y, squeeze=False)
-    legend: dict[str, object] = {}
+    grid = canvas.subplots(
+        figure.rows, figure.columns, sharex=figure.share_x, sharey=figure.share_y, squeeze=False
+    )
+    legend: dict[str, Artist] = {}
     for k, axes in enumerate(grid.flat):
         if k >= len(figure.panels):
             axes.set_visible(False)
@@ -86,10 +89,22 @@ def _draw(figure: Figure, canvas: Canvas) -> None:
             if handle is not None and getattr(trace, "legend", False):
                 legend.setdefault(trace.name if not isinstance(trace, Rule) else trace.text, handle)
         _finish(figure, axes, panel, k)
-    canvas.suptitle(figure.title, fontsize=11.5, fontweight="bold", x=0.01, ha="left")
     if legend:
-        columns = min(len(legend), 4)
-        canvas.legend(list(legend.values()), list(legend), loc="outside upper left", ncols=columns, fontsize=8.5)
+        small = all(isinstance(trace, Scatter) for panel in figure.panels for trace in panel.traces)
+        # As the title of the legend the figure's title keeps clear of it; Matplotlib places both outside the axes.
+        canvas.legend(
+            list(legend.values()),
+            list(legend),
+            loc="outside upper left",
+            ncols=min(len(legend), 6 if max(map(len, legend)) < 12 else 4),
+            fontsize=8.5,
+            title=figure.title,
+            title_fontproperties={"weight": "bold", "size": 11.5},
+            alignment="left",
+            markerscale=4 if small else 1,
+        )
+    else:
+        canvas.suptitle(figure.title, fontsize=11.5, fontweight="bold", x=0.01, ha="left")
     if figure.notes:
         canvas.supxlabel(" ".join(figure.notes), fontsize=7.5, x=0.01, ha="left")
 
@@ -100,8 +115,8 @@ def _finish(figure: Figure, axes: Axes, panel: Panel, k: int) -> None:
     if not panel.x.shown:
         axes.set_axis_off()
     below = k + figure.columns < len(figure.panels)
-    _scale(axes, panel.x, "x", figure)
-    _scale(axes, panel.y, "y", figure)
+    _scale(axes, panel.x, "x", figure, panel)
+    _scale(axes, panel.y, "y", figure, panel)
     if not (figure.share_x and below):
         axes.set_xlabel(panel.x.title)
         axes.tick_params(labelbottom=True)
@@ -109,7 +124,7 @@ def _finish(figure: Figure, axes: Axes, panel: Panel, k: int) -> None:
         axes.set_ylabel(panel.y.title)
 
 
-def _scale(axes: Axes, axis: Axis, which: str, figure: Figure) -> None:
+def _scale(axes: Axes, axis: Axis, which: str, figure: Figure, panel: Panel) -> None:
     side = axes.xaxis if which == "x" else axes.yaxis
     limits = axes.set_xlim if which == "x" else axes.set_ylim
     ticks = list(axis.ticks)
@@ -121,10 +136,11 @@ def _scale(axes: Axes, axis: Axis, which: str, figure: Figure) -> None:
             limits(low, high)
             ticks = ticks or log_ticks(low, high, 6)
         side.set_minor_locator(_no_ticks())
-    elif axis.span is not None:
-        limits(*axis.span)
-    elif which == "y" and not any(isinstance(trace, Box) for panel in figure.panels for trace in panel.traces):
-        axes.set_ylim(bottom=0)
+    else:
+        shared = figure.share_x if which == "x" else figure.share_y
+        reach = axis.span or linear_range(figure.panels if shared else [panel], which)
+        if reach is not None:
+            limits(*reach)
     if ticks:
         side.set_ticks([value for value, _ in ticks], [text for _, text in ticks])
 
@@ -139,7 +155,7 @@ def _stroke(style: Style) -> dict[str, object]:
     return {"color": style.colour, "linestyle": _DASHES[style.dash], "linewidth": style.width * 0.8}
 
 
-def _trace(axes: Axes, trace: Trace) -> object:
+def _trace(axes: Axes, trace: Trace) -> Artist | None:
     match trace:
         case Line():
             options = _stroke(trace.style)
@@ -152,7 +168,9 @@ def _trace(axes: Axes, trace: Trace) -> object:
                 axes.fill_between(trace.x, trace.y, color=trace.style.colour, alpha=0.10, linewidth=0)
             return drawn
         case Band():
-            axes.fill_between(trace.x, trace.low, trace.high, color=trace.style.colour, alpha=0.13, linewidth=0)
+            axes.fill_between(
+                trace.x, trace.low, trace.high, color=trace.style.colour, alpha=0.13, linewidth=0
+            )
             return None
         case Scatter():
             marks = axes.scatter(
@@ -166,10 +184,16 @@ def _trace(axes: Axes, trace: Trace) -> object:
                 zorder=3,
             )
             for x, y, text in zip(trace.x, trace.y, trace.texts, strict=False):
-                axes.annotate(text, (x, y), textcoords="offset points", xytext=(0, -16 if trace.texts_below else 9), ha="center")
+                axes.annotate(
+                    text,
+                    (x, y),
+                    textcoords="offset points",
+                    xytext=(0, -16 if trace.texts_below else 9),
+                    ha="center",
+                )
             return marks
         case Bars():
-            return axes.bar(
+            bars = axes.bar(
                 trace.x,
                 trace.height,
                 trace.width,
@@ -179,6 +203,7 @@ def _trace(axes: Axes, trace: Trace) -> object:
                 edgecolor="white",
                 linewidth=0.6,
             )
+            return bars.patches[0] if bars.patches else None
         case Box():
             return _box(axes, trace)
         case Rule():
@@ -186,9 +211,16 @@ def _trace(axes: Axes, trace: Trace) -> object:
             return line(trace.at, **_stroke(trace.style))  # type: ignore[arg-type]
 
 
-def _box(axes: Axes, box: Box) -> object:
+def _box(axes: Axes, box: Box) -> Artist:
     colour = box.style.colour
-    stats = {"med": box.median, "q1": box.q1, "q3": box.q3, "whislo": box.low, "whishi": box.high, "fliers": box.outliers}
+    stats = {
+        "med": box.median,
+        "q1": box.q1,
+        "q3": box.q3,
+        "whislo": box.low,
+        "whishi": box.high,
+        "fliers": box.outliers,
+    }
     drawn = axes.bxp(
         [stats],
         positions=[box.x],
@@ -199,7 +231,12 @@ def _box(axes: Axes, box: Box) -> object:
         medianprops={"color": colour, "linewidth": 1.6},
         whiskerprops={"color": colour},
         capprops={"color": colour},
-        flierprops={"marker": _MARKERS[box.style.marker], "markersize": 1.8, "markeredgecolor": colour, "alpha": 0.5},
+        flierprops={
+            "marker": _MARKERS[box.style.marker],
+            "markersize": 1.8,
+            "markeredgecolor": colour,
+            "alpha": 0.5,
+        },
     )
-    return drawn["boxes"][0]
-
+    first: Artist = drawn["boxes"][0]
+    return first

@@ -41,6 +41,24 @@ def extent(panels: Sequence[Panel], axis: str, *, positive: bool) -> tuple[float
     return (low, high) if low <= high else None
 
 
+def linear_range(panels: Sequence[Panel], which: str) -> tuple[float, float] | None:
+    """The range of a linear axis that all panels share, with a margin; None when nothing is drawn.
+
+    A vertical axis begins at 0 where nothing is below it, except for boxes, whose spread is small against their place.
+    """
+    span = extent(panels, which, positive=False)
+    if span is None:
+        return None
+    low, high = span
+    kinds = {type(trace) for panel in panels for trace in panel.traces}
+    if which == "y" and low >= 0 and Box not in kinds:
+        return 0.0, high * 1.06 or 1.0
+    if which == "x" and kinds & {Bars, Box}:
+        return low - 0.6, high + 0.6
+    pad = 0.03 * (high - low) or max(abs(high) * 0.01, 1e-9)
+    return low - pad, high + pad
+
+
 def log_ticks(low: float, high: float, most: int = 7) -> list[tuple[float, str]]:
     """Round values in [low, high] with their texts; at most about `most`."""
     decades = range(floor(log10(low)) - 1, ceil(log10(high)) + 1)

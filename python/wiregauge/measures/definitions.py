@@ -1,4 +1,4 @@
-"""The one definition of every measure: the report prints it beside the number, the reference page is checked against it.
+"""The one definition of every measure: the report prints it beside the number, the reference page is checked by it.
 
 Formulas use the columns of `messages/run-NNNN.parquet` (see docs/reference/run-directory.md). A message with
 several copies counts by its first intact one. Warm-up messages are excluded from every measure.
@@ -145,7 +145,13 @@ _ALL = (
         "ns",
         f"{_MAPS}: variance of the time between transmissions, here as its standard deviation",
     ),
-    Definition("sent", "Sent", "messages of the measured part that left the sender", "messages", "Run directory, Outcomes"),
+    Definition(
+        "sent",
+        "Sent",
+        "messages of the measured part that left the sender",
+        "messages",
+        "Run directory, Outcomes",
+    ),
     Definition(
         "delivered",
         "Delivered",
@@ -170,7 +176,11 @@ _ALL = (
         "RFC 7680, 2; 95 % bounds after Clopper and Pearson",
     ),
     Definition(
-        "duplicated", "Duplicated", "messages with more than one intact copy", "messages", "RFC 5560, 2 (duplication)"
+        "duplicated",
+        "Duplicated",
+        "messages with more than one intact copy",
+        "messages",
+        "RFC 5560, 2 (duplication)",
     ),
     Definition(
         "reordered",
@@ -179,7 +189,13 @@ _ALL = (
         "messages",
         "RFC 4737, 3.3",
     ),
-    Definition("late", "Late", "messages older than the flow's deadline on arrival", "messages", "Run directory, messages"),
+    Definition(
+        "late",
+        "Late",
+        "messages older than the flow's deadline on arrival",
+        "messages",
+        "Run directory, messages",
+    ),
     Definition(
         "misdirected",
         "Misdirected",

@@ -74,7 +74,7 @@ def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
     if state == "running":
         pid = manifest.get("writer_pid")
         alive = isinstance(pid, int) and pid > 0 and Path(f"/proc/{pid}").exists()
-        return state, "the campaign is still running" if alive else "the testmaster was killed"
+        return state, "it is still going on" if alive else "the testmaster was killed before it ended"
     return state, str(reason) if reason else None
 
 
@@ -87,7 +87,7 @@ def _campaign_checks(directory: RunDirectory, state: str, reason: str | None, do
         "state complete",
         state,
         Grade.OK if ended else Grade.DEGRADED,
-        "" if ended else f"the campaign is {state}: {reason or 'no reason was recorded'}",
+        "" if ended else f"the campaign is not complete ({state}): {reason or 'no reason was recorded'}",
     )
     missing = planned - done
     every = Check(
@@ -125,7 +125,9 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             state=str(entry.get("state", "partial")),
             reason=str(entry["reason"]) if entry.get("reason") else None,
             agents=agents,
-            clock_uncertainty_ns=max((_between(offsets, flow).uncertainty_ns for flow in plan.flows), default=0.0),
+            clock_uncertainty_ns=max(
+                (_between(offsets, flow).uncertainty_ns for flow in plan.flows), default=0.0
+            ),
             clocks_missing=sorted(ends - offsets.keys()),
             flows=flows,
             tracked=frame is not None and tracked is not None,
@@ -173,7 +175,7 @@ def _between(offsets: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Offs
 
 
 def _stamp_error(agents: Mapping[str, Mapping[str, object]]) -> float:
-    """Error of one difference of two software stamps, ns: twice the read cost an agent reports, at least the resolution."""
+    """Error of a difference of two software stamps, ns: twice the reported read cost, at least the resolution."""
     cost = STAMP_RESOLUTION_NS
     for agent in agents.values():
         for grant in parts(agent, "grants"):
@@ -200,8 +202,11 @@ def _judge_flow(
     counts = _counts(measured, lost)
     last = measured.filter(pl.col("outcome").is_in(_LOST)).select("last_node", "last_point")
     places = {
-        f"{point or 'never seen'}" + (f" at {names[node]}" if isinstance(node, int) and 0 <= node < len(names) else ""): int(count)
-        for node, point, count in last.group_by("last_node", "last_point", maintain_order=True).len().iter_rows()
+        f"{point or 'never seen'}"
+        + (f" at {names[node]}" if isinstance(node, int) and 0 <= node < len(names) else ""): int(count)
+        for node, point, count in last.group_by("last_node", "last_point", maintain_order=True)
+        .len()
+        .iter_rows()
     }
     drops = tracked.get("drop_reasons")
     series = {name: found.series for name, found in extracted.items()}
@@ -234,7 +239,9 @@ def _judge_flow(
         goodput=_goodput(delivered[final], flow.payload),
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
-        late_sends=int(np.count_nonzero(series["send_error"].value > flow.period_ns / 10)) if flow.period_ns else 0,
+        late_sends=int(np.count_nonzero(series["send_error"].value > flow.period_ns / 10))
+        if flow.period_ns
+        else 0,
     )
 
 
@@ -247,7 +254,9 @@ def _counts(measured: pl.DataFrame, lost: int) -> dict[str, int]:
         "misdirected": pl.col("misdirected_copies") > 0,
         "corrupted": pl.col("corrupted_copies") > 0,
     }
-    row = measured.select(condition.sum().alias(name) for name, condition in happened.items()).row(0, named=True)
+    row = measured.select(condition.sum().alias(name) for name, condition in happened.items()).row(
+        0, named=True
+    )
     counts = {"sent": measured.height, "delivered": measured.height - lost, "lost": lost}
     return counts | {name: int(value or 0) for name, value in row.items()}
 
@@ -270,19 +279,24 @@ def _goodput(arrivals: pl.Series, payload: int | None) -> float | None:
 
 
 def _effective_bandwidth(mean_ns: float | None, payload: int | None) -> float | None:
-    return 8 * payload / (mean_ns / 1e9) if payload is not None and mean_ns is not None and mean_ns > 0 else None
+    return (
+        8 * payload / (mean_ns / 1e9) if payload is not None and mean_ns is not None and mean_ns > 0 else None
+    )
 
 
 def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None) -> list[str]:
     """Where the message table and tracking.json disagree, or do not add up in themselves."""
     if tracked is None:
         return [f"flow {flow.plan.id} is not in tracking.json"]
-    found = []
-    for key in COUNTS:
-        if number(tracked, key) != flow.counts[key]:
-            found.append(f"flow {flow.plan.id}: {flow.counts[key]} {key} in the table, {number(tracked, key)} counted")
+    found = [
+        f"flow {flow.plan.id}: {flow.counts[key]} {key} in the table, {number(tracked, key)} counted"
+        for key in COUNTS
+        if number(tracked, key) != flow.counts[key]
+    ]
     if sum(flow.outcomes.values()) != flow.counts["sent"]:
-        found.append(f"flow {flow.plan.id}: outcomes add to {sum(flow.outcomes.values())} of {flow.counts['sent']} sent")
+        found.append(
+            f"flow {flow.plan.id}: outcomes add to {sum(flow.outcomes.values())} of {flow.counts['sent']} sent"
+        )
     if number(tracked, "delivered") + number(tracked, "lost") != number(tracked, "sent"):
         found.append(f"flow {flow.plan.id}: delivered and lost do not add to sent")
     return found
@@ -312,7 +326,7 @@ def _pooled_flows(members: Sequence[RunResult]) -> tuple[FlowResult, ...]:
 
 
 def pool(flows: Sequence[FlowResult]) -> FlowResult:
-    """Repeats of one flow as one result: counts add, series join, the mean's uncertainty sees the spread between them."""
+    """Repeats of one flow as one: counts add, series join, the mean's uncertainty sees the spread between them."""
     counts = _added([flow.counts for flow in flows])
     summaries = {}
     for name in SERIES:

@@ -21,7 +21,11 @@ def _judge(limit: LimitPlan, flows: Sequence[FlowResult], unplanned: Mapping[str
         stray = sum(count for kind, count in unplanned.items() if kind != "foreign")
         return [_result(limit, None, float(stray), "")]
     # A limit on the round trip of every flow means every flow that has one.
-    needs_relay = limit.flow is None and limit.measure.partition(".")[0] in ("rtt", "return_latency", "turnaround")
+    needs_relay = limit.flow is None and limit.measure.partition(".")[0] in (
+        "rtt",
+        "return_latency",
+        "turnaround",
+    )
     chosen = [
         flow
         for flow in flows

@@ -20,13 +20,16 @@ class RunDirectoryError(Exception):
 def get(obj: Mapping[str, object], key: str, kind: type[T], where: str) -> T:
     """`obj[key]` if it is a `kind`; an int serves as a float. Raises RunDirectoryError naming `where` and the key."""
     if key not in obj:
-        raise RunDirectoryError(f'{where}: "{key}" is missing; the file was not written by wiregauge or is damaged')
+        raise RunDirectoryError(
+            f'{where}: "{key}" is missing; the file was not written by wiregauge or is damaged'
+        )
     value = obj[key]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise RunDirectoryError(
-            f'{where}: "{key}" should be {_NAMES.get(kind, kind.__name__)}, not {type(value).__name__}; the file is damaged'
+            f'{where}: "{key}" should be {_NAMES.get(kind, kind.__name__)}, not {type(value).__name__}; '
+            "the file is damaged"
         )
     return value
 
@@ -149,7 +152,7 @@ def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
     """The campaign in a manifest. Raises RunDirectoryError for an unknown schema or a damaged plan."""
     schema = get(raw, "schema", int, where)
     if schema != 1:
-        raise RunDirectoryError(f"{where}: plan schema {schema} is unknown to this wiregauge, which reads 1; use a newer one")
+        raise RunDirectoryError(f"{where}: plan schema {schema} is unknown to this wiregauge, which reads 1")
     network = get(raw, "network", dict, where)
     nodes = tuple(
         Node(get(n, "name", str, where), get(get(n, "kind", dict, where), "type", str, where))
@@ -185,7 +188,9 @@ def _link(raw: Mapping[str, object], nodes: int, where: str) -> Link:
 
 def _name(nodes: Sequence[Node], index: int, where: str) -> str:
     if not 0 <= index < len(nodes):
-        raise RunDirectoryError(f"{where}: node {index} is not in the plan, which has {len(nodes)}; the file is damaged")
+        raise RunDirectoryError(
+            f"{where}: node {index} is not in the plan, which has {len(nodes)}; the file is damaged"
+        )
     return nodes[index].name
 
 
@@ -205,7 +210,8 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 source=_name(nodes, get(flow, "from", int, where), where),
                 destination=_name(nodes, get(flow, "to", int, where), where),
                 path=tuple(
-                    _name(nodes, n if isinstance(n, int) else -1, where) for n in get(flow, "path", list, where)
+                    _name(nodes, n if isinstance(n, int) else -1, where)
+                    for n in get(flow, "path", list, where)
                 ),
                 deadline_ns=deadline / 1000 if isinstance(deadline, int) else None,
                 relayed=relay is not None,
@@ -227,7 +233,9 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
     )
 
 
-def _inject(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link], where: str) -> InjectPlan:
+def _inject(
+    raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link], where: str
+) -> InjectPlan:
     on = get(raw, "on", int, where)
     rates = [link.rate_bps for link in links if on in link.ends]
     return InjectPlan(
@@ -245,7 +253,9 @@ def _limit(raw: Mapping[str, object], where: str) -> LimitPlan:
     flow = raw.get("flow")
     bound = get(raw, "bound", str, where)
     if bound not in ("at-most", "at-least"):
-        raise RunDirectoryError(f'{where}: a limit is "at-most" or "at-least", not "{bound}"; the file is damaged')
+        raise RunDirectoryError(
+            f'{where}: a limit is "at-most" or "at-least", not "{bound}"; the file is damaged'
+        )
     return LimitPlan(
         flow=flow if isinstance(flow, int) else None,
         measure=get(raw, "measure", str, where),

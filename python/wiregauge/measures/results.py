@@ -154,7 +154,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class LimitResult:
-    """One limit of the test on one flow of one run. `observed` None: the measure could not be determined, which fails."""
+    """One limit of the test on one flow of one run. `observed` None: it could not be determined, and so fails."""
 
     flow: int | None
     measure: str
@@ -256,13 +256,15 @@ class Judgement:
     @property
     def complete(self) -> bool:
         """Whether every planned run was run to its end."""
-        return self.state == "complete" and len(self.runs) == len(self.plan.runs) and all(
-            run.state == "complete" for run in self.runs
+        return (
+            self.state == "complete"
+            and len(self.runs) == len(self.plan.runs)
+            and all(run.state == "complete" for run in self.runs)
         )
 
     @property
     def verdict(self) -> str:
-        """FAIL when a limit failed on a run fit to judge, UNDECIDED when any run could not decide, else PASS or NONE."""
+        """FAIL when a limit failed on a run fit to judge, UNDECIDED when a run could not decide, else PASS or NONE."""
         if not self.plan.limits:
             return "NONE"
         verdicts = {run.verdict for run in self.runs}

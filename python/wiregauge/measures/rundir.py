@@ -69,14 +69,19 @@ class RunDirectory:
             raise RunDirectoryError(
                 f"{path}: is no readable Parquet file ({_first_line(error)}); track the run again from its records"
             ) from None
-        if metadata.get("wiregauge.kind", "messages") != "messages" or metadata.get("wiregauge.schema", "1") != "1":
+        if (
+            metadata.get("wiregauge.kind", "messages") != "messages"
+            or metadata.get("wiregauge.schema", "1") != "1"
+        ):
             raise RunDirectoryError(
                 f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
                 f"not messages of schema {SCHEMA}; use the wiregauge that wrote it"
             )
         missing = [name for name in _COLUMNS if name not in frame.columns]
         if missing:
-            raise RunDirectoryError(f"{path}: column {missing[0]} is missing; track the run again from its records")
+            raise RunDirectoryError(
+                f"{path}: column {missing[0]} is missing; track the run again from its records"
+            )
         try:
             return frame.select(pl.col(name).cast(kind) for name, kind in _COLUMNS.items()).sort(
                 "flow", pl.col("warm_up").not_(), "sequence"
@@ -91,7 +96,9 @@ def open_run_directory(path: Path) -> RunDirectory:
     """Reads manifest.json and tracking.json. Raises RunDirectoryError when there is nothing to judge."""
     manifest_path = path / "manifest.json"
     if not path.is_dir():
-        raise RunDirectoryError(f"{path}: no such directory; name the directory that `wiregauge run --out` wrote")
+        raise RunDirectoryError(
+            f"{path}: no such directory; name the directory that `wiregauge run --out` wrote"
+        )
     if not manifest_path.exists():
         raise RunDirectoryError(
             f"{path}: holds no manifest.json, so it is no run directory; name the one that `wiregauge run --out` wrote"
@@ -100,7 +107,9 @@ def open_run_directory(path: Path) -> RunDirectory:
     manifest = _read_json(manifest_path)
     schema = get(manifest, "schema", int, where)
     if schema != SCHEMA:
-        raise RunDirectoryError(f"{where}: schema {schema} is unknown to this wiregauge, which reads {SCHEMA}")
+        raise RunDirectoryError(
+            f"{where}: schema {schema} is unknown to this wiregauge, which reads {SCHEMA}"
+        )
     plan = read_plan(get(manifest, "plan", dict, where), f"{where}, plan")
     runs = {get(run, "index", int, where): run for run in objects(manifest, "runs", where)}
     tracking_path = path / "tracking.json"
@@ -108,7 +117,8 @@ def open_run_directory(path: Path) -> RunDirectory:
     if tracking_path.exists():
         tracking = _read_json(tracking_path)
         tracked = {
-            get(run, "index", int, str(tracking_path)): run for run in objects(tracking, "runs", str(tracking_path))
+            get(run, "index", int, str(tracking_path)): run
+            for run in objects(tracking, "runs", str(tracking_path))
         }
     return RunDirectory(path, manifest, plan, runs, tracked)
 

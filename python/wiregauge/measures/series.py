@@ -74,7 +74,11 @@ def extract(frame: pl.DataFrame, flow: FlowPlan, offsets: Offsets) -> dict[str, 
             "stack_up": (up + back_up, last, 0.0),
         }
     else:
-        plans |= {"stack_down": (down, last, 0.0), "network": (network, last, shift), "stack_up": (up, last, 0.0)}
+        plans |= {
+            "stack_down": (down, last, 0.0),
+            "network": (network, last, shift),
+            "stack_up": (up, last, 0.0),
+        }
     # The parts of a split are taken over the same messages, or they would not add up.
     whole = _OUT + _BACK if flow.relayed else _OUT
     complete = pl.all_horizontal(pl.col(name).is_not_null() for name in whole)

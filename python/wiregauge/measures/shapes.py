@@ -66,7 +66,9 @@ class Shapes:
 def key_of(flow: FlowResult, point: Mapping[str, str], run: int) -> Key:
     """The key of a flow at a point; `run` is the first run of a pooled point."""
     plan = flow.plan
-    rest = ", ".join(f"{name} {value}" for name, value in point.items() if name not in ("payload", "protocol"))
+    rest = ", ".join(
+        f"{name} {value}" for name, value in point.items() if name not in ("payload", "protocol")
+    )
     kind = "relay" if plan.relayed else "one-way"
     return Key(
         flow=plan.id,
@@ -99,7 +101,8 @@ def shapes(judgement: Judgement) -> Shapes:
         main_box={
             key: shape
             for key in results
-            if (v := values["rtt" if key.relayed else "latency"].get(key)) is not None and (shape := stats.box(v)) is not None
+            if (v := values["rtt" if key.relayed else "latency"].get(key)) is not None
+            and (shape := stats.box(v)) is not None
         },
         period={key: _period_density(series) for key, series in values["period"].items() if len(series)},
         period_box={key: shape for key, v in values["period"].items() if (shape := stats.box(v)) is not None},

@@ -113,7 +113,8 @@ def _flow(flow: FlowResult) -> Json:
         "pdv_ns": latency.pdv(),
         "range_ns": latency.span(),
         "percentiles_with_loss_ns": {
-            name: "lost" if value is not None and isinf(value) else value for name, value in flow.with_loss.items()
+            name: "lost" if value is not None and isinf(value) else value
+            for name, value in flow.with_loss.items()
         },
         "throughput_bit_per_s": flow.goodput,
         "effective_bandwidth_bit_per_s": flow.effective_bandwidth,
@@ -133,7 +134,9 @@ def _summary(summary: Summary | None) -> Json | None:
         **{name: summary.value(name) for name in QUANTILES},
         "max": summary.maximum,
         "uncertainty": parts.total if parts else None,
-        "uncertainty_parts": {"sampling": parts.sampling, "clock": parts.clock, "stamp": parts.stamp} if parts else None,
+        "uncertainty_parts": {"sampling": parts.sampling, "clock": parts.clock, "stamp": parts.stamp}
+        if parts
+        else None,
         "n_effective": summary.n_effective,
         "intervals": _intervals(summary),
         "excluded": dict(summary.excluded),

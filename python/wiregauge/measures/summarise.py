@@ -89,7 +89,8 @@ def with_loss(values: Floats, lost: int) -> dict[str, float | None]:
     ascending = np.concatenate([np.sort(values), np.full(lost, np.inf)])
     n = len(ascending)
     return {
-        name: stats.quantile(ascending, q) if n and stats.supported(n, q) else None for name, q in QUANTILES.items()
+        name: stats.quantile(ascending, q) if n and stats.supported(n, q) else None
+        for name, q in QUANTILES.items()
     }
 
 

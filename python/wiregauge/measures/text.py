@@ -71,7 +71,19 @@ def _table(judgement: Judgement) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("run", *axes, "flow"):
         table.add_column(title)
-    for title in ("sent", "lost", "other", "mean ± u", "sd", "p50", "p99", "p99.9", "max", "rtt p50", "rtt p99"):
+    for title in (
+        "sent",
+        "lost",
+        "other",
+        "mean ± u",
+        "sd",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "rtt p50",
+        "rtt p99",
+    ):
         table.add_column(title, justify="right")
     table.add_column("validity")
     for run in judgement.runs:
@@ -82,7 +94,9 @@ def _table(judgement: Judgement) -> Table:
         for flow in run.flows:
             name = f"{flow.plan.id} {escape(flow.plan.protocol)}" + (" relay" if flow.plan.relayed else "")
             table.add_row(str(run.plan.index), *point, name, *_cells(flow), mark)
-    table.caption = "latency one way, application to application; ± u: 95 % half-width of the mean; -: n does not support it"
+    table.caption = (
+        "one-way latency at the application; ± u: 95 % half-width of the mean; -: n does not support it"
+    )
     table.caption_justify = "left"
     return table
 
@@ -91,7 +105,9 @@ def _cells(flow: FlowResult) -> Sequence[str]:
     latency = flow.summaries["latency"]
     other = sum(flow.outcomes[name] for name in ("duplicated", "reordered", "late"))
     lost = str(flow.counts["lost"]) if flow.counts["lost"] else f"0 (≤{share(flow.loss.high)})"
-    mean = f"{duration(latency.mean)} ± {duration(latency.uncertainty.total if latency.uncertainty else None)}"
+    mean = (
+        f"{duration(latency.mean)} ± {duration(latency.uncertainty.total if latency.uncertainty else None)}"
+    )
     figures = [duration(latency.value(name)) for name in ("sd", "p50", "p99", "p99.9", "max")]
     rtt = flow.summaries.get("rtt", Summary("rtt", 0, {}, 0))
     return (

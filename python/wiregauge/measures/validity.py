@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade
+from wiregauge.measures.units import count_of
 
 LATE_DEGRADED, LATE_INVALID = 0.01, 0.10
 UNSENT_INVALID = 0.01
@@ -102,7 +103,9 @@ def _whole(run: Evidence) -> Iterator[Check]:
         f"no report from the agent of {', '.join(missing)}",
     )
     incomplete = [(name, agent) for name, agent in run.agents.items() if agent.get("complete") is False]
-    why = "; ".join(f"{name}: {agent.get('incomplete_reason') or 'no reason given'}" for name, agent in incomplete)
+    why = "; ".join(
+        f"{name}: {agent.get('incomplete_reason') or 'no reason given'}" for name, agent in incomplete
+    )
     yield _check(
         "agents-complete",
         "Every agent finished its tasks",
@@ -140,7 +143,9 @@ def _sending(run: Evidence) -> Iterator[Check]:
         f"all; more than {_percent(UNSENT_INVALID)} missing is invalid",
         f"{sent} of {planned}",
         Grade.INVALID if surplus else _graded(share, 0.0, UNSENT_INVALID),
-        f"{surplus} messages more than planned were seen" if surplus else f"{unsent} of {planned} messages were never sent",
+        f"{surplus} messages more than planned were seen"
+        if surplus
+        else f"{unsent} of {planned} messages were never sent",
     )
     late = sum(flow.late_sends for flow in run.flows)
     late_share = late / sent if sent else 0.0
@@ -150,7 +155,8 @@ def _sending(run: Evidence) -> Iterator[Check]:
         f"at most {_percent(LATE_DEGRADED)} later than a tenth of the period; above {_percent(LATE_INVALID)} invalid",
         f"{late} of {sent} late ({_percent(late_share)})",
         _graded(late_share, LATE_DEGRADED, LATE_INVALID),
-        f"{_percent(late_share)} of the sends left more than a tenth of the period late: the load was not the planned one",
+        f"{_percent(late_share)} of the sends left more than a tenth of the period late: "
+        "the load was not the planned one",
     )
     refused = _sum(run, "access_points", "send_errors")
     refused_share = refused / sent if sent else float(refused > 0)
@@ -170,7 +176,8 @@ def _sending(run: Evidence) -> Iterator[Check]:
     yield _check(
         "duration",
         "Duration of sending",
-        f"within {_percent(DURATION_DEGRADED)} of the plan (or one period); beyond {_percent(DURATION_INVALID)} invalid",
+        f"within {_percent(DURATION_DEGRADED)} of the plan (or one period); "
+        f"beyond {_percent(DURATION_INVALID)} invalid",
         f"off by {_percent(worst)}",
         _graded(worst, tolerance, DURATION_INVALID),
         f"sending took {_percent(worst)} more or less time than planned",
@@ -179,7 +186,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
 
 def _length_error(flow: FlowResult) -> float | None:
     """Relative error of the time between the first and the last send; None where it is not defined."""
-    errors = flow.series["send_error"] if "send_error" in flow.series else None
+    errors = flow.series.get("send_error")
     if errors is None or len(errors.t) < 2 or not flow.plan.period_ns:
         return None
     sent_over = (errors.t[-1] - errors.t[0]) * 1e9
@@ -197,17 +204,29 @@ def _instrument(run: Evidence) -> Iterator[Check]:
         return Grade.INVALID if lost else Grade.DEGRADED
 
     rule = "0; invalid when messages are lost too"
-    doubt = f", and {lost} messages count as lost: the instrument may have lost them" if lost else ""
+    doubt = f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""
     dropped = sum(number(agent, "records_dropped") for agent in run.agents.values())
     yield _check(
-        "record-drops", "Records lost (full ring)", rule, str(dropped), gate(dropped), f"{dropped} records were lost{doubt}"
+        "record-drops",
+        "Records lost (full ring)",
+        rule,
+        str(dropped),
+        gate(dropped),
+        f"the instrument lost {count_of(dropped, 'record')}{doubt}",
     )
     for key, title, what in (
-        ("socket_drops", "Frames lost (full socket buffer)", "frames were dropped by a full socket buffer"),
-        ("inbox_drops", "Frames lost (full inbox)", "frames were dropped by a full task inbox"),
+        ("socket_drops", "Frames lost (full socket buffer)", "dropped by a full socket buffer"),
+        ("inbox_drops", "Frames lost (full inbox)", "dropped by a full task inbox"),
     ):
         count = _sum(run, "access_points", key)
-        yield _check(key.replace("_", "-"), title, rule, str(count), gate(count), f"{count} {what}{doubt}")
+        yield _check(
+            key.replace("_", "-"),
+            title,
+            rule,
+            str(count),
+            gate(count),
+            f"the instrument lost {count_of(count, 'frame')}, {what}{doubt}",
+        )
     damaged = len(run.damaged_segments)
     first = run.damaged_segments[0].get("problem", "") if run.damaged_segments else ""
     yield _check(
@@ -216,7 +235,7 @@ def _instrument(run: Evidence) -> Iterator[Check]:
         rule,
         f"{damaged} damaged",
         gate(damaged),
-        f"{damaged} record segments were damaged ({first}){doubt}",
+        f"the instrument has {count_of(damaged, 'damaged record segment')} ({first}){doubt}",
     )
     unrecorded = sum(flow.missing_send_records for flow in run.flows)
     yield _check(
@@ -253,7 +272,16 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     wrong = [
         (flow.plan.id, name, flow.summaries[name])
         for flow in run.flows
-        for name in ("latency", "driver_latency", "return_latency", "rtt", "stack_down", "network", "stack_up", "turnaround")
+        for name in (
+            "latency",
+            "driver_latency",
+            "return_latency",
+            "rtt",
+            "stack_down",
+            "network",
+            "stack_up",
+            "turnaround",
+        )
         if name in flow.summaries and flow.summaries[name].negative
     ]
     worst = max((summary.negative / summary.n for _, _, summary in wrong), default=0.0)
@@ -282,7 +310,9 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
     typical = min(medians, default=None)
     share = run.clock_uncertainty_ns / typical if typical else 0.0
-    observed = f"± {run.clock_uncertainty_ns:.0f} ns" + (f", {_percent(share)} of the median latency" if typical else "")
+    observed = f"± {run.clock_uncertainty_ns:.0f} ns" + (
+        f", {_percent(share)} of the median latency" if typical else ""
+    )
     missing = f"; unknown for {', '.join(run.clocks_missing)}" if run.clocks_missing else ""
     grade = _graded(share, CLOCK_DEGRADED, CLOCK_INVALID)
     if run.clocks_missing:
@@ -317,12 +347,26 @@ def _network_load(run: Evidence) -> Iterator[Check]:
         f"within {_percent(LOAD_DEGRADED)} of the intended load; beyond {_percent(LOAD_INVALID)} invalid",
         "; ".join(seen) if seen else ("not reported" if unreported else "none planned"),
         max(grade, Grade.INVALID if unreported else Grade.OK),
-        "the background load was not reported" if unreported else f"the offered load missed the intended one ({'; '.join(seen)})",
+        "the background load was not reported"
+        if unreported
+        else f"the offered load missed the intended one ({'; '.join(seen)})",
     )
     stray = {kind: count for kind, count in run.unplanned.items() if count and kind != "foreign"}
     text = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in stray.items())
     foreign = run.unplanned.get("foreign", 0)
     grade = Grade.DEGRADED if stray else Grade.NOTE if foreign else Grade.OK
+    silent = [
+        str(flow.plan.id) for flow in run.flows if flow.counts["sent"] and not flow.summaries["latency"].n
+    ]
+    yield _check(
+        "arrivals",
+        "Something arrived",
+        "at least one message of every flow",
+        f"nothing on flow {', '.join(silent)}" if silent else "on every flow",
+        Grade.DEGRADED if silent else Grade.OK,
+        f"nothing at all arrived on flow {', '.join(silent)}: "
+        "look for a wrong address or a missing link before blaming the load",
+    )
     yield _check(
         "unplanned",
         "No unplanned frames",
@@ -333,7 +377,9 @@ def _network_load(run: Evidence) -> Iterator[Check]:
     )
 
 
-def _offered_ratio(run: Evidence, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]) -> float:
+def _offered_ratio(
+    run: Evidence, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]
+) -> float:
     seconds = (run.plan.warm_up_ns + run.plan.duration_ns) / 1e9
     intended_bits = rate_bps * load_ppm / 1e6 * seconds
     return sum(number(task, "wire_bytes") for task in tasks) * 8 / intended_bits if intended_bits else 1.0

@@ -23,6 +23,8 @@
   const next = (k) => { if (k < plots.length) draw(plots[k]).then(() => setTimeout(next, 0, k + 1)); else document.body.dataset.drawn = String(k); };
   next(0);
   const open = (state) => document.querySelectorAll("details.fold").forEach((fold) => { if (state || fold.dataset.wasOpen === undefined) { fold.dataset.wasOpen = fold.open ? "1" : ""; fold.open = true; } else { fold.open = fold.dataset.wasOpen === "1"; delete fold.dataset.wasOpen; } });
-  addEventListener("beforeprint", () => open(true));
-  addEventListener("afterprint", () => open(false));
+  // Paper has one width, whatever the window had: 1040 px at the zoom that report.css sets for print.
+  const fit = (size) => plots.forEach((plot) => { if (plot.layout) Plotly.relayout(plot, size); });
+  addEventListener("beforeprint", () => { open(true); fit({ width: 1040 }); });
+  addEventListener("afterprint", () => { open(false); fit({ width: null, autosize: true }); });
 })();

@@ -11,6 +11,7 @@ from wiregauge.measures.units import duration, rate, share, significant
 from wiregauge.measures.validity import parts
 
 US = 1e3
+NONE = "\N{EN DASH}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,10 @@ def _key_table(
         payloads[row] = flow.plan.payload or 0
         sections.setdefault(section, {})[row] = None
         cells[section, row, group(point, flow)] = flow
+    rare = any(
+        s.value("p99.9") is not None for _, flow in members if (s := flow.summaries.get(measure)) is not None
+    )
+    shown = [name for name in _STATISTICS if rare or name != "p99.9"]
     made = []
     for section, rows in sections.items():
         body = []
@@ -102,35 +107,37 @@ def _key_table(
             line = [Cell(row)]
             for name in groups:
                 found = cells.get((section, row, name))
-                line += _figures(found, measure) if found else [Cell("")] * len(_STATISTICS)
+                line += _figures(found, measure, shown) if found else [Cell("")] * len(shown)
             body.append(line)
         made.append(Section(section, body))
     heads = [Head("payload", unit="B")]
     for _ in groups:
         heads += [
-            Head(s, "lost" if s == "lost" else measure, unit="" if s in ("n", "lost") else "µs") for s in _STATISTICS
+            Head(s, "lost" if s == "lost" else measure, unit="" if s in ("n", "lost") else "µs")
+            for s in shown
         ]
     names = [f"load {name}" if by == "load" else name for name in groups]
-    notes = []
+    notes = [] if rare else ["No cell has the 2995 values that p99.9 needs; max is the largest of n."]
     if judgement.plan.repeats > 1:
         notes.append(f"Each cell pools {judgement.plan.repeats} repeats; ± u sees the spread between them.")
-    return Table(title, heads, made, [Head(name, span=len(_STATISTICS)) for name in names], notes=notes)
+    return Table(title, heads, made, [Head(name, span=len(shown)) for name in names], notes=notes)
 
 
-def _figures(flow: FlowResult, measure: str) -> list[Cell]:
+def _figures(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cell]:
     summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
     excluded = ", ".join(f"{count} {reason}" for reason, count in summary.excluded.items())
     bound = f"{flow.counts['lost']} of {flow.counts['sent']}; " + loss_text(flow)
-    return [
-        Cell(str(summary.n), f"excluded: {excluded}" if excluded else "nothing excluded", "first"),
-        Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else ""),
-        _mean(summary),
-        _time(summary.sd),
-        _percentile(summary, "p50"),
-        _percentile(summary, "p99"),
-        _percentile(summary, "p99.9"),
-        Cell(micro(summary.maximum), f"largest of {summary.n}"),
-    ]
+    cells = {
+        "n": Cell(str(summary.n), f"excluded: {excluded}" if excluded else "nothing excluded", "first"),
+        "lost": Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else ""),
+        "mean ± u": _mean(summary),
+        "sd": _time(summary.sd),
+        "p50": _percentile(summary, "p50"),
+        "p99": _percentile(summary, "p99"),
+        "p99.9": _percentile(summary, "p99.9"),
+        "max": Cell(micro(summary.maximum), f"largest of {summary.n}"),
+    }
+    return [cells[name] for name in shown]
 
 
 def loss_text(flow: FlowResult) -> str:
@@ -148,7 +155,7 @@ def loss_text(flow: FlowResult) -> str:
 def micro(ns: float | None) -> str:
     """A time in µs with two decimals, as MAPS prints it; fewer where they mean nothing."""
     if ns is None:
-        return "–"
+        return NONE
     value = ns / US
     if abs(value) >= 1e4:
         return f"{value:.0f}"
@@ -161,13 +168,13 @@ def _time(ns: float | None) -> Cell:
 
 def _mean(summary: Summary) -> Cell:
     if summary.mean is None:
-        return Cell("–")
+        return Cell(NONE)
     u = summary.uncertainty
     if u is None:
         return Cell(micro(summary.mean), "one value: no uncertainty")
     hint = (
-        f"95 % half-width {duration(u.total)}: sampling {duration(u.sampling)} (effective n {summary.n_effective:.0f}), "
-        f"clocks {duration(u.clock)}, stamps {duration(u.stamp)}"
+        f"95 % half-width {duration(u.total)}: sampling {duration(u.sampling)} "
+        f"(effective n {summary.n_effective:.0f}), clocks {duration(u.clock)}, stamps {duration(u.stamp)}"
     )
     return Cell(f"{micro(summary.mean)} ± {micro(u.total)}", hint, "mean")
 
@@ -175,11 +182,11 @@ def _mean(summary: Summary) -> Cell:
 def _percentile(summary: Summary, name: str) -> Cell:
     percentile = summary.percentiles.get(name)
     if percentile is None:
-        return Cell("–")
+        return Cell(NONE)
     if percentile.value is None:
-        return Cell("–", f"{name} needs {percentile.needed} values, n is {summary.n}", "faint")
-    low = micro(percentile.low) if percentile.low is not None else "−∞"
-    high = micro(percentile.high) if percentile.high is not None else "∞"
+        return Cell(NONE, f"{name} needs {percentile.needed} values, n is {summary.n}", "faint")
+    low = micro(percentile.low) if percentile.low is not None else "unbounded"
+    high = micro(percentile.high) if percentile.high is not None else "unbounded"
     return Cell(micro(percentile.value), f"95 % interval {low} to {high} µs")
 
 
@@ -222,10 +229,10 @@ def _outcome(name: str, count: int) -> Cell:
 def _loss_short(flow: FlowResult) -> str:
     loss = flow.loss
     if loss.ratio is None:
-        return "–"
+        return NONE
     if loss.one_sided and loss.ratio == 0:
         return f"< {share(loss.high)}"
-    return f"{share(loss.low)} – {share(loss.high)}"
+    return f"{share(loss.low)} to {share(loss.high)}"
 
 
 def point_text(run: RunResult) -> str:
@@ -286,7 +293,13 @@ def detail_table(judgement: Judgement) -> Table:
 
 def check_table(judgement: Judgement) -> Table:
     """One row per check with its worst run; the reasons are spelled out above it."""
-    heads = [Head("check", kind="text"), Head("limit", kind="text"), Head("observed", kind="text"), Head("runs"), Head("grade")]
+    heads = [
+        Head("check", kind="text"),
+        Head("limit", kind="text"),
+        Head("observed", kind="text"),
+        Head("runs"),
+        Head("grade"),
+    ]
     rows = [_check_row(check, "campaign") for check in judgement.checks]
     for position in range(len(judgement.runs[0].checks) if judgement.runs else 0):
         each = [(run, run.checks[position]) for run in judgement.runs]
@@ -296,7 +309,9 @@ def check_table(judgement: Judgement) -> Table:
         where = "all" if hit == len(each) else f"{hit} of {len(each)}"
         observed = worst.observed
         if not alike:
-            observed += f" (run {run.plan.index})" if worst.grade > Grade.OK else f" (e.g. run {run.plan.index})"
+            observed += (
+                f" (run {run.plan.index})" if worst.grade > Grade.OK else f" (e.g. run {run.plan.index})"
+            )
         rows.append(_check_row(worst, where, observed))
     return Table("Checks", heads, [Section("", rows)], lead=3)
 
@@ -308,7 +323,11 @@ def _check_row(check: Check, where: str, observed: str | None = None) -> list[Ce
         Cell(check.limit, kind="text"),
         Cell(observed or check.observed, check.reason, "text"),
         Cell(where),
-        Cell("note" if word == "NOTE" else word.lower() if word == "OK" else word, check.reason, f"grade {word.lower()}"),
+        Cell(
+            "note" if word == "NOTE" else word.lower() if word == "OK" else word,
+            check.reason,
+            f"grade {word.lower()}",
+        ),
     ]
 
 
@@ -316,7 +335,14 @@ def limit_table(judgement: Judgement) -> Table | None:
     """One row per limit and flow: in how many runs it holds, and the worst figure; None without limits."""
     if not judgement.plan.limits:
         return None
-    heads = [Head("limit", kind="text"), Head("flow"), Head("worst observed"), Head("holds in"), Head("result"), Head("why", kind="text")]
+    heads = [
+        Head("limit", kind="text"),
+        Head("flow"),
+        Head("worst observed"),
+        Head("holds in"),
+        Head("result"),
+        Head("why", kind="text"),
+    ]
     groups: dict[tuple[int, str, str, int | None], list[tuple[RunResult, float | None, bool, str]]] = {}
     for run in judgement.runs:
         for limit in run.limits:
@@ -367,10 +393,23 @@ def grant_table(judgement: Judgement) -> Table | None:
         [
             Cell(agent, kind="text"),
             Cell(name, kind="text"),
-            Cell("granted" if grant.get("granted") is True else "refused", kind="grade " + ("ok" if grant.get("granted") is True else "note")),
+            Cell(
+                "granted" if grant.get("granted") is True else "refused",
+                kind="grade " + ("ok" if grant.get("granted") is True else "note"),
+            ),
             Cell(str(grant.get("detail", "")), kind="text"),
         ]
         for agent, grants in granted.items()
         for name, grant in grants.items()
     ]
-    return Table("Grants", [Head("end system", kind="text"), Head("request", kind="text"), Head("result"), Head("detail", kind="text")], [Section("", rows)], lead=2)
+    return Table(
+        "Grants",
+        [
+            Head("end system", kind="text"),
+            Head("request", kind="text"),
+            Head("result"),
+            Head("detail", kind="text"),
+        ],
+        [Section("", rows)],
+        lead=2,
+    )

@@ -37,7 +37,9 @@ def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
     return path
 
 
-def export_figures(run_dir: Path, out_dir: Path, formats: Collection[str] = frozenset({"png", "svg"})) -> list[Path]:
+def export_figures(
+    run_dir: Path, out_dir: Path, formats: Collection[str] = frozenset({"png", "svg"})
+) -> list[Path]:
     """Writes every figure of the report into `out_dir` as PNG and SVG; returns the paths.
 
     Raises RunDirectoryError when the directory cannot be judged or written, ValueError for another format.
@@ -49,7 +51,9 @@ def export_figures(run_dir: Path, out_dir: Path, formats: Collection[str] = froz
     try:
         return [path for figure in figures for path in printed.save(figure, out_dir, formats)]
     except OSError as error:
-        raise RunDirectoryError(f"{out_dir}: figures cannot be written ({error.strerror}); choose a writable directory") from None
+        raise RunDirectoryError(
+            f"{out_dir}: figures cannot be written ({error.strerror}); choose a writable directory"
+        ) from None
 
 
 def page(judgement: Judgement, figures: list[Figure]) -> str:
@@ -60,7 +64,9 @@ def page(judgement: Judgement, figures: list[Figure]) -> str:
     from wiregauge.figures import interactive
 
     files = resources.files("wiregauge.report")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     template = environment.from_string(files.joinpath("report.html.j2").read_text(encoding="utf-8"))
     drawn = [
         {
@@ -110,7 +116,7 @@ def _all_or_nothing(judgement: Judgement, found: list[Table]) -> list[Table]:
 
 def _answers(judgement: Judgement) -> list[dict[str, str]]:
     """The four questions a report answers at a glance, each with its figure."""
-    from wiregauge.measures.units import interval_text, share
+    from wiregauge.measures.units import count_of, interval_text, share
 
     flows = [flow for point in judgement.points for flow in point.flows]
     latencies = [flow.summaries["latency"] for flow in flows if flow.summaries["latency"].n]
@@ -119,7 +125,10 @@ def _answers(judgement: Judgement) -> list[dict[str, str]]:
     spreads = [v for s in latencies if (v := s.sd) is not None]
     sent, lost = sum(f.counts["sent"] for f in flows), sum(f.counts["lost"] for f in flows)
     rtts = [v for f in flows if "rtt" in f.summaries and (v := f.summaries["rtt"].value("p50")) is not None]
-    damaged = {name: sum(f.counts[name] for f in flows) for name in ("duplicated", "reordered", "corrupted", "misdirected", "late")}
+    damaged = {
+        name: sum(f.counts[name] for f in flows)
+        for name in ("duplicated", "reordered", "corrupted", "misdirected", "late")
+    }
     hurt = ", ".join(f"{count} {name}" for name, count in damaged.items() if count)
     return [
         {
@@ -131,18 +140,20 @@ def _answers(judgement: Judgement) -> list[dict[str, str]]:
         {
             "question": "How steady?",
             "figure": interval_text(min(spreads), max(spreads)) if spreads else "not known",
-            "detail": "standard deviation" + (f"; p99 {interval_text(min(tails), max(tails))}" if tails else ""),
+            "detail": "standard deviation"
+            + (f"; p99 {interval_text(min(tails), max(tails))}" if tails else ""),
         },
         {
             "question": "What was lost?",
             "figure": f"{lost} of {sent}" if sent else "nothing was sent",
-            "detail": (f"{share(lost / sent)} of the messages" if lost else "no message") + (f"; {hurt}" if hurt else ""),
+            "detail": (f"{share(lost / sent)} of the messages" if lost else "no message")
+            + (f"; {hurt}" if hurt else ""),
         },
         {
             "question": "Can I trust it?",
             "figure": judgement.validity.word,
             "detail": f"{len(judgement.runs)} of {len(judgement.plan.runs)} runs, "
-            + (f"{len(judgement.reasons)} reservations" if judgement.reasons else "every check held"),
+            + (count_of(len(judgement.reasons), "reservation") if judgement.reasons else "every check held"),
         },
     ]
 
@@ -167,7 +178,9 @@ def _facts(judgement: Judgement) -> dict[str, str]:
         "Repeats": str(plan.repeats),
     }
     if first is not None:
-        facts["First run"] = f"warm-up {first.warm_up_ns / 1e9:g} s, measured part {first.duration_ns / 1e9:g} s"
+        facts["First run"] = (
+            f"warm-up {first.warm_up_ns / 1e9:g} s, measured part {first.duration_ns / 1e9:g} s"
+        )
         facts["Flows"] = "; ".join(
             f"{flow.id}: {' → '.join(flow.path) or flow.source + ' → ' + flow.destination}"
             + (" and back" if flow.relayed else "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, log, sqrt
+from math import ceil, log, log1p, sqrt
 from typing import NewType
 
 import numpy as np
@@ -59,7 +59,7 @@ def samples_needed(q: float | Fraction) -> int:
     if fraction == 1:
         raise ValueError("no sample is large enough to know the quantile 1; print the maximum of n")
     # log1p keeps the digits of 1 - q that log would lose close to 1.
-    return max(1, ceil(log(1 - CONFIDENCE) / np.log1p(-float(1 - fraction))))
+    return max(1, ceil(log(1 - CONFIDENCE) / log1p(-float(1 - fraction))))
 
 
 def supported(n: int, q: float | Fraction) -> bool:

@@ -5,6 +5,7 @@ All of them are deterministic and bounded in size, whatever the size of the samp
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +21,8 @@ Integers = NDArray[np.int64]
 class DensityShape:
     """A kernel density estimate on a grid.
 
-    `y` integrates to `n / (n + outside)`: per unit of `x`, or per decade when `log`. `outside` counts the values that the
-    grid does not show: beyond its range, or not positive on a logarithmic axis.
+    `y` integrates to `n / (n + outside)`: per unit of `x`, or per decade when `log`. `outside` counts the values that
+    the grid does not show: beyond its range, or not positive on a logarithmic axis.
     """
 
     x: Floats
@@ -41,7 +42,7 @@ def density(
     """
     total = len(values)
     shown = values[values > 0] if log else values
-    placed = np.log10(shown) if log else shown.astype(np.float64)
+    placed: Floats = np.log10(shown) if log else shown.astype(np.float64)
     if len(placed) == 0:
         empty = np.empty(0)
         return DensityShape(empty, empty, log, 0, total)
@@ -68,9 +69,10 @@ def density(
     length = 1 << int(size + len(kernel)).bit_length()
     smooth = np.fft.irfft(np.fft.rfft(weights, length) * np.fft.rfft(kernel, length), length)
     y = np.maximum(smooth[2 * margin : 2 * margin + points], 0.0) / (total * step)
-    grid = low + step * np.arange(points)
+    grid: Floats = low + step * np.arange(points, dtype=np.float64)
+    x: Floats = np.power(10.0, grid) if log else grid
     within = int(np.count_nonzero((placed >= low) & (placed <= high)))
-    return DensityShape(10.0**grid if log else grid, y, log, within, total - within)
+    return DensityShape(x, y, log, within, total - within)
 
 
 def _bandwidth(placed: Floats) -> float:
@@ -79,7 +81,7 @@ def _bandwidth(placed: Floats) -> float:
     quartiles = (quantile(ascending, 0.75) - quantile(ascending, 0.25)) / 1.349
     scale = min(s for s in (spread, quartiles) if s > 0) if spread > 0 else 0.0
     smallest = max(abs(float(ascending[-1])), 1.0) * 1e-6
-    return max(0.9 * scale * len(ascending) ** -0.2, smallest)
+    return max(0.9 * scale / math.pow(len(ascending), 0.2), smallest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def tail(ascending: Floats, points: int = 240) -> TailShape:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeShape:
-    """A series in time order; when `per_mark` > 1 only the least and the greatest of each `per_mark` values are kept."""
+    """A series in time order; with `per_mark` > 1 only the least and greatest of each `per_mark` values are kept."""
 
     t: Floats
     value: Floats
