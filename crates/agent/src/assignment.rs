@@ -1,0 +1,385 @@
+//! What one end system has to do in one run, with every reference of the plan resolved.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use wg_frame::layout::{raw_frame_len, udp_frame_len};
+use wg_frame::probe;
+use wg_frame::time::{RunTime, Span};
+use wg_plan::{Flow, FlowId, Inject, Network, NodeIndex, NodeKind, Protocol, Relay, Run, Send, Turn};
+
+use crate::buffer::MAX_PAYLOAD;
+use crate::schedule::Schedule;
+
+/// UDP port of every access point: outside the ranges hosts give to outgoing connections.
+pub const PROBE_PORT: u16 = 61_188;
+/// UDP port background load is sent to (discard, RFC 863).
+pub const DISCARD_PORT: u16 = 9;
+/// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
+pub const RAW_ETHER_TYPE: u16 = 0x88B5;
+
+/// A plan this agent cannot carry out. The plan's fault, or of whoever sent it.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum AssignmentError {
+    /// No such end system.
+    #[error("the plan has no end system '{name}'; it has {existing}")]
+    UnknownEndSystem {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        existing: String,
+    },
+    /// A node index beyond the list.
+    #[error("{what} names node {node}, but the plan has {nodes} nodes")]
+    UnknownNode {
+        /// Which task or flow.
+        what: String,
+        /// The index.
+        node: NodeIndex,
+        /// Nodes there are.
+        nodes: usize,
+    },
+    /// A task of a flow that is not there.
+    #[error("a task of the plan uses flow {flow}, which the plan does not define")]
+    UnknownFlow {
+        /// Its number.
+        flow: FlowId,
+    },
+    /// Two flows of one number.
+    #[error("the plan defines flow {flow} twice")]
+    TwiceFlow {
+        /// Its number.
+        flow: FlowId,
+    },
+    /// A payload no buffer holds.
+    #[error("flow {flow} has a payload of {payload} B; a message has 12 B to {most} B")]
+    Payload {
+        /// The flow.
+        flow: FlowId,
+        /// Its payload.
+        payload: u32,
+        /// The most.
+        most: usize,
+    },
+    /// A schedule longer than time.
+    #[error("the schedule of flow {flow} ends more than 106 days after the start; shorten count or period")]
+    Endless {
+        /// The flow.
+        flow: FlowId,
+    },
+    /// A task with a period or interval of nothing.
+    #[error("{what} has a period of {period}; it must be longer than 0")]
+    Period {
+        /// Which task.
+        what: String,
+        /// The period.
+        period: Span,
+    },
+}
+
+/// Address of an end system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Of its interface under test.
+    pub mac: [u8; 6],
+    /// Of the same.
+    pub ipv4: Ipv4Addr,
+}
+
+impl Address {
+    /// Where its UDP access point listens.
+    pub fn probes(self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.ipv4, PROBE_PORT)
+    }
+}
+
+/// What this end system does with messages of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// Nothing of this flow should come here.
+    Watch,
+    /// It is the flow's receiver: messages on the way out end here.
+    Receive,
+    /// It relays the flow on the servicing thread; index into [`Assignment::relays`].
+    Turn(usize),
+    /// It relays the flow in the relay task.
+    TurnInTask(usize),
+    /// It sends the flow and gets it back from the relay.
+    TakeBack,
+}
+
+/// A flow as this end system sees it.
+#[derive(Clone, Debug)]
+pub struct FlowFacts {
+    /// Its number.
+    pub id: FlowId,
+    /// How it is carried.
+    pub protocol: Protocol,
+    /// Sending end system.
+    pub from: NodeIndex,
+    /// Receiving end system.
+    pub to: NodeIndex,
+    /// Payload in bytes; 0 when nothing sends it.
+    pub payload: u16,
+    /// Frame length, DA to FCS.
+    pub length: u16,
+    /// Time between messages, ns; 0 when nothing sends it.
+    pub period_ns: i64,
+    /// 802.1Q tag control information.
+    pub vlan_tci: Option<u16>,
+    /// Messages its sender sends, warm-up included.
+    pub planned: u64,
+    /// Whether a relay returns it.
+    pub relayed: bool,
+    /// This end system's part in it.
+    pub duty: Duty,
+}
+
+/// A sender task of this end system.
+#[derive(Clone, Debug)]
+pub struct SendTask {
+    /// The task.
+    pub send: Send,
+    /// Position of its flow in the table.
+    pub flow: u16,
+    /// Its messages.
+    pub schedule: Schedule,
+}
+
+/// A relay task of this end system.
+#[derive(Clone, Debug)]
+pub struct RelayTask {
+    /// The task.
+    pub relay: Relay,
+    /// Position of its flow in the table.
+    pub flow: u16,
+}
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// Name of this end system.
+    pub name: String,
+    /// Its index in the plan.
+    pub node: NodeIndex,
+    /// Index of the run in the plan.
+    pub run_index: u32,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Addresses of all nodes, by index.
+    pub addresses: Vec<Address>,
+    /// All flows of the run.
+    pub flows: Vec<FlowFacts>,
+    /// Position in `flows` by flow number; `u16::MAX`: no such flow.
+    by_id: Vec<u16>,
+    /// Sender tasks here.
+    pub sends: Vec<SendTask>,
+    /// Flows with a receiver task here.
+    pub receives: Vec<u16>,
+    /// Relay tasks here.
+    pub relays: Vec<RelayTask>,
+    /// Injector tasks here.
+    pub injects: Vec<Inject>,
+    /// Protocols used anywhere in the run; each has an access point on every end system.
+    pub protocols: Vec<Protocol>,
+    /// End of the measured part: the last intended send of any sender, or the planned duration without one.
+    pub last_send: RunTime,
+    /// Wait for frames still under way.
+    pub drain: Span,
+}
+
+impl Assignment {
+    /// The part of `end_system` in `run`.
+    ///
+    /// # Errors
+    /// The plan contradicts itself or asks for what an agent cannot do.
+    pub fn new(network: &Network, run: &Run, end_system: &str) -> Result<Self, AssignmentError> {
+        let is_end_system = |kind: NodeKind| matches!(kind, NodeKind::EndSystem);
+        let node = network
+            .nodes
+            .iter()
+            .position(|n| n.name == end_system && is_end_system(n.kind))
+            .and_then(|i| NodeIndex::try_from(i).ok())
+            .ok_or_else(|| {
+                let names: Vec<&str> =
+                    network.nodes.iter().filter(|n| is_end_system(n.kind)).map(|n| n.name.as_str()).collect();
+                AssignmentError::UnknownEndSystem { name: end_system.into(), existing: names.join(", ") }
+            })?;
+        let addresses =
+            network.nodes.iter().map(|n| Address { mac: n.mac, ipv4: Ipv4Addr::from(n.ipv4) }).collect();
+        let mut assignment = Self {
+            name: end_system.into(),
+            node,
+            run_index: run.index,
+            seed: run.seed,
+            addresses,
+            flows: Vec::new(),
+            by_id: vec![u16::MAX; usize::from(u16::MAX) + 1],
+            sends: Vec::new(),
+            receives: Vec::new(),
+            relays: Vec::new(),
+            injects: Vec::new(),
+            protocols: run.flows.iter().map(|f| f.protocol).collect(),
+            last_send: RunTime::ZERO + run.warm_up + run.duration,
+            drain: run.drain,
+        };
+        assignment.protocols.sort_unstable();
+        assignment.protocols.dedup();
+        for flow in &run.flows {
+            assignment.add_flow(flow)?;
+        }
+        assignment.add_sends(run)?;
+        for receive in &run.receives {
+            let flow = assignment.position(receive.flow)?;
+            if receive.on == node {
+                assignment.flows[usize::from(flow)].duty = Duty::Receive;
+                assignment.receives.push(flow);
+            }
+        }
+        for relay in &run.relays {
+            assignment.add_relay(relay)?;
+        }
+        for inject in &run.injects {
+            assignment.check_node(inject.to, "a background load")?;
+            if inject.interval <= Span::ZERO {
+                let what = "a background load".into();
+                return Err(AssignmentError::Period { what, period: inject.interval });
+            }
+            if inject.on == node {
+                assignment.injects.push(inject.clone());
+            }
+        }
+        Ok(assignment)
+    }
+
+    fn add_flow(&mut self, flow: &Flow) -> Result<(), AssignmentError> {
+        let what = format!("flow {}", flow.id);
+        self.check_node(flow.from, &what)?;
+        self.check_node(flow.to, &what)?;
+        let slot = &mut self.by_id[usize::from(flow.id)];
+        if *slot != u16::MAX {
+            return Err(AssignmentError::TwiceFlow { flow: flow.id });
+        }
+        *slot = u16::try_from(self.flows.len()).unwrap_or(u16::MAX);
+        self.flows.push(FlowFacts {
+            id: flow.id,
+            protocol: flow.protocol,
+            from: flow.from,
+            to: flow.to,
+            payload: 0,
+            length: 0,
+            period_ns: 0,
+            vlan_tci: flow.vlan.map(|tag| u16::from(tag.priority & 7) << 13 | tag.id & 0x0FFF),
+            planned: 0,
+            relayed: false,
+            duty: Duty::Watch,
+        });
+        Ok(())
+    }
+
+    fn add_sends(&mut self, run: &Run) -> Result<(), AssignmentError> {
+        let mut last = None;
+        for send in &run.sends {
+            let flow = self.position(send.flow)?;
+            let facts = &mut self.flows[usize::from(flow)];
+            if send.period <= Span::ZERO {
+                let what = format!("the sender of flow {}", send.flow);
+                return Err(AssignmentError::Period { what, period: send.period });
+            }
+            let payload = send.payload as usize;
+            if !(probe::LEN..=MAX_PAYLOAD).contains(&payload) {
+                return Err(AssignmentError::Payload {
+                    flow: send.flow,
+                    payload: send.payload,
+                    most: MAX_PAYLOAD,
+                });
+            }
+            facts.payload = payload as u16;
+            facts.length = frame_length(facts.protocol, payload, facts.vlan_tci.is_some());
+            facts.period_ns = send.period.as_nanos_floor().max(1);
+            let schedule =
+                Schedule::new(send, run.warm_up).ok_or(AssignmentError::Endless { flow: send.flow })?;
+            last = last.max(schedule.last_due());
+            facts.planned = schedule.total();
+            if facts.from == self.node {
+                self.sends.push(SendTask { send: send.clone(), flow, schedule });
+            }
+        }
+        if let Some(last) = last {
+            self.last_send = last;
+        }
+        Ok(())
+    }
+
+    fn add_relay(&mut self, relay: &Relay) -> Result<(), AssignmentError> {
+        let flow = self.position(relay.flow)?;
+        for fault in &relay.faults {
+            if let wg_plan::FaultKind::Misdirect { to } = fault.kind {
+                self.check_node(to, &format!("the relay of flow {}", relay.flow))?;
+            }
+        }
+        let facts = &mut self.flows[usize::from(flow)];
+        facts.relayed = true;
+        if facts.from == self.node {
+            facts.duty = Duty::TakeBack;
+        }
+        if relay.on == self.node {
+            let index = self.relays.len();
+            facts.duty = match relay.through {
+                Turn::Servicing => Duty::Turn(index),
+                Turn::Task => Duty::TurnInTask(index),
+            };
+            self.relays.push(RelayTask { relay: relay.clone(), flow });
+        }
+        Ok(())
+    }
+
+    fn check_node(&self, node: NodeIndex, what: &str) -> Result<(), AssignmentError> {
+        if usize::from(node) < self.addresses.len() {
+            return Ok(());
+        }
+        Err(AssignmentError::UnknownNode { what: what.into(), node, nodes: self.addresses.len() })
+    }
+
+    fn position(&self, flow: FlowId) -> Result<u16, AssignmentError> {
+        self.find(flow).ok_or(AssignmentError::UnknownFlow { flow })
+    }
+
+    /// Position in the flow table of this flow number.
+    pub fn find(&self, flow: FlowId) -> Option<u16> {
+        Some(self.by_id[usize::from(flow)]).filter(|at| *at != u16::MAX)
+    }
+
+    /// Position and facts of this flow number.
+    pub fn flow(&self, flow: FlowId) -> Option<(u16, &FlowFacts)> {
+        let at = self.find(flow)?;
+        self.flows.get(usize::from(at)).map(|facts| (at, facts))
+    }
+
+    /// Address of this end system.
+    pub fn address(&self) -> Address {
+        self.addresses[usize::from(self.node)]
+    }
+
+    /// Messages the senders here will send, warm-up included.
+    pub fn to_send(&self) -> u64 {
+        self.sends.iter().map(|task| task.schedule.total()).sum()
+    }
+
+    /// Messages of `protocol` per second that may come here at once, as a guide for queue sizes.
+    pub fn arrivals_per_second(&self, protocol: Protocol) -> u64 {
+        self.flows
+            .iter()
+            .filter(|f| f.protocol == protocol && f.duty != Duty::Watch && f.period_ns > 0)
+            .map(|f| 1_000_000_000 / f.period_ns.unsigned_abs().max(1))
+            .sum()
+    }
+}
+
+/// Length of the frame that carries `payload` bytes, DA to FCS.
+pub fn frame_length(protocol: Protocol, payload: usize, tagged: bool) -> u16 {
+    let length = match protocol {
+        Protocol::Udp => udp_frame_len(payload, tagged),
+        Protocol::Raw => raw_frame_len(payload, tagged),
+    };
+    u16::try_from(length).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,65 @@
+//! Where every thread of a run waits for the start.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use wg_frame::time::Epoch;
+
+/// What the threads are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Wait,
+    Go(Epoch),
+    Cancel,
+}
+
+/// Opens once, for all.
+#[derive(Debug)]
+pub struct Gate {
+    order: Mutex<Order>,
+    changed: Condvar,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Gate {
+    /// A closed gate.
+    pub const fn new() -> Self {
+        Self { order: Mutex::new(Order::Wait), changed: Condvar::new() }
+    }
+
+    /// Lets everybody go, with the run's epoch. The first order stands.
+    pub fn open(&self, epoch: Epoch) -> bool {
+        self.decide(Order::Go(epoch))
+    }
+
+    /// Sends everybody home. The first order stands.
+    pub fn cancel(&self) -> bool {
+        self.decide(Order::Cancel)
+    }
+
+    fn decide(&self, order: Order) -> bool {
+        let mut now = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = *now == Order::Wait;
+        if first {
+            *now = order;
+            self.changed.notify_all();
+        }
+        first
+    }
+
+    /// Waits for the order: the epoch, or `None` when the run is off.
+    pub fn wait(&self) -> Option<Epoch> {
+        let mut now = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *now {
+                Order::Wait => now = self.changed.wait(now).unwrap_or_else(PoisonError::into_inner),
+                Order::Go(epoch) => return Some(epoch),
+                Order::Cancel => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What was asked of the host, and what it granted.
+
+use std::io;
+
+use wg_net::realtime::{self, AwakeCores};
+
+use crate::proto;
+
+/// A request the host granted (with what) or refused (with why).
+pub fn grant(name: &str, done: io::Result<String>) -> proto::Grant {
+    match done {
+        Ok(detail) => proto::Grant { name: name.into(), granted: true, detail },
+        Err(error) => proto::Grant { name: name.into(), granted: false, detail: error.to_string() },
+    }
+}
+
+/// What is asked once for the whole program: memory kept in place and cores kept awake.
+pub fn of_process() -> (Vec<proto::Grant>, Option<AwakeCores>) {
+    let locked = grant("mlockall", realtime::lock_memory().map(|()| "all pages".into()));
+    match realtime::keep_cores_awake() {
+        Ok(awake) => (vec![locked, grant("cpu-dma-latency", Ok("0 us".into()))], Some(awake)),
+        Err(error) => (vec![locked, grant("cpu-dma-latency", Err(error))], None),
+    }
+}
+
+/// What a servicing thread asks for itself.
+pub fn of_servicing_thread(access_point: &str, fifo_priority: u32, core: Option<usize>) -> Vec<proto::Grant> {
+    let mut grants = Vec::new();
+    if fifo_priority > 0 {
+        let name = format!("sched-fifo-{access_point}");
+        grants
+            .push(grant(&name, realtime::fifo(fifo_priority).map(|()| format!("priority {fifo_priority}"))));
+    }
+    if let Some(core) = core {
+        let name = format!("affinity-{access_point}");
+        grants.push(grant(&name, realtime::bind_to_core(core).map(|()| format!("core {core}"))));
+    }
+    let name = format!("timer-slack-{access_point}");
+    grants.push(grant(&name, realtime::no_timer_slack().map(|()| "1 ns".into())));
+    grants
+}

@@ -1,0 +1,156 @@
+//! The logging thread: takes records off every ring and writes segments, behind everybody else.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use wg_net::clock;
+use wg_record::RecordError;
+use wg_record::segment::{SegmentInfo, SegmentWriter};
+
+use crate::log::LogSource;
+
+/// Pause when every ring was empty.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Longest time a record stays out of the file.
+const FLUSH_EVERY: Duration = Duration::from_millis(250);
+/// Time between looks at the clocks.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+/// Most records taken from one ring before the next has its turn.
+const CHUNK: usize = 16_384;
+
+/// What the logging thread did and saw.
+#[derive(Debug, Default)]
+pub struct LoggingFigures {
+    /// Records in files.
+    pub written: u64,
+    /// Records rings had no room for, or that could not be written.
+    pub dropped: u64,
+    /// Steps of the wall clock.
+    pub clock_steps: u32,
+    /// The largest of them, signed, ns.
+    pub largest_clock_step_ns: i64,
+    /// The first thing that went wrong with the disk.
+    pub failure: Option<String>,
+}
+
+/// Tells steps of `CLOCK_REALTIME` from slewing, by its difference to `CLOCK_MONOTONIC_RAW`.
+#[derive(Debug)]
+pub struct ClockWatch {
+    offset: i64,
+    raw: i64,
+}
+
+impl ClockWatch {
+    /// The kernel slews by 500 ppm at most; as much again for the adjustment of the tick.
+    const SLEW_PPM: i64 = 1_000;
+    /// Beyond this a change is a step, ns.
+    const STEP: i64 = 1_000_000;
+
+    /// Begins with a reading of both clocks, ns.
+    pub const fn new(wall: i64, raw: i64) -> Self {
+        Self { offset: wall.wrapping_sub(raw), raw }
+    }
+
+    /// A later reading; the size of the step since the last one, ns, if it was one.
+    pub fn look(&mut self, wall: i64, raw: i64) -> Option<i64> {
+        let offset = wall.wrapping_sub(raw);
+        let change = offset.wrapping_sub(self.offset);
+        let slewed = raw.saturating_sub(self.raw).saturating_mul(Self::SLEW_PPM) / 1_000_000;
+        (self.offset, self.raw) = (offset, raw);
+        (change.saturating_abs() > Self::STEP + slewed).then_some(change)
+    }
+}
+
+/// Writes records until every producer has gone and every ring is empty.
+///
+/// # Errors
+/// The spool cannot be written at all; later failures are in the figures.
+pub fn run(
+    spool: &Path,
+    info: SegmentInfo,
+    mut sources: Vec<LogSource>,
+) -> Result<LoggingFigures, RecordError> {
+    let mut writer = SegmentWriter::create(spool, info)?;
+    let mut figures = LoggingFigures::default();
+    let (wall, raw) = clock::read_pair();
+    let mut watch = ClockWatch::new(wall.get(), raw);
+    let mut watched = Instant::now();
+    let mut flushed = Instant::now();
+    loop {
+        let over = sources.iter().all(|source| source.ring.is_abandoned());
+        let mut moved = 0;
+        for source in &mut sources {
+            moved += drain(source, &mut writer, &mut figures);
+        }
+        if flushed.elapsed() >= FLUSH_EVERY {
+            note(writer.flush(), &mut figures);
+            flushed = Instant::now();
+        }
+        if watched.elapsed() >= WATCH_EVERY {
+            let (wall, raw) = clock::read_pair();
+            if let Some(step) = watch.look(wall.get(), raw) {
+                figures.clock_steps += 1;
+                if step.saturating_abs() > figures.largest_clock_step_ns.saturating_abs() {
+                    figures.largest_clock_step_ns = step;
+                }
+            }
+            watched = Instant::now();
+        }
+        if over && moved == 0 {
+            break;
+        }
+        if moved == 0 {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    note(writer.flush(), &mut figures);
+    figures.written = writer.records_written();
+    if let Err(error) = writer.finish() {
+        note(Err(error), &mut figures);
+    }
+    figures.dropped += sources.iter().map(|source| source.dropped.load(Ordering::Relaxed)).sum::<u64>();
+    Ok(figures)
+}
+
+fn drain(source: &mut LogSource, writer: &mut SegmentWriter, figures: &mut LoggingFigures) -> usize {
+    let waiting = source.ring.slots().min(CHUNK);
+    let Ok(chunk) = source.ring.read_chunk(waiting) else { return 0 };
+    let (first, second) = chunk.as_slices();
+    for part in [first, second] {
+        note(writer.write(part), figures);
+    }
+    chunk.commit_all();
+    waiting
+}
+
+fn note(done: Result<(), RecordError>, figures: &mut LoggingFigures) {
+    if let Err(error) = done {
+        if let RecordError::Write { records_lost, .. } = &error {
+            figures.dropped += records_lost;
+        }
+        if figures.failure.is_none() {
+            figures.failure = Some(error.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn slewing_is_no_step_and_a_step_is_one(
+            passed in 1_i64..1_000_000_000, ppm in -500_i64..=500, step in 2_100_000_i64..1_000_000_000, back: bool
+        ) {
+            let mut watch = ClockWatch::new(5_000_000_000, 1_000);
+            let slewed = passed * ppm / 1_000_000;
+            prop_assert_eq!(watch.look(5_000_000_000 + passed + slewed, 1_000 + passed), None);
+            let step = if back { -step } else { step };
+            let seen = watch.look(5_000_000_000 + 2 * passed + slewed + step, 1_000 + 2 * passed);
+            prop_assert_eq!(seen, Some(step));
+        }
+    }
+}

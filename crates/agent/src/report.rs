@@ -1,0 +1,249 @@
+//! What the log processor must know of the instrument to grade the run.
+
+use std::thread;
+
+use wg_frame::time::Epoch;
+use wg_plan::Protocol;
+use wg_record::RecordError;
+
+use crate::assignment::{Assignment, Duty};
+use crate::inject::InjectFigures;
+use crate::logging::LoggingFigures;
+use crate::proto;
+use crate::reception::{FlowFigures, ReceptionFigures};
+use crate::relay_task::TaskFigures;
+use crate::relaying::RelayState;
+use crate::run::protocol_name;
+use crate::servicing::AccessPointFigures;
+
+/// The figures of all threads of a run. A thread that panicked is a defect and makes the run incomplete.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// Why the run is incomplete.
+    reason: Option<String>,
+    /// Stolen time during the run.
+    pub steal_ns: u64,
+    /// What the host granted.
+    grants: Vec<proto::Grant>,
+    /// The run's epoch, ns.
+    started: Option<i64>,
+    /// When the last thread had ended, ns.
+    pub ended: i64,
+    access_points: Vec<(Protocol, AccessPointFigures)>,
+    receptions: Vec<ReceptionFigures>,
+    relays: Vec<RelayState>,
+    injectors: Vec<InjectFigures>,
+    logging: LoggingFigures,
+}
+
+impl Gathered {
+    /// Before any thread was joined.
+    pub fn new(epoch: Option<Epoch>, reason: Option<String>, grants: Vec<proto::Grant>) -> Self {
+        Self { reason, grants, started: epoch.map(|epoch| epoch.wall().get()), ..Self::default() }
+    }
+
+    /// Notes the first reason why the run is incomplete.
+    fn incomplete(&mut self, reason: String) {
+        self.reason.get_or_insert(reason);
+    }
+
+    /// A thread that should not have ended.
+    pub fn defect(&mut self, who: &str) {
+        self.incomplete(format!("{who} of the agent failed; this is a defect of wiregauge"));
+    }
+
+    /// The end of a servicing thread.
+    pub fn take_access_point(
+        &mut self,
+        protocol: Protocol,
+        joined: thread::Result<Option<AccessPointFigures>>,
+    ) {
+        match joined {
+            Ok(Some(mut figures)) => {
+                if let Some(failure) = figures.failure.take() {
+                    self.incomplete(format!("{}: {failure}", protocol_name(protocol)));
+                }
+                self.relays.append(&mut figures.relays);
+                self.access_points.push((protocol, figures));
+            }
+            Ok(None) => {}
+            Err(_) => self.defect("a servicing thread"),
+        }
+    }
+
+    /// The end of a relay task; to be told after its access point.
+    pub fn take_relay_task(&mut self, protocol: Protocol, joined: thread::Result<Option<TaskFigures>>) {
+        match joined {
+            Ok(Some(figures)) => {
+                self.relays.extend(figures.relays);
+                for (_, access_point) in self.access_points.iter_mut().filter(|(p, _)| *p == protocol) {
+                    access_point.send_errors += figures.refused;
+                }
+            }
+            Ok(None) => {}
+            Err(_) => self.defect("a relay task"),
+        }
+    }
+
+    /// The end of a receiver task.
+    pub fn take_reception(&mut self, joined: thread::Result<Option<ReceptionFigures>>) {
+        match joined {
+            Ok(figures) => self.receptions.extend(figures),
+            Err(_) => self.defect("a receiver task"),
+        }
+    }
+
+    /// The end of an injector.
+    pub fn take_injector(&mut self, joined: thread::Result<Option<InjectFigures>>) {
+        match joined {
+            Ok(Some(mut figures)) => {
+                if let Some(failure) = figures.failure.take() {
+                    self.incomplete(failure);
+                }
+                self.injectors.push(figures);
+            }
+            Ok(None) => self.injectors.push(InjectFigures::default()),
+            Err(_) => self.defect("an injector"),
+        }
+    }
+
+    /// The end of the logging thread.
+    pub fn take_logging(&mut self, joined: thread::Result<Option<Result<LoggingFigures, RecordError>>>) {
+        match joined {
+            Ok(Some(Ok(mut figures))) => {
+                if let Some(failure) = figures.failure.take() {
+                    self.incomplete(failure);
+                }
+                self.logging = figures;
+            }
+            Ok(Some(Err(error))) => self.incomplete(error.to_string()),
+            Ok(None) => {}
+            Err(_) => self.defect("the logging thread"),
+        }
+    }
+
+    fn flow(&self, position: u16) -> FlowFigures {
+        let mut sum = FlowFigures::default();
+        for figures in self.receptions.iter().filter_map(|r| r.flows.get(usize::from(position))) {
+            sum.add(figures);
+        }
+        sum
+    }
+
+    /// A relay runs on one thread, but every thread that turns messages holds a state for it.
+    fn relay(&self, position: u16) -> (u64, u64) {
+        self.relays
+            .iter()
+            .filter(|relay| relay.flow() == position)
+            .fold((0, 0), |(handled, damaged), relay| (handled + relay.handled, damaged + relay.damaged))
+    }
+}
+
+/// The report to the testmaster.
+pub fn compose(assignment: &Assignment, gathered: Gathered) -> proto::AgentReport {
+    let access_points = gathered
+        .access_points
+        .iter()
+        .map(|(protocol, figures)| proto::AccessPointReport {
+            protocol: protocol_name(*protocol).into(),
+            frames_sent: figures.frames_sent,
+            frames_received: figures.frames_received,
+            send_errors: figures.send_errors,
+            socket_drops: figures.socket_drops,
+            inbox_drops: figures.inbox_drops,
+            missing_tx_stamps: figures.missing_tx_stamps,
+            missing_rx_stamps: figures.missing_rx_stamps,
+            foreign_frames: figures.foreign_frames,
+        })
+        .collect();
+    proto::AgentReport {
+        end_system: assignment.name.clone(),
+        complete: gathered.reason.is_none(),
+        incomplete_reason: gathered.reason.clone().unwrap_or_default(),
+        access_points,
+        tasks: tasks(assignment, &gathered),
+        records_written: gathered.logging.written,
+        records_dropped: gathered.logging.dropped,
+        clock_steps: gathered.logging.clock_steps,
+        largest_clock_step_ns: gathered.logging.largest_clock_step_ns,
+        involuntary_switches: gathered.access_points.iter().map(|(_, f)| f.involuntary_switches).sum(),
+        steal_ns: gathered.steal_ns,
+        started_realtime_ns: gathered.started.unwrap_or(gathered.ended),
+        ended_realtime_ns: gathered.ended,
+        grants: gathered.grants,
+    }
+}
+
+fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport> {
+    let mut tasks = Vec::new();
+    for task in &assignment.sends {
+        let at = usize::from(task.flow);
+        let mut report = of_flow("send", task.flow, task.schedule.total(), assignment, gathered);
+        for figures in gathered.access_points.iter().filter_map(|(_, f)| f.sends.get(at)) {
+            report.done += figures.done;
+            report.late += figures.late;
+        }
+        tasks.push(report);
+    }
+    for &flow in &assignment.receives {
+        let planned = assignment.flows[usize::from(flow)].planned;
+        let mut report = of_flow("receive", flow, planned, assignment, gathered);
+        report.done = gathered.flow(flow).received;
+        tasks.push(report);
+    }
+    for task in &assignment.relays {
+        let planned = assignment.flows[usize::from(task.flow)].planned;
+        let mut report = of_flow("relay", task.flow, planned, assignment, gathered);
+        let (handled, damaged) = gathered.relay(task.flow);
+        report.done = handled;
+        report.crc_errors += damaged;
+        tasks.push(report);
+    }
+    for figures in &gathered.injectors {
+        tasks.push(proto::TaskReport {
+            kind: "inject".into(),
+            planned: figures.planned,
+            done: figures.frames,
+            wire_bytes: figures.wire_bytes,
+            ..proto::TaskReport::default()
+        });
+    }
+    tasks.extend(watch(assignment, gathered));
+    tasks
+}
+
+fn of_flow(
+    kind: &str,
+    flow: u16,
+    planned: u64,
+    assignment: &Assignment,
+    gathered: &Gathered,
+) -> proto::TaskReport {
+    let figures = gathered.flow(flow);
+    proto::TaskReport {
+        kind: kind.into(),
+        flow: u32::from(assignment.flows[usize::from(flow)].id),
+        planned,
+        crc_errors: figures.crc_errors,
+        wrong_destination: figures.wrong_destination,
+        sequence_gaps: figures.sequence_gaps,
+        sequence_repeats: figures.sequence_repeats,
+        ..proto::TaskReport::default()
+    }
+}
+
+/// What came here although no task expected it: one line in all, and only if there was something.
+fn watch(assignment: &Assignment, gathered: &Gathered) -> Option<proto::TaskReport> {
+    let mut report = proto::TaskReport { kind: "watch".into(), ..proto::TaskReport::default() };
+    report.unknown_flow = gathered.receptions.iter().map(|r| r.unknown_flow).sum();
+    for (at, facts) in (0_u16..).zip(&assignment.flows) {
+        if facts.duty == Duty::Watch {
+            let figures = gathered.flow(at);
+            report.done += figures.received;
+            report.crc_errors += figures.crc_errors;
+            report.wrong_destination += figures.wrong_destination;
+        }
+    }
+    report.done += report.unknown_flow + report.wrong_destination + report.crc_errors;
+    (report.done > 0).then_some(report)
+}

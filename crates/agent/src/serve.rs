@@ -1,0 +1,120 @@
+//! `wiregauge-agent serve`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+use tonic::transport::Server;
+use wg_agent::proto::agent_server::AgentServer;
+use wg_agent::service::AgentService;
+use wg_net::realtime;
+
+use crate::ServeOptions;
+
+enum Listener {
+    Tcp(std::net::TcpListener),
+    Unix(std::os::unix::net::UnixListener, PathBuf),
+}
+
+/// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
+pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
+    match prepare(options).and_then(|(listener, address)| run(listener, &address, options.announce)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, problem)) => {
+            eprintln!("wiregauge-agent: {problem}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+type Failure = (u8, String);
+
+/// Listens in the namespace the program was started in, then enters the one of the network under test: so the
+/// control connection never shares a link with what is measured.
+fn prepare(options: &ServeOptions) -> Result<(Listener, String), Failure> {
+    if options.die_with_parent {
+        let parent = realtime::parent();
+        realtime::die_with_parent().map_err(|e| (3, format!("--die-with-parent: {e}")))?;
+        if realtime::parent() != parent {
+            return Err((3, "--die-with-parent: the parent has gone already".into()));
+        }
+    }
+    let (listener, address) = listen(&options.listen)?;
+    if let Some(path) = &options.netns {
+        wg_net::namespace::enter_network(path).map_err(|e| (3, e.to_string()))?;
+    }
+    Ok((listener, address))
+}
+
+fn listen(at: &str) -> Result<(Listener, String), Failure> {
+    if let Some(path) = at.strip_prefix("unix:") {
+        let path = Path::new(path);
+        // A socket file nobody listens on is left over from a killed agent.
+        if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
+            drop(std::fs::remove_file(path));
+        }
+        let listener = std::os::unix::net::UnixListener::bind(path)
+            .map_err(|e| (3, format!("cannot listen on {}: {e}", path.display())))?;
+        return Ok((Listener::Unix(listener, path.to_owned()), at.to_owned()));
+    }
+    let address: std::net::SocketAddr = at.parse().map_err(|_| {
+        (2, format!("--listen {at}: give ADDRESS:PORT, for example 127.0.0.1:0, or unix:PATH"))
+    })?;
+    let listener =
+        std::net::TcpListener::bind(address).map_err(|e| (3, format!("cannot listen on {at}: {e}")))?;
+    let bound = listener.local_addr().map_err(|e| (3, format!("cannot listen on {at}: {e}")))?;
+    Ok((Listener::Tcp(listener), bound.to_string()))
+}
+
+fn run(listener: Listener, address: &str, announce: bool) -> Result<(), Failure> {
+    let problem = |e: std::io::Error| (3, format!("cannot serve on {address}: {e}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(problem)?;
+    let outcome = runtime.block_on(async {
+        let service = AgentService::new();
+        let mut terminate = signal(SignalKind::terminate()).map_err(problem)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(problem)?;
+        let stop = {
+            let service = service.clone();
+            async move {
+                tokio::select! {
+                    () = service.shutdown_requested() => {}
+                    _ = terminate.recv() => service.abandon().await,
+                    _ = interrupt.recv() => service.abandon().await,
+                    () = service.watch_lease() => {}
+                }
+            }
+        };
+        let server = Server::builder().add_service(AgentServer::new(service));
+        let ready = || {
+            if announce {
+                // Whoever asked for the line and went away does not need it.
+                let _ = writeln!(std::io::stdout(), "listening {address}")
+                    .and_then(|()| std::io::stdout().flush());
+            }
+        };
+        let served = match listener {
+            Listener::Tcp(listener) => {
+                listener.set_nonblocking(true).map_err(problem)?;
+                let listener = tokio::net::TcpListener::from_std(listener).map_err(problem)?;
+                ready();
+                server.serve_with_incoming_shutdown(TcpListenerStream::new(listener), stop).await
+            }
+            Listener::Unix(listener, path) => {
+                listener.set_nonblocking(true).map_err(problem)?;
+                let listener = UnixListener::from_std(listener).map_err(problem)?;
+                ready();
+                let served =
+                    server.serve_with_incoming_shutdown(UnixListenerStream::new(listener), stop).await;
+                drop(std::fs::remove_file(path));
+                served
+            }
+        };
+        served.map_err(|e| (3, format!("cannot serve on {address}: {e}")))
+    });
+    // Streams of callers that went away must not keep the program alive.
+    runtime.shutdown_background();
+    outcome
+}

@@ -1,0 +1,358 @@
+//! The control plane: what the testmaster may ask of an agent.
+//!
+//! Calls are serialised by one lock around the agent's state, except that watching a run and reading clocks only
+//! look. Nothing a caller sends can end the program but `Shutdown`.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncReadExt;
+use tokio::sync::{Notify, mpsc};
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Request, Response, Status};
+use wg_frame::time::WallNanos;
+use wg_net::clock;
+use wg_plan::PLAN_SCHEMA;
+use wg_record::RECORD_SCHEMA;
+use wg_record::segment::segment_files;
+
+use crate::proto::{self, agent_server::Agent};
+use crate::run::{ActiveRun, RunError, Setup};
+
+/// Bytes of a file sent at a time.
+const CHUNK: usize = 256 << 10;
+/// Shortest time between two messages of a watch, ms.
+const LEAST_INTERVAL_MS: u32 = 10;
+/// Longest time between two signs of life a testmaster may ask for, ms.
+const LONGEST_LEASE_MS: u32 = 3_600_000;
+
+/// What the agent is at.
+enum State {
+    /// Between runs; the spool of the last finished run, if there was one.
+    Idle(Option<PathBuf>),
+    /// A run is prepared or going on.
+    Active { run: Arc<Mutex<Option<ActiveRun>>>, spool: PathBuf },
+}
+
+/// The last sign of life of the testmaster, and how long it lasts.
+#[derive(Clone, Copy)]
+struct Lease {
+    length: Option<Duration>,
+    seen: Instant,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    lease: Mutex<Lease>,
+    shutdown: Notify,
+}
+
+/// The service.
+#[derive(Clone)]
+pub struct AgentService {
+    shared: Arc<Shared>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Default for AgentService {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AgentService {
+    /// An agent with nothing to do.
+    pub fn new() -> Self {
+        let lease = Lease { length: None, seen: Instant::now() };
+        Self {
+            shared: Arc::new(Shared {
+                state: Mutex::new(State::Idle(None)),
+                lease: Mutex::new(lease),
+                shutdown: Notify::new(),
+            }),
+        }
+    }
+
+    /// Ends when the testmaster asks for it.
+    pub async fn shutdown_requested(&self) {
+        self.shared.shutdown.notified().await;
+    }
+
+    /// Ends a run whose testmaster has fallen silent; never returns.
+    pub async fn watch_lease(&self) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let lease = *lock(&self.shared.lease);
+            if lease.length.is_some_and(|length| lease.seen.elapsed() > length) {
+                lock(&self.shared.lease).length = None;
+                self.abandon().await;
+            }
+        }
+    }
+
+    /// Ends the run that is going on, if any, and keeps what it recorded.
+    pub async fn abandon(&self) {
+        let _ = self.end_run(true).await;
+    }
+
+    fn alive(&self) {
+        lock(&self.shared.lease).seen = Instant::now();
+    }
+
+    /// Ends the run and waits for its threads, off the control thread.
+    async fn end_run(&self, abort: bool) -> Result<proto::AgentReport, Status> {
+        let taken = {
+            let state = lock(&self.shared.state);
+            match &*state {
+                State::Active { run, .. } => lock(run).take(),
+                State::Idle(_) => None,
+            }
+        };
+        let Some(run) = taken else {
+            return Err(Status::failed_precondition("there is no run to finish; call Prepare first"));
+        };
+        let report = tokio::task::spawn_blocking(move || run.finish(abort)).await;
+        let mut state = lock(&self.shared.state);
+        if let State::Active { spool, .. } = &*state {
+            *state = State::Idle(Some(spool.clone()));
+        }
+        report.map_err(|_| Status::internal("the run could not be ended; this is a defect of wiregauge"))
+    }
+
+    /// The run that is going on.
+    fn active(&self) -> Result<Arc<Mutex<Option<ActiveRun>>>, Status> {
+        match &*lock(&self.shared.state) {
+            State::Active { run, .. } => Ok(Arc::clone(run)),
+            State::Idle(_) => Err(Status::failed_precondition("there is no run; call Prepare first")),
+        }
+    }
+}
+
+fn status(error: &RunError) -> Status {
+    match error {
+        RunError::Assignment(_) | RunError::OtherAddress { .. } => {
+            Status::invalid_argument(error.to_string())
+        }
+        RunError::NoInterface { .. } => Status::not_found(error.to_string()),
+        RunError::Net(net) if net.io().kind() == std::io::ErrorKind::PermissionDenied => {
+            Status::permission_denied(error.to_string())
+        }
+        RunError::Thread(_) => Status::resource_exhausted(error.to_string()),
+        RunError::Net(_) | RunError::Record(_) | RunError::EpochPassed { .. } | RunError::Started => {
+            Status::failed_precondition(error.to_string())
+        }
+    }
+}
+
+fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
+    let network = serde_json::from_slice(&request.network_json)
+        .map_err(|e| Status::invalid_argument(format!("network_json is no network: {e}")))?;
+    let run = serde_json::from_slice(&request.run_json)
+        .map_err(|e| Status::invalid_argument(format!("run_json is no run: {e}")))?;
+    if request.spool.is_empty() {
+        return Err(Status::invalid_argument("spool is empty; it names the directory for segment files"));
+    }
+    if request.fifo_priority > 99 {
+        let asked = request.fifo_priority;
+        return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it goes from 0 to 99")));
+    }
+    Ok(Setup {
+        network,
+        run,
+        end_system: request.end_system,
+        interface: request.interface,
+        spool: request.spool.into(),
+        servicing_core: usize::try_from(request.servicing_core).ok(),
+        fifo_priority: request.fifo_priority,
+    })
+}
+
+type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Agent for AgentService {
+    async fn hello(
+        &self,
+        request: Request<proto::HelloRequest>,
+    ) -> Result<Response<proto::HelloReply>, Status> {
+        let asked = request.into_inner().lease_ms;
+        if asked > LONGEST_LEASE_MS {
+            return Err(Status::invalid_argument(format!(
+                "lease_ms is {asked}; it is at most {LONGEST_LEASE_MS}, 0 for no lease"
+            )));
+        }
+        let length = (asked > 0).then(|| Duration::from_millis(u64::from(asked)));
+        *lock(&self.shared.lease) = Lease { length, seen: Instant::now() };
+        Ok(Response::new(proto::HelloReply {
+            agent_version: env!("CARGO_PKG_VERSION").into(),
+            plan_schema: PLAN_SCHEMA,
+            record_schema: RECORD_SCHEMA,
+            host: crate::doctor::host_facts().into_iter().collect(),
+        }))
+    }
+
+    async fn prepare(
+        &self,
+        request: Request<proto::PrepareRequest>,
+    ) -> Result<Response<proto::PrepareReply>, Status> {
+        self.alive();
+        let setup = setup(request.into_inner())?;
+        let run = Arc::new(Mutex::new(None));
+        {
+            let mut state = lock(&self.shared.state);
+            if matches!(&*state, State::Active { .. }) {
+                return Err(Status::failed_precondition("a run is prepared or going on; call Finish first"));
+            }
+            *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
+        }
+        let prepared = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup)).await;
+        let prepared = match prepared {
+            Ok(Ok(prepared)) => Ok(prepared),
+            Ok(Err(error)) => Err(status(&error)),
+            Err(_) => Err(Status::internal("preparing the run failed; this is a defect of wiregauge")),
+        };
+        let prepared = prepared.inspect_err(|_| *lock(&self.shared.state) = State::Idle(None))?;
+        let reply = proto::PrepareReply {
+            grants: prepared.grants().to_vec(),
+            access_points: prepared.access_points().to_vec(),
+        };
+        *lock(&run) = Some(prepared);
+        self.alive();
+        Ok(Response::new(reply))
+    }
+
+    async fn start(
+        &self,
+        request: Request<proto::StartRequest>,
+    ) -> Result<Response<proto::StartReply>, Status> {
+        self.alive();
+        let epoch = WallNanos::new(request.into_inner().epoch_realtime_ns);
+        let run = self.active()?;
+        let run = lock(&run);
+        let Some(run) = run.as_ref() else {
+            return Err(Status::failed_precondition("the run is not prepared yet"));
+        };
+        run.start(epoch).map_err(|error| status(&error))?;
+        Ok(Response::new(proto::StartReply {}))
+    }
+
+    type WatchStream = Streamed<proto::Progress>;
+
+    async fn watch(
+        &self,
+        request: Request<proto::WatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        self.alive();
+        let run = self.active()?;
+        let interval = request.into_inner().interval_ms.max(LEAST_INTERVAL_MS);
+        let (sender, receiver) = mpsc::channel(4);
+        let service = self.clone();
+        tokio::spawn(async move {
+            loop {
+                let progress = lock(&run).as_ref().map(ActiveRun::progress);
+                let Some(progress) = progress else {
+                    let over = Status::aborted("the run was ended while it was watched");
+                    drop(sender.send(Err(over)).await);
+                    return;
+                };
+                let done = progress.done;
+                // A stream nobody reads fills up and, like one that was closed, gives no sign of life.
+                if sender.send(Ok(progress)).await.is_err() {
+                    return;
+                }
+                service.alive();
+                if done {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(u64::from(interval))).await;
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn finish(
+        &self,
+        request: Request<proto::FinishRequest>,
+    ) -> Result<Response<proto::FinishReply>, Status> {
+        self.alive();
+        let report = self.end_run(request.into_inner().abort).await?;
+        self.alive();
+        Ok(Response::new(proto::FinishReply { report: Some(report) }))
+    }
+
+    type CollectStream = Streamed<proto::Chunk>;
+
+    async fn collect(
+        &self,
+        _: Request<proto::CollectRequest>,
+    ) -> Result<Response<Self::CollectStream>, Status> {
+        self.alive();
+        let spool = match &*lock(&self.shared.state) {
+            State::Idle(Some(spool)) => spool.clone(),
+            State::Idle(None) => return Err(Status::failed_precondition("no run was finished yet")),
+            State::Active { .. } => return Err(Status::failed_precondition("call Finish first")),
+        };
+        let files = segment_files(&spool).map_err(|error| Status::data_loss(error.to_string()))?;
+        let (sender, receiver) = mpsc::channel(4);
+        let service = self.clone();
+        tokio::spawn(async move {
+            for path in files {
+                if let Err(error) = service.send_file(&path, &sender).await {
+                    let problem = format!("cannot read {}: {error}", path.display());
+                    drop(sender.send(Err(Status::data_loss(problem))).await);
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn read_clock(
+        &self,
+        _: Request<proto::ReadClockRequest>,
+    ) -> Result<Response<proto::ReadClockReply>, Status> {
+        self.alive();
+        let (realtime, monotonic_raw_ns) = clock::read_pair();
+        Ok(Response::new(proto::ReadClockReply { realtime_ns: realtime.get(), monotonic_raw_ns }))
+    }
+
+    async fn shutdown(
+        &self,
+        _: Request<proto::ShutdownRequest>,
+    ) -> Result<Response<proto::ShutdownReply>, Status> {
+        self.abandon().await;
+        self.shared.shutdown.notify_one();
+        Ok(Response::new(proto::ShutdownReply {}))
+    }
+}
+
+impl AgentService {
+    /// One file in chunks; an empty one as a single empty chunk. Returns early when the caller has gone.
+    async fn send_file(
+        &self,
+        path: &std::path::Path,
+        sender: &mpsc::Sender<Result<proto::Chunk, Status>>,
+    ) -> std::io::Result<()> {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut file = tokio::fs::File::open(path).await?;
+        let mut first = true;
+        loop {
+            let mut data = vec![0; CHUNK];
+            let read = file.read(&mut data).await?;
+            if read == 0 && !first {
+                return Ok(());
+            }
+            first = false;
+            data.truncate(read);
+            if sender.send(Ok(proto::Chunk { file: name.clone(), data })).await.is_err() {
+                return Ok(());
+            }
+            self.alive();
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! The servicing thread: one per access point, and the only one that touches its socket.
+//!
+//! It sends, receives and stamps, nothing else (MAPS 2015, "Test bed queues and processes"); everything that can
+//! be done before or after is done by task threads behind wait-free queues. While a run is going on it does not
+//! allocate, lock, or make a system call but `sendto`, `recvmsg`, `ppoll` and `sched_yield`.
+//!
+//! Sending is an open loop on an absolute schedule: a message that leaves late does not move the next one. The
+//! thread sleeps until shortly before a message is due or likely to arrive, then spins on the socket, and in the
+//! last microseconds on the clock alone. See [`crate::spin`] for what bounds the spinning.
+
+mod receive;
+mod transmit;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rtrb::{Consumer, Producer};
+use wg_frame::time::{Epoch, RunTime};
+use wg_net::{Socket, TX_BATCH, Wake, clock, realtime};
+use wg_plan::Protocol;
+
+use crate::assignment::Assignment;
+use crate::buffer::{Buffer, Incoming, Outgoing};
+use crate::log::{Log, Seen};
+use crate::outbox::Outboxes;
+use crate::relaying::RelayState;
+use crate::spin::{Budget, Expectation, Lead};
+
+/// The last stretch before a send, spun on the clock alone, ns. Longer than an empty receive takes.
+const FINAL: i64 = 4_000;
+/// How long to go on spinning for a message that is late, ns.
+const TAIL: i64 = 80_000;
+/// Longest sleep, ns: how long a stop may go unnoticed.
+pub const LONGEST_SLEEP: i64 = 20_000_000;
+/// Spins between two offers of the core to others.
+const SPINS_PER_YIELD: u32 = 8;
+/// Sends whose transmit stamps may be outstanding; a power of two.
+const OUTSTANDING: usize = 8192;
+/// Frames received in a row while messages wait to be sent.
+const RECEIVE_BURST: usize = 4;
+
+/// What other threads may watch while a run is going on.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Messages of sender tasks whose time has come, refused ones included.
+    pub sent: AtomicU64,
+    /// Messages received.
+    pub received: AtomicU64,
+}
+
+impl Counters {
+    /// One more, by the only writer.
+    fn count(counter: &AtomicU64) {
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// Sends of one flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SendFigures {
+    /// Messages the kernel took.
+    pub done: u64,
+    /// Messages that left more than a tenth of the period after their intended time.
+    pub late: u64,
+}
+
+/// What the access point did.
+#[derive(Debug, Default)]
+pub struct AccessPointFigures {
+    /// Frames the kernel took.
+    pub frames_sent: u64,
+    /// Frames received.
+    pub frames_received: u64,
+    /// Frames the kernel refused to send.
+    pub send_errors: u64,
+    /// Frames received but given up because a task's queue was full.
+    pub inbox_drops: u64,
+    /// Sends whose driver stamp never came.
+    pub missing_tx_stamps: u64,
+    /// Frames that came without the driver's stamp.
+    pub missing_rx_stamps: u64,
+    /// Frames without our header.
+    pub foreign_frames: u64,
+    /// Frames dropped because the socket's buffer was full.
+    pub socket_drops: u64,
+    /// Involuntary context switches of the thread.
+    pub involuntary_switches: u64,
+    /// By position in the flow table.
+    pub sends: Vec<SendFigures>,
+    /// Relays that turned messages on this thread.
+    pub relays: Vec<RelayState>,
+    /// The first thing that went wrong with the socket.
+    pub failure: Option<String>,
+}
+
+/// Queues to and from the relay task.
+pub struct TurnQueue {
+    /// Messages to be turned there.
+    pub inbox: Producer<Incoming>,
+    /// The thread to wake.
+    pub thread: std::thread::Thread,
+}
+
+/// What a servicing thread is made of.
+pub struct Parts {
+    /// The access point.
+    pub socket: Socket,
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// What the end system has to do.
+    pub assignment: Arc<Assignment>,
+    /// Queues of messages to send.
+    pub outboxes: Vec<Consumer<Outgoing>>,
+    /// Where the buffers of each go afterwards; `None`: this thread's own pool.
+    pub returns: Vec<Option<Producer<Buffer>>>,
+    /// Received messages.
+    pub inbox: Producer<Incoming>,
+    /// The relay task.
+    pub turn: Option<TurnQueue>,
+    /// Buffers that come back from tasks.
+    pub spent: Vec<Consumer<Buffer>>,
+    /// Buffers to receive into.
+    pub pool: Vec<Buffer>,
+    /// The record ring.
+    pub log: Log,
+    /// What others may watch.
+    pub counters: Arc<Counters>,
+    /// Signalled by the relay task.
+    pub wake: Arc<Wake>,
+    /// Set to end the run.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A send that may still get its driver stamp.
+#[derive(Clone, Copy)]
+struct Outstanding {
+    number: u32,
+    waiting: bool,
+    seen: Seen,
+}
+
+/// The thread's state.
+pub struct Servicing {
+    socket: Socket,
+    protocol: Protocol,
+    assignment: Arc<Assignment>,
+    epoch: Epoch,
+    outboxes: Outboxes<Outgoing>,
+    returns: Vec<Option<Producer<Buffer>>>,
+    inbox: Producer<Incoming>,
+    turn: Option<TurnQueue>,
+    spent: Vec<Consumer<Buffer>>,
+    pool: Vec<Buffer>,
+    log: Log,
+    counters: Arc<Counters>,
+    wake: Arc<Wake>,
+    stop: Arc<AtomicBool>,
+    relays: Vec<RelayState>,
+    outstanding: Box<[Outstanding]>,
+    stamps_due: usize,
+    expectations: Vec<Expectation>,
+    /// Positions of the flows that are expected here.
+    expected: Vec<u16>,
+    /// The earliest instant a message is expected at; `i64::MAX`: none.
+    next_arrival: i64,
+    /// When a relay's held message leaves without its successor.
+    next_flush: i64,
+    lead: Lead,
+    budget: Budget,
+    spin_began: i64,
+    spins: u32,
+    longest_yield: i64,
+    figures: AccessPointFigures,
+}
+
+impl Servicing {
+    /// Allocates everything the run will need.
+    pub fn new(parts: Parts) -> Self {
+        let assignment = parts.assignment;
+        let nothing = Outstanding {
+            number: 0,
+            waiting: false,
+            seen: Seen {
+                flow: 0,
+                sequence: 0,
+                length: 0,
+                crc: wg_record::Crc::Unchecked,
+                flags: wg_record::RecordFlags::empty(),
+            },
+        };
+        let relays = assignment
+            .relays
+            .iter()
+            .map(|task| RelayState::new(task, &assignment.flows[usize::from(task.flow)], &assignment))
+            .collect();
+        let expected = (0_u16..)
+            .zip(&assignment.flows)
+            .filter(|(_, f)| f.protocol == parts.protocol && f.duty != crate::assignment::Duty::Watch)
+            .map(|(at, _)| at)
+            .collect();
+        let figures = AccessPointFigures {
+            sends: vec![SendFigures::default(); assignment.flows.len()],
+            ..AccessPointFigures::default()
+        };
+        Self {
+            socket: parts.socket,
+            protocol: parts.protocol,
+            epoch: Epoch::new(clock::realtime()),
+            outboxes: Outboxes::new(parts.outboxes),
+            returns: parts.returns,
+            inbox: parts.inbox,
+            turn: parts.turn,
+            spent: parts.spent,
+            pool: parts.pool,
+            log: parts.log,
+            counters: parts.counters,
+            wake: parts.wake,
+            stop: parts.stop,
+            relays,
+            outstanding: vec![nothing; OUTSTANDING].into_boxed_slice(),
+            stamps_due: 0,
+            expectations: assignment.flows.iter().map(|f| Expectation::new(f.period_ns)).collect(),
+            expected,
+            next_arrival: i64::MAX,
+            next_flush: i64::MAX,
+            lead: Lead::new(60_000),
+            budget: Budget::new(clock::realtime().get()),
+            spin_began: 0,
+            spins: 0,
+            longest_yield: 0,
+            figures,
+            assignment,
+        }
+    }
+
+    /// Services the access point from now until it is told to stop.
+    pub fn run(mut self, epoch: Epoch) -> AccessPointFigures {
+        self.epoch = epoch;
+        self.log.begin(epoch);
+        let switches = wg_net::host::involuntary_switches();
+        while !self.stop.load(Ordering::Relaxed) {
+            self.step();
+        }
+        self.wind_up();
+        self.figures.involuntary_switches = wg_net::host::involuntary_switches().saturating_sub(switches);
+        self.figures.relays = std::mem::take(&mut self.relays);
+        self.figures
+    }
+
+    /// One send, one receive, one spin or one sleep, whichever the time demands.
+    fn step(&mut self) {
+        let now = clock::realtime().get();
+        let next = self.outboxes.earliest();
+        let due = next.map_or(i64::MAX, |(_, due)| self.wall(due));
+        if let Some((index, _)) = next
+            && due.saturating_sub(now) <= FINAL
+        {
+            self.end_spin(now);
+            while clock::realtime().get() < due {
+                std::hint::spin_loop();
+            }
+            self.send_from(index);
+            self.receive_waiting(RECEIVE_BURST * usize::from(now > due));
+            return;
+        }
+        if self.may_spin(now, due) {
+            self.spin(now);
+        } else {
+            self.end_spin(now);
+            self.rest(now, due);
+        }
+    }
+
+    /// Whether a message is about to leave or likely to arrive, and there is budget to wait for it awake.
+    fn may_spin(&mut self, now: i64, due: i64) -> bool {
+        if self.next_arrival < now - TAIL {
+            self.expect_next(now);
+        }
+        let lead = self.lead.ns();
+        let wanted = due - now <= lead || self.next_arrival.saturating_sub(now) <= lead;
+        wanted && self.budget.allows(now)
+    }
+
+    fn spin(&mut self, now: i64) {
+        if self.spin_began == 0 {
+            self.spin_began = now;
+        }
+        if self.receive(false) {
+            self.end_spin(clock::realtime().get());
+            return;
+        }
+        self.spins += 1;
+        if self.spins.is_multiple_of(SPINS_PER_YIELD) {
+            let before = clock::realtime().get();
+            realtime::yield_now();
+            self.longest_yield = self.longest_yield.max(clock::realtime().get() - before);
+        }
+        if self.stamps_due >= OUTSTANDING / 2 {
+            self.collect_stamps();
+        }
+    }
+
+    fn end_spin(&mut self, now: i64) {
+        if self.spin_began != 0 {
+            self.budget.take(now, now - self.spin_began, self.longest_yield);
+            self.spin_began = 0;
+            self.longest_yield = 0;
+        }
+    }
+
+    /// Nothing is near: do what has waited, then sleep.
+    fn rest(&mut self, now: i64, due: i64) {
+        if self.stamps_due > 0 {
+            self.collect_stamps();
+        }
+        if self.next_flush <= now {
+            // A message that waits in the socket may be the successor a held one waits for.
+            while self.receive(false) {}
+            self.flush_relays(clock::realtime().get());
+        }
+        self.take_back_buffers();
+        let lead = self.lead.ns();
+        let idle = self.outboxes.is_unused() && self.turn.is_none();
+        if idle && self.next_arrival == i64::MAX && self.next_flush == i64::MAX {
+            // The common case of a receiver or relay that knows nothing of its flows yet: a single system call takes the frame.
+            self.receive(true);
+            return;
+        }
+        let now = clock::realtime().get();
+        let mut until = now + LONGEST_SLEEP;
+        for wanted in [due.saturating_sub(lead), self.next_arrival.saturating_sub(lead), self.next_flush] {
+            // Without budget the lead has begun already: sleep to the event itself.
+            let wanted = if wanted <= now { wanted.saturating_add(lead) } else { wanted };
+            until = until.min(wanted.max(now + 1_000));
+        }
+        match self.socket.wait(Some(&self.wake), until - now) {
+            Ok(ready) => {
+                if ready.woken {
+                    self.wake.clear();
+                }
+                if ready.stamps {
+                    self.collect_stamps();
+                }
+                if ready.frames || ready.stamps {
+                    self.receive(false);
+                } else if !ready.woken {
+                    self.lead.learn(clock::realtime().get() - until);
+                }
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// The instant `time` on the wall clock, ns.
+    fn wall(&self, time: RunTime) -> i64 {
+        self.epoch.wall_nanos(time).get()
+    }
+
+    /// Finds the earliest instant a message is expected at.
+    fn expect_next(&mut self, now: i64) {
+        let expectations = &mut self.expectations;
+        self.next_arrival = self
+            .expected
+            .iter()
+            .filter_map(|&flow| expectations[usize::from(flow)].next(now, TAIL))
+            .min()
+            .unwrap_or(i64::MAX);
+    }
+
+    fn take_back_buffers(&mut self) {
+        for spent in &mut self.spent {
+            while self.pool.len() < self.pool.capacity()
+                && let Ok(buffer) = spent.pop()
+            {
+                self.pool.push(buffer);
+            }
+        }
+    }
+
+    /// A buffer back into the pool.
+    fn recycle(&mut self, buffer: Buffer) {
+        // Its capacity covers every buffer there is; were one too many, it is freed rather than grown for.
+        if self.pool.len() < self.pool.capacity() {
+            self.pool.push(buffer);
+        }
+    }
+
+    fn fail(&mut self, error: &std::io::Error) {
+        if self.figures.failure.is_none() {
+            self.figures.failure = Some(format!("access point: {error}"));
+        }
+        // Errors of a socket come in streams; a pause keeps them from taking the core.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+
+    /// After the run: what still waits in the socket, in a relay, in the error queue.
+    fn wind_up(&mut self) {
+        for _ in 0..65_536 {
+            if !self.receive(false) {
+                break;
+            }
+        }
+        self.flush_relays(i64::MAX);
+        for _ in 0..10 {
+            self.collect_stamps();
+            if self.stamps_due == 0 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        self.figures.missing_tx_stamps += self.stamps_due as u64;
+        self.figures.socket_drops = self.socket.drops().unwrap_or(0);
+    }
+
+    /// Takes transmit stamps off the error queue until it is empty, at most as many as are due.
+    fn collect_stamps(&mut self) {
+        for _ in 0..=self.stamps_due / TX_BATCH {
+            let (outstanding, log) = (&mut self.outstanding, &mut self.log);
+            let mut matched = 0;
+            let taken = self.socket.transmit_stamps(|number, at| {
+                let slot = &mut outstanding[number as usize % OUTSTANDING];
+                if slot.waiting && slot.number == number {
+                    slot.waiting = false;
+                    matched += 1;
+                    log.push(
+                        slot.seen,
+                        wg_record::Point::DriverSend,
+                        wg_record::Clock::KernelRealtime,
+                        wg_record::DropReason::None,
+                        at,
+                    );
+                }
+            });
+            self.stamps_due = self.stamps_due.saturating_sub(matched);
+            match taken {
+                Ok(n) if n == TX_BATCH => {}
+                Ok(_) => break,
+                Err(error) => {
+                    self.fail(&error);
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The receiving half, and messages turned round on the spot.
+
+use wg_frame::probe::{self, ProbeFlags};
+use wg_frame::time::WallNanos;
+use wg_net::{Received, clock};
+use wg_plan::{NodeIndex, Protocol};
+use wg_record::{Clock, Crc, DropReason, Point};
+
+use super::transmit::Despatch;
+use super::{Counters, Servicing};
+use crate::assignment::Duty;
+use crate::buffer::{Buffer, Incoming, PAYLOAD_AT};
+use crate::relaying::{Turned, Way};
+use crate::wire::{self, ETHERNET_HEADER, RAW_AT};
+
+/// A tag and the FCS.
+const TAG: usize = 4;
+const FCS: usize = 4;
+
+impl Servicing {
+    /// Receives up to `most` frames that wait already.
+    pub(super) fn receive_waiting(&mut self, most: usize) {
+        for _ in 0..most {
+            if !self.receive(false) {
+                break;
+            }
+        }
+    }
+
+    /// Receives one frame and hands it on. False: there was none.
+    pub(super) fn receive(&mut self, block: bool) -> bool {
+        if self.pool.is_empty() {
+            self.take_back_buffers();
+        }
+        let Some(mut buffer) = self.pool.pop() else {
+            return self.receive_without_buffer();
+        };
+        let at = match self.protocol {
+            Protocol::Udp => PAYLOAD_AT,
+            Protocol::Raw => RAW_AT,
+        };
+        match self.socket.receive(&mut buffer.bytes[at..], block) {
+            Ok(Some(received)) => {
+                let now = clock::realtime();
+                self.take(buffer, received, now);
+                true
+            }
+            Ok(None) => {
+                self.pool.push(buffer);
+                false
+            }
+            Err(error) => {
+                self.pool.push(buffer);
+                self.fail(&error);
+                false
+            }
+        }
+    }
+
+    /// Every buffer is with a task that does not keep up: the frame is lost to the instrument, and counted.
+    fn receive_without_buffer(&mut self) -> bool {
+        let got = matches!(self.socket.receive(&mut [], false), Ok(Some(_)));
+        if got {
+            self.figures.frames_received += 1;
+            self.figures.inbox_drops += 1;
+        }
+        got
+    }
+
+    fn take(&mut self, buffer: Buffer, received: Received, now: WallNanos) {
+        self.figures.frames_received += 1;
+        self.figures.missing_rx_stamps += u64::from(received.stamp.is_none());
+        let (payload, length) = match self.protocol {
+            Protocol::Udp => {
+                (received.len, wire_length(ETHERNET_HEADER + 28 + received.len, received.vlan_tci))
+            }
+            Protocol::Raw => {
+                (received.len.saturating_sub(ETHERNET_HEADER), wire_length(received.len, received.vlan_tci))
+            }
+        };
+        let incoming = Incoming {
+            buffer,
+            payload: u16::try_from(payload).unwrap_or(u16::MAX),
+            length,
+            application: now,
+            driver: received.stamp,
+        };
+        let Some(probe) = probe::peek(incoming.buffer.payload(payload)) else {
+            self.figures.foreign_frames += 1;
+            self.hand_over(incoming);
+            return;
+        };
+        Counters::count(&self.counters.received);
+        let Some((flow, facts)) = self.assignment.flow(probe.flow) else {
+            self.hand_over(incoming);
+            return;
+        };
+        let duty = facts.duty;
+        if duty != Duty::Watch && wire::is_at_home(facts, probe.flags, self.assignment.node) {
+            if facts.protocol == self.protocol {
+                self.expectations[usize::from(flow)].arrived(now.get());
+                self.expect_next(now.get());
+            }
+            match duty {
+                Duty::Turn(relay) if !probe.flags.has(ProbeFlags::RETURN) => {
+                    self.turn_round(relay, incoming);
+                    return;
+                }
+                Duty::TurnInTask(_) if !probe.flags.has(ProbeFlags::RETURN) => {
+                    self.hand_to_relay_task(incoming);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.hand_over(incoming);
+    }
+
+    fn hand_over(&mut self, incoming: Incoming) {
+        if let Err(rtrb::PushError::Full(incoming)) = self.inbox.push(incoming) {
+            self.figures.inbox_drops += 1;
+            self.recycle(incoming.buffer);
+        }
+    }
+
+    fn hand_to_relay_task(&mut self, incoming: Incoming) {
+        let Some(turn) = &mut self.turn else {
+            self.hand_over(incoming);
+            return;
+        };
+        match turn.inbox.push(incoming) {
+            Ok(()) => turn.thread.unpark(),
+            Err(rtrb::PushError::Full(incoming)) => {
+                self.figures.inbox_drops += 1;
+                self.recycle(incoming.buffer);
+            }
+        }
+    }
+
+    /// The relay on this thread. Its records are written after the message has gone, since every nanosecond before counts as
+    /// the relay's delay.
+    fn turn_round(&mut self, relay: usize, incoming: Incoming) {
+        let Incoming { buffer, payload, length, application, driver } = incoming;
+        let inspected = wire::inspect(&self.assignment, &buffer, payload, length);
+        let mut relays = std::mem::take(&mut self.relays);
+        let state = &mut relays[relay];
+        if inspected.crc == Crc::Ok
+            && inspected.payload == self.assignment.flows[usize::from(state.flow())].payload
+        {
+            state.turn(application.get(), buffer, inspected.probe, self);
+            self.log.received(inspected.seen, driver, application);
+        } else {
+            state.damaged += 1;
+            self.log.received(inspected.seen, driver, application);
+            self.log.push(
+                inspected.seen,
+                Point::Drop,
+                Clock::Realtime,
+                DropReason::CorruptAtRelay,
+                application,
+            );
+            self.recycle(buffer);
+        }
+        self.relays = relays;
+        self.plan_flush();
+    }
+
+    /// Sends what relays have held back long enough.
+    pub(super) fn flush_relays(&mut self, now: i64) {
+        let mut relays = std::mem::take(&mut self.relays);
+        for relay in &mut relays {
+            relay.flush(now, self);
+        }
+        self.relays = relays;
+        self.plan_flush();
+    }
+
+    fn plan_flush(&mut self) {
+        self.next_flush = self.relays.iter().map(|relay| relay.deadline()).min().unwrap_or(i64::MAX);
+    }
+}
+
+impl Way for Servicing {
+    fn send(&mut self, mut message: Turned, to: NodeIndex, twice: bool) {
+        let facts = &self.assignment.flows[usize::from(message.flow)];
+        let target = self.assignment.addresses[usize::from(to)];
+        let frame = wire::envelop(&mut message.buffer, facts, self.assignment.address(), target);
+        let despatch =
+            Despatch { to, flow: message.flow, probe: message.probe, length: facts.length, intended: None };
+        let frame = usize::from(frame.start)..usize::from(frame.end);
+        self.transmit(&message.buffer, frame.clone(), despatch);
+        if twice {
+            self.transmit(&message.buffer, frame, despatch);
+        }
+        self.recycle(message.buffer);
+    }
+
+    fn discard(&mut self, message: Turned) {
+        let facts = &self.assignment.flows[usize::from(message.flow)];
+        let arrived =
+            probe::Probe { flags: message.probe.flags.without(ProbeFlags::RETURN), ..message.probe };
+        let seen = wire::seen(arrived, facts.length, Crc::Ok);
+        self.log.push(seen, Point::Drop, Clock::Realtime, DropReason::PlantedFault, clock::realtime());
+        self.recycle(message.buffer);
+    }
+}
+
+/// Length on the wire, DA to FCS, of a frame seen without FCS and with its tag in `tci`.
+fn wire_length(bytes: usize, tci: Option<u16>) -> u16 {
+    let length = (bytes + FCS + if tci.is_some() { TAG } else { 0 }).max(64);
+    u16::try_from(length).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,178 @@
+//! When a servicing thread may spin instead of sleep.
+//!
+//! A wake-up costs tens of microseconds, most of a round trip over a virtual link, and it varies. Spinning on the
+//! socket avoids it but takes the core from everyone else, under SCHED_FIFO absolutely. So a thread spins only
+//! where a message is about to leave or likely to arrive, for a bounded time, out of a bounded share of the core,
+//! and gives way when somebody else turns out to want it.
+//!
+//! Pure logic: the time is an argument, in ns of any clock that does not step during a run.
+
+/// Longest single spin, ns.
+pub const LONGEST_SPIN: i64 = 200_000;
+
+/// The share of a core a thread may burn, as a bucket of nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    level: i64,
+    last: i64,
+    /// Share in parts per 1024.
+    share: i64,
+}
+
+impl Budget {
+    const FULL: i64 = 2_000_000;
+    const MOST: i64 = 768;
+    const LEAST: i64 = 16;
+
+    /// A full bucket.
+    pub const fn new(now: i64) -> Self {
+        Self { level: Self::FULL, last: now, share: Self::MOST }
+    }
+
+    /// Whether there is anything left to spin with at `now`.
+    pub fn allows(&mut self, now: i64) -> bool {
+        self.refill(now);
+        self.level > 0
+    }
+
+    /// Takes a spin of `spent` ns that ended at `now`. `yielded` is the longest time an offer of the core took within it: a long one means
+    /// somebody of the same priority needed it.
+    pub fn take(&mut self, now: i64, spent: i64, yielded: i64) {
+        self.refill(now);
+        self.level = (self.level - spent.max(0)).max(-Self::FULL);
+        if yielded > 20_000 {
+            self.share = (self.share / 2).max(Self::LEAST);
+        } else {
+            self.share = (self.share + 1).min(Self::MOST);
+        }
+    }
+
+    fn refill(&mut self, now: i64) {
+        let passed = (now - self.last).clamp(0, 1_000_000_000);
+        self.last = now;
+        self.level = (self.level + passed * self.share / 1024).min(Self::FULL);
+    }
+}
+
+/// How long before a deadline to stop sleeping, learnt from how late the wake-ups come.
+#[derive(Clone, Debug)]
+pub struct Lead {
+    ns: i64,
+}
+
+impl Lead {
+    const LEAST: i64 = 20_000;
+
+    /// The lead to begin with, ns.
+    pub const fn new(ns: i64) -> Self {
+        Self { ns }
+    }
+
+    /// The present lead, ns.
+    pub const fn ns(&self) -> i64 {
+        self.ns
+    }
+
+    /// Learns from a sleep that ended `late` ns after it should have: rises quickly, falls slowly, so that it settles above most of them.
+    pub fn learn(&mut self, late: i64) {
+        let wanted = (late + late / 4 + 5_000).clamp(Self::LEAST, LONGEST_SPIN);
+        let step = if wanted > self.ns { (wanted - self.ns) / 4 } else { (wanted - self.ns) / 64 };
+        self.ns = (self.ns + step).clamp(Self::LEAST, LONGEST_SPIN);
+    }
+}
+
+/// When the next message of a periodic flow is likely to arrive.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    period: i64,
+    next: Option<i64>,
+    misses: u32,
+}
+
+impl Expectation {
+    /// Periods without an arrival after which the flow is no longer waited for.
+    const PATIENCE: u32 = 4;
+
+    /// Nothing is expected before the first arrival.
+    pub const fn new(period: i64) -> Self {
+        Self { period, next: None, misses: 0 }
+    }
+
+    /// A message arrived at `now`.
+    pub fn arrived(&mut self, now: i64) {
+        self.next = (self.period > 0).then(|| now.saturating_add(self.period));
+        self.misses = 0;
+    }
+
+    /// The instant the next message is likely at. What lies more than `tail` before `now` has been missed.
+    pub fn next(&mut self, now: i64, tail: i64) -> Option<i64> {
+        let mut at = self.next?;
+        while now.saturating_sub(at) > tail {
+            self.misses += 1;
+            if self.misses > Self::PATIENCE {
+                self.next = None;
+                return None;
+            }
+            at = at.saturating_add(self.period);
+        }
+        self.next = Some(at);
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_sequence_of_spins_burns_more_than_the_share_and_one_bucket(
+            spins in proptest::collection::vec((0_i64..1_000_000, 0_i64..LONGEST_SPIN), 1..200)
+        ) {
+            let mut now = 0;
+            let mut budget = Budget::new(now);
+            let mut burnt = 0;
+            for (idle, spin) in spins {
+                now += idle;
+                if budget.allows(now) {
+                    now += spin;
+                    burnt += spin;
+                    budget.take(now, spin, 0);
+                }
+            }
+            prop_assert!(burnt <= now * Budget::MOST / 1024 + Budget::FULL + LONGEST_SPIN);
+        }
+
+        #[test]
+        fn the_lead_settles_above_a_steady_lateness(late in 0_i64..100_000) {
+            let mut lead = Lead::new(60_000);
+            for _ in 0..2_000 {
+                lead.learn(late);
+            }
+            prop_assert!(lead.ns() >= late);
+            prop_assert!(lead.ns() <= LONGEST_SPIN);
+        }
+
+        #[test]
+        fn an_expectation_ends_after_a_few_silent_periods(period in 1_i64..1_000_000, silent in 0_i64..20) {
+            let mut expectation = Expectation::new(period);
+            prop_assert_eq!(expectation.next(0, 10), None);
+            expectation.arrived(1_000);
+            let now = 1_000 + silent * period;
+            match expectation.next(now, 0) {
+                Some(at) => prop_assert!(at >= now && at - now <= period && silent <= 5),
+                None => prop_assert!(silent > 4),
+            }
+        }
+    }
+
+    #[test]
+    fn a_contended_core_shrinks_the_share() {
+        let mut budget = Budget::new(0);
+        for i in 0..100 {
+            budget.take(i * 1_000_000, 50_000, 1_000_000);
+        }
+        assert_eq!(budget.share, Budget::LEAST);
+    }
+}

@@ -1,0 +1,90 @@
+//! Clocks of the host.
+//!
+//! Stamps are `CLOCK_REALTIME`, because the kernel's frame stamps are of that clock and because it is the one
+//! hosts synchronise. `CLOCK_MONOTONIC_RAW` never steps and is never slewed; the difference of the two tells a
+//! stepped clock.
+
+use wg_frame::time::WallNanos;
+
+fn read(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live timespec the call fills. The clocks used here exist on every supported kernel, so the
+    // call cannot fail; were it to, `time` would keep its initial value.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    nanos(time)
+}
+
+/// A `timespec` as nanoseconds; saturates after the year 2262.
+pub(crate) fn nanos(time: libc::timespec) -> i64 {
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}
+
+/// `CLOCK_REALTIME` now, ns since 1970.
+pub fn realtime() -> WallNanos {
+    WallNanos::new(read(libc::CLOCK_REALTIME))
+}
+
+/// `CLOCK_MONOTONIC_RAW` now, ns since an arbitrary start.
+pub fn monotonic_raw() -> i64 {
+    read(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// Both clocks, read together: the pair with the least time between its readings of `CLOCK_REALTIME` out of three.
+pub fn read_pair() -> (WallNanos, i64) {
+    let mut best = (i64::MAX, 0, 0);
+    for _ in 0..3 {
+        let before = read(libc::CLOCK_REALTIME);
+        let raw = read(libc::CLOCK_MONOTONIC_RAW);
+        let after = read(libc::CLOCK_REALTIME);
+        let width = after.saturating_sub(before).max(0);
+        if width < best.0 {
+            best = (width, before + width / 2, raw);
+        }
+    }
+    (WallNanos::new(best.1), best.2)
+}
+
+/// Sleeps until `CLOCK_REALTIME` reaches `until`; returns at once when it has passed, and early on a signal.
+pub fn sleep_until(until: WallNanos) {
+    let at = until.get().max(0);
+    let time = libc::timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 };
+    // SAFETY: `time` is a valid timespec that lives across the call; the remainder pointer may be null.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_REALTIME,
+            libc::TIMER_ABSTIME,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    };
+}
+
+/// Median time of one reading of `CLOCK_REALTIME` in ns, from `rounds` (at least 1) groups of 16 readings.
+pub fn read_cost_ns(rounds: usize) -> i64 {
+    let mut costs: Vec<i64> = (0..rounds.max(1))
+        .map(|_| {
+            let start = monotonic_raw();
+            for _ in 0..16 {
+                std::hint::black_box(realtime());
+            }
+            (monotonic_raw() - start) / 16
+        })
+        .collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_run_forward_and_sleep_ends_after_its_time() {
+        let (wall, raw) = read_pair();
+        let until = WallNanos::new(wall.get() + 2_000_000);
+        sleep_until(until);
+        assert!(monotonic_raw() > raw);
+        assert!(realtime() >= until, "clock_nanosleep woke before the absolute time");
+        assert!(read_cost_ns(32) >= 0);
+    }
+}

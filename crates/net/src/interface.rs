@@ -1,0 +1,80 @@
+//! The interfaces of a network namespace.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::error::NetError;
+use crate::sys::check;
+
+/// An interface of this network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its index.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// The interfaces of this network namespace.
+///
+/// # Errors
+/// The kernel refused to list them.
+pub fn interfaces() -> Result<Vec<Interface>, NetError> {
+    // SAFETY: takes no arguments.
+    let list = unsafe { libc::if_nameindex() };
+    if list.is_null() {
+        return Err(NetError::last("cannot list the interfaces", ""));
+    }
+    let mut found = Vec::new();
+    let mut at = list;
+    loop {
+        // SAFETY: the list ends with an entry whose name is null; `at` has not passed it.
+        let entry = unsafe { *at };
+        if entry.if_name.is_null() {
+            break;
+        }
+        // SAFETY: a non-null name of the list is a terminated string that lives until the list is freed.
+        let name = unsafe { std::ffi::CStr::from_ptr(entry.if_name) };
+        found.push(Interface { index: entry.if_index, name: name.to_string_lossy().into_owned() });
+        // SAFETY: the entry was not the last, so the next one exists.
+        at = unsafe { at.add(1) };
+    }
+    // SAFETY: `list` came from if_nameindex and is freed once.
+    unsafe { libc::if_freenameindex(list) };
+    Ok(found)
+}
+
+/// The MAC address of interface `name`; `None` when it is no Ethernet interface.
+///
+/// # Errors
+/// There is no such interface.
+pub fn hardware_address(name: &str) -> Result<Option<[u8; 6]>, NetError> {
+    let what = || format!("cannot read the address of interface '{name}'");
+    // SAFETY: takes no pointers.
+    let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
+        .map_err(|e| NetError::of(what(), "", e))?;
+    // SAFETY: `fd` was just created and nobody else owns it.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: an ifreq of zeroes is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(NetError::of(
+            what(),
+            "a name has 15 characters at most",
+            io::Error::from_raw_os_error(libc::EINVAL),
+        ));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: `request` is a live ifreq with a terminated name (it is shorter than the field); the call fills it.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) })
+        .map_err(|e| NetError::of(what(), "", e))?;
+    // SAFETY: SIOCGIFHWADDR filled this member of the union; as integers it is valid in any case.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    let mut mac = [0; 6];
+    for (to, from) in mac.iter_mut().zip(address.sa_data) {
+        *to = from as u8;
+    }
+    Ok((address.sa_family == libc::ARPHRD_ETHER).then_some(mac))
+}

@@ -1,0 +1,131 @@
+//! What a servicing thread asks of the host. Each request is granted or comes back with the reason; a host that
+//! grants none of it still measures, and the run says so.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+
+use crate::sys::check;
+
+/// Gives the calling thread the first-in-first-out policy at `priority` (1 to 99). Threads it starts later
+/// get the ordinary policy.
+///
+/// # Errors
+/// The right is missing (root, CAP_SYS_NICE or RLIMIT_RTPRIO), or the control group has no real-time budget.
+pub fn fifo(priority: u32) -> io::Result<()> {
+    // SAFETY: a sched_param of zeroes is valid; C libraries differ in its further fields.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = libc::c_int::try_from(priority).unwrap_or(libc::c_int::MAX);
+    // SAFETY: `parameters` lives across the call; 0 names the calling thread.
+    let done = unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
+    };
+    check(done).map(drop)
+}
+
+/// Puts the calling thread behind all others: batch policy, nice 19.
+///
+/// # Errors
+/// None on a supported kernel.
+pub fn background() -> io::Result<()> {
+    // SAFETY: a sched_param of zeroes is valid and right for SCHED_BATCH.
+    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: `parameters` lives across the call; 0 names the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) })?;
+    nice(19)
+}
+
+/// Sets the nice value of the calling thread, -20 (first) to 19 (last).
+///
+/// # Errors
+/// A lower value than before needs CAP_SYS_NICE or RLIMIT_NICE.
+pub fn nice(value: i32) -> io::Result<()> {
+    // SAFETY: takes no pointers; 0 names the calling thread.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) }).map(drop)
+}
+
+/// Binds the calling thread to one core.
+///
+/// # Errors
+/// The core does not exist or is not ours to use.
+pub fn bind_to_core(core: usize) -> io::Result<()> {
+    if core >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: a cpu_set_t of zeroes is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `core` is below CPU_SETSIZE, checked above.
+    unsafe { libc::CPU_SET(core, &mut set) };
+    // SAFETY: `set` lives across the call and its size is given.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }).map(drop)
+}
+
+/// Keeps every present and future page of the process in memory. Under a finite RLIMIT_MEMLOCK later allocations
+/// would fail at the limit, so then nothing is locked.
+///
+/// # Errors
+/// RLIMIT_MEMLOCK is finite and may not be raised (CAP_SYS_RESOURCE).
+pub fn lock_memory() -> io::Result<()> {
+    let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    let mut limit = unlimited;
+    // SAFETY: `limit` is a live rlimit the call fills.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) })?;
+    if limit.rlim_cur != libc::RLIM_INFINITY {
+        // SAFETY: `unlimited` lives across the call, which only reads it.
+        check(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited) })?;
+    }
+    // SAFETY: takes no pointers; locking pages changes no contents.
+    check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }).map(drop)
+}
+
+/// Lets timers of the calling thread fire within 1 ns of their time instead of 50 µs; real-time threads have no slack anyway.
+///
+/// # Errors
+/// None on a supported kernel.
+pub fn no_timer_slack() -> io::Result<()> {
+    // SAFETY: an integer argument only.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) }).map(drop)
+}
+
+/// Has the kernel kill this process when the thread that started it ends. Call it first thing: a parent that has gone already
+/// is not noticed.
+///
+/// # Errors
+/// None on a supported kernel.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: an integer argument only.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
+}
+
+/// Process id of the parent; 1 or another reaper once it has gone.
+pub fn parent() -> i32 {
+    // SAFETY: takes no arguments and cannot fail.
+    unsafe { libc::getppid() }
+}
+
+/// Offers the core to threads of the same priority; returns at once when there is none.
+pub fn yield_now() {
+    // SAFETY: takes no arguments and cannot fail on Linux.
+    unsafe { libc::sched_yield() };
+}
+
+/// While this lives, no core enters a sleep state that takes time to leave.
+#[derive(Debug)]
+pub struct AwakeCores {
+    _file: File,
+}
+
+/// Asks that cores wake without delay (`/dev/cpu_dma_latency` held at 0 µs).
+///
+/// # Errors
+/// The device is missing or only root may write to it.
+pub fn keep_cores_awake() -> io::Result<AwakeCores> {
+    let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
+    file.write_all(&0_i32.to_ne_bytes())?;
+    Ok(AwakeCores { _file: file })
+}
+
+/// Takes [`lock_memory`] back.
+pub fn unlock_memory() {
+    // SAFETY: takes no arguments.
+    unsafe { libc::munlockall() };
+}

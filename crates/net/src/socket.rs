@@ -1,0 +1,411 @@
+//! The socket of an access point: UDP or raw Ethernet, with the kernel's own stamps on every frame.
+//!
+//! Both kinds behave alike from here: `send` numbers a frame, [`Socket::transmit_stamps`] later tells when the
+//! driver took the frame of that number, `receive` returns a frame with the stamp the kernel gave it on
+//! arrival. The kernel numbers sends by itself (`SOF_TIMESTAMPING_OPT_ID`); this side counts along, by the
+//! rule that a frame the queue discipline refused (`ENOBUFS`) had its number already and one refused earlier had not.
+//!
+//! Sends go out the ordinary way, through the queue discipline: a network under test is shaped there.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use wg_frame::time::WallNanos;
+
+use crate::error::NetError;
+use crate::message::{Control, notes};
+use crate::sys::{check, get_option, set_option};
+use crate::wake::Wake;
+
+/// Buffers asked of the kernel, in bytes. The kernel doubles the figure for its bookkeeping.
+const BUFFER_BYTES: libc::c_int = 8 << 20;
+/// Transmit stamps taken from the kernel in one call.
+pub const TX_BATCH: usize = 16;
+/// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (Linux 4.20).
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// An open access point.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    packet: bool,
+    control: Control,
+    stamp_controls: Box<[Control; TX_BATCH]>,
+    sends: u32,
+}
+
+/// Frames a raw access point sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocols {
+    /// Frames of this EtherType. The kernel hides a VLAN tag from such a socket.
+    Only(u16),
+    /// Frames of this EtherType with the VLAN tag they arrived with; costs a look at every frame of the interface.
+    WithTags(u16),
+}
+
+/// A received frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Its bytes: UDP payload, or the whole Ethernet frame without tag and FCS. When larger than the buffer, the frame was cut to it.
+    pub len: usize,
+    /// When the kernel got it from the driver.
+    pub stamp: Option<WallNanos>,
+    /// Where it came from; UDP only.
+    pub source: Option<SocketAddrV4>,
+    /// The 802.1Q tag control information it arrived with.
+    pub vlan_tci: Option<u16>,
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Frames can be received.
+    pub frames: bool,
+    /// Transmit stamps can be read.
+    pub stamps: bool,
+    /// The wake-up was signalled.
+    pub woken: bool,
+}
+
+/// Why a frame was not sent.
+#[derive(Debug)]
+pub enum SendFailure {
+    /// No room: the socket's buffer or the queue discipline is full. The frame is gone.
+    NoRoom,
+    /// Anything else; the frame is gone.
+    Refused(io::Error),
+}
+
+impl Socket {
+    /// A UDP access point bound to `at`, and to `interface` alone where the host permits that.
+    ///
+    /// # Errors
+    /// The address is in use or not configured, or the kernel lacks transmit and receive stamps.
+    pub fn udp(at: SocketAddrV4) -> Result<Self, NetError> {
+        let what = format!("cannot open the UDP access point {at}");
+        let socket = Self::open(libc::AF_INET, libc::SOCK_DGRAM, 0, false, &what)?;
+        let fd = socket.fd.as_fd();
+        let plain = |e| NetError::of(what.clone(), "", e);
+        // A message larger than the MTU must be refused, not cut into fragments nobody planned.
+        set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO).map_err(plain)?;
+        // Without this the kernel hides that the queue discipline dropped a datagram.
+        set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1).map_err(plain)?;
+        let address = address_in(at);
+        // SAFETY: the pointer and length describe a live sockaddr_in.
+        let bound = unsafe {
+            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_in>() as u32)
+        };
+        check(bound).map_err(|e| {
+            NetError::of(what.clone(), "is the address configured on this host, and no other agent on it?", e)
+        })?;
+        socket.enable_stamps(&what)?;
+        Ok(socket)
+    }
+
+    /// A raw Ethernet access point on the interface of this index, for frames addressed to `mac`.
+    ///
+    /// # Errors
+    /// The right to open packet sockets (CAP_NET_RAW) is missing, or the interface is gone.
+    pub fn packet(interface: u32, mac: [u8; 6], protocols: Protocols) -> Result<Self, NetError> {
+        let what = format!("cannot open the raw access point on interface {interface}");
+        // Protocol 0: nothing arrives before filter and binding are in place.
+        let socket = Self::open(libc::AF_PACKET, libc::SOCK_RAW, 0, true, &what)?;
+        let fd = socket.fd.as_fd();
+        let plain = |e| NetError::of(what.clone(), "", e);
+        let (Protocols::Only(ether_type) | Protocols::WithTags(ether_type)) = protocols;
+        attach_filter(fd, &filter(mac, ether_type)).map_err(plain)?;
+        set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+            .map_err(|e| NetError::of(what.clone(), "Linux 4.20 or later is needed", e))?;
+        set_option(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1).map_err(plain)?;
+        let bound_to = match protocols {
+            Protocols::Only(ether_type) => ether_type,
+            Protocols::WithTags(_) => libc::ETH_P_ALL as u16,
+        };
+        // SAFETY: a sockaddr_ll of zeroes is valid; the fields that matter are set below.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = bound_to.to_be();
+        address.sll_ifindex = interface.cast_signed();
+        // SAFETY: the pointer and length describe a live sockaddr_ll.
+        let bound = unsafe {
+            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
+        };
+        check(bound).map_err(plain)?;
+        socket.enable_stamps(&what)?;
+        Ok(socket)
+    }
+
+    fn open(
+        family: libc::c_int,
+        kind: libc::c_int,
+        protocol: libc::c_int,
+        packet: bool,
+        what: &str,
+    ) -> Result<Self, NetError> {
+        // SAFETY: takes no pointers.
+        let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
+        if fd < 0 {
+            let cure = if packet { "packet sockets need root or CAP_NET_RAW" } else { "" };
+            return Err(NetError::last(what, cure));
+        }
+        // SAFETY: `fd` was just created and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        for (forced, asked) in
+            [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+        {
+            // Beyond the system's limit only root gets it; the ordinary call takes what the limit allows.
+            if set_option(fd.as_fd(), libc::SOL_SOCKET, forced, BUFFER_BYTES).is_err() {
+                set_option(fd.as_fd(), libc::SOL_SOCKET, asked, BUFFER_BYTES)
+                    .map_err(|e| NetError::of(what, "", e))?;
+            }
+        }
+        let stamp_controls = Box::new([Control::EMPTY; TX_BATCH]);
+        Ok(Self { fd, packet, control: Control::EMPTY, stamp_controls, sends: 0 })
+    }
+
+    fn enable_stamps(&self, what: &str) -> Result<(), NetError> {
+        let flags = libc::SOF_TIMESTAMPING_SOFTWARE
+            | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+            | libc::SOF_TIMESTAMPING_TX_SOFTWARE
+            | libc::SOF_TIMESTAMPING_OPT_ID
+            | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+        set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags.cast_signed()).map_err(
+            |e| NetError::of(what, "the kernel must support software transmit and receive stamps", e),
+        )
+    }
+
+    /// Limits how long a blocking [`receive`](Self::receive) waits. The kernel rounds up to its tick.
+    ///
+    /// # Errors
+    /// None on a supported kernel.
+    pub fn limit_blocking(&self, millis: u32) -> Result<(), NetError> {
+        let time =
+            libc::timeval { tv_sec: i64::from(millis / 1000), tv_usec: i64::from(millis % 1000) * 1000 };
+        set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, time)
+            .map_err(|e| NetError::of("cannot limit blocking receives", "", e))
+    }
+
+    /// Sends one frame without waiting. `to` is the destination of a UDP datagram; a raw frame carries its own.
+    ///
+    /// # Errors
+    /// The frame was not sent; see [`SendFailure`]. `Ok` is the number its transmit stamp will bear.
+    pub fn send(&mut self, frame: &[u8], to: Option<SocketAddrV4>) -> Result<u32, SendFailure> {
+        let address = to.map(address_in);
+        let (pointer, length) = match &address {
+            Some(address) => {
+                (std::ptr::from_ref(address).cast::<libc::sockaddr>(), size_of::<libc::sockaddr_in>() as u32)
+            }
+            None => (std::ptr::null(), 0),
+        };
+        for last_try in [false, true] {
+            // SAFETY: `frame` and `address` live across the call and are described by their lengths.
+            let sent = unsafe {
+                libc::sendto(
+                    self.fd.as_raw_fd(),
+                    frame.as_ptr().cast(),
+                    frame.len(),
+                    libc::MSG_DONTWAIT,
+                    pointer,
+                    length,
+                )
+            };
+            if sent >= 0 {
+                let number = self.sends;
+                self.sends = number.wrapping_add(1);
+                return Ok(number);
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::ENOBUFS) => {
+                    self.sends = self.sends.wrapping_add(1);
+                    return Err(SendFailure::NoRoom);
+                }
+                Some(libc::EAGAIN) => return Err(SendFailure::NoRoom),
+                // An ICMP error of an earlier datagram is reported, once, by the next send.
+                Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EINTR)
+                    if !last_try => {}
+                _ => return Err(SendFailure::Refused(error)),
+            }
+        }
+        Err(SendFailure::NoRoom)
+    }
+
+    /// Receives one frame into `buffer`; `block` waits as long as [`limit_blocking`](Self::limit_blocking) allows.
+    /// `Ok(None)`: nothing there (in time).
+    ///
+    /// # Errors
+    /// The access point is unusable, for example because its interface went away.
+    pub fn receive(&mut self, buffer: &mut [u8], block: bool) -> io::Result<Option<Received>> {
+        // SAFETY: a sockaddr_in of zeroes is valid.
+        let mut source: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // SAFETY: a msghdr of zeroes is a valid "nothing"; its padding differs between C libraries.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        if !self.packet {
+            header.msg_name = (&raw mut source).cast();
+            header.msg_namelen = size_of::<libc::sockaddr_in>() as u32;
+        }
+        header.msg_iov = &raw mut part;
+        header.msg_iovlen = 1;
+        header.msg_control = self.control.0.as_mut_ptr().cast();
+        header.msg_controllen = self.control.0.len() as _;
+        let flags = libc::MSG_TRUNC | if block { 0 } else { libc::MSG_DONTWAIT };
+        // SAFETY: every pointer of `header` refers to a live, exclusively borrowed buffer of the length beside it.
+        let got = unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut header, flags) };
+        if got < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                // The last three: an ICMP error of an earlier datagram, of no interest here.
+                Some(
+                    libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH,
+                ) => Ok(None),
+                _ => Err(error),
+            };
+        }
+        let notes = notes(&header, &self.control);
+        let from = (!self.packet).then(|| {
+            SocketAddrV4::new(u32::from_be(source.sin_addr.s_addr).into(), u16::from_be(source.sin_port))
+        });
+        Ok(Some(Received {
+            len: got.unsigned_abs(),
+            stamp: notes.software_stamp,
+            source: from,
+            vlan_tci: notes.vlan_tci,
+        }))
+    }
+
+    /// Hands up to [`TX_BATCH`] transmit stamps to `take`: number of the send, and when the driver took it.
+    /// Returns how many entries there were; fewer than [`TX_BATCH`]: the queue is empty now.
+    ///
+    /// # Errors
+    /// The access point is unusable.
+    pub fn transmit_stamps(&mut self, mut take: impl FnMut(u32, WallNanos)) -> io::Result<usize> {
+        // SAFETY: an mmsghdr of zeroes is a valid "nothing".
+        let mut headers: [libc::mmsghdr; TX_BATCH] = unsafe { std::mem::zeroed() };
+        for (header, control) in headers.iter_mut().zip(self.stamp_controls.iter_mut()) {
+            header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = control.0.len() as _;
+        }
+        // SAFETY: the array and the control buffers live across the call and have the lengths given; null is
+        // "no timeout", which MSG_DONTWAIT makes moot.
+        let got = unsafe {
+            libc::recvmmsg(
+                self.fd.as_raw_fd(),
+                headers.as_mut_ptr(),
+                TX_BATCH as libc::c_uint,
+                (libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) as _,
+                std::ptr::null_mut(),
+            )
+        };
+        if got < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(0),
+                _ => Err(error),
+            };
+        }
+        let got = got.unsigned_abs() as usize;
+        for (header, control) in headers.iter().zip(self.stamp_controls.iter()).take(got) {
+            let notes = notes(&header.msg_hdr, control);
+            if let (Some(number), Some(stamp)) = (notes.send_number, notes.software_stamp) {
+                take(number, stamp);
+            }
+        }
+        Ok(got)
+    }
+
+    /// Waits for frames, transmit stamps or `wake`, at most `timeout_ns`.
+    ///
+    /// # Errors
+    /// None in practice; a signal ends the wait early with nothing ready.
+    pub fn wait(&self, wake: Option<&Wake>, timeout_ns: i64) -> io::Result<Ready> {
+        let fd = self.fd.as_raw_fd();
+        let wake_fd = wake.map_or(-1, |wake| wake.as_fd().as_raw_fd());
+        let mut polled = [
+            libc::pollfd { fd, events: libc::POLLIN, revents: 0 },
+            libc::pollfd { fd: wake_fd, events: libc::POLLIN, revents: 0 },
+        ];
+        let timeout = timeout_ns.max(0);
+        let time = libc::timespec { tv_sec: timeout / 1_000_000_000, tv_nsec: timeout % 1_000_000_000 };
+        // SAFETY: `polled` has two entries and `time` is valid; both live across the call; null leaves the signal mask
+        // as it is. A negative descriptor is skipped by the kernel.
+        let got = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const time, std::ptr::null()) };
+        if got < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted {
+                Ok(Ready::default())
+            } else {
+                Err(error)
+            };
+        }
+        Ok(Ready {
+            frames: polled[0].revents & libc::POLLIN != 0,
+            stamps: polled[0].revents & libc::POLLERR != 0,
+            woken: polled[1].revents & libc::POLLIN != 0,
+        })
+    }
+
+    /// Frames the kernel dropped because this socket's buffer was full, since it was opened.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn drops(&self) -> io::Result<u64> {
+        // linux/sock_diag.h: the last of the nine figures is SK_MEMINFO_DROPS. For packet sockets it equals the sum PACKET_STATISTICS
+        // would give, without resetting it.
+        let figures = get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, [0_u32; 9])?;
+        Ok(u64::from(figures[8]))
+    }
+
+    /// Bytes the kernel granted for received frames, its bookkeeping included.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn receive_buffer(&self) -> io::Result<u32> {
+        get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 0).map(libc::c_int::unsigned_abs)
+    }
+}
+
+pub(crate) fn address_in(at: SocketAddrV4) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as u16,
+        sin_port: at.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from(*at.ip()).to_be() },
+        sin_zero: [0; 8],
+    }
+}
+
+/// A classic BPF programme that takes frames of `ether_type` addressed to `mac`. The kernel compares where a network card's
+/// own filter would; `PACKET_HOST` cannot be asked for, because a tagged frame is never of that type.
+fn filter(mac: [u8; 6], ether_type: u16) -> [libc::sock_filter; 8] {
+    let op = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let load_word = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    let load_half = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let give = libc::BPF_RET | libc::BPF_K;
+    [
+        op(load_word, 0, 0, (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast_unsigned()),
+        op(equal, 0, 5, u32::from(ether_type)),
+        op(load_word, 0, 0, 0),
+        op(equal, 0, 3, u32::from_be_bytes([mac[0], mac[1], mac[2], mac[3]])),
+        op(load_half, 0, 0, 4),
+        op(equal, 0, 1, u32::from(u16::from_be_bytes([mac[4], mac[5]]))),
+        op(give, 0, 0, u32::MAX),
+        op(give, 0, 0, 0),
+    ]
+}
+
+fn attach_filter(fd: BorrowedFd<'_>, programme: &[libc::sock_filter]) -> io::Result<()> {
+    let described = libc::sock_fprog { len: programme.len() as u16, filter: programme.as_ptr().cast_mut() };
+    // SAFETY: the description points at `programme` with its length; the kernel copies it and does not write.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const described).cast(),
+            size_of::<libc::sock_fprog>() as u32,
+        )
+    };
+    check(result).map(drop)
+}
