@@ -58,9 +58,10 @@ def save(figure: Figure, directory: Path, formats: Iterable[str]) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     with mpl.rc_context(_STYLE):
-        canvas = Canvas(figsize=_size(figure), layout="constrained")
-        _draw(figure, canvas)
         for name in wanted:
+            # Drawing moves a constrained layout a little each time: only a fresh canvas gives the same file again.
+            canvas = Canvas(figsize=_size(figure), layout="constrained")
+            _draw(figure, canvas)
             path = directory / f"{figure.id}.{name}"
             # A date in the file would make every export differ.
             metadata = {"Date": None} if name == "svg" else {"Software": "wiregauge"}

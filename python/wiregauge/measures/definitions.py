@@ -96,7 +96,8 @@ _ALL = (
         "back_tx_app - rx_app",
         "ns",
         "UDP versus raw Ethernet, split of a round trip",
-        "Time the message spent in the relay's application. The four parts of one message add up to its round trip.",
+        "Time the message spent in the relay's application. The four parts are taken over the messages that have every "
+        "stamp, so they add up to the round trip.",
     ),
     Definition(
         "send_error",

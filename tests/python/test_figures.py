@@ -1,0 +1,194 @@
+"""Figures are data: what is drawn is what was measured, in both renderings."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthetic import Columns, Recipe, make
+from wiregauge import measures
+from wiregauge.figures import Figure, build, interactive, printed
+from wiregauge.figures.model import Bars, Box, Line, Scatter
+from wiregauge.figures.palette import ordered, variety
+from wiregauge.figures.ticks import log_ticks
+
+SMALL = Recipe(payloads=(64, 1472), messages=400, warm_up=20, loss=0.01)
+EVERY = {
+    "network",
+    "latency-density",
+    "latency-by-payload",
+    "latency-percentiles",
+    "rtt-percentiles",
+    "split",
+    "latency-time",
+    "period-density",
+    "period-box",
+    "send-error",
+    "outcomes",
+}
+
+
+def figures_of(path: Path, recipe: Recipe) -> tuple[measures.Judgement, dict[str, Figure]]:
+    judgement = measures.judge(make(path, recipe))
+    made = build(judgement, measures.shapes(judgement))
+    return judgement, {figure.id: figure for figure in made}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[measures.Judgement, dict[str, Figure]]:
+    return figures_of(tmp_path_factory.mktemp("run"), SMALL)
+
+
+def test_every_figure_has_axes_with_units_and_a_caption(
+    demo: tuple[measures.Judgement, dict[str, Figure]],
+) -> None:
+    _, figures = demo
+    assert set(figures) == EVERY
+    for figure in figures.values():
+        assert figure.title
+        assert figure.caption
+        for panel in figure.panels:
+            assert panel.traces, figure.id
+            for axis in (panel.x, panel.y):
+                if axis.shown:
+                    assert "(" in axis.title or axis.title in ("percentile", "messages"), axis.title
+
+
+def test_lines_carry_the_measured_figures(demo: tuple[measures.Judgement, dict[str, Figure]]) -> None:
+    judgement, figures = demo
+    one_way = next(panel for panel in figures["latency-by-payload"].panels if "one-way" in panel.title)
+    line = next(trace for trace in one_way.traces if isinstance(trace, Line) and trace.name == "udp")
+    medians = [
+        flow.summaries["latency"].value("p50")
+        for point in judgement.points
+        for flow in point.flows
+        if flow.plan.id == 10 and flow.plan.protocol == "udp"
+    ]
+    np.testing.assert_allclose(line.y * 1e3, np.array(medians, dtype=float))
+
+
+def test_stacked_parts_reach_the_mean(demo: tuple[measures.Judgement, dict[str, Figure]]) -> None:
+    judgement, figures = demo
+    panel = next(p for p in figures["split"].panels if p.title.startswith("udp · flow 20"))
+    bars = [trace for trace in panel.traces if isinstance(trace, Bars)]
+    top = bars[-1].base + bars[-1].height
+    wanted = [
+        flow.summaries["rtt"].mean
+        for point in judgement.points
+        for flow in point.flows
+        if flow.plan.id == 20 and flow.plan.protocol == "udp"
+    ]
+    np.testing.assert_allclose(top * 1e3, np.array(wanted, dtype=float), rtol=1e-9)
+
+
+def test_time_views_show_every_message_or_say_that_they_do_not(tmp_path: Path) -> None:
+    judgement, figures = figures_of(
+        tmp_path, replace(SMALL, protocols=("udp",), payloads=(64,), messages=500)
+    )
+    view = figures["latency-time"]
+    shown = sum(len(t.x) for panel in view.panels for t in panel.traces if isinstance(t, Scatter))
+    n = sum(flow.summaries["rtt" if flow.plan.relayed else "latency"].n for flow in judgement.runs[0].flows)
+    assert (shown, view.notes) == (n, [])
+    _, many = figures_of(
+        tmp_path, replace(SMALL, protocols=("udp",), payloads=(64,), messages=30_000, relay=False, warm_up=0)
+    )
+    assert any("Thinned" in note for note in many["latency-time"].notes)
+
+
+def silence(columns: Columns, flow: int) -> None:
+    columns["lost"][:] = True
+    columns["copies"] = columns["copies"] * 0
+    columns["reordered"][:] = False
+    for name in ("rx_drv", "rx_app", "back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app"):
+        columns["present"][name][:] = False
+
+
+def test_figures_without_data_are_left_out(tmp_path: Path) -> None:
+    _, lost = figures_of(tmp_path / "lost", replace(SMALL, alter=silence))
+    assert set(lost) == {"network", "period-density", "period-box", "send-error", "outcomes"}
+    _, none = figures_of(tmp_path / "none", replace(SMALL, stop_after=0, state="failed"))
+    assert set(none) == {"network"}
+    _, single = figures_of(
+        tmp_path / "one", replace(SMALL, payloads=(64,), protocols=("raw",), relay=False, loss=0)
+    )
+    assert {"rtt-percentiles", "latency-by-payload"}.isdisjoint(single)
+    assert single["latency-time"].range_slider
+
+
+def test_the_interactive_form_is_plain_finite_json(
+    demo: tuple[measures.Judgement, dict[str, Figure]],
+) -> None:
+    for figure in demo[1].values():
+        drawn = json.loads(json.dumps(interactive.draw(figure), allow_nan=False))
+        axes = [key for key in drawn["layout"] if key.startswith("xaxis")]
+        assert len(axes) == len(figure.panels)
+        assert all(trace["xaxis"].replace("x", "xaxis") in axes for trace in drawn["data"])
+        names = [trace["name"] for trace in drawn["data"] if trace.get("showlegend")]
+        assert len(names) == len(set(names)), "one legend entry per name"
+        panels = [panel for panel in figure.panels if panel.x.shown]
+        for key in axes if panels else []:
+            low, high = drawn["layout"][key]["domain"]
+            assert -1e-9 <= low < high <= 1 + 1e-9
+
+
+def test_names_from_files_are_no_markup_in_plotly(tmp_path: Path) -> None:
+    judgement = measures.judge(make(tmp_path, SMALL))
+    node = judgement.plan.nodes[0]
+    evil = replace(judgement.plan, nodes=(replace(node, name="<b>x</b>"), *judgement.plan.nodes[1:]))
+    (network,) = (
+        f for f in build(replace(judgement, plan=evil), measures.shapes(judgement)) if f.id == "network"
+    )
+    assert "<b>x" not in json.dumps(interactive.draw(network))
+
+
+def test_export_writes_whole_pictures(
+    demo: tuple[measures.Judgement, dict[str, Figure]], tmp_path: Path
+) -> None:
+    for name in ("network", "split", "period-box", "latency-percentiles", "latency-by-payload"):
+        paths = printed.save(demo[1][name], tmp_path, {"png", "svg"})
+        assert [path.suffix for path in paths] == [".png", ".svg"]
+        assert paths[0].read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        svg = ElementTree.fromstring(paths[1].read_text())
+        texts = " ".join(svg.itertext())
+        assert demo[1][name].title in texts
+        first = paths[1].read_bytes()
+        printed.save(demo[1][name], tmp_path, {"svg"})
+        assert paths[1].read_bytes() == first, "the same figure gives the same file"
+    with pytest.raises(ValueError, match="png or svg, not as gif"):
+        printed.save(demo[1]["network"], tmp_path, {"gif"})
+
+
+def test_varieties_differ_in_more_than_colour() -> None:
+    styles = [variety(protocol, flow) for protocol in ("udp", "raw") for flow in range(2)]
+    assert len({s.colour for s in styles}) == 4
+    assert len({(s.dash, s.marker) for s in styles}) == 4
+    ramp = [ordered(k, 6) for k in range(6)]
+    lightness = [sum(int(s.colour[i : i + 2], 16) for i in (1, 3, 5)) for s in ramp]
+    assert lightness == sorted(lightness, reverse=True)
+
+
+@given(st.floats(1e-3, 1e6), st.floats(1.01, 1e6))
+def test_log_ticks_lie_inside_and_are_few(low: float, ratio: float) -> None:
+    ticks = log_ticks(low, low * ratio)
+    assert len(ticks) <= 7
+    assert all(low <= value <= low * ratio for value, _ in ticks)
+    assert all(math.isclose(float(text), value) for value, text in ticks)
+    if ratio >= 10:
+        assert ticks
+
+
+def test_boxes_show_the_order_statistics(demo: tuple[measures.Judgement, dict[str, Figure]]) -> None:
+    judgement, figures = demo
+    box = next(t for t in figures["period-box"].panels[0].traces if isinstance(t, Box) and t.name == "udp")
+    values = np.sort(judgement.points[0].flows[0].series["period"].value)
+    n = len(values)
+    assert box.median * 1e3 == pytest.approx(values[math.ceil(n / 2) - 1])
+    assert box.high * 1e3 == pytest.approx(values[math.ceil(0.99 * n) - 1])

@@ -1,0 +1,266 @@
+"""Every validity check is tripped by a planted fault, and the verdict follows validity."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synthetic import Columns, Recipe, make
+from wiregauge import measures
+from wiregauge.measures import Grade
+
+BASE = Recipe(protocols=("udp",), payloads=(64,), messages=400, warm_up=10, loss=0.0)
+Change = Callable[[dict[str, Any], dict[str, Any]], None]
+
+
+def limit(measure: str, value: float, bound: str = "at-most", flow: int | None = 10) -> dict[str, Any]:
+    return {
+        "flow": flow,
+        "measure": measure,
+        "bound": bound,
+        "value": value,
+        "written": f"{value:g}",
+        "line": 7,
+    }
+
+
+def judged(path: Path, recipe: Recipe = BASE, change: Change | None = None) -> measures.Judgement:
+    make(path, recipe)
+    if change is not None:
+        manifest = json.loads((path / "manifest.json").read_text())
+        tracking = json.loads((path / "tracking.json").read_text())
+        change(manifest, tracking)
+        (path / "manifest.json").write_text(json.dumps(manifest))
+        (path / "tracking.json").write_text(json.dumps(tracking))
+    return measures.judge(path)
+
+
+def grade(judgement: measures.Judgement, name: str) -> Grade:
+    (found,) = [check for check in judgement.runs[0].checks if check.name == name]
+    assert (found.reason == "") == (found.grade == Grade.OK)
+    return found.grade
+
+
+def test_a_good_run_is_valid_with_notes(tmp_path: Path) -> None:
+    judgement = judged(tmp_path)
+    assert judgement.validity.word == "VALID"
+    assert judgement.reasons == ()
+    assert grade(judgement, "grants") == Grade.NOTE
+    assert grade(judgement, "host-noise") == Grade.NOTE
+    assert judgement.exit_code == 0
+
+
+def agent(**values: Any) -> Change:
+    def change(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+        manifest["runs"][0]["agents"]["sensor"].update(values)
+
+    return change
+
+
+def access(**values: int) -> Change:
+    return agent(access_points=[{"protocol": "udp", **values}])
+
+
+def tracked(**values: Any) -> Change:
+    def change(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+        tracking["runs"][0]["flows"][0].update(values)
+
+    return change
+
+
+def entry(**values: Any) -> Change:
+    def change(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+        manifest["runs"][0].update(values)
+
+    return change
+
+
+def run_tracking(**values: Any) -> Change:
+    def change(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+        tracking["runs"][0].update(values)
+
+    return change
+
+
+def offset(uncertainty: int) -> Change:
+    return entry(
+        clock_offsets={
+            n: {"offset_ns": 0, "uncertainty_ns": uncertainty, "method": "x"} for n in ("mac", "sensor")
+        }
+    )
+
+
+def drop_agent(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+    del manifest["runs"][0]["agents"]["sensor"]
+
+
+def drop_tracking(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+    tracking["runs"] = []
+
+
+CASES: dict[str, tuple[str, Change, Grade]] = {
+    "partial": ("run-complete", entry(state="partial", reason="agent died"), Grade.INVALID),
+    "no report": ("agents-reported", drop_agent, Grade.INVALID),
+    "incomplete agent": ("agents-complete", agent(complete=False, incomplete_reason="lease"), Grade.INVALID),
+    "untracked": ("tracked", drop_tracking, Grade.INVALID),
+    "accounts": ("conservation", tracked(lost=1), Grade.INVALID),
+    "more than planned": ("sent-as-planned", tracked(planned=399), Grade.INVALID),
+    "few unsent": ("sent-as-planned", tracked(planned=401), Grade.DEGRADED),
+    "many unsent": ("sent-as-planned", tracked(planned=500), Grade.INVALID),
+    "one refused": ("send-refused", access(send_errors=1), Grade.DEGRADED),
+    "many refused": ("send-refused", access(send_errors=50), Grade.INVALID),
+    "ring full": ("record-drops", agent(records_dropped=1), Grade.DEGRADED),
+    "socket full": ("socket-drops", access(socket_drops=3), Grade.DEGRADED),
+    "inbox full": ("inbox-drops", access(inbox_drops=3), Grade.DEGRADED),
+    "segment": ("segments", run_tracking(damaged_segments=[{"problem": "cut off"}]), Grade.DEGRADED),
+    "no send record": ("send-records", tracked(missing_send_records=1), Grade.DEGRADED),
+    "clock step": ("clock-steps", agent(clock_steps=1, largest_clock_step_ns=-5), Grade.INVALID),
+    "uncertain clock": ("clock-offset", offset(5_000), Grade.DEGRADED),
+    "useless clock": ("clock-offset", offset(50_000), Grade.INVALID),
+    "unknown clock": ("clock-offset", entry(clock_offsets={}), Grade.DEGRADED),
+    "stray frames": ("unplanned", run_tracking(unplanned={"never_sent": 1}), Grade.DEGRADED),
+    "foreign frames": ("unplanned", run_tracking(unplanned={"foreign": 9}), Grade.NOTE),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_planted_fault_trips_its_check(tmp_path: Path, case: str) -> None:
+    name, change, wanted = CASES[case]
+    judgement = judged(tmp_path, change=change)
+    assert grade(judgement, name) == wanted
+    assert judgement.validity.word == (wanted.word if wanted > Grade.NOTE else "VALID")
+    assert bool(judgement.reasons) == (wanted > Grade.NOTE)
+
+
+def late(share: float) -> Callable[[Columns, int], None]:
+    def alter(columns: Columns, flow: int) -> None:
+        hit = np.arange(len(columns["tx_app"])) % round(1 / share) == 0
+        for name in (
+            "tx_app",
+            "tx_drv",
+            "rx_drv",
+            "rx_app",
+            "back_tx_app",
+            "back_tx_drv",
+            "back_rx_drv",
+            "back_rx_app",
+        ):
+            if name in columns:
+                columns[name] = columns[name] + hit * 300_000_000
+
+    return alter
+
+
+def negative(columns: Columns, flow: int) -> None:
+    columns["rx_app"] = columns["rx_app"].copy()
+    columns["rx_app"][50] = columns["tx_app"][50] - 1000
+
+
+def no_stamp(columns: Columns, flow: int) -> None:
+    columns["present"]["tx_drv"] = np.arange(len(columns["tx_app"])) % 50 > 0
+
+
+def silence(columns: Columns, flow: int) -> None:
+    columns["lost"][:] = True
+    columns["copies"] = columns["copies"] * 0
+    columns["reordered"][:] = False
+    for name in ("rx_drv", "rx_app", "back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app"):
+        columns["present"][name][:] = False
+
+
+@pytest.mark.parametrize(
+    ("alter", "name", "wanted"),
+    [
+        (late(0.02), "late-sends", Grade.DEGRADED),
+        (late(0.2), "late-sends", Grade.INVALID),
+        (negative, "negative-latency", Grade.DEGRADED),
+        (no_stamp, "kernel-stamps", Grade.DEGRADED),
+        (silence, "arrivals", Grade.DEGRADED),
+    ],
+)
+def test_planted_messages_trip_their_check(
+    tmp_path: Path, alter: Callable[[Columns, int], None], name: str, wanted: Grade
+) -> None:
+    assert grade(judged(tmp_path, replace(BASE, alter=alter)), name) == wanted
+
+
+def test_negative_latencies_are_kept(tmp_path: Path) -> None:
+    latency = judged(tmp_path, replace(BASE, alter=negative)).runs[0].flows[0].summaries["latency"]
+    assert latency.negative == 1
+    assert latency.minimum == -1.0
+
+
+def test_instrument_losses_with_message_losses_make_a_run_invalid(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, replace(BASE, loss=0.02), agent(records_dropped=1))
+    assert judgement.runs[0].flows[0].counts["lost"] > 0
+    assert grade(judgement, "record-drops") == Grade.INVALID
+
+
+def test_offered_load_is_held_against_the_plan(tmp_path: Path) -> None:
+    recipe = replace(BASE, loads=(50,))
+
+    def short(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+        task = manifest["runs"][0]["agents"]["flooder"]["tasks"][0]
+        task["done"] = round(task["planned"] * 0.95)
+
+    assert grade(judged(tmp_path, recipe), "offered-load") == Grade.OK
+    assert grade(judged(tmp_path, recipe, short), "offered-load") == Grade.DEGRADED
+
+    def missing(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+        manifest["runs"][0]["agents"]["flooder"]["tasks"] = []
+
+    assert grade(judged(tmp_path, recipe, missing), "offered-load") == Grade.INVALID
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict", "code"),
+    [
+        ([], "NONE", 0),
+        ([limit("latency.max", 1e9), limit("lost", 0)], "PASS", 0),
+        ([limit("latency.min", 1e9, "at-least")], "FAIL", 1),
+        ([limit("latency.p99.9", 1e9)], "FAIL", 1),
+        ([limit("rtt.p50", 1e9)], "FAIL", 1),
+        ([limit("rtt.p50", 1e9, flow=None)], "PASS", 0),
+        (
+            [limit("loss", 0.01), limit("throughput", 2e5, "at-least"), limit("unplanned", 0, flow=None)],
+            "PASS",
+            0,
+        ),
+        ([limit("lost", 0, flow=99)], "FAIL", 1),
+        ([limit("nonsense", 0)], "FAIL", 1),
+    ],
+)
+def test_limits_give_a_verdict(tmp_path: Path, limits: list[dict[str, Any]], verdict: str, code: int) -> None:
+    judgement = judged(tmp_path, replace(BASE, limits=limits))
+    assert (judgement.verdict, judgement.exit_code) == (verdict, code)
+    for result in judgement.runs[0].limits:
+        assert (result.observed is None) == bool(result.reason)
+
+
+def test_an_invalid_run_decides_nothing(tmp_path: Path) -> None:
+    for value in (1e9, 0.0):
+        recipe = replace(BASE, limits=[limit("latency.max", value)])
+        judgement = judged(tmp_path, recipe, agent(clock_steps=1))
+        assert (judgement.verdict, judgement.exit_code) == ("UNDECIDED", 1)
+
+
+def test_an_interrupted_campaign_is_incomplete(tmp_path: Path) -> None:
+    recipe = replace(BASE, payloads=(64, 128), stop_after=1, state="interrupted", reason="Ctrl-C")
+    judgement = judged(tmp_path, replace(recipe, limits=[limit("lost", 0)]))
+    assert judgement.exit_code == 4
+    assert judgement.verdict == "UNDECIDED"
+    assert judgement.validity == Grade.DEGRADED
+    assert any("Ctrl-C" in reason for reason in judgement.reasons)
+
+
+def test_a_killed_testmaster_is_recognised(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, replace(BASE, state="running", stop_after=0))
+    assert judgement.validity == Grade.INVALID
+    assert judgement.exit_code == 4
+    assert any("killed" in reason for reason in judgement.reasons)

@@ -1,0 +1,240 @@
+"""The report: complete, honest in every state, self-contained, and safe with any name in the files."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synthetic import Columns, Recipe, make
+from wiregauge import measures, report
+
+SMALL = Recipe(payloads=(64, 1472), messages=320, warm_up=10)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class Page(HTMLParser):
+    """What a browser would see: texts outside scripts, every attribute, every script."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.scripts: list[str] = []
+        self._inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag in ("script", "style"):
+            self._inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._inside and self._inside[-1] == tag:
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self._inside:
+            self.texts.append(data)
+        elif self._inside[-1] == "script":
+            self.scripts.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.texts))
+
+
+def page_of(path: Path, recipe: Recipe) -> Page:
+    return Page(report.write(make(path, recipe)).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    limits: list[dict[str, Any]] = [
+        {"flow": 10, "measure": "latency.max", "bound": "at-most", "value": 1e9, "written": "1s", "line": 9},
+        {"flow": None, "measure": "lost", "bound": "at-most", "value": 0, "written": "0", "line": 10},
+    ]
+    path = tmp_path_factory.mktemp("demo")
+    report.write(make(path, replace(SMALL, loss=0.02, limits=limits)))
+    return path
+
+
+def test_verdict_and_validity_come_first(demo: Path) -> None:
+    source = (demo / "report.html").read_text()
+    text = Page(source).text
+    assert re.findall(r"<h2>(.*?)</h2>", source) == [
+        "Results",
+        "What became of every message",
+        "Figures",
+        "Validity: can these figures be trusted?",
+        "Limits",
+        "Test and hosts",
+        "Definitions",
+    ]
+    places = [
+        text.index(mark) for mark in ("verdict", "validity", "Median one-way latency", "How fast?", "payload")
+    ]
+    assert places == sorted(places)
+    assert "FAIL" in text[: text.index("How fast?")]
+
+
+def test_every_definition_is_in_the_page_and_every_link_leads_to_one(demo: Path) -> None:
+    page = Page((demo / "report.html").read_text())
+    ids = {value for _, name, value in page.attributes if name == "id"}
+    targets = {
+        value.removeprefix("#") for tag, name, value in page.attributes if tag == "a" and name == "href"
+    }
+    assert targets <= ids
+    for definition in measures.DEFINITIONS.values():
+        assert f"def-{definition.name}" in ids
+        assert re.sub(r"\s+", " ", definition.formula) in page.text
+
+
+def test_the_page_asks_nothing_of_the_network(demo: Path) -> None:
+    text = (demo / "report.html").read_text()
+    page = Page(text)
+    assert {"link", "iframe", "img", "object", "embed", "base"}.isdisjoint(page.tags)
+    assert not [a for a in page.attributes if a[1] in ("src", "srcset", "action", "data", "poster")]
+    assert all(value.startswith("#") for tag, name, value in page.attributes if name == "href")
+    policy = next(
+        value for tag, name, value in page.attributes if name == "content" and "default-src" in value
+    )
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+    style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert "url(" not in style[0]
+    assert "@import" not in style[0]
+
+
+def test_the_numbers_of_the_table_are_those_of_the_judgement(demo: Path) -> None:
+    text = Page((demo / "report.html").read_text()).text
+    judgement = measures.judge(demo)
+    for point in judgement.points:
+        for flow in point.flows:
+            latency = flow.summaries["latency"]
+            assert latency.mean is not None
+            assert latency.uncertainty is not None
+            assert f"{latency.mean / 1e3:.2f} ± {latency.uncertainty.total / 1e3:.2f}" in text
+
+
+EVIL = "</script><script>alert(1)</script><b onmouseover=alert(2)>\"'&"
+
+
+def test_names_from_files_cannot_become_markup(tmp_path: Path) -> None:
+    make(tmp_path, replace(SMALL, name=EVIL, agent={"complete": False, "incomplete_reason": EVIL}))
+    for name in ("manifest.json", "tracking.json"):
+        tree = json.loads((tmp_path / name).read_text())
+        if name == "manifest.json":
+            tree["host"][EVIL] = EVIL
+            tree["bench_facts"] = [{"name": EVIL, "value": EVIL, "note": EVIL}]
+            tree["plan"]["network"]["nodes"][1]["name"] = EVIL
+            tree["plan"]["warnings"] = [EVIL]
+            tree["plan"]["runs"][0]["flows"][0]["protocol"] = EVIL
+            tree["plan"]["runs"][1]["point"] = {EVIL: EVIL}
+            tree["test"]["name"] = EVIL
+        (tmp_path / name).write_text(json.dumps(tree))
+    page = Page(report.write(tmp_path).read_text(encoding="utf-8"))
+    clean = Page(report.write(make(tmp_path / "clean", SMALL)).read_text(encoding="utf-8"))
+    assert not [a for a in page.attributes if a[1].startswith("on")]
+    assert not [s for s in page.scripts if s.startswith("alert")]
+    assert "alert(1)" in page.text
+    assert set(page.tags) <= set(clean.tags) | {"li", "ul"}
+
+
+def silence(columns: Columns, flow: int) -> None:
+    columns["lost"][:] = True
+    columns["copies"] = columns["copies"] * 0
+    columns["reordered"][:] = False
+    for name in ("rx_drv", "rx_app", "back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app"):
+        columns["present"][name][:] = False
+
+
+STATES = {
+    "one run, no relay": (
+        replace(SMALL, payloads=(64,), protocols=("raw",), relay=False),
+        "Median one-way latency",
+    ),
+    "all lost": (replace(SMALL, alter=silence), "Nothing arrived"),
+    "interrupted": (replace(SMALL, state="interrupted", reason="Ctrl-C", stop_after=1), "INCOMPLETE"),
+    "nothing run": (replace(SMALL, state="running", stop_after=0), "No message was sent"),
+    "three messages": (replace(SMALL, messages=3, warm_up=0), "at most"),
+    "one message": (replace(SMALL, messages=1, warm_up=0, loss=0), "at most"),
+    "loads and repeats": (replace(SMALL, loads=(0, 50, 100), repeats=2), "Each cell pools 2 repeats"),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_page_is_right_in_every_state(tmp_path: Path, state: str) -> None:
+    recipe, mark = STATES[state]
+    page = page_of(tmp_path, recipe)
+    assert mark in page.text
+    assert "None" not in page.text.replace("None lost", "")
+    assert "nan" not in page.text.lower().split()
+
+
+def test_a_directory_that_cannot_be_written_gives_a_sentence(tmp_path: Path) -> None:
+    make(tmp_path, SMALL)
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(measures.RunDirectoryError, match=r"report\.html: cannot be written"):
+        report.write(tmp_path)
+    assert not list(tmp_path.glob(".report*"))
+
+
+def test_export_names_every_figure(tmp_path: Path) -> None:
+    make(tmp_path, replace(SMALL, payloads=(64,), messages=50))
+    paths = report.export_figures(tmp_path, tmp_path / "figures", {"svg"})
+    assert {path.suffix for path in paths} == {".svg"}
+    assert {"latency-density", "network", "period-box"} <= {path.stem for path in paths}
+
+
+def test_judging_does_not_load_the_drawing_libraries() -> None:
+    code = (
+        "import sys, wiregauge.measures, wiregauge.report;"
+        "sys.exit(any(m.split('.')[0] in ('plotly', 'matplotlib', 'jinja2') for m in sys.modules))"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], check=False, env={"PYTHONPATH": ":".join(sys.path)}
+        ).returncode
+        == 0
+    )
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this host: the page is not drawn")
+def test_a_browser_without_a_network_draws_every_figure_without_a_complaint(
+    demo: Path, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [
+            str(CHROMIUM),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--virtual-time-budget=30000",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--dump-dom",
+            (demo / "report.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    figures = done.stdout.count("data-figure=")
+    assert figures >= 10
+    assert f'data-drawn="{figures}"' in done.stdout
+    assert done.stdout.count('class="main-svg"') >= figures
+    complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert complaints == []
