@@ -8,20 +8,22 @@
 //! stream carries no checksum, so a bit that flips inside a number is not noticed; a torn, cut or
 //! structurally broken file is.
 
+mod read;
+
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Metadata, SchemaRef};
 use serde::{Deserialize, Serialize};
 
-use crate::columns::{RecordColumns, decode_records, record_schema};
+use crate::columns::{RecordColumns, record_schema};
 use crate::error::RecordError;
-use crate::guard::guarded;
 use crate::schema::{RECORD_SCHEMA, Record};
+
+pub use read::SegmentReader;
 
 /// Records in a full batch.
 pub const BATCH_RECORDS: usize = 16_384;
@@ -300,115 +302,6 @@ pub fn segment_files(directory: &Path) -> Result<Vec<PathBuf>, RecordError> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Reads a segment batch by batch, up to its end or its damage.
-pub struct SegmentReader {
-    path: PathBuf,
-    stream: Option<StreamReader<Counted>>,
-    info: Option<SegmentInfo>,
-    batch: Vec<Record>,
-    records_read: u64,
-    damage: Option<Damage>,
-}
-
-impl SegmentReader {
-    /// Opens `path`. A damaged head is no error here: the reader then has no records and
-    /// [`damage`](Self::damage) says why.
-    ///
-    /// # Errors
-    /// [`RecordError::Read`] when the file cannot be opened.
-    pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
-        let bytes = file.metadata().map_err(|e| RecordError::read(path, e))?.len();
-        let mut reader = Self {
-            path: path.to_owned(),
-            stream: None,
-            info: None,
-            batch: Vec::new(),
-            records_read: 0,
-            damage: None,
-        };
-        let source = Counted { inner: BufReader::with_capacity(1 << 16, file), left: bytes, tail: [0; 8] };
-        let opened = guarded(|| StreamReader::try_new(source, None)).and_then(|stream| {
-            reader.info = Some(SegmentInfo::from_metadata(stream.schema().metadata())?);
-            Ok(stream)
-        });
-        match opened {
-            Ok(stream) => reader.stream = Some(stream),
-            Err(_) if bytes == 0 => reader.damaged("it is empty: its writer was stopped early".to_owned()),
-            Err(problem) => reader.damaged(problem),
-        }
-        Ok(reader)
-    }
-
-    /// Whose records these are; `None` when the head is damaged.
-    pub fn info(&self) -> Option<&SegmentInfo> {
-        self.info.as_ref()
-    }
-
-    /// The next batch of records; `None` at the end or at the damage.
-    pub fn next_batch(&mut self) -> Option<&[Record]> {
-        let mut stream = self.stream.take()?;
-        self.batch.clear();
-        let next = guarded(|| stream.next().transpose())
-            .and_then(|batch| batch.map(|batch| decode_records(&batch, &mut self.batch)).transpose());
-        match next {
-            Ok(Some(())) => {
-                self.records_read += self.batch.len() as u64;
-                self.stream = Some(stream);
-                Some(&self.batch)
-            }
-            Ok(None) => {
-                let source = stream.get_ref();
-                if source.left > 0 {
-                    self.damaged(format!("{} bytes follow the end mark", source.left));
-                } else if source.tail != END_MARK {
-                    self.damaged("it ends without an end mark: its writer was stopped".to_owned());
-                }
-                None
-            }
-            Err(problem) => {
-                self.damaged(problem);
-                None
-            }
-        }
-    }
-
-    /// Records handed out so far.
-    pub fn records_read(&self) -> u64 {
-        self.records_read
-    }
-
-    /// What is wrong with the file, as far as it was read.
-    pub fn damage(&self) -> Option<&Damage> {
-        self.damage.as_ref()
-    }
-
-    fn damaged(&mut self, problem: String) {
-        let file = self.path.display().to_string();
-        self.damage = Some(Damage { file, problem, records_read: self.records_read });
-    }
-}
-
-/// Counts down to the end of the file and remembers the last bytes that were read.
-struct Counted {
-    inner: BufReader<File>,
-    left: u64,
-    tail: [u8; 8],
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let limit = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let n = self.inner.read(&mut buffer[..limit])?;
-        self.left -= n as u64;
-        for &byte in &buffer[n.saturating_sub(8)..n] {
-            self.tail.rotate_left(1);
-            self.tail[7] = byte;
-        }
-        Ok(n)
-    }
 }
 
 fn with_more_lost(error: RecordError, more: usize) -> RecordError {
