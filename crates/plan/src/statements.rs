@@ -7,6 +7,7 @@ use crate::campaign::{Bound, Fill, Protocol, Turn};
 use crate::diagnostic::{Findings, Place};
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
+use crate::topology::MOST_PORTS;
 use crate::tree::Element;
 
 #[derive(Clone, Debug)]
@@ -149,6 +150,12 @@ pub(crate) const TURNS: [(&str, Turn); 2] = [("servicing", Turn::Servicing), ("t
 /// Frames of one burst of an injector, at most.
 pub(crate) const MOST_BURST: u64 = 10_000;
 
+/// Links, flows, tasks of one kind, or limits of a test. Several checks compare each with each; the bound keeps
+/// that a matter of a second whatever the file.
+const MOST_OF_A_KIND: usize = 4_096;
+/// Values of one axis; more could not be run anyway.
+const MOST_VALUES: usize = 10_000;
+
 /// Reads the whole tree.
 pub(crate) fn read(tree: &Element, found: &mut Findings) -> Statements {
     let none = Element::default();
@@ -183,21 +190,35 @@ pub(crate) fn read(tree: &Element, found: &mut Findings) -> Statements {
         name,
         seed,
         nodes: network.children.iter().filter_map(|e| node(e, found)).collect(),
-        links: network.all("link").map(|e| link(e, found)).collect(),
-        flows: flows.all("flow").map(|e| flow(e, found)).collect(),
+        links: several(network, "link", link, found),
+        flows: several(flows, "flow", flow, found),
         tasks: tasks_place,
         warm_up,
         duration,
         drain,
-        sends: tasks.all("send").map(|e| send(e, found)).collect(),
-        receives: tasks.all("receive").map(|e| receive(e, found)).collect(),
-        relays: tasks.all("relay").map(|e| relay(e, found)).collect(),
-        injects: tasks.all("inject").map(|e| inject(e, found)).collect(),
+        sends: several(tasks, "send", send, found),
+        receives: several(tasks, "receive", receive, found),
+        relays: several(tasks, "relay", relay, found),
+        injects: several(tasks, "inject", inject, found),
         sweep: (sweep.tag == "sweep").then(|| sweep.place()),
         axes: sweep.all("axis").map(|e| axis(e, found)).collect(),
         repeats: repeats(sweep, found),
-        limits: limits.all("limit").map(|e| limit(e, found)).collect(),
+        limits: several(limits, "limit", limit, found),
     }
+}
+
+/// Reads every child with this tag, up to [`MOST_OF_A_KIND`].
+fn several<T>(
+    parent: &Element,
+    tag: &str,
+    read: impl Fn(&Element, &mut Findings) -> T,
+    found: &mut Findings,
+) -> Vec<T> {
+    if let Some(beyond) = parent.all(tag).nth(MOST_OF_A_KIND) {
+        let message = format!("there are more than {MOST_OF_A_KIND} <{tag}> elements");
+        found.error(&beyond.place(), message, MOST_OF_A_KIND.to_string(), "split the test");
+    }
+    parent.all(tag).take(MOST_OF_A_KIND).map(|element| read(element, found)).collect()
 }
 
 fn test_name(reader: &mut Reader<'_>, written: &str) -> Maybe<String> {
@@ -273,7 +294,9 @@ fn link_ends(reader: &mut Reader<'_>, written: &str) -> Option<[End; 2]> {
     };
     let end = |word: &str, reader: &mut Reader<'_>| {
         let (name, port) = match word.split_once(':') {
-            Some((name, port)) => (name, Some(reader.whole::<u16>("port", port, 1, 256)?.value)),
+            Some((name, port)) => {
+                (name, Some(reader.whole::<u16>("port", port, 1, u64::from(MOST_PORTS))?.value))
+            }
             None => (word, None),
         };
         reader.name_of("between", name).map(|name| End { node: name.value, port })
@@ -391,7 +414,13 @@ fn axis(element: &Element, found: &mut Findings) -> AxisStatement {
     let mut reader = Reader::new(element, found);
     let of = reader.required("of").map(|of| reader.sourced("of", of, of.to_owned()));
     let written = reader.required("values");
-    let values: Vec<String> = written.unwrap_or("").split_whitespace().map(ToOwned::to_owned).collect();
+    let words = written.unwrap_or("").split_whitespace();
+    let values: Vec<String> = words.take(MOST_VALUES + 1).map(ToOwned::to_owned).collect();
+    if values.len() > MOST_VALUES {
+        let message = "the axis lists too many values";
+        reader.found.error(&reader.place, message, MOST_VALUES.to_string(), "use fewer values");
+        return AxisStatement { of, values: Vec::new(), flows: None, place: reader.place };
+    }
     if let (Some(written), true) = (written, values.is_empty()) {
         let cure = "list values with spaces between, or remove the axis";
         reader.refuse("values", written, "lists no value", "at least 1", cure);

@@ -18,6 +18,9 @@ const MOST_END_SYSTEMS: usize = 250;
 /// Switches of one test.
 const MOST_SWITCHES: usize = 250;
 
+/// Ports of one switch.
+pub(crate) const MOST_PORTS: u16 = 256;
+
 /// The network with its names resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
@@ -147,9 +150,17 @@ impl Topology {
                     let port = match stated[side].port {
                         Some(port) => port,
                         None if self.is_end_system(node) => 1,
-                        None => (1..=u16::MAX)
-                            .find(|port| !taken.contains_key(&Attachment { node, port: *port }))
-                            .unwrap_or(u16::MAX),
+                        None => {
+                            let free = |port: &u16| !taken.contains_key(&Attachment { node, port: *port });
+                            let Some(port) = (1..=MOST_PORTS).find(free) else {
+                                let message = format!("switch \"{}\" has no free port", self.name(node));
+                                let cure = "spread the links over several switches";
+                                found.error(&link.place, message, format!("{MOST_PORTS} ports"), cure);
+                                refused.insert(number);
+                                continue;
+                            };
+                            port
+                        }
                     };
                     let attachment = Attachment { node, port };
                     if let Some(first) = taken.get(&attachment) {

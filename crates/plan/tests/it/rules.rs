@@ -320,3 +320,34 @@ fn what_is_worth_knowing_is_warned_of() {
     }
     assert_eq!(good(BASE).warnings, Vec::<String>::new());
 }
+
+/// Sizes at which a comparison of each with each would be felt: bounded before it begins.
+#[test]
+fn bulk_is_refused_before_it_costs() {
+    let many = |line: &str, n: usize| format!("{line}\n").repeat(n);
+    let flows: String =
+        (1..=5_000).map(|id| format!("  flow id={} protocol=udp from=mac to=sensor\n", id + 30)).collect();
+    let values: Vec<String> = (1..=20_000).map(|n| format!("{n}B")).collect();
+    let sweep = format!(" sweep\n  axis of=payload values='{}'\n flows", values.join(" "));
+    let links = format!("{} flows", many("  link between='sw1 sw1' rate=1Gbit/s", 5_000));
+    let limits = format!(" limits\n{}", many("  limit measure=sent at-least=1", 5_000));
+    for (old, new, says) in [
+        ("  flow id=20", format!("{flows}  flow id=20"), "more than 4096 <flow> elements"),
+        (" flows", links, "more than 4096 <link> elements"),
+        (" limits\n", limits, "more than 4096 <limit> elements"),
+        (" flows", sweep, "the axis lists too many values (limit: 10000)"),
+    ] {
+        let diagnostics = refused(&changed(&[(old, &new)]));
+        assert!(diagnostics.len() <= 200);
+        assert!(shown(&diagnostics).contains(says), "{}", shown(&diagnostics[..1]));
+    }
+}
+
+#[test]
+fn a_switch_runs_out_of_ports() {
+    let nodes: String = (0..300).map(|i| format!("  switch name=x{i}\n")).collect();
+    let links: String = (0..300).map(|i| format!("  link between='x{i} sw1' rate=1Gbit/s\n")).collect();
+    let said = shown(&refused(&changed(&[(" flows", &format!("{nodes}{links} flows"))])));
+    assert!(said.contains("switch \"sw1\" has no free port (limit: 256 ports)"), "{said:.2000}");
+    assert!(said.contains("the network has 301 switches (limit: 250)"), "{said:.2000}");
+}
