@@ -205,8 +205,9 @@ fn body_length(metadata: &[u8]) -> Result<u64, String> {
             .zip(u64::try_from(buffer.length()).ok())
             .and_then(|(offset, length)| offset.checked_add(length))
             .is_some_and(|end| end <= body);
-        if !inside {
-            return Err("a column lies outside its batch".to_owned());
+        // Arrow columnar format, IPC messages: buffers begin at multiples of 8 bytes.
+        if !inside || buffer.offset() % 8 != 0 {
+            return Err("a column does not lie within its batch".to_owned());
         }
     }
     Ok(body)
