@@ -1,8 +1,8 @@
 """Real frames between network namespaces of one machine.
 
 Every end system and every switch is a network namespace; links are veth pairs; a commercial switch is the
-kernel's bridge whose ports are shaped to the rate of their links. A second, unshaped network (the back end)
-joins the testmaster with the agents, so control never shares a queue with what is measured.
+kernel's bridge whose ports are shaped to the rate of their links. Testmaster and agents talk over the loopback
+of the enclosure, a network of its own: control never shares a queue with what is measured.
 
 All of it lives inside the enclosure that `wiregauge-agent enclose` made: namespaces for processes, mounts and
 networks that end with the process they belong to. Nothing here has to clean up for the machine to be clean
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pyroute2 import IPRoute, NetNS, netns
+from pyroute2 import NetNS, netns
 from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl import TC_H_ROOT
 from pyroute2.netlink.rtnl.tcmsg import sched_tbf
@@ -46,8 +46,6 @@ _NTF_MASTER: Final = 0x04
 _NUD_PERMANENT: Final = 0x80
 _RATE32_MAX: Final = (1 << 32) - 1
 _START_SECONDS: Final = 10.0
-_BACK_END: Final = "192.0.2"
-_AGENT_PORT: Final = 7411
 
 
 @dataclass
@@ -78,7 +76,6 @@ class NetnsBench:
                 "the netns bench has to be opened inside its enclosure; use `wiregauge run --bench netns`"
             )
         try:
-            self._build_back_end()
             for index, _ in enumerate(self._nodes):
                 self._build_node(index)
             for link in self._links:
@@ -90,13 +87,6 @@ class NetnsBench:
             ) from error
         return self._start_agents()
 
-    def _build_back_end(self) -> None:
-        with IPRoute() as here:
-            here.link("add", ifname="backend", kind="bridge")
-            index = here.link_lookup(ifname="backend")[0]
-            here.addr("add", index=index, address=f"{_BACK_END}.254", prefixlen=24)
-            here.link("set", index=index, state="up")
-
     def _build_node(self, index: int) -> None:
         node = self._nodes[index]
         netns.create(self._space_name(index))
@@ -104,24 +94,7 @@ class NetnsBench:
         space = NetNS(self._space_name(index))
         self._spaces[index] = space
         space.link("set", index=space.link_lookup(ifname="lo")[0], state="up")
-        if node["kind"]["type"] == "end-system":
-            with IPRoute() as here:
-                here.link(
-                    "add",
-                    ifname=f"ctl{index}",
-                    kind="veth",
-                    peer={"ifname": "ctl0", "net_ns_fd": self._space_name(index)},
-                )
-                here.link(
-                    "set",
-                    index=here.link_lookup(ifname=f"ctl{index}")[0],
-                    master=here.link_lookup(ifname="backend")[0],
-                    state="up",
-                )
-            control = space.link_lookup(ifname="ctl0")[0]
-            space.addr("add", index=control, address=self._back_end_address(index), prefixlen=24)
-            space.link("set", index=control, state="up")
-        else:
+        if node["kind"]["type"] != "end-system":
             space.link("add", ifname="br0", kind="bridge", br_stp_state=0, br_mcast_snooping=0)
             space.link("set", index=space.link_lookup(ifname="br0")[0], state="up")
 
@@ -200,20 +173,17 @@ class NetnsBench:
 
     def _start_agents(self) -> Sequence[AgentPlace]:
         program = agent_program()
-        cores = sorted(os.sched_getaffinity(0))
-        places: list[AgentPlace] = []
-        for index, node in enumerate(self._nodes):
-            if node["kind"]["type"] != "end-system":
-                continue
-            address = f"{self._back_end_address(index)}:{_AGENT_PORT}"
+        names = [node["name"] for node in self._nodes if node["kind"]["type"] == "end-system"]
+        spaces = [self._space_name(i) for i, node in enumerate(self._nodes) if node["kind"]["type"] == "end-system"]
+        for name, space in zip(names, spaces, strict=True):
             process = subprocess.Popen(
                 [
                     str(program),
                     "serve",
                     "--listen",
-                    address,
+                    "127.0.0.1:0",
                     "--netns",
-                    f"/run/netns/{self._space_name(index)}",
+                    f"/run/netns/{space}",
                     "--die-with-parent",
                     "--announce",
                 ],
@@ -224,19 +194,20 @@ class NetnsBench:
             )
             errors: list[str] = []
             reader = threading.Thread(target=_drain, args=(process, errors), daemon=True)
-            self._agents[node["name"]] = _Agent(process, errors, reader)
+            self._agents[name] = _Agent(process, errors, reader)
+        cores = sorted(os.sched_getaffinity(0))
+        places = []
+        for position, (name, agent) in enumerate(self._agents.items()):
             places.append(
                 AgentPlace(
-                    end_system=node["name"],
-                    address=address,
+                    end_system=name,
+                    address=_await_announcement(name, agent),
                     interface="eth0",
-                    servicing_core=cores[len(places) % len(cores)],
+                    servicing_core=cores[position % len(cores)],
                     fifo_priority=50 if self._realtime else 0,
                     shares_run_directory=True,
                 )
             )
-        for name, agent in self._agents.items():
-            _await_announcement(name, agent)
             agent.reader.start()
         return places
 
@@ -313,10 +284,6 @@ class NetnsBench:
             return "eth0"
         return f"p{end['port']}"
 
-    def _back_end_address(self, index: int) -> str:
-        end_systems = [i for i, node in enumerate(self._nodes) if node["kind"]["type"] == "end-system"]
-        return f"{_BACK_END}.{end_systems.index(index) + 1}"
-
 
 def _mac(node: dict[str, Any]) -> str:
     return ":".join(f"{byte:02x}" for byte in node["mac"])
@@ -377,18 +344,20 @@ def _shape(space: NetNS, index: int, rate_bps: int, queue_bytes: int) -> None:
     space.tc("add", "tbf", index, 0x10000, rate=rate, limit=queue_bytes)
 
 
-def _await_announcement(name: str, agent: _Agent) -> None:
+def _await_announcement(name: str, agent: _Agent) -> str:
+    """The address the agent says it listens on."""
     line: list[bytes] = []
     assert agent.process.stdout is not None
     stdout = agent.process.stdout
     waiter = threading.Thread(target=lambda: line.append(stdout.readline()), daemon=True)
     waiter.start()
     waiter.join(_START_SECONDS)
-    if not line or not line[0].startswith(b"listening"):
-        agent.process.kill()
-        assert agent.process.stderr is not None
-        said = agent.process.stderr.read().decode(errors="replace").strip().splitlines()
-        raise BenchError(f"the agent of {name} did not start: {said[-1] if said else 'it said nothing'}")
+    if line and line[0].startswith(b"listening "):
+        return line[0].decode().split()[1]
+    agent.process.kill()
+    assert agent.process.stderr is not None
+    said = agent.process.stderr.read().decode(errors="replace").strip().splitlines()
+    raise BenchError(f"the agent of {name} did not start: {said[-1] if said else 'it said nothing'}")
 
 
 def _drain(process: subprocess.Popen[bytes], lines: list[str]) -> None:
