@@ -259,8 +259,8 @@ def test_an_interrupted_campaign_is_incomplete(tmp_path: Path) -> None:
     assert any("Ctrl-C" in reason for reason in judgement.reasons)
 
 
-def test_a_killed_testmaster_is_recognised(tmp_path: Path) -> None:
+def test_an_unfinished_campaign_is_recognised(tmp_path: Path) -> None:
     judgement = judged(tmp_path, replace(BASE, state="running", stop_after=0))
     assert judgement.validity == Grade.INVALID
     assert judgement.exit_code == 4
-    assert any("killed" in reason for reason in judgement.reasons)
+    assert any("not finished" in reason for reason in judgement.reasons)

@@ -5,7 +5,7 @@ figures what they draw. The definition of every measure is in `DEFINITIONS`.
 """
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition
-from wiregauge.measures.judge import judge
+from wiregauge.measures.judge import exit_code, judge
 from wiregauge.measures.plan import RunDirectoryError
 from wiregauge.measures.results import (
     Check,
@@ -35,6 +35,7 @@ __all__ = [
     "RunResult",
     "Shapes",
     "Summary",
+    "exit_code",
     "headline",
     "judge",
     "schema_path",

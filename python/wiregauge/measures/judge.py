@@ -59,6 +59,11 @@ def judge(run_dir: Path) -> Judgement:
     return judgement
 
 
+def exit_code(judgement: Judgement) -> int:
+    """Exit code of a command that judged: 0 within limits, 1 a limit failed or is undecided, 4 incomplete."""
+    return judgement.exit_code
+
+
 def _write(path: Path, text: str) -> None:
     """Replaces `path` whole or not at all; says nothing where the directory is read-only."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -72,9 +77,8 @@ def _write(path: Path, text: str) -> None:
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
     state, reason = str(manifest.get("state")), manifest.get("reason")
     if state == "running":
-        pid = manifest.get("writer_pid")
-        alive = isinstance(pid, int) and pid > 0 and Path(f"/proc/{pid}").exists()
-        return state, "it is still going on" if alive else "the testmaster was killed before it ended"
+        # Only the directory's lock tells a killed testmaster from a living one, and that is the opener's to see.
+        return state, "its testmaster has not finished it"
     return state, str(reason) if reason else None
 
 

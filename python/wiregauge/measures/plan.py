@@ -10,11 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from wiregauge.records import RunDirectoryError
+
+__all__ = [
+    "CampaignPlan",
+    "FlowPlan",
+    "InjectPlan",
+    "LimitPlan",
+    "Link",
+    "Node",
+    "RunDirectoryError",
+    "RunPlan",
+    "get",
+    "objects",
+    "read_plan",
+]
+
 T = TypeVar("T")
-
-
-class RunDirectoryError(Exception):
-    """A run directory that cannot be judged: whose fault, where, and what helps."""
+LARGEST_FLOW = 65_534
 
 
 def get(obj: Mapping[str, object], key: str, kind: type[T], where: str) -> T:
@@ -200,6 +213,10 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
     flows = []
     for flow in objects(raw, "flows", where):
         number = get(flow, "id", int, where)
+        if not 1 <= number <= LARGEST_FLOW:
+            raise RunDirectoryError(
+                f"{where}: flow {number} is not between 1 and {LARGEST_FLOW}; the file is damaged"
+            )
         send = sends.get(number)
         relay = relays.get(number)
         deadline = flow.get("deadline")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 import polars as pl
@@ -125,7 +126,13 @@ def open_run_directory(path: Path) -> RunDirectory:
 
 def _read_json(path: Path) -> dict[str, object]:
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(
+            path.read_bytes(),
+            parse_constant=_refuse,
+            parse_float=_finite,
+            parse_int=_bounded,
+            object_hook=_printable,
+        )
     except OSError as error:
         raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -133,6 +140,31 @@ def _read_json(path: Path) -> dict[str, object]:
     if not isinstance(content, dict):
         raise RunDirectoryError(f"{path}: should hold an object; the file is damaged")
     return content
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if isfinite(value) else _refuse(text)
+
+
+def _bounded(text: str) -> int:
+    """A whole number of at most 64 bits; nothing that the program writes is larger."""
+    if len(text) > 20 or not -(2**63) <= int(text) < 2**64:
+        raise ValueError(f"{text[:20]}… is larger than 64 bits")
+    return int(text)
+
+
+def _printable(content: dict[str, object]) -> dict[str, object]:
+    """Strings without half surrogate pairs, which JSON can express and no file or terminal can show."""
+    return {_whole(key): _whole(value) if isinstance(value, str) else value for key, value in content.items()}
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _first_line(error: BaseException) -> str:
