@@ -107,9 +107,13 @@ fn faults_are_sorted_and_kept_apart() {
 #[test]
 fn load_is_counted_in_bytes_on_the_wire() {
     // MAPS 2015, Table 2: 1472 B of payload, bursts of 10, at 1 Gbit/s.
-    for (load, interval_ps) in
-        [("25%", 492_160_000), ("50%", 246_080_000), ("75%", 164_053_333), ("100%", 123_040_000)]
-    {
+    for (load, interval_ps) in [
+        ("25%", 492_160_000),
+        ("50%", 246_080_000),
+        ("70%", 175_771_429),
+        ("75%", 164_053_333),
+        ("100%", 123_040_000),
+    ] {
         let inject = format!("  relay flow=20\n  inject on=other to=sensor load={load}");
         let campaign = good(&changed(&[("  relay flow=20", &inject)]));
         assert_eq!(campaign.runs[0].injects[0].interval, Span::from_picos(interval_ps), "{load}");
