@@ -34,12 +34,12 @@ def rate(bit_per_s: float | None, digits: int = 4) -> str:
     return "-" if bit_per_s is None else _scaled(bit_per_s, _RATES, digits)
 
 
-def share(value: float | None) -> str:
+def share(value: float | None, digits: int = 3) -> str:
     """A share of one as per cent, below a millionth as a power of ten; "-" for None."""
     if value is None:
         return "-"
     if value == 0 or value >= 1e-6:
-        return f"{float(f'{100 * value:.3g}'):.7f}".rstrip("0").rstrip(".") + " %"
+        return f"{float(f'{100 * value:.{digits}g}'):.7f}".rstrip("0").rstrip(".") + " %"
     return f"{value:.1e}"
 
 

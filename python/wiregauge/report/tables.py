@@ -191,34 +191,39 @@ def _percentile(summary: Summary, name: str) -> Cell:
 
 
 def outcome_table(judgement: Judgement) -> Table:
-    """Every message of every run, by its one outcome."""
+    """Every message of every run, by its one outcome; outcomes that never occurred share one sentence."""
+    flows = [(run, flow) for run in judgement.runs for flow in run.flows]
+    met = [
+        name for name in OUTCOMES if name in ("delivered", "lost") or any(f.outcomes[name] for _, f in flows)
+    ]
+    absent = [name for name in OUTCOMES if name not in met]
     heads = [
         Head("run"),
         Head("point", kind="text"),
         Head("flow", kind="text"),
         Head("planned"),
         Head("sent", "sent"),
-        *(Head(name, name) for name in OUTCOMES),
+        *(Head(name, name) for name in met),
         Head("loss, 95 %", "loss"),
         Head("last seen", kind="text"),
     ]
-    rows = []
-    for run in judgement.runs:
-        for flow in run.flows:
-            seen = ", ".join(f"{count} {place}" for place, count in flow.last_seen.items())
-            rows.append(
-                [
-                    Cell(str(run.plan.index)),
-                    Cell(point_text(run), kind="text short"),
-                    Cell(flow_text(flow), kind="text short"),
-                    Cell(str(flow.planned)),
-                    Cell(str(flow.counts["sent"])),
-                    *(_outcome(name, flow.outcomes[name]) for name in OUTCOMES),
-                    Cell(_loss_short(flow), loss_text(flow)),
-                    Cell(seen or "", kind="text"),
-                ]
-            )
-    return Table("Outcomes", heads, [Section("", rows)], lead=3)
+    rows = [
+        [
+            Cell(str(run.plan.index)),
+            Cell(point_text(run), kind="text short"),
+            Cell(flow_text(flow), kind="text short"),
+            Cell(str(flow.planned)),
+            Cell(str(flow.counts["sent"])),
+            *(_outcome(name, flow.outcomes[name]) for name in met),
+            Cell(_loss_short(flow), loss_text(flow)),
+            Cell(
+                ", ".join(f"{count} {place}" for place, count in flow.last_seen.items()), kind="text places"
+            ),
+        ]
+        for run, flow in flows
+    ]
+    notes = [f"No message of any run had the outcome {', '.join(absent)}."] if absent and rows else []
+    return Table("Outcomes", heads, [Section("", rows)], lead=3, notes=notes)
 
 
 def _outcome(name: str, count: int) -> Cell:
@@ -231,8 +236,8 @@ def _loss_short(flow: FlowResult) -> str:
     if loss.ratio is None:
         return NONE
     if loss.one_sided and loss.ratio == 0:
-        return f"< {share(loss.high)}"
-    return f"{share(loss.low)} to {share(loss.high)}"
+        return f"< {share(loss.high, 2)}"
+    return f"{share(loss.low, 2)} to {share(loss.high, 2)}"
 
 
 def point_text(run: RunResult) -> str:
