@@ -365,14 +365,26 @@ impl Assignment {
         self.sends.iter().map(|task| task.schedule.total()).sum()
     }
 
-    /// Messages of `protocol` per second that may come here at once, as a guide for queue sizes.
-    pub fn arrivals_per_second(&self, protocol: Protocol) -> u64 {
-        self.flows
-            .iter()
-            .filter(|f| f.protocol == protocol && f.duty != Duty::Watch && f.period_ns > 0)
-            .map(|f| 1_000_000_000 / f.period_ns.unsigned_abs().max(1))
-            .sum()
+    /// How many messages of `protocol` may come here, as a guide for the sizes of queues.
+    pub fn arrivals(&self, protocol: Protocol) -> Arrivals {
+        let expected = self.flows.iter().filter(|f| f.protocol == protocol && f.duty != Duty::Watch);
+        let mut arrivals = Arrivals { in_all: 0, at_once: 0 };
+        for facts in expected {
+            arrivals.in_all = arrivals.in_all.saturating_add(facts.planned);
+            let in_half_a_second = 500_000_000 / facts.period_ns.unsigned_abs().max(1);
+            arrivals.at_once = arrivals.at_once.saturating_add(in_half_a_second.min(facts.planned));
+        }
+        arrivals
     }
+}
+
+/// Messages that may arrive at an access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrivals {
+    /// In the whole run.
+    pub in_all: u64,
+    /// In half a second: what may wait while a task has no core.
+    pub at_once: u64,
 }
 
 /// Length of the frame that carries `payload` bytes, DA to FCS.

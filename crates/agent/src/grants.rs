@@ -39,3 +39,12 @@ pub fn of_servicing_thread(access_point: &str, fifo_priority: u32, core: Option<
     grants.push(grant(&name, realtime::no_timer_slack().map(|()| "1 ns".into())));
     grants
 }
+
+/// Puts a task thread behind the servicing threads but before everything ordinary: its work per message is bounded, and
+/// a servicing thread is only as good as what it is fed. Where the host refuses, it refused the servicing thread too, and
+/// the run says so there.
+pub fn of_task_thread(fifo_priority: u32) {
+    if fifo_priority > 1 {
+        let _ = realtime::fifo(fifo_priority / 2);
+    }
+}

@@ -353,10 +353,13 @@ pub fn protocol_name(protocol: Protocol) -> &'static str {
 }
 
 impl Common {
-    fn ring(&mut self, records_per_second: u64) -> log::Log {
-        // Half a second of records: the logging thread is the last to get a core.
-        let capacity = usize::try_from(records_per_second / 2).unwrap_or(usize::MAX).clamp(8_192, 262_144);
-        let (log, source) = log::ring(capacity, self.assignment.node);
+    /// A ring for a thread that makes `per_message` records for each of `messages`. A short run fits as a whole, because the
+    /// logging thread is the last to get a core; a longer one must be written while it goes on.
+    fn ring(&mut self, messages: u64, per_message: u64) -> log::Log {
+        const MOST: usize = 1 << 20;
+        let wanted = messages.saturating_mul(per_message).saturating_add(8_192);
+        let (log, source) =
+            log::ring(usize::try_from(wanted).unwrap_or(MOST).min(MOST), self.assignment.node);
         self.sources.push(source);
         log
     }
@@ -369,21 +372,21 @@ impl Common {
     ) -> Result<(AccessPoint, Vec<proto::Grant>, Arc<Counters>), RunError> {
         let name = protocol_name(protocol);
         let assignment = Arc::clone(&self.assignment);
-        let arrivals = assignment.arrivals_per_second(protocol);
+        let arrivals = assignment.arrivals(protocol);
         let (mut outboxes, mut returns, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         let mut feeds = Vec::new();
-        let mut departures = 0;
+        let mut departures = 0_u64;
         for task in &assignment.sends {
             let facts = &assignment.flows[usize::from(task.flow)];
             if facts.protocol == protocol {
-                departures += 1_000_000_000 / facts.period_ns.unsigned_abs().max(1);
+                departures = departures.saturating_add(facts.planned);
                 let (feed, ends) = Feed::new(task.clone());
                 feeds.push(feed);
                 outboxes.push(ends.outbox);
                 returns.push(Some(ends.home));
             }
         }
-        let buffers = usize::try_from(arrivals / 5).unwrap_or(usize::MAX).clamp(256, 8_192);
+        let buffers = usize::try_from(arrivals.at_once).unwrap_or(usize::MAX).clamp(256, 16_384);
         let mut pool = Vec::with_capacity(buffers + 64);
         pool.extend((0..buffers).map(|_| Buffer::new()));
         let (inbox, inbox_end) = RingBuffer::new(buffers);
@@ -403,10 +406,12 @@ impl Common {
             outboxes.push(outbox_end);
             returns.push(None);
             spent.push(unused_home);
-            let log = self.ring(arrivals * 3);
+            let log = self.ring(arrivals.in_all, 3);
             let ends = TaskEnds { inbox: turn_inbox, outbox, spent: unused, log, wake: Arc::clone(&wake) };
             let (gate, assignment) = (Arc::clone(&self.gate), Arc::clone(&assignment));
+            let priority = setup.fifo_priority;
             let handle = spawn(&format!("relay-{name}"), move || {
+                grants::of_task_thread(priority);
                 gate.wait().map(|epoch| relay_task::run(&assignment, epoch, ends))
             })?;
             turn = Some(TurnQueue { inbox: turn_in, thread: handle.thread().clone() });
@@ -416,12 +421,18 @@ impl Common {
             None
         } else {
             let (assignment, stop) = (Arc::clone(&assignment), Arc::clone(&self.stop));
-            Some(spawn(&format!("send-{name}"), move || feed::run(feeds, &assignment, &stop))?)
+            let priority = setup.fifo_priority;
+            Some(spawn(&format!("send-{name}"), move || {
+                grants::of_task_thread(priority);
+                feed::run(feeds, &assignment, &stop);
+            })?)
         };
         let reception = {
-            let mut log = self.ring(arrivals * 2);
+            let mut log = self.ring(arrivals.in_all, 2);
             let (gate, assignment) = (Arc::clone(&self.gate), Arc::clone(&assignment));
+            let priority = setup.fifo_priority;
             spawn(&format!("receive-{name}"), move || {
+                grants::of_task_thread(priority);
                 gate.wait().map(|epoch| {
                     log.begin(epoch);
                     reception::run(&assignment, inbox_end, spent_end, log)
@@ -439,7 +450,7 @@ impl Common {
             turn,
             spent,
             pool,
-            log: self.ring((departures * 3).saturating_add(arrivals * 4)),
+            log: self.ring(departures.saturating_add(arrivals.in_all), 4),
             counters: Arc::clone(&counters),
             wake,
             stop: Arc::clone(&self.stop),

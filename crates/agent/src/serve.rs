@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,6 +28,19 @@ pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
             eprintln!("wiregauge-agent: {problem}");
             ExitCode::from(code)
         }
+    }
+}
+
+/// How long callers may take to close their connections once the program is to end.
+const LEAVE_TAKING: Duration = Duration::from_secs(1);
+
+async fn or_overdue<E>(
+    serving: impl Future<Output = Result<(), E>>,
+    overdue: impl Future<Output = ()>,
+) -> Result<(), E> {
+    tokio::select! {
+        served = serving => served,
+        () = overdue => Ok(()),
     }
 }
 
@@ -87,6 +101,16 @@ fn run(listener: Listener, address: &str, announce: bool) -> Result<(), Failure>
                 }
             }
         };
+        // A caller that keeps its connection open must not keep the program alive.
+        let (told, mut tell) = tokio::sync::watch::channel(false);
+        let stop = async move {
+            stop.await;
+            let _ = told.send(true);
+        };
+        let overdue = async move {
+            drop(tell.changed().await);
+            tokio::time::sleep(LEAVE_TAKING).await;
+        };
         let server = Server::builder().add_service(AgentServer::new(service));
         let ready = || {
             if announce {
@@ -100,14 +124,18 @@ fn run(listener: Listener, address: &str, announce: bool) -> Result<(), Failure>
                 listener.set_nonblocking(true).map_err(problem)?;
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(problem)?;
                 ready();
-                server.serve_with_incoming_shutdown(TcpListenerStream::new(listener), stop).await
+                or_overdue(
+                    server.serve_with_incoming_shutdown(TcpListenerStream::new(listener), stop),
+                    overdue,
+                )
+                .await
             }
             Listener::Unix(listener, path) => {
                 listener.set_nonblocking(true).map_err(problem)?;
                 let listener = UnixListener::from_std(listener).map_err(problem)?;
                 ready();
-                let served =
-                    server.serve_with_incoming_shutdown(UnixListenerStream::new(listener), stop).await;
+                let serving = server.serve_with_incoming_shutdown(UnixListenerStream::new(listener), stop);
+                let served = or_overdue(serving, overdue).await;
                 drop(std::fs::remove_file(path));
                 served
             }

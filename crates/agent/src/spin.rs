@@ -10,47 +10,45 @@
 /// Longest single spin, ns.
 pub const LONGEST_SPIN: i64 = 200_000;
 
-/// The share of a core a thread may burn, as a bucket of nanoseconds.
+/// The share of a core a thread may keep awake, as a bucket of nanoseconds. Work is done whatever the level; only
+/// spinning asks. Work and spinning together stay below the 95 % at which the kernel stops real-time threads for
+/// tens of milliseconds (`sched_rt_runtime_us`), with room for the task threads.
 #[derive(Clone, Debug)]
 pub struct Budget {
     level: i64,
     last: i64,
-    /// Share in parts per 1024.
-    share: i64,
+    share_ppm: i64,
 }
 
 impl Budget {
     const FULL: i64 = 2_000_000;
-    const MOST: i64 = 768;
-    const LEAST: i64 = 16;
+    const MOST_PPM: i64 = 700_000;
+    const LEAST_PPM: i64 = 15_000;
+    /// An offer of the core that takes longer than this, ns, was taken up by somebody.
+    const TAKEN_UP: i64 = 20_000;
 
     /// A full bucket.
     pub const fn new(now: i64) -> Self {
-        Self { level: Self::FULL, last: now, share: Self::MOST }
+        Self { level: Self::FULL, last: now, share_ppm: Self::MOST_PPM }
     }
 
-    /// Whether there is anything left to spin with at `now`.
-    pub fn allows(&mut self, now: i64) -> bool {
-        self.refill(now);
+    /// Whether there is anything left to spin with.
+    pub const fn allows(&self) -> bool {
         self.level > 0
     }
 
-    /// Takes a spin of `spent` ns that ended at `now`. `yielded` is the longest time an offer of the core took within it: a long one means
-    /// somebody of the same priority needed it.
-    pub fn take(&mut self, now: i64, spent: i64, yielded: i64) {
-        self.refill(now);
-        self.level = (self.level - spent.max(0)).max(-Self::FULL);
-        if yielded > 20_000 {
-            self.share = (self.share / 2).max(Self::LEAST);
-        } else {
-            self.share = (self.share + 1).min(Self::MOST);
-        }
-    }
-
-    fn refill(&mut self, now: i64) {
+    /// The time since the last call: of it, `awake` ns were worked or spun. `yielded` is the longest time an offer of the core took
+    /// within it: somebody of the same priority who needs it halves the share, which comes back within a second.
+    pub fn account(&mut self, now: i64, awake: i64, yielded: i64) {
         let passed = (now - self.last).clamp(0, 1_000_000_000);
         self.last = now;
-        self.level = (self.level + passed * self.share / 1024).min(Self::FULL);
+        self.share_ppm = if yielded > Self::TAKEN_UP {
+            (self.share_ppm / 2).max(Self::LEAST_PPM)
+        } else {
+            (self.share_ppm + passed / 1_000).min(Self::MOST_PPM)
+        };
+        let earned = passed * self.share_ppm / 1_000_000;
+        self.level = (self.level + earned - awake.max(0)).clamp(-Self::FULL, Self::FULL);
     }
 }
 
@@ -135,13 +133,14 @@ mod tests {
             let mut burnt = 0;
             for (idle, spin) in spins {
                 now += idle;
-                if budget.allows(now) {
+                budget.account(now, 0, 0);
+                if budget.allows() {
                     now += spin;
                     burnt += spin;
-                    budget.take(now, spin, 0);
+                    budget.account(now, spin, 0);
                 }
             }
-            prop_assert!(burnt <= now * Budget::MOST / 1024 + Budget::FULL + LONGEST_SPIN);
+            prop_assert!(burnt <= now * Budget::MOST_PPM / 1_000_000 + Budget::FULL + LONGEST_SPIN);
         }
 
         #[test]
@@ -168,11 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn a_contended_core_shrinks_the_share() {
+    fn a_contended_core_shrinks_the_share_and_a_quiet_second_restores_it() {
         let mut budget = Budget::new(0);
-        for i in 0..100 {
-            budget.take(i * 1_000_000, 50_000, 1_000_000);
+        for i in 1..100 {
+            budget.account(i * 10_000, 5_000, 1_000_000);
         }
-        assert_eq!(budget.share, Budget::LEAST);
+        assert_eq!(budget.share_ppm, Budget::LEAST_PPM);
+        budget.account(2_000_000_000, 0, 0);
+        assert_eq!(budget.share_ppm, Budget::MOST_PPM);
     }
 }

@@ -60,16 +60,16 @@ pub fn bind_to_core(core: usize) -> io::Result<()> {
 }
 
 /// Keeps every present and future page of the process in memory. Under a finite RLIMIT_MEMLOCK later allocations
-/// would fail at the limit, so then nothing is locked.
+/// would fail at the limit, so then nothing is locked unless the limit can be raised or does not apply to this process.
 ///
 /// # Errors
-/// RLIMIT_MEMLOCK is finite and may not be raised (CAP_SYS_RESOURCE).
+/// RLIMIT_MEMLOCK is finite, may not be raised (CAP_SYS_RESOURCE) and applies (no CAP_IPC_LOCK).
 pub fn lock_memory() -> io::Result<()> {
     let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     let mut limit = unlimited;
     // SAFETY: `limit` is a live rlimit the call fills.
     check(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) })?;
-    if limit.rlim_cur != libc::RLIM_INFINITY {
+    if limit.rlim_cur != libc::RLIM_INFINITY && !exempt_from_lock_limit() {
         // SAFETY: `unlimited` lives across the call, which only reads it.
         check(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited) })?;
     }
@@ -122,6 +122,18 @@ pub fn keep_cores_awake() -> io::Result<AwakeCores> {
     let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
     file.write_all(&0_i32.to_ne_bytes())?;
     Ok(AwakeCores { _file: file })
+}
+
+/// Whether CAP_IPC_LOCK holds in the initial user namespace, the only one where it counts.
+fn exempt_from_lock_limit() -> bool {
+    const CAP_IPC_LOCK: u64 = 1 << 14;
+    let effective = std::fs::read_to_string("/proc/thread-self/status").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    });
+    let initial = std::fs::read_to_string("/proc/self/uid_map")
+        .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
+    initial && effective.is_some_and(|set| set & CAP_IPC_LOCK != 0)
 }
 
 /// Takes [`lock_memory`] back.

@@ -18,6 +18,7 @@ use rtrb::{Consumer, Producer};
 use wg_frame::time::{Epoch, RunTime};
 use wg_net::{Socket, TX_BATCH, Wake, clock, realtime};
 use wg_plan::Protocol;
+use wg_record::{Clock, Crc, DropReason, Point, RecordFlags};
 
 use crate::assignment::Assignment;
 use crate::buffer::{Buffer, Incoming, Outgoing};
@@ -158,6 +159,8 @@ pub struct Servicing {
     relays: Vec<RelayState>,
     outstanding: Box<[Outstanding]>,
     stamps_due: usize,
+    /// Outstanding stamps at which a busy thread looks for them.
+    collect_at: usize,
     expectations: Vec<Expectation>,
     /// Positions of the flows that are expected here.
     expected: Vec<u16>,
@@ -167,7 +170,7 @@ pub struct Servicing {
     next_flush: i64,
     lead: Lead,
     budget: Budget,
-    spin_began: i64,
+    awake_since: i64,
     spins: u32,
     longest_yield: i64,
     figures: AccessPointFigures,
@@ -180,13 +183,7 @@ impl Servicing {
         let nothing = Outstanding {
             number: 0,
             waiting: false,
-            seen: Seen {
-                flow: 0,
-                sequence: 0,
-                length: 0,
-                crc: wg_record::Crc::Unchecked,
-                flags: wg_record::RecordFlags::empty(),
-            },
+            seen: Seen { flow: 0, sequence: 0, length: 0, crc: Crc::Unchecked, flags: RecordFlags::empty() },
         };
         let relays = assignment
             .relays
@@ -219,13 +216,14 @@ impl Servicing {
             relays,
             outstanding: vec![nothing; OUTSTANDING].into_boxed_slice(),
             stamps_due: 0,
+            collect_at: TX_BATCH,
             expectations: assignment.flows.iter().map(|f| Expectation::new(f.period_ns)).collect(),
             expected,
             next_arrival: i64::MAX,
             next_flush: i64::MAX,
             lead: Lead::new(60_000),
             budget: Budget::new(clock::realtime().get()),
-            spin_began: 0,
+            awake_since: clock::realtime().get(),
             spins: 0,
             longest_yield: 0,
             figures,
@@ -255,18 +253,17 @@ impl Servicing {
         if let Some((index, _)) = next
             && due.saturating_sub(now) <= FINAL
         {
-            self.end_spin(now);
             while clock::realtime().get() < due {
                 std::hint::spin_loop();
             }
             self.send_from(index);
             self.receive_waiting(RECEIVE_BURST * usize::from(now > due));
+            self.collect_backlog();
             return;
         }
         if self.may_spin(now, due) {
-            self.spin(now);
+            self.spin();
         } else {
-            self.end_spin(now);
             self.rest(now, due);
         }
     }
@@ -277,35 +274,31 @@ impl Servicing {
             self.expect_next(now);
         }
         let lead = self.lead.ns();
-        let wanted = due - now <= lead || self.next_arrival.saturating_sub(now) <= lead;
-        wanted && self.budget.allows(now)
+        if due - now > lead && self.next_arrival.saturating_sub(now) > lead {
+            return false;
+        }
+        self.account(now);
+        self.budget.allows()
     }
 
-    fn spin(&mut self, now: i64) {
-        if self.spin_began == 0 {
-            self.spin_began = now;
-        }
+    fn spin(&mut self) {
         if self.receive(false) {
-            self.end_spin(clock::realtime().get());
             return;
         }
-        self.spins += 1;
+        self.spins = self.spins.wrapping_add(1);
         if self.spins.is_multiple_of(SPINS_PER_YIELD) {
             let before = clock::realtime().get();
             realtime::yield_now();
             self.longest_yield = self.longest_yield.max(clock::realtime().get() - before);
         }
-        if self.stamps_due >= OUTSTANDING / 2 {
-            self.collect_stamps();
-        }
+        self.collect_backlog();
     }
 
-    fn end_spin(&mut self, now: i64) {
-        if self.spin_began != 0 {
-            self.budget.take(now, now - self.spin_began, self.longest_yield);
-            self.spin_began = 0;
-            self.longest_yield = 0;
-        }
+    /// Charges the time since the last accounting or the last sleep.
+    fn account(&mut self, now: i64) {
+        self.budget.account(now, now - self.awake_since, self.longest_yield);
+        self.awake_since = now;
+        self.longest_yield = 0;
     }
 
     /// Nothing is near: do what has waited, then sleep.
@@ -323,17 +316,22 @@ impl Servicing {
         let idle = self.outboxes.is_unused() && self.turn.is_none();
         if idle && self.next_arrival == i64::MAX && self.next_flush == i64::MAX {
             // The common case of a receiver or relay that knows nothing of its flows yet: a single system call takes the frame.
+            self.account(clock::realtime().get());
             self.receive(true);
+            self.awake_since = clock::realtime().get();
             return;
         }
         let now = clock::realtime().get();
+        self.account(now);
         let mut until = now + LONGEST_SLEEP;
         for wanted in [due.saturating_sub(lead), self.next_arrival.saturating_sub(lead), self.next_flush] {
             // Without budget the lead has begun already: sleep to the event itself.
             let wanted = if wanted <= now { wanted.saturating_add(lead) } else { wanted };
             until = until.min(wanted.max(now + 1_000));
         }
-        match self.socket.wait(Some(&self.wake), until - now) {
+        let waited = self.socket.wait(Some(&self.wake), until - now);
+        self.awake_since = clock::realtime().get();
+        match waited {
             Ok(ready) => {
                 if ready.woken {
                     self.wake.clear();
@@ -344,7 +342,7 @@ impl Servicing {
                 if ready.frames || ready.stamps {
                     self.receive(false);
                 } else if !ready.woken {
-                    self.lead.learn(clock::realtime().get() - until);
+                    self.lead.learn(self.awake_since - until);
                 }
             }
             Err(error) => self.fail(&error),
@@ -412,34 +410,41 @@ impl Servicing {
         self.figures.socket_drops = self.socket.drops().unwrap_or(0);
     }
 
+    /// Where there is never a quiet moment: one batch of stamps whenever a batch may be there, since the error queue shares
+    /// the memory of received frames.
+    fn collect_backlog(&mut self) {
+        if self.stamps_due >= self.collect_at {
+            self.collect_batch();
+            self.collect_at = self.stamps_due + TX_BATCH;
+        }
+    }
+
     /// Takes transmit stamps off the error queue until it is empty, at most as many as are due.
     fn collect_stamps(&mut self) {
         for _ in 0..=self.stamps_due / TX_BATCH {
-            let (outstanding, log) = (&mut self.outstanding, &mut self.log);
-            let mut matched = 0;
-            let taken = self.socket.transmit_stamps(|number, at| {
-                let slot = &mut outstanding[number as usize % OUTSTANDING];
-                if slot.waiting && slot.number == number {
-                    slot.waiting = false;
-                    matched += 1;
-                    log.push(
-                        slot.seen,
-                        wg_record::Point::DriverSend,
-                        wg_record::Clock::KernelRealtime,
-                        wg_record::DropReason::None,
-                        at,
-                    );
-                }
-            });
-            self.stamps_due = self.stamps_due.saturating_sub(matched);
-            match taken {
-                Ok(n) if n == TX_BATCH => {}
-                Ok(_) => break,
-                Err(error) => {
-                    self.fail(&error);
-                    break;
-                }
+            if self.collect_batch() < TX_BATCH {
+                break;
             }
         }
+        self.collect_at = self.stamps_due + TX_BATCH;
+    }
+
+    /// One batch; how many entries it had.
+    fn collect_batch(&mut self) -> usize {
+        let (outstanding, log) = (&mut self.outstanding, &mut self.log);
+        let mut matched = 0;
+        let taken = self.socket.transmit_stamps(|number, at| {
+            let slot = &mut outstanding[number as usize % OUTSTANDING];
+            if slot.waiting && slot.number == number {
+                slot.waiting = false;
+                matched += 1;
+                log.push(slot.seen, Point::DriverSend, Clock::KernelRealtime, DropReason::None, at);
+            }
+        });
+        self.stamps_due = self.stamps_due.saturating_sub(matched);
+        taken.unwrap_or_else(|error| {
+            self.fail(&error);
+            0
+        })
     }
 }

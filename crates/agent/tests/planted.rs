@@ -1,0 +1,380 @@
+//! Planted truth on real frames: three end systems behind a bridge, in namespaces that leave nothing behind.
+//!
+//! Every test re-runs itself through `wiregauge-agent enclose` and builds its network inside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tonic::transport::Channel;
+use wg_agent::proto::{self, agent_client::AgentClient};
+use wg_frame::time::Span;
+use wg_plan::{
+    Fault, FaultKind, Fill, Flow, Network, Node, NodeKind, Protocol, Receive, Relay, Run, Send, Turn,
+};
+use wg_record::segment::{SegmentReader, segment_files};
+use wg_record::{Crc, DropReason, Point, Record, RecordFlags};
+
+const AGENT: &str = env!("CARGO_BIN_EXE_wiregauge-agent");
+const INSIDE: &str = "WIREGAUGE_TEST_ENCLOSED";
+
+/// Runs `body` enclosed. Where the host grants no namespaces at all, the reason is printed and the test counts as passed for a user,
+/// but not for root.
+fn enclosed(name: &str, body: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        body();
+        return;
+    }
+    let myself = std::env::current_exe().expect("the test program has a path");
+    let status = Command::new(AGENT)
+        .args(["enclose", "--"])
+        .arg(myself)
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(INSIDE, "1")
+        .status()
+        .expect("the agent program runs");
+    if status.code() == Some(3) && !wg_net::host::is_root() {
+        eprintln!("SKIPPED {name}: neither root nor user namespaces on this host");
+        return;
+    }
+    assert!(status.success(), "{name} failed inside its namespaces");
+}
+
+fn ip(arguments: &str) {
+    let done = Command::new("ip").args(arguments.split_whitespace()).status();
+    assert!(done.expect("`ip` of iproute2 is installed").success(), "ip {arguments}");
+}
+
+const NODES: usize = 3;
+
+fn network() -> Network {
+    let node = |i: usize| Node {
+        name: format!("n{i}"),
+        kind: NodeKind::EndSystem,
+        mac: [2, 0, 0, 0, 0, i as u8 + 1],
+        ipv4: [198, 18, 0, i as u8 + 1],
+    };
+    Network { nodes: (0..NODES).map(node).collect(), links: Vec::new() }
+}
+
+/// One namespace per end system, all on one bridge.
+fn build(network: &Network) {
+    ip("link add hub type bridge");
+    ip("link set hub up");
+    for (i, node) in network.nodes.iter().enumerate() {
+        let name = &node.name;
+        let mac = node.mac.map(|byte| format!("{byte:02x}")).join(":");
+        ip(&format!("netns add {name}"));
+        ip(&format!("link add port{i} type veth peer name eth0 netns {name} address {mac}"));
+        ip(&format!("link set port{i} master hub up"));
+        ip(&format!("-n {name} addr add 198.18.0.{}/15 dev eth0", i + 1));
+        ip(&format!("-n {name} link set lo up"));
+        ip(&format!("-n {name} link set eth0 up"));
+    }
+    for (i, node) in network.nodes.iter().enumerate() {
+        for (j, other) in network.nodes.iter().enumerate().filter(|(j, _)| *j != i) {
+            let mac = other.mac.map(|byte| format!("{byte:02x}")).join(":");
+            let name = &node.name;
+            ip(&format!("-n {name} neigh replace 198.18.0.{} lladdr {mac} dev eth0 nud permanent", j + 1));
+        }
+    }
+}
+
+/// An agent that ends with its value.
+struct Agent {
+    program: Child,
+    client: AgentClient<Channel>,
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+async fn start_agent(node: &str) -> Agent {
+    let mut program = Command::new(AGENT)
+        .args(["serve", "--listen", "127.0.0.1:0", "--announce", "--die-with-parent", "--netns"])
+        .arg(format!("/run/netns/{node}"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the agent program runs");
+    let mut line = String::new();
+    let output = program.stdout.take().expect("its output is piped");
+    BufReader::new(output).read_line(&mut line).expect("it announces itself");
+    let address = line.trim().strip_prefix("listening ").expect("the documented line").to_owned();
+    let client = AgentClient::connect(format!("http://{address}")).await.expect("it listens");
+    Agent { program, client }
+}
+
+/// Runs `run` on three agents; their reports and records.
+fn perform(run: &Run, spool: &Path) -> (Vec<proto::AgentReport>, Vec<Record>) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
+    runtime.block_on(async {
+        let network = network();
+        let mut agents = Vec::new();
+        for node in &network.nodes {
+            let mut agent = start_agent(&node.name).await;
+            let hello = proto::HelloRequest { master_version: "test".into(), lease_ms: 60_000 };
+            agent.client.hello(hello).await.expect("Hello is answered");
+            let request = proto::PrepareRequest {
+                network_json: serde_json::to_vec(&network).expect("a network is JSON"),
+                run_json: serde_json::to_vec(run).expect("a run is JSON"),
+                end_system: node.name.clone(),
+                interface: "eth0".into(),
+                spool: spool.join(&node.name).to_string_lossy().into_owned(),
+                servicing_core: -1,
+                fifo_priority: 50,
+            };
+            agent.client.prepare(request).await.expect("the run can be prepared");
+            agents.push(agent);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i64;
+        for agent in &mut agents {
+            let request = proto::StartRequest { epoch_realtime_ns: now + 300_000_000 };
+            agent.client.start(request).await.expect("the epoch has not passed");
+        }
+        let mut reports = Vec::new();
+        for agent in &mut agents {
+            let request = proto::WatchRequest { interval_ms: 50 };
+            let mut stream = agent.client.watch(request).await.expect("it can be watched").into_inner();
+            while let Some(progress) = stream.message().await.expect("the stream lasts to the end") {
+                if progress.done {
+                    break;
+                }
+            }
+            let finished = agent.client.finish(proto::FinishRequest { abort: false }).await;
+            reports.extend(finished.expect("it finishes").into_inner().report);
+        }
+        let mut records = Vec::new();
+        for node in &network.nodes {
+            for file in segment_files(&spool.join(&node.name)).expect("the spool exists") {
+                let mut reader = SegmentReader::open(&file).expect("a segment");
+                while let Some(batch) = reader.next_batch() {
+                    records.extend(batch);
+                }
+                assert!(reader.damage().is_none(), "a finished segment is whole");
+            }
+        }
+        (reports, records)
+    })
+}
+
+fn run(protocol: Protocol, count: u32, period_us: i64, relay: Option<(Turn, Vec<Fault>)>) -> Run {
+    let flow = Flow { id: 7, protocol, from: 0, to: 1, deadline: None, vlan: None, path: vec![0, 1] };
+    Run {
+        index: 0,
+        point: BTreeMap::new(),
+        repeat: 0,
+        seed: 1,
+        link_rate_bps: None,
+        warm_up: Span::from_micros(period_us * 21),
+        duration: Span::from_micros(period_us * i64::from(count)),
+        drain: Span::from_millis(500),
+        flows: vec![flow],
+        sends: vec![Send {
+            flow: 7,
+            period: Span::from_micros(period_us),
+            offset: Span::ZERO,
+            payload: 40,
+            fill: Fill::Random,
+            count,
+            warm_up_count: 20,
+        }],
+        receives: if relay.is_none() { vec![Receive { flow: 7, on: 1 }] } else { Vec::new() },
+        relays: relay
+            .into_iter()
+            .map(|(through, faults)| Relay { flow: 7, on: 1, through, faults })
+            .collect(),
+        injects: Vec::new(),
+    }
+}
+
+/// Whether the host took frames or records from the instrument itself, which no test can forbid it.
+fn host_interfered(reports: &[proto::AgentReport]) -> bool {
+    reports.iter().any(|report| {
+        report.records_dropped > 0
+            || report.access_points.iter().any(|a| a.socket_drops + a.inbox_drops + a.send_errors > 0)
+    })
+}
+
+/// What became of the measured messages, as seen back at the sender.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    lost: BTreeSet<u32>,
+    twice: BTreeSet<u32>,
+    reordered: BTreeSet<u32>,
+    damaged: BTreeSet<u32>,
+    misdirected: BTreeSet<u32>,
+    dropped: BTreeSet<u32>,
+}
+
+fn outcome(records: &[Record], home: u16, returning: bool, count: u32) -> Seen {
+    let mut seen = Seen { lost: (0..count).collect(), ..Seen::default() };
+    let measured = records.iter().filter(|r| !r.flags.has(RecordFlags::WARM_UP));
+    let mut arrivals = Vec::new();
+    for record in measured {
+        match record.point {
+            Point::Drop if record.reason == DropReason::PlantedFault => {
+                seen.dropped.insert(record.sequence);
+            }
+            Point::ApplicationReceive if record.node == 2 => {
+                seen.misdirected.insert(record.sequence);
+            }
+            Point::ApplicationReceive
+                if record.node == home && record.flags.has(RecordFlags::RETURN) == returning =>
+            {
+                if record.crc == Crc::Ok {
+                    arrivals.push((record.time, record.sequence));
+                } else {
+                    seen.damaged.insert(record.sequence);
+                }
+            }
+            _ => {}
+        }
+    }
+    arrivals.sort_unstable();
+    let mut highest = None;
+    for (_, sequence) in arrivals {
+        if !seen.lost.remove(&sequence) {
+            seen.twice.insert(sequence);
+        } else if highest > Some(sequence) {
+            seen.reordered.insert(sequence);
+        }
+        highest = highest.max(Some(sequence));
+    }
+    seen
+}
+
+fn spool(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("wiregauge-{name}-{}", std::process::id()))
+}
+
+/// Plays the run at ever longer periods until the host lets it pass undisturbed, at most three times.
+fn undisturbed(name: &str, at: impl Fn(i64) -> Run) -> Vec<Record> {
+    for period_us in [20, 50, 100] {
+        let directory = spool(name);
+        let (reports, records) = perform(&at(period_us), &directory);
+        drop(std::fs::remove_dir_all(&directory));
+        for report in &reports {
+            assert!(report.complete, "{}: {}", report.end_system, report.incomplete_reason);
+        }
+        if !host_interfered(&reports) {
+            return records;
+        }
+        eprintln!("{name}: the host interfered at a period of {period_us} us: {reports:?}");
+    }
+    panic!("{name}: three times the host dropped frames or records of the instrument itself");
+}
+
+fn faults() -> Vec<Fault> {
+    let fault = |kind, sequences: &[(u32, u32)]| Fault { kind, sequences: sequences.to_vec() };
+    vec![
+        fault(FaultKind::Drop, &[(100, 119), (5_000, 5_000)]),
+        fault(FaultKind::Duplicate, &[(200, 219)]),
+        fault(FaultKind::Swap, &[(300, 300), (302, 302), (310, 312), (90_000, 90_000)]),
+        fault(FaultKind::Corrupt, &[(400, 409)]),
+        fault(FaultKind::Misdirect { to: 2 }, &[(500, 504)]),
+    ]
+}
+
+fn expected() -> Seen {
+    let dropped: BTreeSet<u32> = (100..=119).chain([5_000]).collect();
+    let damaged: BTreeSet<u32> = (400..=409).collect();
+    let misdirected: BTreeSet<u32> = (500..=504).collect();
+    Seen {
+        lost: dropped.iter().chain(&damaged).chain(&misdirected).copied().collect(),
+        twice: (200..=219).collect(),
+        reordered: [300, 302, 310, 311, 312, 90_000].into(),
+        damaged,
+        misdirected,
+        dropped,
+    }
+}
+
+#[test]
+fn planted_faults_come_back_exactly_udp() {
+    enclosed("planted_faults_come_back_exactly_udp", || {
+        build(&network());
+        let records = undisturbed("udp", |period| {
+            run(Protocol::Udp, 100_000, period, Some((Turn::Servicing, faults())))
+        });
+        assert_eq!(outcome(&records, 0, true, 100_000), expected());
+    });
+}
+
+#[test]
+fn planted_faults_come_back_exactly_raw_through_a_task() {
+    enclosed("planted_faults_come_back_exactly_raw_through_a_task", || {
+        build(&network());
+        let records = undisturbed("raw", |period| {
+            run(Protocol::Raw, 100_000, 5 * period, Some((Turn::Task, faults())))
+        });
+        assert_eq!(outcome(&records, 0, true, 100_000), expected());
+    });
+}
+
+#[test]
+fn every_point_of_a_one_way_message_is_recorded_in_order() {
+    enclosed("every_point_of_a_one_way_message_is_recorded_in_order", || {
+        build(&network());
+        for protocol in [Protocol::Udp, Protocol::Raw] {
+            let records = undisturbed("one-way", |period| run(protocol, 500, 20 * period, None));
+            assert_eq!(outcome(&records, 1, false, 500), Seen::default());
+            for sequence in 0..500 {
+                let mut of_message: Vec<(Point, i64)> = records
+                    .iter()
+                    .filter(|r| r.sequence == sequence && !r.flags.has(RecordFlags::WARM_UP))
+                    .map(|r| (r.point, r.time.as_picos()))
+                    .collect();
+                of_message.sort_unstable();
+                let points: Vec<Point> = of_message.iter().map(|p| p.0).collect();
+                let whole = [
+                    Point::IntendedSend,
+                    Point::ApplicationSend,
+                    Point::DriverSend,
+                    Point::DriverReceive,
+                    Point::ApplicationReceive,
+                ];
+                assert_eq!(points, whole, "message {sequence}");
+                assert!(
+                    of_message.windows(2).all(|w| w[0].1 <= w[1].1),
+                    "message {sequence}: {of_message:?}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn a_missing_interface_is_named_together_with_those_that_exist() {
+    enclosed("a_missing_interface_is_named_together_with_those_that_exist", || {
+        build(&network());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime can be built").block_on(async {
+            let mut agent = start_agent("n0").await;
+            let request = proto::PrepareRequest {
+                network_json: serde_json::to_vec(&network()).expect("a network is JSON"),
+                run_json: serde_json::to_vec(&run(Protocol::Udp, 1, 1000, None)).expect("a run is JSON"),
+                end_system: "n0".into(),
+                interface: "eth7".into(),
+                spool: spool("missing").to_string_lossy().into_owned(),
+                servicing_core: -1,
+                fifo_priority: 0,
+            };
+            let refusal = agent.client.prepare(request.clone()).await.expect_err("there is no eth7");
+            assert!(refusal.message().contains("'eth7'") && refusal.message().contains("eth0"), "{refusal}");
+            let good = proto::PrepareRequest { interface: "eth0".into(), ..request };
+            agent.client.prepare(good).await.expect("one failure does not spoil the next run");
+            let late = proto::StartRequest { epoch_realtime_ns: 1 };
+            let refusal = agent.client.start(late).await.expect_err("1970 has passed");
+            assert_eq!(refusal.code(), tonic::Code::FailedPrecondition);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        });
+        drop(std::fs::remove_dir_all(spool("missing")));
+    });
+}
