@@ -10,3 +10,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod arinc664;
+mod deadline;
+pub mod frame;
+
+pub use deadline::Deadline;

@@ -3,10 +3,15 @@
 //! The standard's text is not free. Where a rule below rests on public secondary sources, the item names them;
 //! the terms (virtual link, BAG, Lmax, SkewMax, PSN) are the standard's own.
 //!
-//! On the way of a frame every switch [`filter`]s it and [`policing`] judges it against its contract.
+//! On the way of a frame: [`regulator`] spaces it at the sending end system and [`integrity`] numbers it; every
+//! switch [`filter`]s it and [`policing`] judges it against its contract; the receiving end system checks its
+//! integrity per network and removes the second copy ([`redundancy`]).
 
 pub mod filter;
+pub mod integrity;
 pub mod policing;
+pub mod redundancy;
+pub mod regulator;
 
 use core::fmt;
 

@@ -1,0 +1,103 @@
+//! A frame as a descriptor: what the cores decide by, without the bytes.
+//!
+//! 32 bytes and `Copy`, so that queues and links hold frames by value. Payload is left out: no core looks at
+//! it. What becomes of it on the way (damage) is a mark.
+
+/// A MAC address (IEEE Std 802-2014, 8.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// All stations.
+    pub const BROADCAST: Self = Self([0xff; 6]);
+
+    /// Whether it names a group: its individual/group bit is set.
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+
+    /// The 48 bits as a number.
+    pub const fn bits(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+}
+
+/// The kind of traffic a frame belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TrafficClass {
+    /// Forwarded by MAC address, without a promise.
+    #[default]
+    BestEffort,
+    /// Forwarded by virtual link within a contract (ARINC 664 part 7).
+    RateConstrained,
+    /// Sent and forwarded at planned instants (SAE AS6802).
+    TimeTriggered,
+}
+
+/// One of the redundant networks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NetworkId {
+    /// Network A, or the only one.
+    #[default]
+    A,
+    /// Network B.
+    B,
+}
+
+/// What a frame carries besides its addresses. A set of bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// On the way back from a relay.
+    pub const RETURN: Self = Self(1);
+    /// Sent during the warm-up.
+    pub const WARM_UP: Self = Self(2);
+    /// Payload was altered after its CRC was written; the frame check sequence is right.
+    pub const DAMAGED: Self = Self(4);
+
+    /// Without any.
+    pub const fn none() -> Self {
+        Self(0)
+    }
+    /// Both sets.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    /// Whether all of `other` is set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// One frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where it goes.
+    pub destination: Mac,
+    /// Where it comes from.
+    pub source: Mac,
+    /// Length in bytes, destination address to FCS inclusive (RFC 1242, 3.5), as sent: padding included.
+    pub length: u16,
+    /// VLAN identifier; 0 without tag or priority-tagged (IEEE Std 802.1Q-2022, 9.6).
+    pub vlan: u16,
+    /// Flow in the probe header; 65 535 for background load.
+    pub flow: u16,
+    /// Virtual link; meaningful for rate-constrained and time-triggered frames.
+    pub virtual_link: u16,
+    /// Sequence number in the probe header.
+    pub sequence: u32,
+    /// Priority code point, 0 to 7; 7 is the most urgent.
+    pub priority: u8,
+    /// Kind of traffic.
+    pub class: TrafficClass,
+    /// Redundant network it travels on.
+    pub network: NetworkId,
+    /// Sequence number of the virtual link.
+    pub virtual_link_sequence: u8,
+    /// Phase, leg, damage.
+    pub marks: Marks,
+}
+
+const _: () = assert!(core::mem::size_of::<Frame>() <= 32, "descriptors are copied at every hop");
