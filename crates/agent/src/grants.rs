@@ -24,20 +24,26 @@ pub fn of_process() -> (Vec<proto::Grant>, Option<AwakeCores>) {
 }
 
 /// What a servicing thread asks for itself.
-pub fn of_servicing_thread(access_point: &str, fifo_priority: u32, core: Option<usize>) -> Vec<proto::Grant> {
+pub fn of_servicing_thread(fifo_priority: u32, core: Option<usize>) -> Vec<proto::Grant> {
     let mut grants = Vec::new();
     if fifo_priority > 0 {
-        let name = format!("sched-fifo-{access_point}");
-        grants
-            .push(grant(&name, realtime::fifo(fifo_priority).map(|()| format!("priority {fifo_priority}"))));
+        let done = realtime::fifo(fifo_priority).map(|()| format!("priority {fifo_priority}"));
+        grants.push(grant("sched-fifo", done));
     }
     if let Some(core) = core {
-        let name = format!("affinity-{access_point}");
-        grants.push(grant(&name, realtime::bind_to_core(core).map(|()| format!("core {core}"))));
+        grants.push(grant("affinity", realtime::bind_to_core(core).map(|()| format!("core {core}"))));
     }
-    let name = format!("timer-slack-{access_point}");
-    grants.push(grant(&name, realtime::no_timer_slack().map(|()| "1 ns".into())));
+    grants.push(grant("timer-slack", realtime::no_timer_slack().map(|()| "1 ns".into())));
     grants
+}
+
+/// Adds grants, of which threads that asked alike were answered alike, once each.
+pub fn merge(grants: &mut Vec<proto::Grant>, more: Vec<proto::Grant>) {
+    for grant in more {
+        if !grants.contains(&grant) {
+            grants.push(grant);
+        }
+    }
 }
 
 /// Puts a task thread behind the servicing threads but before everything ordinary: its work per message is bounded, and

@@ -39,7 +39,8 @@ enum Command {
 /// How to serve.
 #[derive(clap::Args)]
 struct ServeOptions {
-    /// Where to listen: ADDRESS:PORT (port 0: any) or unix:PATH.
+    /// Where to listen: ADDRESS:PORT (port 0: any) or unix:PATH. Over unix:PATH a client must name an authority such as
+    /// `localhost`; grpcio does with the channel option `grpc.default_authority`.
     #[arg(long)]
     listen: String,
     /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside.

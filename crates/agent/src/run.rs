@@ -168,7 +168,7 @@ impl ActiveRun {
             let socket = open(protocol, &assignment, &interface)?;
             let (access_point, of_thread, watched) = common.start_access_point(protocol, socket, setup)?;
             access_points.push(access_point);
-            grants.extend(of_thread);
+            grants::merge(&mut grants, of_thread);
             counters.push(watched);
         }
         let stop_injecting = Arc::new(AtomicBool::new(false));
@@ -460,7 +460,7 @@ impl Common {
         let (gate, priority, core) = (Arc::clone(&self.gate), setup.fifo_priority, setup.servicing_core);
         let servicing = spawn(&format!("service-{name}"), move || {
             // Nobody listens when preparing failed meanwhile.
-            drop(tell.send(grants::of_servicing_thread(name, priority, core)));
+            drop(tell.send(grants::of_servicing_thread(priority, core)));
             gate.wait().map(|epoch| servicing.run(epoch))
         })?;
         let mut granted = told.recv().unwrap_or_default();

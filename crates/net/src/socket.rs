@@ -357,6 +357,24 @@ impl Socket {
         Ok(u64::from(figures[8]))
     }
 
+    /// Where a UDP access point is bound to.
+    ///
+    /// # Errors
+    /// It is a raw access point.
+    pub fn local(&self) -> io::Result<SocketAddrV4> {
+        // SAFETY: a sockaddr_in of zeroes is valid.
+        let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        // SAFETY: the pointers describe a live sockaddr_in and its length; the kernel writes no more than that.
+        let done =
+            unsafe { libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut length) };
+        check(done)?;
+        if i32::from(address.sin_family) != libc::AF_INET {
+            return Err(io::Error::from_raw_os_error(libc::EAFNOSUPPORT));
+        }
+        Ok(SocketAddrV4::new(u32::from_be(address.sin_addr.s_addr).into(), u16::from_be(address.sin_port)))
+    }
+
     /// Bytes the kernel granted for received frames, its bookkeeping included.
     ///
     /// # Errors
@@ -408,4 +426,83 @@ fn attach_filter(fd: BorrowedFd<'_>, programme: &[libc::sock_filter]) -> io::Res
         )
     };
     check(result).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn pair() -> (Socket, Socket, SocketAddrV4) {
+        let any = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let sender = Socket::udp(any).expect("loopback is there");
+        let receiver = Socket::udp(any).expect("loopback is there");
+        receiver.limit_blocking(2_000).expect("a limit can be set");
+        let at = receiver.local().expect("it is a UDP socket");
+        (sender, receiver, at)
+    }
+
+    #[test]
+    fn every_send_gets_the_stamp_of_its_number_and_every_frame_its_own() {
+        let (mut sender, mut receiver, at) = pair();
+        // The kernel turns stamping on in the background; frames from before have no receive stamp.
+        let mut buffer = [0_u8; 64];
+        for _ in 0..200 {
+            sender.send(b"first", Some(at)).expect("loopback takes it");
+            let frame = receiver.receive(&mut buffer, true).expect("it can be received").expect("in time");
+            if frame.stamp.is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        while sender.transmit_stamps(|_, _| {}).expect("the error queue can be read") > 0 {}
+        let mut stamps = std::collections::BTreeMap::new();
+        let mut sent = Vec::new();
+        for i in 0..40_u8 {
+            let before = crate::clock::realtime();
+            let number = sender.send(&[i; 20], Some(at)).expect("loopback takes it");
+            let frame = receiver.receive(&mut buffer, true).expect("it can be received").expect("in time");
+            assert_eq!((frame.len, frame.source), (20, sender.local().ok()));
+            assert_eq!(buffer[..20], [i; 20]);
+            sent.push((number, before, frame.stamp.expect("stamping is on")));
+        }
+        while sender
+            .transmit_stamps(|number, at| {
+                stamps.insert(number, at);
+            })
+            .expect("the error queue can be read")
+            > 0
+        {}
+        assert_eq!(stamps.len(), sent.len());
+        for (number, before, arrived) in sent {
+            let left = stamps[&number];
+            assert!(before <= left && left <= arrived, "{number}: {before:?} {left:?} {arrived:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_socket_gives_nothing_and_a_cut_frame_tells_its_true_length() {
+        let (mut sender, mut receiver, at) = pair();
+        assert!(receiver.receive(&mut [0; 8], false).expect("no error").is_none());
+        sender.send(&[7; 100], Some(at)).expect("loopback takes it");
+        let frame = receiver.receive(&mut [0; 8], true).expect("no error").expect("in time");
+        assert_eq!(frame.len, 100);
+    }
+
+    #[test]
+    fn an_address_taken_twice_is_refused_with_the_cure() {
+        let (_sender, receiver, at) = pair();
+        let error = Socket::udp(at).expect_err("the port is taken");
+        assert!(error.to_string().contains("no other agent"), "{error}");
+        drop(receiver);
+    }
+
+    #[test]
+    fn a_message_beyond_the_mtu_is_refused_and_the_numbering_goes_on() {
+        let (mut sender, _receiver, at) = pair();
+        let first = sender.send(b"one", Some(at)).expect("loopback takes it");
+        assert!(matches!(sender.send(&vec![0; 65_600], Some(at)), Err(SendFailure::Refused(_))));
+        let second = sender.send(b"two", Some(at)).expect("loopback takes it");
+        assert_eq!(second, first + 1);
+    }
 }
