@@ -1,0 +1,381 @@
+//! The time-triggered windows of one egress port: a cycle that repeats from local time zero.
+//!
+//! A window opens at offset + k·period and is open from that instant up to, not including, its end; so windows
+//! that touch do not clash. It must hold its flow's longest frame with everything that frame keeps the line
+//! busy with: preamble, start delimiter and the gap after it (84 B floor), since the next frame cannot start
+//! earlier.
+//!
+//! A schedule that cannot work is refused whole, with every fault at once, so that the plan's author mends them
+//! in one go. Windows may not cross the end of their period; shift the schedule's origin instead. Queries are a
+//! binary search. Instants beyond ±106 days panic as all local time does.
+
+use alloc::vec::Vec;
+
+use wg_frame::ethernet::wire_len;
+use wg_frame::time::Span;
+
+use crate::oscillator::LocalTime;
+
+/// Most times that windows open in one cycle.
+pub const MAX_OPENINGS: usize = 65_536;
+
+/// A window as the plan states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The flow or virtual link it is for; carried for the reader of a fault, never interpreted.
+    pub flow: u16,
+    /// When it first opens, within its period.
+    pub offset: Span,
+    /// How often it opens; divides the cycle.
+    pub period: Span,
+    /// How long it is open.
+    pub length: Span,
+    /// The longest frame it is for, DA to FCS, in bytes.
+    pub longest_frame: u16,
+}
+
+/// What is wrong with a schedule: the plan's fault. Windows are named by their place in the list given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum ScheduleFault {
+    /// The cycle is no time at all.
+    #[error("the cycle {0} is not positive; give the least common multiple of the windows' periods")]
+    Cycle(Span),
+    /// The line rate is zero.
+    #[error("the line rate is zero; give the port's rate")]
+    Rate,
+    /// A period that does not fit the cycle a whole number of times.
+    #[error(
+        "window {window} has period {period}, which does not divide the cycle {cycle}; choose one that does"
+    )]
+    Period {
+        /// Which.
+        window: usize,
+        /// Its period.
+        period: Span,
+        /// The cycle.
+        cycle: Span,
+    },
+    /// A window that does not lie within its period.
+    #[error("window {window} does not lie within its period {period}; move it or shorten it")]
+    Outside {
+        /// Which.
+        window: usize,
+        /// Its period.
+        period: Span,
+    },
+    /// A window its frame does not fit into.
+    #[error(
+        "window {window} is open for {length} but its longest frame keeps the line busy for {needed}; \
+         lengthen the window or shorten the frame"
+    )]
+    TooShort {
+        /// Which.
+        window: usize,
+        /// How long it is open.
+        length: Span,
+        /// Preamble to the end of the gap.
+        needed: Span,
+    },
+    /// Two windows open at once.
+    #[error("windows {first} and {second} clash at {at} into the cycle; move one of them")]
+    Clash {
+        /// The one open already.
+        first: usize,
+        /// The one that opens into it.
+        second: usize,
+        /// When it opens, from the beginning of the cycle.
+        at: Span,
+    },
+    /// More openings in a cycle than are kept.
+    #[error("windows open {0} times in a cycle, more than 65536; shorten the cycle")]
+    TooMany(u64),
+}
+
+/// One opening of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Which window, by its place in the list given.
+    pub window: usize,
+    /// From when on it is open.
+    pub opens: LocalTime,
+    /// When it is open no more.
+    pub closes: LocalTime,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Slot {
+    opens_ps: i64,
+    closes_ps: i64,
+    window: usize,
+}
+
+/// The windows of one egress port. Stateless: the same question has the same answer at any time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSchedule {
+    cycle_ps: i64,
+    windows: Vec<Window>,
+    /// One cycle's openings, ascending, none overlapping.
+    slots: Vec<Slot>,
+}
+
+impl PortSchedule {
+    /// A schedule of `windows` on a port of `line_rate` bit/s.
+    ///
+    /// # Errors
+    /// Every fault, ascending by kind; clashes are looked for only where each window is sound by itself, and
+    /// each pair of windows is named once, at its first clash of the cycle.
+    pub fn new(cycle: Span, windows: Vec<Window>, line_rate: u64) -> Result<Self, Vec<ScheduleFault>> {
+        let faults = faults_of_windows(cycle, &windows, line_rate);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let cycle_ps = cycle.as_picos();
+        let openings: u64 = windows.iter().map(|w| (cycle_ps / w.period.as_picos()).unsigned_abs()).sum();
+        if openings > MAX_OPENINGS as u64 {
+            return Err(alloc::vec![ScheduleFault::TooMany(openings)]);
+        }
+        let mut slots = Vec::new();
+        for (at, window) in windows.iter().enumerate() {
+            for k in 0..cycle_ps / window.period.as_picos() {
+                let opens_ps = window.offset.as_picos() + k * window.period.as_picos();
+                slots.push(Slot { opens_ps, closes_ps: opens_ps + window.length.as_picos(), window: at });
+            }
+        }
+        slots.sort_unstable();
+        let clashes = clashes(&slots);
+        if clashes.is_empty() { Ok(Self { cycle_ps, windows, slots }) } else { Err(clashes) }
+    }
+
+    /// The windows as given.
+    pub fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
+    /// The window open at `now`.
+    pub fn open_at(&self, now: LocalTime) -> Option<Opening> {
+        let (base, phase_ps) = self.split(now);
+        let before = self.slots.partition_point(|slot| slot.opens_ps <= phase_ps).checked_sub(1)?;
+        let slot = self.slots[before];
+        (phase_ps < slot.closes_ps).then(|| opening(base, slot))
+    }
+
+    /// The first opening after `now`, not at it; `None` if there is no window.
+    pub fn next_after(&self, now: LocalTime) -> Option<Opening> {
+        let (base, phase_ps) = self.split(now);
+        let next = self.slots.partition_point(|slot| slot.opens_ps <= phase_ps);
+        match self.slots.get(next) {
+            Some(slot) => Some(opening(base, *slot)),
+            None => self.slots.first().map(|slot| opening(base + Span::from_picos(self.cycle_ps), *slot)),
+        }
+    }
+
+    /// The longest time between two windows, which bounds what other frames fit between them under timely
+    /// block; `None` if there is no window, so no bound.
+    pub fn longest_gap(&self) -> Option<Span> {
+        let first = self.slots.first()?;
+        let last = self.slots.last()?;
+        let around_ps = self.cycle_ps - last.closes_ps + first.opens_ps;
+        let inner = self.slots.windows(2).map(|pair| pair[1].opens_ps - pair[0].closes_ps);
+        inner.chain([around_ps]).max().map(Span::from_picos)
+    }
+
+    /// The beginning of the cycle that `now` is in, and how far into it `now` is.
+    fn split(&self, now: LocalTime) -> (LocalTime, i64) {
+        let phase_ps = now.as_picos().rem_euclid(self.cycle_ps);
+        (now - Span::from_picos(phase_ps), phase_ps)
+    }
+}
+
+fn opening(base: LocalTime, slot: Slot) -> Opening {
+    let at = |ps| base + Span::from_picos(ps);
+    Opening { window: slot.window, opens: at(slot.opens_ps), closes: at(slot.closes_ps) }
+}
+
+fn faults_of_windows(cycle: Span, windows: &[Window], line_rate: u64) -> Vec<ScheduleFault> {
+    let mut faults = Vec::new();
+    if cycle <= Span::ZERO {
+        faults.push(ScheduleFault::Cycle(cycle));
+    }
+    if line_rate == 0 {
+        faults.push(ScheduleFault::Rate);
+    }
+    if !faults.is_empty() {
+        return faults;
+    }
+    for (window, &Window { offset, period, length, longest_frame, .. }) in windows.iter().enumerate() {
+        if period <= Span::ZERO || cycle.as_picos() % period.as_picos() != 0 {
+            faults.push(ScheduleFault::Period { window, period, cycle });
+            continue;
+        }
+        let end = offset.checked_add(length);
+        if offset < Span::ZERO || length < Span::ZERO || end.is_none_or(|end| end > period) {
+            faults.push(ScheduleFault::Outside { window, period });
+        }
+        let bits = wire_len(usize::from(longest_frame)) as u64 * 8;
+        let needed = Span::of_bits(bits, line_rate).unwrap_or(Span::from_picos(i64::MAX));
+        if length < needed {
+            faults.push(ScheduleFault::TooShort { window, length, needed });
+        }
+    }
+    faults.sort_unstable();
+    faults
+}
+
+/// Each pair of windows that overlaps, at its first overlap. One pass: of the windows open already, the one
+/// open longest is enough to tell whether there is a clash.
+fn clashes(slots: &[Slot]) -> Vec<ScheduleFault> {
+    let mut faults: Vec<ScheduleFault> = Vec::new();
+    let Some(mut open) = slots.first() else { return faults };
+    for slot in &slots[1..] {
+        if slot.opens_ps < open.closes_ps {
+            let (first, second) = (open.window, slot.window);
+            let named = |fault: &ScheduleFault| match *fault {
+                ScheduleFault::Clash { first: a, second: b, .. } => {
+                    (a, b) == (first, second) || (b, a) == (first, second)
+                }
+                _ => false,
+            };
+            if !faults.iter().any(named) {
+                faults.push(ScheduleFault::Clash { first, second, at: Span::from_picos(slot.opens_ps) });
+            }
+        }
+        if slot.closes_ps > open.closes_ps {
+            open = slot;
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const RATE: u64 = 1_000_000_000;
+
+    fn window(offset_us: i64, period_us: i64, length_us: i64) -> Window {
+        Window {
+            flow: 1,
+            offset: Span::from_micros(offset_us),
+            period: Span::from_micros(period_us),
+            length: Span::from_micros(length_us),
+            longest_frame: 64,
+        }
+    }
+
+    fn us(us: i64) -> LocalTime {
+        LocalTime::ZERO + Span::from_micros(us)
+    }
+
+    #[test]
+    fn faults_name_the_windows() {
+        let cycle = Span::from_micros(100);
+        let build = |windows| PortSchedule::new(cycle, windows, RATE).unwrap_err();
+        let at = Span::from_micros(10);
+        assert_eq!(
+            build(vec![window(10, 50, 5), window(6, 100, 5)]),
+            [ScheduleFault::Clash { first: 1, second: 0, at }]
+        );
+        assert!(PortSchedule::new(cycle, vec![window(10, 50, 5), window(5, 100, 5)], RATE).is_ok(), "touch");
+        // A long window over two others that do not touch each other.
+        assert_eq!(
+            build(vec![window(0, 100, 50), window(5, 100, 5), window(20, 100, 5)]),
+            [
+                ScheduleFault::Clash { first: 0, second: 1, at: Span::from_micros(5) },
+                ScheduleFault::Clash { first: 0, second: 2, at: Span::from_micros(20) },
+            ]
+        );
+        // 1518 B + 20 B at 1 Gbit/s keep the line for 12.304 µs.
+        let long = Window { longest_frame: 1518, ..window(0, 100, 12) };
+        let fit = Window { length: Span::from_nanos(12_304), ..long };
+        let needed = fit.length;
+        assert_eq!(
+            build(vec![window(50, 100, 5), long]),
+            [ScheduleFault::TooShort { window: 1, length: Span::from_micros(12), needed }]
+        );
+        assert!(PortSchedule::new(cycle, vec![fit], RATE).is_ok());
+        assert_eq!(
+            build(vec![window(0, 30, 5), window(48, 50, 5), window(0, 0, 1), window(-1, 50, 2)]),
+            [
+                ScheduleFault::Period { window: 0, period: Span::from_micros(30), cycle },
+                ScheduleFault::Period { window: 2, period: Span::ZERO, cycle },
+                ScheduleFault::Outside { window: 1, period: Span::from_micros(50) },
+                ScheduleFault::Outside { window: 3, period: Span::from_micros(50) },
+            ]
+        );
+        let none = PortSchedule::new(Span::ZERO, vec![], 0).unwrap_err();
+        assert_eq!(none, [ScheduleFault::Cycle(Span::ZERO), ScheduleFault::Rate]);
+        let tiny = Window { period: Span::from_picos(1_000_000), ..window(0, 1, 1) };
+        let many = PortSchedule::new(Span::from_millis(100), vec![tiny], RATE).unwrap_err();
+        assert_eq!(many, [ScheduleFault::TooMany(100_000)]);
+    }
+
+    #[test]
+    fn a_window_is_open_from_its_first_instant_up_to_its_last() {
+        let schedule = PortSchedule::new(Span::from_micros(100), vec![window(10, 50, 5)], RATE).unwrap();
+        let first = Opening { window: 0, opens: us(10), closes: us(15) };
+        let ps = Span::from_picos(1);
+        assert_eq!(schedule.open_at(us(10) - ps), None);
+        assert_eq!(schedule.open_at(us(10)), Some(first));
+        assert_eq!(schedule.open_at(us(15) - ps), Some(first));
+        assert_eq!(schedule.open_at(us(15)), None);
+        assert_eq!(schedule.next_after(us(10) - ps), Some(first));
+        assert_eq!(schedule.next_after(us(10)), Some(Opening { window: 0, opens: us(60), closes: us(65) }));
+        assert_eq!(schedule.next_after(us(61)), Some(Opening { window: 0, opens: us(110), closes: us(115) }));
+        assert_eq!(
+            schedule.next_after(us(-45)),
+            Some(Opening { window: 0, opens: us(-40), closes: us(-35) })
+        );
+        assert_eq!(schedule.longest_gap(), Some(Span::from_micros(45)));
+        let empty = PortSchedule::new(Span::from_micros(100), vec![], RATE).unwrap();
+        assert_eq!((empty.next_after(us(3)), empty.longest_gap()), (None, None));
+    }
+
+    proptest! {
+        /// Oracle: a drawing of the cycle, microsecond by microsecond.
+        #[test]
+        fn answers_match_a_drawing_of_the_cycle(
+            windows in prop::collection::vec(
+                (0_i64..60, prop::sample::select(vec![12_i64, 15, 20, 30, 60]), 1_i64..8), 0..6),
+            now in -200_i64..200,
+        ) {
+            let windows: Vec<_> = windows.into_iter().map(|(o, p, l)| window(o % p, p, l)).collect();
+            let outside = windows.iter().any(|w| w.offset + w.length > w.period);
+            let mut drawing = [(); 60].map(|()| Vec::new());
+            for (at, w) in windows.iter().enumerate() {
+                let [o, p, l] = [w.offset, w.period, w.length].map(|span| span.as_nanos_floor() / 1_000);
+                for k in 0..60 / p {
+                    for t in 0..l {
+                        drawing[((o + k * p + t) % 60) as usize].push(at);
+                    }
+                }
+            }
+            let clash = drawing.iter().any(|open| open.len() > 1);
+            match PortSchedule::new(Span::from_micros(60), windows.clone(), RATE) {
+                Err(faults) => {
+                    prop_assert!(clash || outside);
+                    for fault in faults {
+                        if let ScheduleFault::Clash { first, second, at } = fault {
+                            let there = &drawing[(at.as_nanos_floor() / 1_000) as usize];
+                            prop_assert!(there.contains(&first) && there.contains(&second));
+                        }
+                    }
+                }
+                Ok(schedule) => {
+                    prop_assert!(!clash && !outside);
+                    let open = schedule.open_at(us(now)).map(|opening| opening.window);
+                    prop_assert_eq!(open, drawing[now.rem_euclid(60) as usize].first().copied());
+                    let begins = |t: i64| windows.iter().any(|w| {
+                        let since = (us(t) - us(0) - w.offset).as_picos();
+                        since.rem_euclid(w.period.as_picos()) == 0
+                    });
+                    let next = (now + 1..=now + 60).find(|t| begins(*t)).map(us);
+                    prop_assert_eq!(schedule.next_after(us(now)).map(|opening| opening.opens), next);
+                }
+            }
+        }
+    }
+}
