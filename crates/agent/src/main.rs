@@ -46,7 +46,7 @@ struct ServeOptions {
     /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside.
     #[arg(long)]
     netns: Option<PathBuf>,
-    /// End when the program that started this one ends.
+    /// End when the program (more exactly: the thread) that started this one ends, and leave SIGINT and SIGHUP to it.
     #[arg(long)]
     die_with_parent: bool,
     /// Print "listening ADDRESS" on standard output when ready.

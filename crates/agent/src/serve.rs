@@ -22,7 +22,7 @@ enum Listener {
 
 /// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
-    match prepare(options).and_then(|(listener, address)| run(listener, &address, options.announce)) {
+    match prepare(options).and_then(|(listener, address)| run(listener, &address, options)) {
         Ok(()) => ExitCode::SUCCESS,
         Err((code, problem)) => {
             eprintln!("wiregauge-agent: {problem}");
@@ -83,20 +83,25 @@ fn listen(at: &str) -> Result<(Listener, String), Failure> {
     Ok((Listener::Tcp(listener), bound.to_string()))
 }
 
-fn run(listener: Listener, address: &str, announce: bool) -> Result<(), Failure> {
+fn run(listener: Listener, address: &str, options: &ServeOptions) -> Result<(), Failure> {
     let problem = |e: std::io::Error| (3, format!("cannot serve on {address}: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(problem)?;
     let outcome = runtime.block_on(async {
         let service = AgentService::new();
         let mut terminate = signal(SignalKind::terminate()).map_err(problem)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(problem)?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(problem)?;
+        // What a terminal sends goes to the whole group: an agent that belongs to a testmaster leaves the end to it, or there would be
+        // nobody left to collect the records from.
+        let alone = !options.die_with_parent;
         let stop = {
             let service = service.clone();
             async move {
                 tokio::select! {
                     () = service.shutdown_requested() => {}
                     _ = terminate.recv() => service.abandon().await,
-                    _ = interrupt.recv() => service.abandon().await,
+                    _ = interrupt.recv(), if alone => service.abandon().await,
+                    _ = hangup.recv(), if alone => service.abandon().await,
                     () = service.watch_lease() => {}
                 }
             }
@@ -111,9 +116,10 @@ fn run(listener: Listener, address: &str, announce: bool) -> Result<(), Failure>
             drop(tell.changed().await);
             tokio::time::sleep(LEAVE_TAKING).await;
         };
-        let server = Server::builder().add_service(AgentServer::new(service));
+        let server = Server::builder();
+        let service = AgentServer::new(service);
         let ready = || {
-            if announce {
+            if options.announce {
                 // Whoever asked for the line and went away does not need it.
                 let _ = writeln!(std::io::stdout(), "listening {address}")
                     .and_then(|()| std::io::stdout().flush());
@@ -125,7 +131,7 @@ fn run(listener: Listener, address: &str, announce: bool) -> Result<(), Failure>
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(problem)?;
                 ready();
                 or_overdue(
-                    server.serve_with_incoming_shutdown(TcpListenerStream::new(listener), stop),
+                    server.serve_with_incoming_shutdown(service, TcpListenerStream::new(listener), stop),
                     overdue,
                 )
                 .await
@@ -134,7 +140,8 @@ fn run(listener: Listener, address: &str, announce: bool) -> Result<(), Failure>
                 listener.set_nonblocking(true).map_err(problem)?;
                 let listener = UnixListener::from_std(listener).map_err(problem)?;
                 ready();
-                let serving = server.serve_with_incoming_shutdown(UnixListenerStream::new(listener), stop);
+                let serving =
+                    server.serve_with_incoming_shutdown(service, UnixListenerStream::new(listener), stop);
                 let served = or_overdue(serving, overdue).await;
                 drop(std::fs::remove_file(path));
                 served
