@@ -12,6 +12,7 @@ extern crate std;
 pub mod arinc664;
 mod deadline;
 pub mod frame;
+pub mod generator;
 pub mod hub;
 pub mod oscillator;
 pub mod tte;

@@ -136,6 +136,14 @@ pub enum ClockError {
         /// The last change, in picoseconds of the run.
         last: i64,
     },
+    /// A change to a clock that shows, or would show, more than 106 days.
+    #[error(
+        "after the clock change at {at} ps the clock would show more than 106 days; make the step smaller"
+    )]
+    Range {
+        /// When it was to happen, in picoseconds of the run.
+        at: i64,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +191,8 @@ impl Oscillator {
     /// Something happens to the clock at `at`. Deadlines converted for later instants must be converted again.
     ///
     /// # Errors
-    /// [`ClockError::Order`] where `at` is before the last change, or before the run's epoch.
+    /// [`ClockError::Order`] where `at` is before the last change, or before the run's epoch;
+    /// [`ClockError::Range`] where the clock then shows more than 106 days. Nothing has changed.
     pub fn handle_change(&mut self, at: RunTime, change: Change) -> Result<(), ClockError> {
         let last = self.last();
         if at < last.from {
@@ -193,6 +202,9 @@ impl Oscillator {
         match change {
             Change::Frequency(frequency) => next.frequency = frequency,
             Change::Step(by) => next.phase += i128::from(by.as_picos()) * FINE,
+        }
+        if i64::try_from(next.phase / FINE).is_err() {
+            return Err(ClockError::Range { at: at.as_picos() });
         }
         if at == last.from && self.pieces.len() > 1 {
             self.pieces.pop();
@@ -327,6 +339,9 @@ mod tests {
         clock.handle_change(at(5), Change::Step(Span::ZERO)).unwrap();
         let late = clock.handle_change(at(4), Change::Step(Span::ZERO));
         assert_eq!(late, Err(ClockError::Order { at: 4, last: 5 }));
+        let far = clock.handle_change(at(5), Change::Step(Span::from_picos(i64::MAX)));
+        assert_eq!(far, Err(ClockError::Range { at: 5 }));
+        assert_eq!(clock.read(at(6)), LocalTime::from_picos(6));
     }
 
     /// Changes as (gap, change), times odd on purpose.
