@@ -248,7 +248,7 @@ fn exponential_ps(mean_ps: u64, uniform: u64) -> u128 {
     // 64 − log₂(scaled), as a multiple of 2⁻⁶⁴: at most 2⁷⁰.
     let bits = (u128::from(64 - whole) << 64) - fraction;
     // In two halves, for the product with mean (60 bits) and ln 2 (64 bits) would need 194 bits.
-    let nats = ((bits >> 32) * LN_2 + ((bits & 0xFFFF_FFFF) * LN_2 >> 32)) >> 32;
+    let nats = ((bits >> 32) * LN_2 + (((bits & 0xFFFF_FFFF) * LN_2) >> 32)) >> 32;
     let (high, low) = (nats >> 64, nats & u128::from(u64::MAX));
     let mean = u128::from(mean_ps);
     high * mean + ((low * mean + (1 << 63)) >> 64)
@@ -475,7 +475,7 @@ mod tests {
             let mean = 1_000_000_000_000_000_000_u64;
             let d = u128::from(below);
             // d/2⁶⁴ + d²/2¹²⁹ + d³/(3·2¹⁹²); the third term is below 1e-22.
-            let expected = (d * u128::from(mean) >> 64) + (((d * d) >> 30) * u128::from(mean) >> 99);
+            let expected = ((d * u128::from(mean)) >> 64) + ((((d * d) >> 30) * u128::from(mean)) >> 99);
             let got = exponential_ps(mean, u64::MAX - below);
             prop_assert!(got.abs_diff(expected) <= 2, "{} for {}", got, expected);
         }

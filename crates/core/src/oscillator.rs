@@ -234,8 +234,11 @@ impl Oscillator {
     /// none within ±106 days.
     ///
     /// Where the clock is set back and shows `local` twice, this is the first time; where it is set forward
-    /// over `local`, it is the instant of that step. Work: one pass over the pieces known from `from` on.
+    /// over `local`, it is the instant of that step. Every clock shows at least the least [`LocalTime`]. Work: one pass over the pieces known from `from` on.
     pub fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime> {
+        if local.0 == i64::MIN {
+            return Some(from);
+        }
         let granularity_ps = i128::from(self.granularity_ps);
         let target_ps = i128::from(local.0);
         let tick_ps = target_ps + (-target_ps).rem_euclid(granularity_ps);

@@ -189,6 +189,7 @@ impl Receiver {
         network: NetworkId,
         number: u8,
     ) -> Result<Delivery, ReceptionDrop> {
+        self.manager.now = self.manager.now.max(now);
         let checker = match network {
             NetworkId::A => &mut self.checkers[0],
             NetworkId::B => &mut self.checkers[1],
@@ -385,6 +386,18 @@ mod tests {
         );
         let stale = Discontinuity { previous: 9, number: 9 };
         assert_eq!(arrive(60, NetworkId::B, 9), Err(ReceptionDrop::Integrity(stale)));
+    }
+
+    #[test]
+    fn a_frame_without_integrity_still_tells_the_time() {
+        let mut core = receiver(on());
+        let mut arrive = |at, network, number| core.handle_frame(RunTime::from_picos(at), network, number);
+        assert!(arrive(0, NetworkId::A, 7).is_ok());
+        assert!(matches!(arrive(90, NetworkId::A, 7), Err(ReceptionDrop::Integrity(_))));
+        assert_eq!(
+            arrive(50, NetworkId::B, 7),
+            Err(ReceptionDrop::SecondCopy { skew: Span::from_picos(90) })
+        );
     }
 
     #[test]

@@ -329,7 +329,7 @@ impl<F> PermanenceQueue<F> {
         frame: F,
     ) -> Result<(), (F, NotHeld)> {
         self.now = self.now.max(now);
-        let pit = match permanence_pit(now, self.max_transmission_delay, transparent_clock) {
+        let pit = match permanence_pit(self.now, self.max_transmission_delay, transparent_clock) {
             Ok(pit) => pit,
             Err(error) => return Err((frame, NotHeld::TooLongUnderway(error))),
         };
@@ -510,6 +510,14 @@ mod tests {
         assert_eq!(clocks(0), Ok(at(1_000)));
         let error = TooLongUnderway { shown: ps(1_001), limit: ps(1_000) };
         assert_eq!(clocks(65_602), Err(error));
+    }
+
+    #[test]
+    fn a_clock_set_back_makes_no_frame_permanent_earlier() {
+        let mut queue = PermanenceQueue::new(ps(1_000), 2);
+        queue.handle_deadline(at(500));
+        assert_eq!(queue.handle_frame(at(100), TransparentClock(0), 'a'), Ok(()));
+        assert_eq!(queue.next_deadline(), Some(at(1_500)));
     }
 
     #[test]

@@ -1,0 +1,59 @@
+//! Traffic generators.
+
+use wg_core::generator::{Bursts, Exponential, Pace, Periodic, RateLimit};
+use wg_frame::time::{RunTime, Span};
+
+use crate::input::Input;
+
+const MANY: usize = 64;
+
+/// Any parameters, refused or not: times never go back, counts are kept, and a limited rate is kept.
+pub(crate) fn body(data: &[u8]) {
+    let mut input = Input(data);
+    let start = RunTime::from_picos(input.extreme());
+    let pace = if input.one_in(2) {
+        Pace::every(Span::from_picos(input.extreme() >> (input.byte() % 64)))
+    } else {
+        let (share, shift) = (input.word() as u32, input.byte() % 64);
+        Pace::share_of_line(share, input.word() >> shift, input.word() as u16)
+    };
+    if let Ok(pace) = pace {
+        let count = input.below(MANY as u64);
+        let times: Vec<_> = Periodic::new(start, pace, count).collect();
+        assert!(times.len() as u64 <= count && times.is_sorted());
+        let steps =
+            times.windows(2).map(|pair| i128::from(pair[1].as_picos()) - i128::from(pair[0].as_picos()));
+        let whole = i128::from(pace.interval().as_picos());
+        assert!(steps.into_iter().all(|step| step == whole || step == whole + 1));
+        let size = 1 + input.below(20);
+        let spacing = Span::from_picos(input.extreme() >> (input.byte() % 64));
+        if let Ok(bursts) = Bursts::new(start, pace, size, spacing, count) {
+            let times: Vec<_> = bursts.collect();
+            assert!(times.len() as u64 <= count && times.is_sorted());
+        }
+        if let Ok(burst) = pace.times(input.byte().into()) {
+            assert!(burst.interval() >= pace.interval());
+        }
+    }
+    let mean = Span::from_picos(input.extreme() >> (input.byte() % 64));
+    let samples: Vec<_> = (0..MANY).map(|_| input.word()).collect();
+    if let Ok(times) = Exponential::new(start, mean, samples.into_iter()) {
+        assert!(times.collect::<Vec<_>>().is_sorted());
+    }
+    let (rate, bucket) = (input.word() >> (input.byte() % 64), input.word() >> (input.byte() % 64));
+    let messages: Vec<_> = (0..MANY)
+        .map(|_| (RunTime::from_picos(input.extreme()), u64::from(input.byte()) << (input.byte() % 40)))
+        .collect();
+    let most = messages.iter().map(|(_, bits)| *bits).max().unwrap_or(0);
+    if let Ok(limited) = RateLimit::new(rate, bucket, most, messages.iter().copied()) {
+        let times: Vec<_> = limited.collect();
+        assert!(times.is_sorted());
+        assert!(times.iter().zip(&messages).all(|(time, (intended, _))| time >= intended));
+        let bits: u128 = messages.iter().take(times.len()).map(|(_, bits)| u128::from(*bits)).sum();
+        if let (Some(first), Some(last)) = (times.first(), times.last()) {
+            let window = (i128::from(last.as_picos()) - i128::from(first.as_picos())).unsigned_abs();
+            let granted = u128::from(bucket) * 1_000_000_000_000 + u128::from(rate) * window;
+            assert!(bits * 1_000_000_000_000 <= granted);
+        }
+    }
+}

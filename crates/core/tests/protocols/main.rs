@@ -1,0 +1,33 @@
+//! Arbitrary sequences of operations on every protocol core: none panics, and what each core promises of any
+//! sequence holds after every step. The bodies are shared with the fuzzer.
+
+mod input;
+
+mod bodies {
+    pub(crate) mod access;
+    pub(crate) mod clock;
+    pub(crate) mod dispatch;
+    pub(crate) mod generator;
+    pub(crate) mod hub;
+    pub(crate) mod policing;
+    pub(crate) mod reception;
+    pub(crate) mod regulator;
+}
+
+use proptest::prelude::*;
+
+macro_rules! any_operations {
+    ($($name:ident),*) => {
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(512))]
+            $(
+                #[test]
+                fn $name(data in prop::collection::vec(any::<u8>(), 0..1_500)) {
+                    bodies::$name::body(&data);
+                }
+            )*
+        }
+    };
+}
+
+any_operations!(access, clock, dispatch, generator, hub, policing, reception, regulator);

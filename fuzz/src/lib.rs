@@ -1,0 +1,41 @@
+//! The bodies of the protocol cores' targets, which share one reader of operations.
+#![forbid(unsafe_code)]
+
+#[path = "../../crates/core/tests/protocols/bodies/access.rs"]
+mod access;
+#[path = "../../crates/core/tests/protocols/bodies/clock.rs"]
+mod clock;
+#[path = "../../crates/core/tests/protocols/bodies/dispatch.rs"]
+mod dispatch;
+#[path = "../../crates/core/tests/protocols/bodies/generator.rs"]
+mod generator;
+#[path = "../../crates/core/tests/protocols/bodies/hub.rs"]
+mod hub;
+#[path = "../../crates/core/tests/protocols/bodies/policing.rs"]
+mod policing;
+#[path = "../../crates/core/tests/protocols/bodies/reception.rs"]
+mod reception;
+#[path = "../../crates/core/tests/protocols/bodies/regulator.rs"]
+mod regulator;
+#[path = "../../crates/core/tests/protocols/input.rs"]
+mod input;
+
+/// A target's body: panics where the core breaks a promise.
+pub type Body = fn(&[u8]);
+
+/// See `access` in the README.
+pub const ACCESS: Body = access::body;
+/// See `clock` in the README.
+pub const CLOCK: Body = clock::body;
+/// See `dispatch` in the README.
+pub const DISPATCH: Body = dispatch::body;
+/// See `generator` in the README.
+pub const GENERATOR: Body = generator::body;
+/// See `hub` in the README.
+pub const HUB: Body = hub::body;
+/// See `policing` in the README.
+pub const POLICING: Body = policing::body;
+/// See `reception` in the README.
+pub const RECEPTION: Body = reception::body;
+/// See `regulator` in the README.
+pub const REGULATOR: Body = regulator::body;
