@@ -70,6 +70,9 @@ class KeptBench:
     def open(self) -> Sequence[AgentPlace]:
         return self.places
 
+    def prepare(self, run: dict[str, Any]) -> None:
+        self.bench.prepare(run)
+
     def facts(self) -> Sequence[Fact]:
         return self.bench.facts()
 

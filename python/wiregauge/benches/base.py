@@ -8,7 +8,7 @@ import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 __all__ = ["AgentPlace", "Bench", "BenchError", "Fact", "agent_program"]
 
@@ -44,6 +44,9 @@ class Bench(Protocol):
     name: str
 
     def open(self) -> Sequence[AgentPlace]: ...
+
+    def prepare(self, run: dict[str, Any]) -> None:
+        """Sets what differs from run to run."""
 
     def facts(self) -> Sequence[Fact]: ...
 

@@ -15,37 +15,25 @@ two runs at a time would have to agree on names.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
-from pyroute2 import NetNS, netns
-from pyroute2.netlink.exceptions import NetlinkError
-from pyroute2.netlink.rtnl import TC_H_ROOT
-from pyroute2.netlink.rtnl.tcmsg import sched_tbf
-
 from wiregauge.benches.base import AgentPlace, BenchError, Fact, agent_program
+from wiregauge.benches.names import is_end_system, space_name
 
 __all__ = ["ENCLOSED", "NetnsBench"]
 
 ENCLOSED: Final = "WIREGAUGE_ENCLOSED"
 """Environment variable that says this process is inside the enclosure."""
 
-# Preamble and start delimiter (8), frame check sequence (4) and inter-frame gap (12) occupy a wire but are
-# not in the kernel's idea of a frame. The shaper counts them, or small frames would get too much of the line.
-_WIRE_OVERHEAD: Final = 24
-# One largest frame with its overhead and a tag: the least a token bucket must hold to let it pass at all.
-_BUCKET: Final = 1_546
-_HOST_QUEUE: Final = 4 << 20
-_TICK_NS: Final = 64  # unit of tbf's bucket depth in the kernel interface (PSCHED_SHIFT 6)
-_NTF_MASTER: Final = 0x04
-_NUD_PERMANENT: Final = 0x80
-_RATE32_MAX: Final = (1 << 32) - 1
 _START_SECONDS: Final = 10.0
+_BUILD_SECONDS: Final = 60.0
 
 
 @dataclass
@@ -61,13 +49,11 @@ class NetnsBench:
     name = "netns"
 
     def __init__(self, campaign: dict[str, Any], *, realtime: bool = True) -> None:
-        self._nodes: list[dict[str, Any]] = campaign["network"]["nodes"]
-        self._links: list[dict[str, Any]] = campaign["network"]["links"]
+        self._network: dict[str, Any] = campaign["network"]
+        self._nodes: list[dict[str, Any]] = self._network["nodes"]
         self._realtime = realtime
+        self._rate: int | None = None
         self._agents: dict[str, _Agent] = {}
-        self._spaces: dict[int, NetNS] = {}
-
-    # -- building -------------------------------------------------------------------------------------------
 
     def open(self) -> Sequence[AgentPlace]:
         """Builds the network and starts the agents."""
@@ -75,107 +61,41 @@ class NetnsBench:
             raise BenchError(
                 "the netns bench has to be opened inside its enclosure; use `wiregauge run --bench netns`"
             )
-        try:
-            for index, _ in enumerate(self._nodes):
-                self._build_node(index)
-            for link in self._links:
-                self._build_link(link)
-            self._teach_addresses()
-        except (OSError, NetlinkError) as error:
-            raise BenchError(
-                f"the kernel refused to build the network: {error}; `wiregauge doctor` shows what this machine grants"
-            ) from error
+        self._work_on_network("build")
         return self._start_agents()
 
-    def _build_node(self, index: int) -> None:
-        node = self._nodes[index]
-        netns.create(self._space_name(index))
-        _quieten(self._space_name(index))
-        space = NetNS(self._space_name(index))
-        self._spaces[index] = space
-        space.link("set", index=space.link_lookup(ifname="lo")[0], state="up")
-        if node["kind"]["type"] != "end-system":
-            space.link("add", ifname="br0", kind="bridge", br_stp_state=0, br_mcast_snooping=0)
-            space.link("set", index=space.link_lookup(ifname="br0")[0], state="up")
+    def prepare(self, run: dict[str, Any]) -> None:
+        """Sets the rate of all links where the test sweeps it."""
+        rate = run.get("link_rate_bps")
+        if rate != self._rate:
+            self._rate = rate
+            self._work_on_network("shape")
 
-    def _build_link(self, link: dict[str, Any]) -> None:
-        (a, b) = link["ends"]
-        self._spaces[a["node"]].link(
-            "add",
-            ifname=self._port_name(a),
-            kind="veth",
-            peer={"ifname": self._port_name(b), "net_ns_fd": self._space_name(b["node"])},
-        )
-        for end in (a, b):
-            node = self._nodes[end["node"]]
-            space = self._spaces[end["node"]]
-            index = space.link_lookup(ifname=self._port_name(end))[0]
-            if node["kind"]["type"] == "end-system":
-                space.link("set", index=index, address=_mac(node), state="up")
-                space.addr("add", index=index, address=_ipv4(node), prefixlen=15)
-                queue = _HOST_QUEUE
-            else:
-                space.link("set", index=index, master=space.link_lookup(ifname="br0")[0], state="up")
-                queue = node["kind"]["buffer_bytes"]
-            _shape(space, index, link["rate_bps"], queue)
-
-    def _teach_addresses(self) -> None:
-        """Fixed neighbours and forwarding entries: no ARP and no flooding among the measured frames."""
-        end_systems = [i for i, node in enumerate(self._nodes) if node["kind"]["type"] == "end-system"]
-        for here in end_systems:
-            space = self._spaces[here]
-            index = space.link_lookup(ifname="eth0")[0]
-            for there in end_systems:
-                if there != here:
-                    space.neigh(
-                        "add",
-                        dst=_ipv4(self._nodes[there]),
-                        lladdr=_mac(self._nodes[there]),
-                        ifindex=index,
-                        state=_NUD_PERMANENT,
-                    )
-        for switch, node in enumerate(self._nodes):
-            if node["kind"]["type"] == "end-system":
-                continue
-            space = self._spaces[switch]
-            for target, port in self._next_ports(switch).items():
-                index = space.link_lookup(ifname=f"p{port}")[0]
-                space.fdb(
-                    "add",
-                    ifindex=index,
-                    lladdr=_mac(self._nodes[target]),
-                    flags=_NTF_MASTER,
-                    state=_NUD_PERMANENT,
-                )
-
-    def _next_ports(self, switch: int) -> dict[int, int]:
-        """Output port of this switch for every end system; the plan has made sure the network is a tree."""
-        neighbours: dict[int, list[tuple[int, int]]] = {}
-        for link in self._links:
-            a, b = link["ends"]
-            neighbours.setdefault(a["node"], []).append((b["node"], a["port"]))
-            neighbours.setdefault(b["node"], []).append((a["node"], b["port"]))
-        ports: dict[int, int] = {}
-        for first, port in neighbours.get(switch, []):
-            seen, front = {switch, first}, [first]
-            while front:
-                node = front.pop()
-                if self._nodes[node]["kind"]["type"] == "end-system":
-                    ports[node] = port
-                    continue
-                for beyond, _ in neighbours.get(node, []):
-                    if beyond not in seen:
-                        seen.add(beyond)
-                        front.append(beyond)
-        return ports
-
-    # -- agents ---------------------------------------------------------------------------------------------
+    def _work_on_network(self, task: str) -> None:
+        order = {"network": self._network, "task": task, "link_rate_bps": self._rate}
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "wiregauge.benches.network"],
+                input=json.dumps(order),
+                capture_output=True,
+                text=True,
+                timeout=_BUILD_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(
+                f"the kernel did not {task} the network within {_BUILD_SECONDS:.0f} s"
+            ) from error
+        if done.returncode != 0:
+            said = done.stderr.strip().splitlines()
+            raise BenchError(
+                f"{said[-1] if said else f'the network could not be made (task {task})'}; "
+                "`wiregauge doctor` shows what this machine grants"
+            )
 
     def _start_agents(self) -> Sequence[AgentPlace]:
         program = agent_program()
-        names = [node["name"] for node in self._nodes if node["kind"]["type"] == "end-system"]
-        spaces = [self._space_name(i) for i, node in enumerate(self._nodes) if node["kind"]["type"] == "end-system"]
-        for name, space in zip(names, spaces, strict=True):
+        for node in filter(is_end_system, self._nodes):
             process = subprocess.Popen(
                 [
                     str(program),
@@ -183,7 +103,7 @@ class NetnsBench:
                     "--listen",
                     "127.0.0.1:0",
                     "--netns",
-                    f"/run/netns/{space}",
+                    f"/run/netns/{space_name(node)}",
                     "--die-with-parent",
                     "--announce",
                 ],
@@ -194,7 +114,7 @@ class NetnsBench:
             )
             errors: list[str] = []
             reader = threading.Thread(target=_drain, args=(process, errors), daemon=True)
-            self._agents[name] = _Agent(process, errors, reader)
+            self._agents[node["name"]] = _Agent(process, errors, reader)
         cores = sorted(os.sched_getaffinity(0))
         places = []
         for position, (name, agent) in enumerate(self._agents.items()):
@@ -246,7 +166,7 @@ class NetnsBench:
             ),
             Fact("control", "back-end network of its own", "no control frame crosses the network under test"),
         ]
-        if any(link["delay"] for link in self._links):
+        if any(link["delay"] for link in self._network["links"]):
             facts.append(
                 Fact(
                     "propagation delay",
@@ -267,81 +187,6 @@ class NetnsBench:
             except subprocess.TimeoutExpired:
                 agent.process.kill()
                 agent.process.wait()
-        for space in self._spaces.values():
-            with contextlib.suppress(Exception):
-                space.close()
-        self._spaces.clear()
-
-    # -- names ----------------------------------------------------------------------------------------------
-
-    def _space_name(self, index: int) -> str:
-        node = self._nodes[index]
-        prefix = "es" if node["kind"]["type"] == "end-system" else "sw"
-        return f"{prefix}-{node['name']}"
-
-    def _port_name(self, end: dict[str, Any]) -> str:
-        if self._nodes[end["node"]]["kind"]["type"] == "end-system":
-            return "eth0"
-        return f"p{end['port']}"
-
-
-def _mac(node: dict[str, Any]) -> str:
-    return ":".join(f"{byte:02x}" for byte in node["mac"])
-
-
-def _ipv4(node: dict[str, Any]) -> str:
-    return ".".join(str(byte) for byte in node["ipv4"])
-
-
-def _quieten(space: str) -> None:
-    """No IPv6 in the namespace: neighbour discovery would put frames of its own among the measured ones."""
-    with Path("/proc/self/ns/net").open() as home:
-        netns.setns(space)
-        try:
-            for which in ("all", "default"):
-                # A kernel without IPv6 has nothing to switch off.
-                with contextlib.suppress(FileNotFoundError):
-                    Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1", encoding="ascii")
-        finally:
-            netns.setns(home.fileno())
-
-
-class _WireTbf:
-    """pyroute2's `tbf` with the two parameters it leaves out: wire overhead and a bucket of exact depth.
-
-    The library computes the bucket in whole microseconds, which above 1 Gbit/s is less than a frame, and has no
-    way to name the overhead; its table of plugins is the place it offers for that.
-    """
-
-    parent = TC_H_ROOT
-    options = sched_tbf.options
-
-    @staticmethod
-    def get_parameters(keywords: dict[str, Any]) -> dict[str, Any]:
-        rate: int = keywords["rate"]
-        depth_ns = -(-_BUCKET * 1_000_000_000 // rate)
-        parameters = {
-            "rate": rate,
-            "rate_overhead": _WIRE_OVERHEAD,
-            "limit": keywords["limit"],
-            "buffer": -(-depth_ns // _TICK_NS),
-            "mtu": 0,
-        }
-        return {"attrs": [["TCA_TBF_PARMS", parameters], ["TCA_TBF_RTAB", True]]}
-
-    @staticmethod
-    def fix_request(request: dict[str, Any]) -> None:
-        request.pop("rate", None)
-        request.pop("limit", None)
-
-
-def _shape(space: NetNS, index: int, rate_bps: int, queue_bytes: int) -> None:
-    rate = rate_bps // 8
-    if rate > _RATE32_MAX:
-        # Beyond 34 Gbit/s the classic parameter overflows, and no token bucket in software is that fast.
-        return
-    space.tc("modules")["tbf"] = _WireTbf
-    space.tc("add", "tbf", index, 0x10000, rate=rate, limit=queue_bytes)
 
 
 def _await_announcement(name: str, agent: _Agent) -> str:

@@ -137,6 +137,7 @@ class _Campaign:
         stop: Interrupted | None = None
         trouble: list[str] = []
         try:
+            self._bench.prepare(run)
             network = self._directory.plan["network"]
             self._each(
                 lambda agent: agent.prepare(
@@ -149,6 +150,8 @@ class _Campaign:
             self._watch(position, run)
         except AgentLostError as error:
             trouble.append(self._explain(error))
+        except BenchError as error:
+            trouble.append(str(error))
         except Interrupted as event:
             stop = event
             trouble.append(str(event))

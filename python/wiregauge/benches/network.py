@@ -1,0 +1,235 @@
+"""Builds and shapes the network of the netns bench, in a process of its own.
+
+pyroute2 forks a child for every namespace it talks to. In the testmaster, which has threads (gRPC, Polars), such a
+child can inherit a lock nobody will ever release and hang. This process has no threads; it does its work and
+ends. What it made stays, because the namespaces are bound to files in `/run/netns` of the enclosure.
+
+Called as `python -m wiregauge.benches.network`, with one JSON object on standard input:
+`{"network": …, "task": "build" | "shape", "link_rate_bps": null | int}`. Exit code 0, or 1 and one line on standard
+error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from pyroute2 import NetNS, netns
+from pyroute2.netlink.exceptions import NetlinkError
+from pyroute2.netlink.rtnl import TC_H_ROOT
+from pyroute2.netlink.rtnl.tcmsg import sched_tbf
+
+from wiregauge.benches.names import is_end_system, space_name
+
+__all__ = ["main"]
+
+# Preamble and start delimiter (8), frame check sequence (4) and inter-frame gap (12) occupy a wire but are
+# not in the kernel's idea of a frame. The shaper counts them, or small frames would get too much of the line.
+_WIRE_OVERHEAD: Final = 24
+# One largest frame with its overhead and a tag: the least a token bucket must hold to let it pass at all.
+_BUCKET: Final = 1_546
+_HOST_QUEUE: Final = 4 << 20
+_TICK_NS: Final = 64  # unit of tbf's bucket depth in the kernel interface (PSCHED_SHIFT 6)
+_NTF_MASTER: Final = 0x04
+_NUD_PERMANENT: Final = 0x80
+# A forwarding entry that never ages. A bridge takes a *permanent* one for its own address and keeps the frame.
+_NUD_NOARP: Final = 0x40
+_RATE32_MAX: Final = (1 << 32) - 1
+
+
+def main() -> int:
+    """Does the one task it is given."""
+    order = json.load(sys.stdin)
+    try:
+        builder = _Builder(order["network"], order["link_rate_bps"])
+        if order["task"] == "build":
+            builder.build()
+        else:
+            builder.shape()
+    except (OSError, NetlinkError) as error:
+        print(f"the kernel refused to {order['task']} the network: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+class _Builder:
+    def __init__(self, network: dict[str, Any], link_rate_bps: int | None) -> None:
+        self._nodes: list[dict[str, Any]] = network["nodes"]
+        self._links: list[dict[str, Any]] = network["links"]
+        self._rate = link_rate_bps
+        self._spaces: dict[int, NetNS] = {}
+
+    def build(self) -> None:
+        """Namespaces, links, addresses, queues."""
+        for index, _ in enumerate(self._nodes):
+            self._build_node(index)
+        for link in self._links:
+            self._build_link(link)
+        self.shape()
+        self._teach_addresses()
+
+    def shape(self) -> None:
+        """The token bucket of every port, made or changed."""
+        for link in self._links:
+            for end in link["ends"]:
+                node = self._nodes[end["node"]]
+                space = self._space(end["node"])
+                queue = _HOST_QUEUE if is_end_system(node) else node["kind"]["buffer_bytes"]
+                index = space.link_lookup(ifname=self._port_name(end))[0]
+                _shape(space, index, self._rate or link["rate_bps"], queue)
+
+    def _space(self, index: int) -> NetNS:
+        if index not in self._spaces:
+            self._spaces[index] = NetNS(space_name(self._nodes[index]))
+        return self._spaces[index]
+
+    def _build_node(self, index: int) -> None:
+        node = self._nodes[index]
+        netns.create(space_name(node))
+        _quieten(space_name(node))
+        space = self._space(index)
+        space.link("set", index=space.link_lookup(ifname="lo")[0], state="up")
+        if not is_end_system(node):
+            space.link("add", ifname="br0", kind="bridge", br_stp_state=0, br_mcast_snooping=0)
+            space.link("set", index=space.link_lookup(ifname="br0")[0], state="up")
+
+    def _build_link(self, link: dict[str, Any]) -> None:
+        (a, b) = link["ends"]
+        self._space(a["node"]).link(
+            "add",
+            ifname=self._port_name(a),
+            kind="veth",
+            peer={"ifname": self._port_name(b), "net_ns_fd": space_name(self._nodes[b["node"]])},
+        )
+        for end in (a, b):
+            node = self._nodes[end["node"]]
+            space = self._space(end["node"])
+            index = space.link_lookup(ifname=self._port_name(end))[0]
+            if is_end_system(node):
+                space.link("set", index=index, address=_mac(node), state="up")
+                space.addr("add", index=index, address=_ipv4(node), prefixlen=15)
+            else:
+                space.link("set", index=index, master=space.link_lookup(ifname="br0")[0], state="up")
+
+    def _teach_addresses(self) -> None:
+        """Fixed neighbours and forwarding entries: no ARP and no flooding among the measured frames."""
+        end_systems = [i for i, node in enumerate(self._nodes) if is_end_system(node)]
+        for here in end_systems:
+            space = self._space(here)
+            index = space.link_lookup(ifname="eth0")[0]
+            for there in end_systems:
+                if there != here:
+                    space.neigh(
+                        "add",
+                        dst=_ipv4(self._nodes[there]),
+                        lladdr=_mac(self._nodes[there]),
+                        ifindex=index,
+                        state=_NUD_PERMANENT,
+                    )
+        for switch, node in enumerate(self._nodes):
+            if is_end_system(node):
+                continue
+            space = self._space(switch)
+            for target, port in self._next_ports(switch).items():
+                index = space.link_lookup(ifname=f"p{port}")[0]
+                space.fdb(
+                    "add",
+                    ifindex=index,
+                    lladdr=_mac(self._nodes[target]),
+                    flags=_NTF_MASTER,
+                    state=_NUD_NOARP,
+                )
+
+    def _next_ports(self, switch: int) -> dict[int, int]:
+        """Output port of this switch for every end system; the plan has made sure the network is a tree."""
+        neighbours: dict[int, list[tuple[int, int]]] = {}
+        for link in self._links:
+            a, b = link["ends"]
+            neighbours.setdefault(a["node"], []).append((b["node"], a["port"]))
+            neighbours.setdefault(b["node"], []).append((a["node"], b["port"]))
+        ports: dict[int, int] = {}
+        for first, port in neighbours.get(switch, []):
+            seen, front = {switch, first}, [first]
+            while front:
+                node = front.pop()
+                if is_end_system(self._nodes[node]):
+                    ports[node] = port
+                    continue
+                for beyond, _ in neighbours.get(node, []):
+                    if beyond not in seen:
+                        seen.add(beyond)
+                        front.append(beyond)
+        return ports
+
+    def _port_name(self, end: dict[str, Any]) -> str:
+        if is_end_system(self._nodes[end["node"]]):
+            return "eth0"
+        return f"p{end['port']}"
+
+
+def _mac(node: dict[str, Any]) -> str:
+    return ":".join(f"{byte:02x}" for byte in node["mac"])
+
+
+def _ipv4(node: dict[str, Any]) -> str:
+    return ".".join(str(byte) for byte in node["ipv4"])
+
+
+def _quieten(space: str) -> None:
+    """No IPv6 in the namespace: neighbour discovery would put frames of its own among the measured ones."""
+    with Path("/proc/self/ns/net").open() as home:
+        netns.setns(space)
+        try:
+            for which in ("all", "default"):
+                # A kernel without IPv6 has nothing to switch off.
+                with contextlib.suppress(FileNotFoundError):
+                    Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1", encoding="ascii")
+        finally:
+            netns.setns(home.fileno())
+
+
+class _WireTbf:
+    """pyroute2's `tbf` with the two parameters it leaves out: wire overhead and a bucket of exact depth.
+
+    The library computes the bucket in whole microseconds, which above 1 Gbit/s is less than a frame, and has no
+    way to name the overhead; its table of plugins is the place it offers for that.
+    """
+
+    parent = TC_H_ROOT
+    options = sched_tbf.options
+
+    @staticmethod
+    def get_parameters(keywords: dict[str, Any]) -> dict[str, Any]:
+        rate: int = keywords["rate"]
+        depth_ns = -(-_BUCKET * 1_000_000_000 // rate)
+        parameters = {
+            "rate": rate,
+            "rate_overhead": _WIRE_OVERHEAD,
+            "limit": keywords["limit"],
+            "buffer": -(-depth_ns // _TICK_NS),
+            "mtu": 0,
+        }
+        return {"attrs": [["TCA_TBF_PARMS", parameters], ["TCA_TBF_RTAB", True]]}
+
+    @staticmethod
+    def fix_request(request: dict[str, Any]) -> None:
+        request.pop("rate", None)
+        request.pop("limit", None)
+
+
+def _shape(space: NetNS, index: int, rate_bps: int, queue_bytes: int) -> None:
+    rate = rate_bps // 8
+    with contextlib.suppress(NetlinkError):  # there is none yet
+        space.tc("del", index=index, parent=TC_H_ROOT)
+    if rate > _RATE32_MAX:
+        # Beyond 34 Gbit/s the classic parameter overflows, and no token bucket in software is that fast.
+        return
+    space.tc("modules")["tbf"] = _WireTbf
+    space.tc("add", "tbf", index, 0x10000, rate=rate, limit=queue_bytes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
