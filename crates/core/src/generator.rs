@@ -385,6 +385,7 @@ mod tests {
         assert_eq!(Pace::share_of_line(0, 1_000, 64), Err(GeneratorError::Interval));
         assert_eq!(Pace::share_of_line(1, 0, 64), Err(GeneratorError::Interval));
         assert_eq!(Pace::share_of_line(1, 1, 64), Err(GeneratorError::Interval));
+        assert!(Pace::every(ps(1)).is_ok() && Pace::every(ps(i64::MAX)).is_ok());
         let pace = Pace::every(ps(100)).unwrap();
         assert_eq!(pace.times(0), Err(GeneratorError::EmptyBurst));
         assert_eq!(Bursts::new(at(0), pace, 0, ps(1), 1), Err(GeneratorError::EmptyBurst));

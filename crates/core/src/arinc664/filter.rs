@@ -188,6 +188,7 @@ mod tests {
     fn a_table_that_cannot_work_is_refused() {
         let twice = vec![entry(3, 64, 100), entry(1, 64, 64), entry(3, 64, 200)];
         assert_eq!(InputFilter::new(twice), Err(FilterError::Twice(VirtualLinkId(3))));
+        assert!(InputFilter::new(vec![entry(1, 0, 64), entry(2, 64, 64), entry(3, 1518, 9_000)]).is_ok());
         for (lmin, lmax) in [(200, 100), (0, 63), (1519, 2000)] {
             let bounds = FilterError::Bounds { virtual_link: VirtualLinkId(3), lmin, lmax };
             assert_eq!(InputFilter::new(vec![entry(3, lmin, lmax)]), Err(bounds));

@@ -444,6 +444,7 @@ mod tests {
         assert_eq!((jitter.greatest(), jitter.exceeded()), (Span::from_micros(400), 0));
         let verdict = jitter.handle_start(at(0), at(400_000_001));
         assert_eq!(verdict, JitterVerdict::Exceeded(Span::from_picos(400_000_001)));
+        assert_eq!(jitter.handle_start(at(7), at(7)), JitterVerdict::Within(Span::ZERO));
         assert_eq!(jitter.handle_start(at(7), at(4)), JitterVerdict::Early(Span::from_picos(3)));
         assert_eq!(jitter.exceeded(), 1);
     }

@@ -42,7 +42,10 @@ fn run(
                 next += 1;
             }
             (_, Deadline::At(at)) => hub.handle_deadline(at),
-            (_, Deadline::Never) => return log,
+            (_, Deadline::Never) => {
+                assert!(hub.under_way.is_empty(), "memory of what has arrived everywhere");
+                return log;
+            }
         }
     }
 }
@@ -62,6 +65,13 @@ fn an_unhindered_frame_takes_its_bits_and_the_path() {
             Output::Received { station: 1, from: 0, at: bits(1_571), frame: 1 },
         ]
     );
+}
+
+#[test]
+fn a_lone_station_sends_to_nobody() {
+    let log = run(hub(&[10]), &[(0, 0, 64)], |_, _| 0);
+    let started = Output::Started { station: 0, at: bits(0), attempt: 1 };
+    assert_eq!(log, [started, Output::Sent { station: 0, at: bits(576), frame: 0 }]);
 }
 
 #[test]
@@ -136,6 +146,9 @@ fn sixteen_collisions_are_too_many() {
 fn misuse_is_refused() {
     let plan = StationPlan { delay: Span::ZERO, queue: 1 };
     assert_eq!(Hub::<u8>::new(RATE, Span::ZERO, &[]).err(), Some(HubError::Stations(0)));
+    assert!(Hub::<u8>::new(RATE, Span::ZERO, &[plan; MAX_STATIONS]).is_ok());
+    let crowd = Hub::<u8>::new(RATE, Span::ZERO, &[plan; MAX_STATIONS + 1]).err();
+    assert_eq!(crowd, Some(HubError::Stations(1_025)));
     let (far, limit) = (RATE.bits(1_025), RATE.bits(1_024));
     assert_eq!(Hub::<u8>::new(RATE, far, &[plan]).err(), Some(HubError::Delay(far, limit)));
     let mut hub = Hub::new(RATE, Span::ZERO, &[plan, plan]).unwrap();
@@ -237,6 +250,7 @@ mod oracle {
         let mut queue: Vec<Vec<i64>> = vec![Vec::new(); n];
         // Per station: index of the own transmission, its end and whether it collided.
         let mut own: Vec<Option<(usize, i64, bool)>> = vec![None; n];
+        let mut late = vec![false; n];
         let mut attempts = vec![0_u32; n];
         let mut backoff_until = vec![0_i64; n];
         let (mut left, mut t) = (frames.len(), 0_i64);
@@ -248,7 +262,7 @@ mod oracle {
                 }
                 past[index].ended = Some(t);
                 own[i] = None;
-                if collided && attempts[i] < 16 {
+                if collided && !late[i] && attempts[i] < 16 {
                     let slots = draw(i, 1 << attempts[i].min(10));
                     backoff_until[i] = t + 512 * i64::from(slots);
                     log.push((t, i, "backoff"));
@@ -304,6 +318,7 @@ mod oracle {
                     && (begins || (starts[i] && present(&past, i, false)))
                 {
                     own[i] = Some((index, t.max(past[index].began + 64) + 32, true));
+                    late[i] = t - past[index].began > 512;
                     log.push((t, i, "collided"));
                 }
                 match state[i] {
@@ -314,7 +329,7 @@ mod oracle {
                     _ => {}
                 }
             }
-            past.retain(|p| p.ended.is_none_or(|ended| ended + 600 > t) || own.iter().any(Option::is_some));
+            past.retain(|p| p.ended.is_none_or(|ended| ended + 2_000 > t) || own.iter().any(Option::is_some));
             t += 1;
         }
         log.sort_unstable();
@@ -382,7 +397,7 @@ proptest! {
 
     #[test]
     fn the_medium_agrees_with_a_look_at_every_bit(
-        (delays, frames) in prop::collection::vec(0_i64..=128, 2..6)
+        (delays, frames) in prop::collection::vec(prop_oneof![0_i64..=128, 0_i64..=500], 2..6)
             .prop_flat_map(|delays| { let n = delays.len(); (Just(delays), frames(n)) }),
         seed in any::<u64>(),
     ) {

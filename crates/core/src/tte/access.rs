@@ -387,6 +387,18 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_may_fill_its_slot_of_the_raster() {
+        let raster = DeltaRaster::new(Span::from_micros(10), 1).unwrap();
+        let latest = us(10) - TT;
+        let port = MediaAccess::new(schedule(&[0], LONGEST), Integration::Shuffling, Some(raster));
+        let ask = |now| port.decide(now, |_| Some(TT), Some(Span::from_micros(10)));
+        assert_eq!(ask(latest), Decision::StartTimeTriggered { window: 0 });
+        assert_eq!(ask(latest + Span::from_picos(1)), Decision::WaitUntil(us(10)));
+        assert_eq!(ask(us(10)), Decision::StartOther);
+        assert_eq!(ask(us(10) + Span::from_picos(1)), Decision::WaitUntil(us(20)));
+    }
+
+    #[test]
     fn the_raster_of_one_alternates() {
         let raster = DeltaRaster::new(Span::from_micros(10), 1).unwrap();
         let phases: Vec<_> = (0..4).map(|k| raster.phase_at(us(10 * k)).time_triggered).collect();
@@ -394,6 +406,7 @@ mod tests {
         assert_eq!(raster.phase_at(us(-1)), RasterPhase { time_triggered: false, ends: us(0) });
         let two = DeltaRaster::new(Span::from_micros(10), 2).unwrap();
         assert_eq!(two.phase_at(us(15)), RasterPhase { time_triggered: false, ends: us(30) });
+        assert!(DeltaRaster::new(Span::from_picos(i64::MAX / 2), 1).is_ok());
         for (slot, others) in [(0, 1), (-1, 1), (5, 0), (i64::MAX, 1)] {
             assert!(DeltaRaster::new(Span::from_picos(slot), others).is_err());
         }

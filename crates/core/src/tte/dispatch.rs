@@ -518,6 +518,10 @@ mod tests {
         queue.handle_deadline(at(500));
         assert_eq!(queue.handle_frame(at(100), TransparentClock(0), 'a'), Ok(()));
         assert_eq!(queue.next_deadline(), Some(at(1_500)));
+        queue.handle_deadline(at(1_499));
+        assert_eq!(queue.poll_output(), None);
+        queue.handle_deadline(at(1_500));
+        assert_eq!(queue.poll_output(), Some((at(1_500), 'a')));
     }
 
     #[test]
