@@ -19,8 +19,6 @@ from maturin import (
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
-    prepare_metadata_for_build_editable,
-    prepare_metadata_for_build_wheel,
 )
 
 __all__ = [
@@ -38,23 +36,38 @@ ROOT = Path(__file__).resolve().parent.parent
 AGENT = "wiregauge-agent"
 
 
+def _scripts() -> Path:
+    """Where maturin looks for ready-made scripts; it insists on the folder even when only asked for metadata."""
+    place = ROOT / "target" / "wiregauge.data" / "scripts"
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
 def _build_agent() -> None:
     if shutil.which("cargo") is None:
         sys.exit("wiregauge: cargo was not found; install Rust 1.88 or newer, then try again")
-    subprocess.run(
-        ["cargo", "build", "--release", "--locked", "--package", "wg-agent", "--bin", AGENT],
-        cwd=ROOT,
-        check=True,
-    )
+    command = ["cargo", "build", "--release", "--locked", "--package", "wg-agent", "--bin", AGENT]
+    subprocess.run(command, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    scripts = ROOT / "target" / "wiregauge.data" / "scripts"
-    scripts.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(target / "release" / AGENT, scripts / AGENT)
+    shutil.copy2(target / "release" / AGENT, _scripts() / AGENT)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: object = None) -> str:
+    """PEP 517."""
+    _scripts()
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+def prepare_metadata_for_build_editable(metadata_directory: str, config_settings: object = None) -> str:
+    """PEP 660."""
+    _scripts()
+    return maturin.prepare_metadata_for_build_editable(metadata_directory, config_settings)
 
 
 def build_wheel(
     wheel_directory: str, config_settings: object = None, metadata_directory: str | None = None
 ) -> str:
+    """PEP 517, the agent included."""
     _build_agent()
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
@@ -62,5 +75,6 @@ def build_wheel(
 def build_editable(
     wheel_directory: str, config_settings: object = None, metadata_directory: str | None = None
 ) -> str:
+    """PEP 660, the agent included."""
     _build_agent()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
