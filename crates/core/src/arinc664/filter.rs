@@ -174,6 +174,8 @@ mod tests {
         assert_eq!(filter.check(&good(7, 99)), Err(FilterDrop::BelowLmin { virtual_link: id, lmin: 100 }));
         assert_eq!(filter.check(&good(7, 201)), Err(FilterDrop::AboveLmax { virtual_link: id, lmax: 200 }));
         assert_eq!(filter.check(&good(8, 100)), Err(FilterDrop::UnknownVirtualLink(VirtualLinkId(8))));
+        assert_eq!(filter.check(&good(9, 64)), Ok(VirtualLinkId(9)));
+        assert_eq!(filter.check(&good(9, 1518)), Ok(VirtualLinkId(9)));
         assert_eq!(filter.check(&good(9, 63)), Err(FilterDrop::Runt));
         assert_eq!(filter.check(&good(9, 1519)), Err(FilterDrop::Giant));
         let mut foreign = good(7, 100);

@@ -412,6 +412,10 @@ mod tests {
             Ok(again),
             "the copy before the reset is forgotten"
         );
+        for skew_ms in [0, 254] {
+            let mode = Redundancy::FirstValidWins { skew_max: Span::from_millis(skew_ms) };
+            assert!(RedundancyManager::new(mode, Bag::ALL[0]).is_ok());
+        }
         for skew_ms in [-1, 255] {
             let skew_max = Span::from_millis(skew_ms);
             let error = SkewError { skew_max, limit: Span::from_millis(254) };

@@ -143,6 +143,31 @@ fn sixteen_collisions_are_too_many() {
 }
 
 #[test]
+fn carrier_restarts_the_gap_in_its_first_two_thirds_only() {
+    // Stations 0 and 1 collide at once, and their jam leaves station 2 at 96. Station 3, far away, has not heard
+    // them yet; its signal reaches station 2 in the first part of the gap or as the second begins.
+    for (begins, started) in [(31, 384), (32, 192)] {
+        let frames = [(0, 0, 64), (0, 1, 64), (begins, 3, 64), (100, 2, 64)];
+        let log = run(hub(&[0, 0, 0, 128]), &frames, |_, _| 1);
+        let first = log.iter().find_map(|output| match *output {
+            Output::Started { station: 2, at, .. } => Some(at),
+            _ => None,
+        });
+        assert_eq!(first, Some(bits(started)));
+    }
+}
+
+#[test]
+fn beyond_the_window_whole_frames_garble_each_other() {
+    let log = run(hub(&[400, 400, 0]), &[(0, 0, 64), (0, 1, 64)], |_, _| 0);
+    let count = |what: fn(&Output<usize>) -> bool| log.iter().filter(|output| what(output)).count();
+    assert_eq!(count(|o| matches!(o, Output::Sent { .. })), 2);
+    assert_eq!(count(|o| matches!(o, Output::Garbled { station: 2, .. })), 2);
+    // The two hear each other only after their own last bit.
+    assert_eq!(count(|o| matches!(o, Output::Received { station: 0 | 1, .. })), 2);
+}
+
+#[test]
 fn misuse_is_refused() {
     let plan = StationPlan { delay: Span::ZERO, queue: 1 };
     assert_eq!(Hub::<u8>::new(RATE, Span::ZERO, &[]).err(), Some(HubError::Stations(0)));
@@ -151,6 +176,7 @@ fn misuse_is_refused() {
     assert_eq!(crowd, Some(HubError::Stations(1_025)));
     let (far, limit) = (RATE.bits(1_025), RATE.bits(1_024));
     assert_eq!(Hub::<u8>::new(RATE, far, &[plan]).err(), Some(HubError::Delay(far, limit)));
+    assert!(Hub::<u8>::new(RATE, limit, &[plan]).is_ok());
     let mut hub = Hub::new(RATE, Span::ZERO, &[plan, plan]).unwrap();
     assert_eq!(hub.handle_frame(bits(0), 2, 64, 'a'), Err(HubRefusal::NoSuchStation('a')));
     assert_eq!(hub.handle_frame(bits(0), 0, 64, 'b'), Ok(()));

@@ -229,11 +229,9 @@ fn clashes(slots: &[Slot]) -> Vec<ScheduleFault> {
     for slot in &slots[1..] {
         if slot.opens_ps < open.closes_ps {
             let (first, second) = (open.window, slot.window);
-            let named = |fault: &ScheduleFault| match *fault {
-                ScheduleFault::Clash { first: a, second: b, .. } => {
-                    (a, b) == (first, second) || (b, a) == (first, second)
-                }
-                _ => false,
+            let named = |fault: &ScheduleFault| {
+                matches!(*fault, ScheduleFault::Clash { first: a, second: b, .. }
+                    if (a, b) == (first, second) || (b, a) == (first, second))
             };
             if !faults.iter().any(named) {
                 faults.push(ScheduleFault::Clash { first, second, at: Span::from_picos(slot.opens_ps) });
@@ -311,6 +309,9 @@ mod tests {
         let tiny = Window { period: Span::from_picos(1_000_000), ..window(0, 1, 1) };
         let many = PortSchedule::new(Span::from_millis(100), vec![tiny], RATE).unwrap_err();
         assert_eq!(many, [ScheduleFault::TooMany(100_000)]);
+        assert!(PortSchedule::new(Span::from_micros(65_536), vec![tiny], RATE).is_ok());
+        let over = PortSchedule::new(Span::from_micros(65_537), vec![tiny], RATE).unwrap_err();
+        assert_eq!(over, [ScheduleFault::TooMany(65_537)]);
     }
 
     #[test]
@@ -332,6 +333,15 @@ mod tests {
         assert_eq!(schedule.longest_gap(), Some(Span::from_micros(45)));
         let empty = PortSchedule::new(Span::from_micros(100), vec![], RATE).unwrap();
         assert_eq!((empty.next_after(us(3)), empty.longest_gap()), (None, None));
+    }
+
+    #[test]
+    fn the_longest_gap_may_cross_the_cycle() {
+        for (offsets, gap) in [([10, 40], 65), ([10, 80], 65), ([0, 95], 90), ([0, 5], 90)] {
+            let windows = offsets.map(|offset| window(offset, 100, 5)).to_vec();
+            let schedule = PortSchedule::new(Span::from_micros(100), windows, RATE).unwrap();
+            assert_eq!(schedule.longest_gap(), Some(Span::from_micros(gap)), "{offsets:?}");
+        }
     }
 
     proptest! {
