@@ -52,7 +52,7 @@ pub(crate) fn body(data: &[u8]) {
         let bits: u128 = messages.iter().take(times.len()).map(|(_, bits)| u128::from(*bits)).sum();
         if let (Some(first), Some(last)) = (times.first(), times.last()) {
             let window = (i128::from(last.as_picos()) - i128::from(first.as_picos())).unsigned_abs();
-            let granted = u128::from(bucket) * 1_000_000_000_000 + u128::from(rate) * window;
+            let granted = (u128::from(rate) * window).saturating_add(u128::from(bucket) * 1_000_000_000_000);
             assert!(bits * 1_000_000_000_000 <= granted);
         }
     }
