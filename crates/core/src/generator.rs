@@ -396,6 +396,7 @@ mod tests {
             let none = Exponential::new(at(0), ps(mean), [].into_iter());
             assert_eq!(none.err(), Some(GeneratorError::Mean(ps(mean))));
         }
+        assert!(Exponential::new(at(0), ps(1_000_000_000_000_000_000), [].into_iter()).is_ok());
         let none = core::iter::empty;
         assert_eq!(RateLimit::new(0, 1, 1, none()).err(), Some(GeneratorError::Rate));
         let small = GeneratorError::Bucket { bucket_bits: 9, frame_bits: 10 };

@@ -314,6 +314,16 @@ mod tests {
     }
 
     #[test]
+    fn a_reading_set_back_at_its_instant_is_never_shown() {
+        let mut clock = Oscillator::perfect();
+        clock.handle_change(at(1_000), Change::Step(Span::from_picos(-500))).unwrap();
+        assert_eq!(clock.true_time(LocalTime::from_picos(999), RunTime::ZERO), Some(at(999)));
+        assert_eq!(clock.true_time(LocalTime::from_picos(1_000), RunTime::ZERO), Some(at(1_500)));
+        clock.forget_before(at(1_000));
+        assert_eq!(clock.pieces.len(), 1, "the piece that ended is forgotten");
+    }
+
+    #[test]
     fn a_temperature_step_is_a_change_of_frequency() {
         let mut warm = clock(0, 10_000, 1);
         warm.handle_change(at(SECOND), Change::Frequency(ppb(-20_000))).unwrap();

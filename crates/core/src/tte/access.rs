@@ -399,6 +399,14 @@ mod tests {
     }
 
     #[test]
+    fn the_earlier_of_slot_and_window_is_waited_for() {
+        let raster = DeltaRaster::new(Span::from_micros(10), 1).unwrap();
+        let port = MediaAccess::new(schedule(&[3], TT), Integration::Shuffling, Some(raster));
+        assert_eq!(port.decide(us(0), |_| None, Some(TT)), Decision::WaitUntil(us(3)));
+        assert_eq!(port.decide(us(4), |_| None, Some(TT)), Decision::WaitUntil(us(10)));
+    }
+
+    #[test]
     fn the_raster_of_one_alternates() {
         let raster = DeltaRaster::new(Span::from_micros(10), 1).unwrap();
         let phases: Vec<_> = (0..4).map(|k| raster.phase_at(us(10 * k)).time_triggered).collect();

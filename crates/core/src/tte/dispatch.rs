@@ -513,6 +513,13 @@ mod tests {
     }
 
     #[test]
+    fn halfway_between_two_instants_is_late() {
+        let window = AcceptanceWindow::new(instants(0), ps(100), ps(100)).unwrap();
+        assert_eq!(window.judge(at(500)), Acceptance::Late(ps(400)));
+        assert_eq!(window.judge(at(501)), Acceptance::Early(ps(399)));
+    }
+
+    #[test]
     fn a_clock_set_back_makes_no_frame_permanent_earlier() {
         let mut queue = PermanenceQueue::new(ps(1_000), 2);
         queue.handle_deadline(at(500));
