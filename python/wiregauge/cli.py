@@ -236,20 +236,29 @@ def _discard(target: Path, *, existed: bool) -> None:
 
 def _judge_and_show(directory: Any, target: Path, *, as_json: bool, with_report: bool) -> int:
     from wiregauge import measures
+    from wiregauge.records import RunDirectoryError
 
     judgement = measures.judge(target)
     if as_json:
         print(json.dumps(measures.show_json(judgement), indent=1))
     else:
         measures.show_text(judgement, Console())
+    unwritten: str | None = None
     if with_report:
         from wiregauge import report as reports
 
-        path = reports.write(target)
-        if not as_json:
-            print(f"report: {path}")
+        try:
+            path = reports.write(target)
+        except RunDirectoryError as error:  # the disk may be full; what was measured is safe by now
+            unwritten = str(error)
+        else:
+            if not as_json:
+                print(f"report: {path}")
     if directory.manifest["state"] != "complete":
         _say(f"incomplete: {directory.manifest['reason']}")
+    if unwritten is not None:
+        _say(f"the report is missing: {unwritten}")
+    if unwritten is not None or directory.manifest["state"] != "complete":
         return INCOMPLETE
     return measures.exit_code(judgement)
 
@@ -315,7 +324,7 @@ def doctor(as_json: AsJson = False) -> None:
         print(answer.stdout.rstrip())
         raise typer.Exit(answer.returncode)
     table = Table("what", "granted", "detail", "cure", box=None, header_style="bold")
-    for item in json.loads(answer.stdout)["checks"]:
+    for item in json.loads(answer.stdout)["findings"]:
         mark = "[green]yes[/]" if item["granted"] else "[yellow]no[/]"
         table.add_row(escape(item["name"]), mark, escape(item["detail"]), escape(item.get("cure", "")))
     Console().print(table)

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from support import COMMAND, SECONDS, Done, Runner
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from support import Runner, scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,7 +85,7 @@ def test_a_damaged_manifest_is_named(wiregauge: Runner, tmp_path: Path, damage: 
 
 def test_doctor_names_every_missing_grant(wiregauge: Runner) -> None:
     done = wiregauge("doctor", "--json")
-    checks = done.json()["checks"]
+    checks = done.json()["findings"]
     assert {check["name"] for check in checks} >= {"sched-fifo", "mlockall", "cpu-dma-latency"}
     assert all(check["cure"] for check in checks if not check["granted"])
 

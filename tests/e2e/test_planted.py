@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from support import Runner, scenario
 
 COUNT = 100_000

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from support import Runner, interfaces_and_spaces, scenario
 
 ONE_WAY = '<tasks warm-up="20ms"><send flow="10" period="1ms" payload="64B" count="200"/><receive flow="10"/></tasks>'

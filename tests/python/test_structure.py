@@ -22,6 +22,7 @@ CRATES = {
     "frame": set(),
     "plan": {"frame"},
     "net": {"frame"},
+    "core": {"frame"},
     "record": {"frame", "plan"},
     "agent": {"frame", "net", "plan", "record"},
     "py": {"frame", "plan", "record"},

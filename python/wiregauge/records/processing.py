@@ -40,23 +40,29 @@ def process_run(directory: RunDirectory, index: int) -> None:
 
 
 def recover(directory: RunDirectory) -> bool:
-    """Makes a campaign whose testmaster was killed readable; returns whether there was anything to do.
+    """Makes a campaign readable whose testmaster was killed, or whose disk was too full to track its last run.
 
-    What the agents had spooled is tracked like any other run; the run that was going on is marked partial.
+    What the agents had spooled is tracked like any other run. Returns whether there was anything to do.
     """
-    if directory.manifest["state"] != "running" or directory.is_being_written():
+    if directory.is_being_written():
         return False
     tracked = {entry["index"] for entry in _read_tracking(directory)["runs"]}
-    for run in directory.runs:
+    untracked = [run for run in directory.runs if run["index"] not in tracked]
+    killed = directory.manifest["state"] == "running"
+    if not killed and not untracked:
+        return False
+    for run in untracked:
         if run["state"] == "running":
             run["state"] = "partial"
             run["reason"] = "the testmaster was killed during this run"
             run["finished"] = utc_now()
-        if run["index"] not in tracked:
-            process_run(directory, run["index"])
-    directory.manifest["state"] = "interrupted"
-    directory.manifest["reason"] = "the testmaster was killed; what the agents had recorded by then is shown"
-    directory.manifest["finished"] = utc_now()
+        process_run(directory, run["index"])
+    if killed:
+        directory.manifest["state"] = "interrupted"
+        directory.manifest["reason"] = (
+            "the testmaster was killed; what the agents had recorded by then is shown"
+        )
+        directory.manifest["finished"] = utc_now()
     directory.save()
     with contextlib.suppress(OSError):
         (directory.root / "spool").rmdir()
