@@ -63,59 +63,68 @@ def show_text(judgement: Judgement, console: Console) -> None:
         )
     if len(failed) > 20:
         console.print(f"  … and {len(failed) - 20} more failed limits")
-    console.print(_table(judgement))
+    wide = _table(judgement, _WIDE)
+    fits = console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width
+    console.print(wide if fits else _table(judgement, _NARROW))
 
 
-def _table(judgement: Judgement) -> Table:
-    axes = list(judgement.plan.axes)
+_WIDE = (
+    "sent",
+    "lost",
+    "loss ≤",
+    "other",
+    "mean ± u",
+    "sd",
+    "p50",
+    "p99",
+    "p99.9",
+    "max",
+    "rtt p50",
+    "rtt p99",
+    "validity",
+)
+_NARROW = ("sent", "lost", "p50", "p99", "max", "rtt p50")
+
+
+def _table(judgement: Judgement, columns: Sequence[str]) -> Table:
+    """One row per run and flow with these columns; a narrow terminal gets fewer, never cut ones."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in ("run", *axes, "flow"):
+    for title in ("run", "point", "flow"):
         table.add_column(title)
-    for title in (
-        "sent",
-        "lost",
-        "other",
-        "mean ± u",
-        "sd",
-        "p50",
-        "p99",
-        "p99.9",
-        "max",
-        "rtt p50",
-        "rtt p99",
-    ):
-        table.add_column(title, justify="right")
-    table.add_column("validity")
+    for title in columns:
+        table.add_column(title, justify="left" if title == "validity" else "right", no_wrap=True)
     for run in judgement.runs:
-        point = [escape(run.plan.point.get(axis, "")) for axis in axes]
+        point = escape(", ".join(run.plan.point.values()))
         mark = f"[{_COLOURS[run.validity.word]}]{run.validity.word}[/]"
         if not run.flows:
-            table.add_row(str(run.plan.index), *point, "-", *[""] * 11, mark)
+            cells = {"validity": mark}
+            table.add_row(str(run.plan.index), point, "-", *(cells.get(title, "") for title in columns))
         for flow in run.flows:
-            name = f"{flow.plan.id} {escape(flow.plan.protocol)}" + (" relay" if flow.plan.relayed else "")
-            table.add_row(str(run.plan.index), *point, name, *_cells(flow), mark)
-    table.caption = (
-        "one-way latency at the application; ± u: 95 % half-width of the mean; -: n does not support it"
-    )
+            turned = flow.plan.relayed and columns is _WIDE  # a narrow table tells by its round trip
+            name = f"{flow.plan.id} {escape(flow.plan.protocol)}" + (" relay" if turned else "")
+            cells = {**_cells(flow), "validity": mark}
+            table.add_row(str(run.plan.index), point, name, *(cells[title] for title in columns))
+    table.caption = "one-way latency at the application; -: n does not support it"
+    if "mean ± u" in columns:
+        table.caption += "; loss ≤: upper 95 % bound; ± u: 95 % half-width of the mean"
+    else:
+        table.caption += "; a terminal of 160 columns shows more, the report shows all"
     table.caption_justify = "left"
     return table
 
 
-def _cells(flow: FlowResult) -> Sequence[str]:
+def _cells(flow: FlowResult) -> dict[str, str]:
     latency = flow.summaries["latency"]
-    other = sum(flow.outcomes[name] for name in ("duplicated", "reordered", "late"))
-    lost = str(flow.counts["lost"]) if flow.counts["lost"] else f"0 (≤{share(flow.loss.high)})"
-    mean = (
-        f"{duration(latency.mean)} ± {duration(latency.uncertainty.total if latency.uncertainty else None)}"
-    )
-    figures = [duration(latency.value(name)) for name in ("sd", "p50", "p99", "p99.9", "max")]
     rtt = flow.summaries.get("rtt", Summary("rtt", 0, {}, 0))
-    return (
-        str(flow.counts["sent"]),
-        lost,
-        str(other),
-        mean if latency.n else "-",
-        *figures,
-        duration(rtt.value("p50")),
-        duration(rtt.value("p99")),
-    )
+    other = sum(flow.outcomes[name] for name in ("duplicated", "reordered", "late"))
+    spread = duration(latency.uncertainty.total if latency.uncertainty else None)
+    return {
+        "sent": str(flow.counts["sent"]),
+        "lost": str(flow.counts["lost"]),
+        "loss ≤": share(flow.loss.high),
+        "other": str(other),
+        "mean ± u": f"{duration(latency.mean)} ± {spread}" if latency.n else "-",
+        **{name: duration(latency.value(name)) for name in ("sd", "p50", "p99", "p99.9", "max")},
+        "rtt p50": duration(rtt.value("p50")),
+        "rtt p99": duration(rtt.value("p99")),
+    }
