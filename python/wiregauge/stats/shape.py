@@ -48,7 +48,10 @@ def density(
         return DensityShape(empty, empty, log, 0, total)
     width = _bandwidth(placed)
     if span is None:
-        low, high = float(placed.min()) - 3 * width, float(placed.max()) + 3 * width
+        low, high = float(placed.min()), float(placed.max())
+        # The margins must hold the kernel as it will be drawn, and none is drawn narrower than the grid.
+        width = max(width, (high - low) / (points - 7))
+        low, high = low - 3 * width, high + 3 * width
     else:
         low, high = (float(np.log10(s)) if log else float(s) for s in span)
         if not low < high:
