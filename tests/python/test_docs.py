@@ -1,0 +1,48 @@
+"""What the pages show works: tests are accepted, code runs, files they point to exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from wiregauge.config import load
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found = []
+    for page in (ROOT / "README.md", ROOT / "docs" / "guide" / "first-steps.md"):
+        for number, text in enumerate(
+            re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.M | re.S)
+        ):
+            found.append((f"{page.name}-{number}", text))
+    return found
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in blocks("xml")])
+def test_shown_tests_are_good(text: str, tmp_path: Path) -> None:
+    (tmp_path / "shown.xml").write_text(text)
+    assert load(tmp_path / "shown.xml").campaign["runs"]
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in blocks("python")])
+def test_shown_code_runs(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(text, "shown.py", "exec"), {})
+    assert load(tmp_path / "first.xml").campaign["name"] == "first"
+
+
+def test_something_is_shown() -> None:
+    assert blocks("xml")
+    assert blocks("python")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} points to {target}"
