@@ -2,6 +2,34 @@
 //!
 //! The time is an argument of every call and effects are values, so the simulator (virtual time) and the live
 //! programs (real time) drive the very same code.
+//!
+//! # One vocabulary
+//!
+//! - `handle_*(now, input)` puts something in.
+//! - `poll_output()` takes effects out; call it until it returns `None` before the next input. Cores whose calls have
+//!   one effect at most return it instead.
+//! - `next_deadline()` says when to come back without an input, and `handle_deadline(now)` comes back. A
+//!   [`Deadline`] orders "never" last.
+//! - Everything else only looks.
+//!
+//! # What instants mean
+//!
+//! - *Equal instants*: inputs at one instant act in the order of the calls. A deadline equal to `now` is due. A
+//!   driver hands in all inputs of an instant before it calls `handle_deadline` for it, so that what comes
+//!   at the instant a line becomes free still takes part in the choice of the next frame.
+//! - *Late calls* act as of `now` and are never back-dated: what could have begun earlier begins now.
+//! - *Early calls* of `handle_deadline` do nothing.
+//! - `now` never decreases from call to call of one core; a driver that breaks this gets effects in a wrong order.
+//!
+//! # Obligations
+//!
+//! An effect that must be answered carries a token that cannot be copied; the answer consumes it. See
+//! [`port::Transmission`].
+//!
+//! # Bounds
+//!
+//! Every queue and table has a limit from its configuration, and reaching it is an effect with a reason. Work for
+//! each call is bounded by what the core holds and by its number of ports.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -11,10 +39,16 @@ extern crate std;
 
 pub mod arinc664;
 mod deadline;
+pub mod end_system;
+pub mod forwarding;
 pub mod frame;
 pub mod generator;
 pub mod hub;
+pub mod line;
 pub mod oscillator;
+pub mod port;
+pub mod queue;
+pub mod switch;
 pub mod tte;
 
 pub use deadline::Deadline;

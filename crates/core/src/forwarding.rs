@@ -1,0 +1,258 @@
+//! Which ports a frame leaves by: VLAN membership, static entries and learnt ones.
+//!
+//! The table is a hash table of fixed size, probed over a few neighbouring places only, as in switch hardware: a
+//! look-up costs the same however many stations there are, and a full neighbourhood means that an address
+//! is not learnt and its frames are flooded, never that the table grows. Static entries live in a table of their
+//! own, so that learning can neither displace nor contradict them (IEEE Std 802.1Q-2022, 8.8.1).
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use wg_frame::time::{RunTime, Span};
+
+use crate::frame::{Frame, Mac};
+
+/// Neighbouring places an address may take.
+const PROBES: usize = 8;
+
+/// A set of ports, by index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSet {
+    words: Box<[u64]>,
+}
+
+impl PortSet {
+    /// No port of a device that has `ports`.
+    pub fn none(ports: usize) -> Self {
+        Self { words: vec![0; ports.div_ceil(64)].into_boxed_slice() }
+    }
+    /// All of `ports` ports.
+    pub fn all(ports: usize) -> Self {
+        Self::of(ports, 0..ports)
+    }
+    /// These ports; those the device does not have are left out.
+    pub fn of(ports: usize, members: impl IntoIterator<Item = usize>) -> Self {
+        let mut set = Self::none(ports);
+        for port in members.into_iter().filter(|port| *port < ports) {
+            set.words[port / 64] |= 1 << (port % 64);
+        }
+        set
+    }
+    /// Whether `port` is in it.
+    pub fn has(&self, port: usize) -> bool {
+        self.words.get(port / 64).is_some_and(|word| word >> (port % 64) & 1 == 1)
+    }
+    /// Its ports, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(at, &word)| {
+            let mut left = word;
+            core::iter::from_fn(move || {
+                let bit = left.trailing_zeros();
+                left &= left.checked_sub(1)?;
+                Some(at * 64 + bit as usize)
+            })
+        })
+    }
+}
+
+/// How learning is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Learning {
+    /// Entries that were not seen for longer are forgotten (IEEE Std 802.1Q-2022, 8.8.3: 300 s by default).
+    pub ageing: Span,
+    /// Places in the table; rounded up to a power of two, 8 at least.
+    pub places: usize,
+}
+
+/// What to do with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Send it out of this port.
+    Port(usize),
+    /// Send it out of every port of this group, but not where it came from.
+    Group(usize),
+    /// Send it out of every port of its VLAN, but not where it came from.
+    Flood,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// VLAN and address; 0 when empty (no station has the address 0 in VLAN 0).
+    key: u64,
+    port: u32,
+    /// Last time the address was seen.
+    seen: RunTime,
+}
+
+const EMPTY: Place = Place { key: 0, port: 0, seen: RunTime::from_picos(i64::MIN) };
+/// Marks a port number that is the index of a group.
+const GROUP: u32 = 1 << 31;
+
+/// The forwarding table of a switch.
+#[derive(Clone, Debug)]
+pub struct Forwarding {
+    ports: usize,
+    fixed: Box<[Place]>,
+    fixed_entries: usize,
+    learnt: Box<[Place]>,
+    learning: Option<Learning>,
+    groups: Vec<PortSet>,
+    /// Ports of each VLAN; `None`: tags are not looked at and every port belongs to everything.
+    vlans: Option<BTreeMap<u16, PortSet>>,
+    everywhere: PortSet,
+}
+
+impl Forwarding {
+    /// An empty table for a switch that has `ports` ports and looks at no tags.
+    pub fn new(ports: usize, learning: Option<Learning>) -> Self {
+        let places = learning.map_or(0, |learning| learning.places.next_power_of_two().max(PROBES));
+        Self {
+            ports,
+            fixed: vec![EMPTY; PROBES].into_boxed_slice(),
+            fixed_entries: 0,
+            learnt: vec![EMPTY; places].into_boxed_slice(),
+            learning,
+            groups: Vec::new(),
+            vlans: None,
+            everywhere: PortSet::all(ports),
+        }
+    }
+
+    /// Makes the switch look at tags and the ports `members` carry `vlan`. A VLAN without members carries nothing.
+    pub fn set_vlan(&mut self, vlan: u16, members: PortSet) {
+        self.vlans.get_or_insert_default().insert(vlan, members);
+    }
+
+    /// Frames to `station` in `vlan` leave by `port`, whatever is learnt.
+    pub fn set_station(&mut self, vlan: u16, station: Mac, port: usize) {
+        self.set_fixed(vlan, station, port as u32);
+    }
+
+    /// Frames to `address` in `vlan` leave by `members`.
+    pub fn set_group(&mut self, vlan: u16, address: Mac, members: PortSet) {
+        let group = self.groups.len() as u32;
+        self.groups.push(members);
+        self.set_fixed(vlan, address, GROUP | group);
+    }
+
+    /// Notes that the sender of `frame` is behind `port`. Group addresses are no senders (8.7).
+    pub fn learn(&mut self, now: RunTime, port: usize, frame: &Frame) {
+        let Some(learning) = self.learning else { return };
+        if frame.source.is_group() {
+            return;
+        }
+        let key = self.key(frame.vlan, frame.source);
+        let mask = self.learnt.len() - 1;
+        let mut free = None;
+        for at in neighbourhood(key, mask) {
+            let place = &mut self.learnt[at];
+            if place.key == key {
+                *place = Place { key, port: port as u32, seen: now };
+                return;
+            }
+            if free.is_none() && (place.key == 0 || now - place.seen > learning.ageing) {
+                free = Some(at);
+            }
+        }
+        if let Some(at) = free {
+            self.learnt[at] = Place { key, port: port as u32, seen: now };
+        }
+    }
+
+    /// The way of a frame.
+    #[inline]
+    pub fn route(&self, now: RunTime, frame: &Frame) -> Route {
+        let key = self.key(frame.vlan, frame.destination);
+        let mask = self.fixed.len() - 1;
+        for at in neighbourhood(key, mask) {
+            let place = &self.fixed[at];
+            if place.key == key {
+                return match place.port & GROUP {
+                    0 => Route::Port(place.port as usize),
+                    _ => Route::Group((place.port & !GROUP) as usize),
+                };
+            }
+        }
+        let Some(learning) = self.learning.filter(|_| !frame.destination.is_group()) else {
+            return Route::Flood;
+        };
+        let mask = self.learnt.len() - 1;
+        for at in neighbourhood(key, mask) {
+            let place = &self.learnt[at];
+            if place.key == key && now - place.seen <= learning.ageing {
+                return Route::Port(place.port as usize);
+            }
+        }
+        Route::Flood
+    }
+
+    /// Whether `port` carries the VLAN of `frame`, in and out (8.6.2 and 8.6.4).
+    #[inline]
+    pub fn carries(&self, port: usize, frame: &Frame) -> bool {
+        match &self.vlans {
+            None => true,
+            Some(vlans) => vlans.get(&frame.vlan).is_some_and(|members| members.has(port)),
+        }
+    }
+
+    /// The ports of a group or a flood; `None` for a VLAN nobody carries.
+    pub fn members(&self, route: Route, frame: &Frame) -> Option<&PortSet> {
+        match (route, &self.vlans) {
+            (Route::Port(_), _) => None,
+            (Route::Group(group), _) => self.groups.get(group),
+            (Route::Flood, None) => Some(&self.everywhere),
+            (Route::Flood, Some(vlans)) => vlans.get(&frame.vlan),
+        }
+    }
+
+    /// Ports of the switch.
+    pub const fn ports(&self) -> usize {
+        self.ports
+    }
+
+    /// Learning is per VLAN where tags are looked at (independent VLAN learning).
+    fn key(&self, vlan: u16, address: Mac) -> u64 {
+        let vlan = if self.vlans.is_some() { vlan } else { 0 };
+        u64::from(vlan) << 48 | address.bits()
+    }
+
+    /// The table grows until every entry finds a place near its own: entries come from the plan and are few.
+    fn set_fixed(&mut self, vlan: u16, address: Mac, port: u32) {
+        let key = self.key(vlan, address);
+        let place = Place { key, port, seen: RunTime::ZERO };
+        if !put(&mut self.fixed, place) {
+            let mut entries: Vec<Place> = self.fixed.iter().copied().filter(|p| p.key != 0).collect();
+            entries.push(place);
+            let mut size = self.fixed.len();
+            loop {
+                size *= 2;
+                let mut larger = vec![EMPTY; size].into_boxed_slice();
+                if entries.iter().all(|&entry| put(&mut larger, entry)) {
+                    self.fixed = larger;
+                    break;
+                }
+            }
+        }
+        self.fixed_entries += 1;
+    }
+}
+
+/// Puts `place` into its neighbourhood, over an entry of the same key if there is one.
+fn put(table: &mut [Place], place: Place) -> bool {
+    let mask = table.len() - 1;
+    for at in neighbourhood(place.key, mask) {
+        if table[at].key == place.key || table[at].key == 0 {
+            table[at] = place;
+            return true;
+        }
+    }
+    false
+}
+
+/// Fibonacci hashing (Knuth, The Art of Computer Programming, vol. 3, 6.4): addresses that count up scatter.
+fn neighbourhood(key: u64, mask: usize) -> impl Iterator<Item = usize> {
+    let start = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+    (0..PROBES).map(move |step| (start + step) & mask)
+}

@@ -1,0 +1,102 @@
+//! How long frames take on a line.
+//!
+//! The wire conventions of the whole project are here. A transmission begins with the first bit of the
+//! preamble; the frame is through with the last bit of its FCS; the line is free again one inter-packet gap
+//! later. A frame shorter than the smallest is padded to it, so no frame occupies less than 84 bytes.
+
+use wg_frame::time::Span;
+
+/// Preamble and start frame delimiter, bytes (IEEE Std 802.3-2022, 3.2.1 and 3.2.2).
+pub const PREAMBLE: u32 = 8;
+/// Inter-packet gap, bytes (IEEE Std 802.3-2022, 4.4.2: 96 bit).
+pub const GAP: u32 = 12;
+/// Smallest frame, destination address to FCS, bytes (IEEE Std 802.3-2022, 4.4.2).
+pub const SMALLEST_FRAME: u16 = 64;
+/// Destination, source and EtherType, bytes: what cut-through forwarding must have seen of an untagged frame.
+const HEADER: u32 = 14;
+/// 802.1Q tag, bytes.
+const TAG: u32 = 4;
+
+/// The bit rate of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRate {
+    bits_per_second: u64,
+    /// Picoseconds of a byte where they are whole, as at every rate Ethernet has; else 0.
+    picos_per_byte: i64,
+}
+
+impl LineRate {
+    /// A line of `bits_per_second`; `None` for zero, or when a largest frame would take more than 106 days.
+    pub const fn new(bits_per_second: u64) -> Option<Self> {
+        if Span::of_bits(8 * (1 << 16), bits_per_second).is_none() {
+            return None;
+        }
+        const PICOS: u64 = 8_000_000_000_000;
+        let whole = PICOS.is_multiple_of(bits_per_second);
+        Some(Self {
+            bits_per_second,
+            picos_per_byte: if whole { (PICOS / bits_per_second) as i64 } else { 0 },
+        })
+    }
+
+    /// Bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.bits_per_second
+    }
+
+    /// The time `bytes` take, rounded up to a picosecond.
+    pub const fn time_of(self, bytes: u32) -> Span {
+        if self.picos_per_byte != 0 {
+            return Span::from_picos(self.picos_per_byte * bytes as i64);
+        }
+        match Span::of_bits(8 * bytes as u64, self.bits_per_second) {
+            Some(span) => span,
+            None => panic!("wg-core misuse: more bytes than a frame has"),
+        }
+    }
+
+    /// From the first bit of the preamble to the last bit of the FCS.
+    pub const fn transmission(self, length: u16) -> Span {
+        self.time_of(PREAMBLE + floor(length))
+    }
+
+    /// From the first bit of the preamble until the next may follow.
+    pub const fn occupation(self, length: u16) -> Span {
+        self.time_of(PREAMBLE + floor(length) + GAP)
+    }
+
+    /// From the first bit of the preamble until addresses and EtherType are through.
+    pub const fn header(self, tagged: bool) -> Span {
+        self.time_of(PREAMBLE + HEADER + if tagged { TAG } else { 0 })
+    }
+}
+
+const fn floor(length: u16) -> u32 {
+    if length < SMALLEST_FRAME { SMALLEST_FRAME as u32 } else { length as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whole_and_broken_byte_times_agree_with_exact_division(
+            rate in prop_oneof![Just(10_000_000_u64), Just(100_000_000), Just(1_000_000_000), Just(25_000_000_000), 1_000_u64..1 << 40],
+            length in 0_u16..=1_522,
+        ) {
+            let line = LineRate::new(rate).expect("a sensible rate");
+            let bytes = u128::from(length.max(64)) + 20;
+            let exact = (bytes * 8 * 1_000_000_000_000).div_ceil(u128::from(rate));
+            prop_assert_eq!(line.occupation(length).as_picos() as u128, exact);
+            prop_assert!(line.transmission(length) < line.occupation(length));
+            prop_assert!(line.header(true) < line.transmission(length));
+        }
+    }
+
+    #[test]
+    fn no_rate_is_no_line() {
+        assert_eq!(LineRate::new(0), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! Where frames wait for a port: eight first-in first-out queues with limits.
+//!
+//! A frame must find room in its own queue, in its port and in the buffer all ports of a device share. The first
+//! that has none refuses it, and the refusal says which. The frame on the wire waits no more: it counts nowhere.
+
+use alloc::collections::VecDeque;
+
+use crate::frame::Frame;
+
+/// Queues of a port.
+pub const QUEUES: usize = 8;
+
+/// The most a queue, a port or a shared buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Bytes of frames, destination address to FCS.
+    pub bytes: u64,
+    /// Frames.
+    pub frames: u32,
+}
+
+impl Limit {
+    /// So many bytes, in however many frames.
+    pub const fn bytes(bytes: u64) -> Self {
+        Self { bytes, frames: u32::MAX }
+    }
+    /// So many frames, however long.
+    pub const fn frames(frames: u32) -> Self {
+        Self { bytes: u64::MAX, frames }
+    }
+}
+
+/// How full something is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill {
+    /// Bytes waiting.
+    pub bytes: u64,
+    /// Frames waiting.
+    pub frames: u32,
+}
+
+impl Fill {
+    fn has_room(self, length: u16, limit: Limit) -> bool {
+        self.frames < limit.frames
+            && self.bytes.checked_add(u64::from(length)).is_some_and(|sum| sum <= limit.bytes)
+    }
+    fn add(&mut self, length: u16) {
+        self.bytes += u64::from(length);
+        self.frames += 1;
+    }
+    fn take(&mut self, length: u16) {
+        self.bytes -= u64::from(length);
+        self.frames -= 1;
+    }
+}
+
+/// What had no room for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// The queue of its class.
+    Queue,
+    /// All queues of the port together.
+    Port,
+    /// The buffer shared by all ports.
+    Shared,
+}
+
+/// The buffer all ports of a device share.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedBuffer {
+    limit: Limit,
+    fill: Fill,
+}
+
+impl SharedBuffer {
+    /// An empty buffer.
+    pub const fn new(limit: Limit) -> Self {
+        Self { limit, fill: Fill { bytes: 0, frames: 0 } }
+    }
+    /// What waits in all ports together.
+    pub const fn fill(&self) -> Fill {
+        self.fill
+    }
+}
+
+/// The queues of one port. Memory grows with what waits, up to the limits.
+#[derive(Clone, Debug)]
+pub struct Queues {
+    waiting: [VecDeque<Frame>; QUEUES],
+    fills: [Fill; QUEUES],
+    limits: [Limit; QUEUES],
+    port: Fill,
+    port_limit: Limit,
+    /// Bit `i`: queue `i` holds a frame.
+    occupied: u8,
+}
+
+impl Queues {
+    /// Empty queues with a limit for each and for all together.
+    pub fn new(limits: [Limit; QUEUES], port_limit: Limit) -> Self {
+        Self {
+            waiting: Default::default(),
+            fills: Default::default(),
+            limits,
+            port: Fill::default(),
+            port_limit,
+            occupied: 0,
+        }
+    }
+
+    /// Puts `frame` at the end of queue `queue` (0 to 7).
+    ///
+    /// # Errors
+    /// What is full; the frame is then not taken and nothing has changed.
+    pub fn push(&mut self, queue: usize, frame: Frame, shared: &mut SharedBuffer) -> Result<(), Full> {
+        if !self.fills[queue].has_room(frame.length, self.limits[queue]) {
+            return Err(Full::Queue);
+        }
+        if !self.port.has_room(frame.length, self.port_limit) {
+            return Err(Full::Port);
+        }
+        if !shared.fill.has_room(frame.length, shared.limit) {
+            return Err(Full::Shared);
+        }
+        self.fills[queue].add(frame.length);
+        self.port.add(frame.length);
+        shared.fill.add(frame.length);
+        self.occupied |= 1 << queue;
+        self.waiting[queue].push_back(frame);
+        Ok(())
+    }
+
+    /// Takes the first frame of queue `queue`.
+    pub fn pop(&mut self, queue: usize, shared: &mut SharedBuffer) -> Option<Frame> {
+        let frame = self.waiting[queue].pop_front()?;
+        self.fills[queue].take(frame.length);
+        self.port.take(frame.length);
+        shared.fill.take(frame.length);
+        if self.waiting[queue].is_empty() {
+            self.occupied &= !(1 << queue);
+        }
+        Some(frame)
+    }
+
+    /// The first frame of queue `queue`.
+    pub fn head(&self, queue: usize) -> Option<&Frame> {
+        self.waiting[queue].front()
+    }
+
+    /// Queues that hold a frame, the most urgent (7) first.
+    pub fn occupied(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut left = self.occupied;
+        core::iter::from_fn(move || {
+            let queue = left.checked_ilog2()? as usize;
+            left &= !(1 << queue);
+            Some(queue)
+        })
+    }
+
+    /// Whether nothing waits.
+    pub const fn is_empty(&self) -> bool {
+        self.occupied == 0
+    }
+
+    /// What waits in all queues together.
+    pub const fn fill(&self) -> Fill {
+        self.port
+    }
+
+    /// What waits in queue `queue`.
+    pub fn queue_fill(&self, queue: usize) -> Fill {
+        self.fills[queue]
+    }
+}
