@@ -2,6 +2,7 @@
 
 use std::io;
 
+use wg_net::clock;
 use wg_net::realtime::{self, AwakeCores};
 
 use crate::proto;
@@ -14,12 +15,17 @@ pub fn grant(name: &str, done: io::Result<String>) -> proto::Grant {
     }
 }
 
-/// What is asked once for the whole program: memory kept in place and cores kept awake.
+/// Readings of which the cost of one is taken.
+const CLOCK_READS: usize = 1_000;
+
+/// What is asked once for the whole program: memory kept in place and cores kept awake. With it goes what a reading of
+/// the clock costs here, because every application stamp is uncertain by that much.
 pub fn of_process() -> (Vec<proto::Grant>, Option<AwakeCores>) {
     let locked = grant("mlockall", realtime::lock_memory().map(|()| "all pages".into()));
+    let reading = grant("clock-read", Ok(format!("{} ns", clock::read_cost_ns(CLOCK_READS))));
     match realtime::keep_cores_awake() {
-        Ok(awake) => (vec![locked, grant("cpu-dma-latency", Ok("0 us".into()))], Some(awake)),
-        Err(error) => (vec![locked, grant("cpu-dma-latency", Err(error))], None),
+        Ok(awake) => (vec![locked, reading, grant("cpu-dma-latency", Ok("0 us".into()))], Some(awake)),
+        Err(error) => (vec![locked, reading, grant("cpu-dma-latency", Err(error))], None),
     }
 }
 
