@@ -387,7 +387,7 @@ def _entry(run: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
             "records_dropped": 0,
             "clock_steps": 0,
             "involuntary_switches": 3,
-            "steal_ns": 1_200_000,
+            "steal_ns": 0,
             "grants": [
                 {"name": "sched-fifo", "granted": True, "detail": "priority 80"},
                 {

@@ -52,7 +52,7 @@ def test_a_good_run_is_valid_with_notes(tmp_path: Path) -> None:
     assert judgement.validity.word == "VALID"
     assert judgement.reasons == ()
     assert grade(judgement, "grants") == Grade.NOTE
-    assert grade(judgement, "host-noise") == Grade.NOTE
+    assert grade(judgement, "stolen-time") == Grade.OK
     assert judgement.exit_code == 0
 
 
@@ -121,6 +121,8 @@ CASES: dict[str, tuple[str, Change, Grade]] = {
     "segment": ("segments", run_tracking(damaged_segments=[{"problem": "cut off"}]), Grade.DEGRADED),
     "no send record": ("send-records", tracked(missing_send_records=1), Grade.DEGRADED),
     "clock step": ("clock-steps", agent(clock_steps=1, largest_clock_step_ns=-5), Grade.INVALID),
+    "stolen time": ("stolen-time", agent(steal_ns=10_000_000), Grade.DEGRADED),
+    "preempted": ("preemptions", agent(involuntary_switches=1), Grade.NOTE),
     "uncertain clock": ("clock-offset", offset(5_000), Grade.DEGRADED),
     "useless clock": ("clock-offset", offset(50_000), Grade.INVALID),
     "unknown clock": ("clock-offset", entry(clock_offsets={}), Grade.DEGRADED),
