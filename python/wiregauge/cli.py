@@ -198,12 +198,14 @@ def _run_here(
     from wiregauge.benches import NetnsBench
     from wiregauge.master import ProgressView, run_campaign
     from wiregauge.master.campaign import new_manifest
-    from wiregauge.records import RunDirectory
+    from wiregauge.records import RunDirectory, RunDirectoryError
 
     console = Console(stderr=True)
     existed = target.exists()
     manifest = new_manifest(loaded.campaign, file=str(test), sha256=loaded.sha256, bench=bench.value)
-    directory = RunDirectory.create(target, manifest, loaded.xml)
+    directory = RunDirectory.create(
+        target, manifest, loaded.xml
+    )  # a place that cannot be written is bad input
     try:
         for warning in loaded.campaign["warnings"]:
             console.print(f"note: {warning}", highlight=False, markup=False)
@@ -217,6 +219,8 @@ def _run_here(
             _discard(target, existed=existed)
             _fail(reason, INCOMPLETE if directory.manifest["state"] == "interrupted" else NO_ENVIRONMENT)
         code = _judge_and_show(directory, target, as_json=as_json, with_report=True)
+    except RunDirectoryError as error:  # the disk failed under a run: what is on it can be judged elsewhere
+        _fail(str(error), INCOMPLETE)
     finally:
         directory.close()
     raise typer.Exit(code)

@@ -151,7 +151,7 @@ def test_a_full_disk(wiregauge: Runner, tmp_path: Path) -> None:
     """The records fill a small file system of their own; what fitted is shown, and the reason is named."""
     (tmp_path / "t.xml").write_text(scenario(LONG.replace("20000", "12000")))
     script = (
-        f'mkdir small && mount -t tmpfs -o size=600k none small && "{COMMAND}" run t.xml --out small/r; code=$?; '
+        f'mkdir small && mount -t tmpfs -o size=900k none small && "{COMMAND}" run t.xml --out small/r; code=$?; '
         "cp -r small kept; exit $code"
     )
     answer = subprocess.run(

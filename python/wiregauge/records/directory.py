@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import fcntl
 import json
 import os
@@ -21,6 +22,9 @@ __all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
 SCHEMA = 1
 _MANIFEST = "manifest.json"
 _LOCK = ".lock"
+# Given back when the disk is full, so that the manifest can always say how the campaign ended.
+_RESERVE = ".reserve"
+_RESERVE_BYTES = 256 << 10
 
 
 class RunDirectoryError(Exception):
@@ -60,6 +64,7 @@ class RunDirectory:
             for sub in ("records", "messages", "spool"):
                 (root / sub).mkdir(parents=True, exist_ok=True)
             (root / "test.xml").write_bytes(test_xml)
+            (root / _RESERVE).write_bytes(b"\1" * _RESERVE_BYTES)
         except OSError as error:
             raise RunDirectoryError(f"{root}: cannot be written: {error.strerror}") from error
         directory = cls(root, manifest)
@@ -101,18 +106,17 @@ class RunDirectory:
     def write_json(self, name: str, content: object) -> None:
         """Replaces a JSON file of the directory as a whole."""
         path = self.root / name
-        temporary = path.with_name(f".{path.name}.new")
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                json.dump(content, file, indent=1, ensure_ascii=False)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            _replace(path, content)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise RunDirectoryError(f"{path}: cannot be written: {error.strerror}") from error
+            reserve = self.root / _RESERVE
+            try:
+                if error.errno != errno.ENOSPC or not reserve.exists():
+                    raise
+                reserve.unlink()
+                _replace(path, content)
+            except OSError as final:
+                raise RunDirectoryError(f"{path}: cannot be written: {final.strerror}") from final
 
     def is_being_written(self) -> bool:
         """Whether another process is still running this campaign."""
@@ -132,8 +136,9 @@ class RunDirectory:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-            with contextlib.suppress(OSError):
-                (self.root / _LOCK).unlink()
+            for name in (_LOCK, _RESERVE):
+                with contextlib.suppress(OSError):
+                    (self.root / name).unlink()
 
     # -- places ---------------------------------------------------------------------------------------------
 
@@ -165,3 +170,19 @@ class RunDirectory:
     def messages(self, run: int) -> Path:
         """One row per message of a run."""
         return self.root / "messages" / f"run-{run:04d}.parquet"
+
+
+def _replace(path: Path, content: object) -> None:
+    """Writes beside the file and renames: a reader sees the old or the new content, never a part."""
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
