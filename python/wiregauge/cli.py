@@ -231,7 +231,7 @@ def _discard(target: Path, *, existed: bool) -> None:
     if not existed:
         shutil.rmtree(target, ignore_errors=True)
         return
-    for entry in target.iterdir():
+    for entry in target.iterdir() if target.is_dir() else ():
         if entry.is_dir():
             shutil.rmtree(entry, ignore_errors=True)
         else:
