@@ -203,9 +203,11 @@ def _run_here(
     console = Console(stderr=True)
     existed = target.exists()
     manifest = new_manifest(loaded.campaign, file=str(test), sha256=loaded.sha256, bench=bench.value)
-    directory = RunDirectory.create(
-        target, manifest, loaded.xml
-    )  # a place that cannot be written is bad input
+    try:
+        directory = RunDirectory.create(target, manifest, loaded.xml)
+    except RunDirectoryError as error:
+        _discard(target, existed=existed)
+        _fail(str(error), BAD_INPUT)
     try:
         for warning in loaded.campaign["warnings"]:
             console.print(f"note: {warning}", highlight=False, markup=False)

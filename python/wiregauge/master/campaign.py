@@ -29,6 +29,8 @@ __all__ = ["Interrupted", "new_manifest", "run_campaign"]
 _LEAD_NS: Final = 200_000_000
 """How far ahead the start is announced: agents need a moment to be waiting for it."""
 _WATCH_MS: Final = 100
+_EXPLAIN_S: Final = 1.0
+"""How long to wait for the reason of a lost connection."""
 _OVERTIME_S: Final = 10.0
 """How long after its planned end a run may take before its agents count as stuck."""
 
@@ -187,7 +189,7 @@ class _Campaign:
                     done = progress.done
                 if not done:
                     raise AgentLostError(
-                        f"the agent of {agent.place.end_system} stopped before the run was over"
+                        f"the agent of {agent.place.end_system} stopped before the run was over", gone=True
                     )
             except AgentLostError as error:
                 errors.append(error)
@@ -240,12 +242,16 @@ class _Campaign:
         agent.collect(store)
 
     def _explain(self, error: AgentLostError) -> str:
-        """Adds why the agent is gone where the bench knows."""
-        for agent in self._agents:
-            reason = self._bench.agent_failure(agent.place.end_system)
-            if reason is not None:
-                return f"the agent of {agent.place.end_system} is gone: {reason}"
-        return str(error)
+        """Adds why the agent is gone where the bench knows; a connection ends before its process is seen to end."""
+        patience = time.monotonic() + _EXPLAIN_S
+        while True:
+            for agent in self._agents:
+                reason = self._bench.agent_failure(agent.place.end_system)
+                if reason is not None:
+                    return f"the agent of {agent.place.end_system} is gone: {reason}"
+            if not error.gone or time.monotonic() > patience:
+                return str(error)
+            time.sleep(0.02)
 
     def _each(self, action: Callable[[Agent], Any]) -> list[Any]:
         """The action on all agents at once; the first failure is raised after all have ended."""

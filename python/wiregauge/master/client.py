@@ -25,6 +25,10 @@ Reply = TypeVar("Reply", bound=Message)
 class AgentLostError(Exception):
     """An agent refused a call or is gone; the text names it and says why."""
 
+    def __init__(self, text: str, *, gone: bool = False) -> None:
+        super().__init__(text)
+        self.gone = gone
+
 
 class Agent:
     """A connection to one agent."""
@@ -132,7 +136,7 @@ class Agent:
     def _lost(self, error: grpc.RpcError) -> AgentLostError:
         code = error.code()
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-            return AgentLostError(f"the agent of {self.place.end_system} is gone")
+            return AgentLostError(f"the agent of {self.place.end_system} is gone", gone=True)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return AgentLostError(f"the agent of {self.place.end_system} does not answer")
         return AgentLostError(f"the agent of {self.place.end_system}: {error.details()}")
