@@ -1,6 +1,6 @@
-"""The Rust side of wiregauge: compiling tests and judging records."""
+"""The Rust side of wiregauge: compiling tests, simulating runs and judging records."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 
 RECORD_SCHEMA: int
@@ -30,6 +30,19 @@ def retrack(
     messages_out: str | PathLike[str],
 ) -> str:
     """Judges the stored records of one run again; returns its entry of tracking.json. Raises NativeError."""
+
+def simulate_run(
+    network_json: str,
+    run_json: str,
+    spool: str | PathLike[str],
+    progress: Callable[[float], object] | None = None,
+) -> str:
+    """Simulates one run and writes its records as segments, `spool/<node name>/*.arrows`.
+
+    Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`, `events`,
+    `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is
+    done; what it raises ends the simulation and is raised here. Raises NativeError.
+    """
 
 def version() -> str:
     """Version of the program."""

@@ -181,6 +181,11 @@ impl<G: Gate> EgressPort<G> {
         self.queues.fill()
     }
 
+    /// Most bytes that ever waited here.
+    pub const fn peak_bytes(&self) -> u64 {
+        self.queues.peak_bytes()
+    }
+
     /// The gate, for whoever drives it.
     pub fn gate_mut(&mut self) -> &mut G {
         &mut self.gate

@@ -91,6 +91,7 @@ pub struct Queues {
     limits: [Limit; QUEUES],
     port: Fill,
     port_limit: Limit,
+    peak_bytes: u64,
     /// Bit `i`: queue `i` holds a frame.
     occupied: u8,
 }
@@ -104,6 +105,7 @@ impl Queues {
             limits,
             port: Fill::default(),
             port_limit,
+            peak_bytes: 0,
             occupied: 0,
         }
     }
@@ -125,6 +127,7 @@ impl Queues {
         self.fills[queue].add(frame.length);
         self.port.add(frame.length);
         shared.fill.add(frame.length);
+        self.peak_bytes = self.peak_bytes.max(self.port.bytes);
         self.occupied |= 1 << queue;
         self.waiting[queue].push_back(frame);
         Ok(())
@@ -165,6 +168,11 @@ impl Queues {
     /// What waits in all queues together.
     pub const fn fill(&self) -> Fill {
         self.port
+    }
+
+    /// Most bytes that ever waited in all queues together.
+    pub const fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
     }
 
     /// What waits in queue `queue`.

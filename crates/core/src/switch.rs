@@ -236,6 +236,11 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
         self.ports[port].fill()
     }
 
+    /// Most bytes that ever waited at `port`.
+    pub fn peak_bytes(&self, port: usize) -> u64 {
+        self.ports[port].peak_bytes()
+    }
+
     /// Frames inside that wait for their instant before they reach a queue.
     pub fn staged(&self) -> usize {
         self.stages.len()

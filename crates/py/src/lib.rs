@@ -5,7 +5,7 @@
 //! code is checked against; a test compares it with this module.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use wg_plan::{Network, Run};
 use wg_record::RecordError;
 use wg_record::tracking::RunSummary;
+use wg_sim::{SimError, SimReport, Spool, Watched};
 
 create_exception!(
     wiregauge._native,
@@ -22,11 +23,11 @@ create_exception!(
     "What could not be done, as a sentence for the user: which file, what happened, the cure."
 );
 
-/// The Rust side of wiregauge: compiling tests and judging records.
+/// The Rust side of wiregauge: compiling tests, simulating runs and judging records.
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{NativeError, compile_plan, process_run, retrack, version};
+    use super::{NativeError, compile_plan, process_run, retrack, simulate_run, version};
 
     /// Version of the record columns this program writes and reads.
     #[pymodule_export]
@@ -80,6 +81,52 @@ fn retrack(
         let (network, run) = parse_plan(network_json, run_json)?;
         told(wg_record::retrack(&network, &run, &records, &messages_out))
     })
+}
+
+/// Simulates one run and writes its records as segments, `spool/<node name>/*.arrows`.
+///
+/// Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`, `events`,
+/// `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is done, 0 to 1; what
+/// it raises, or Ctrl-C on the main thread, ends the simulation and is raised here. Raises NativeError.
+#[pyfunction]
+#[pyo3(signature = (network_json, run_json, spool, progress = None))]
+fn simulate_run(
+    py: Python<'_>,
+    network_json: &str,
+    run_json: &str,
+    spool: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let mut raised = None;
+    let simulated = py.detach(|| {
+        let (network, run) = parse_plan(network_json, run_json)?;
+        let watch = |share: f64| {
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
+            });
+            raised = told.err();
+            raised.is_none()
+        };
+        Ok::<_, PyErr>(simulate_into(&network, &run, &spool, watch))
+    })?;
+    match (raised, simulated) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => Err(NativeError::new_err(error.to_string())),
+        (None, Ok(report)) => serde_json::to_string(&report).map_err(|e| NativeError::new_err(e.to_string())),
+    }
+}
+
+fn simulate_into(
+    network: &Network,
+    run: &Run,
+    spool: &Path,
+    watch: impl FnMut(f64) -> bool,
+) -> Result<SimReport, SimError> {
+    let mut watched = Watched { sink: Spool::create(spool, network, run)?, watch };
+    let report = wg_sim::simulate(network, run, &mut watched)?;
+    watched.sink.finish()?;
+    Ok(report)
 }
 
 /// Version of the program.

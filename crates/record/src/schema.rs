@@ -138,6 +138,12 @@ coded! {
         SendRefused = 2 "send-refused",
         /// A relay does not send a damaged message on.
         CorruptAtRelay = 3 "corrupt-at-relay",
+        /// A queue, a port or a shared buffer had no room for it.
+        BufferFull = 4 "buffer-full",
+        /// The receive ring of the interface had no room for it.
+        RingFull = 5 "ring-full",
+        /// A switch had no port to send it out of.
+        NotForwarded = 6 "not-forwarded",
     }
 }
 

@@ -1,0 +1,185 @@
+//! Frame-hops per second on one core: an AFDX-like network of 58 end systems, 8 switches and 265 periodic flows.
+//!
+//! A frame-hop is one frame over one link. Every frame leaves a record at every observation point. Two sinks: one that
+//! looks at each record and forgets it (what the simulator itself costs) and the segment files a run directory gets.
+//!
+//! `cargo bench -p wg-sim --bench hops [-- SECONDS]` simulates so many seconds (60) of traffic.
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use wg_frame::time::{RunTime, Span};
+use wg_plan::{
+    Attachment, Fill, Flow, Link, Network, Node, NodeIndex, NodeKind, Protocol, Receive, Run, Send,
+};
+use wg_record::Record;
+use wg_sim::{SimError, SimReport, Sink, Spool, simulate};
+
+const END_SYSTEMS: u16 = 58;
+const SWITCHES: u16 = 8;
+const FLOWS: u16 = 265;
+const RATE: u64 = 100_000_000;
+const ROUNDS: usize = 3;
+
+/// Looks at every record, keeps none.
+#[derive(Default)]
+struct Digest {
+    sum: u64,
+}
+
+impl Sink for Digest {
+    fn record(&mut self, record: &Record) {
+        let seen = record.time.as_picos() as u64 ^ u64::from(record.sequence) << 32 ^ u64::from(record.node);
+        self.sum = (self.sum ^ seen).wrapping_mul(0x100_0000_01b3) ^ u64::from(record.point.code());
+    }
+
+    fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
+        Ok(())
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let seconds = std::env::args().filter_map(|a| a.parse::<i64>().ok()).next().unwrap_or(60);
+    let network = network();
+    let run = run(&network, seconds);
+    println!(
+        "{END_SYSTEMS} end systems, {SWITCHES} switches, {FLOWS} flows, {} Mbit/s, {seconds} s simulated",
+        RATE / 1_000_000
+    );
+    let mut best = f64::INFINITY;
+    let mut report = SimReport::default();
+    for _ in 0..ROUNDS {
+        let mut digest = Digest::default();
+        let begun = Instant::now();
+        report = simulate(&network, &run, &mut digest)?;
+        best = best.min(begun.elapsed().as_secs_f64());
+        std::hint::black_box(digest.sum);
+    }
+    show("records looked at", &report, best);
+    let directory = std::env::temp_dir().join(format!("wiregauge-hops-{}", std::process::id()));
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let mut spool = Spool::create(&directory, &network, &run)?;
+        simulate(&network, &run, &mut spool)?;
+        spool.finish()?;
+        best = best.min(begun.elapsed().as_secs_f64());
+        std::fs::remove_dir_all(&directory)?;
+    }
+    show("records in segment files", &report, best);
+    Ok(())
+}
+
+fn show(what: &str, report: &SimReport, seconds: f64) {
+    let millions = |count: u64| count as f64 / seconds / 1e6;
+    println!(
+        "{what:>25}: {:5.2} M frame-hops/s  {:5.2} M events/s  {:5.2} M records/s  {:5.1} x real time  ({} hops in {seconds:.2} s)",
+        millions(report.frame_hops),
+        millions(report.events),
+        millions(report.records),
+        report.simulated_ps as f64 / 1e12 / seconds,
+        report.frame_hops,
+    );
+}
+
+/// Switches in a ring with chords across it, end systems spread evenly over them.
+fn network() -> Network {
+    let node = |index: u16| {
+        let [high, low] = (index + 1).to_be_bytes();
+        Node {
+            name: if index < END_SYSTEMS {
+                format!("es{index}")
+            } else {
+                format!("sw{}", index - END_SYSTEMS)
+            },
+            kind: if index < END_SYSTEMS {
+                NodeKind::EndSystem
+            } else {
+                NodeKind::CotsSwitch { buffer_bytes: 1 << 20 }
+            },
+            mac: [0x02, 0x57, 0x47, 0x00, high, low],
+            ipv4: [198, 18, high, low],
+        }
+    };
+    let mut used: BTreeMap<NodeIndex, u16> = BTreeMap::new();
+    let mut port = |node: NodeIndex| {
+        let last = used.entry(node).or_default();
+        *last += 1;
+        Attachment { node, port: *last }
+    };
+    let mut link = |a: NodeIndex, b: NodeIndex| Link {
+        ends: [port(a), port(b)],
+        rate_bps: RATE,
+        delay: Span::from_nanos(100),
+    };
+    let switch = |n: u16| END_SYSTEMS + n % SWITCHES;
+    let mut links: Vec<Link> = (0..END_SYSTEMS).map(|es| link(es, switch(es))).collect();
+    links.extend((0..SWITCHES).map(|n| link(switch(n), switch(n + 1))));
+    links.extend((0..SWITCHES / 2).map(|n| link(switch(n), switch(n + SWITCHES / 2))));
+    Network { nodes: (0..END_SYSTEMS + SWITCHES).map(node).collect(), links }
+}
+
+fn run(network: &Network, seconds: i64) -> Run {
+    let duration = Span::from_millis(1_000 * seconds);
+    let (mut flows, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
+    for index in 0..FLOWS {
+        // Spread without a random source: strides that share no factor with what they run over.
+        let from = index % END_SYSTEMS;
+        let to = (from + 1 + (index * 23) % (END_SYSTEMS - 1)) % END_SYSTEMS;
+        let bag = Span::from_millis(1 << (index % 8));
+        let payload = 18 + (u32::from(index) * 389) % (1_472 - 18 + 1);
+        let id = index + 1;
+        flows.push(Flow {
+            id,
+            protocol: Protocol::Udp,
+            from,
+            to,
+            deadline: None,
+            vlan: None,
+            path: path(network, from, to),
+        });
+        let offset = Span::from_micros(i64::from(index) * 7_919 % (bag.as_picos() / 1_000_000));
+        sends.push(Send {
+            flow: id,
+            period: bag,
+            offset,
+            payload,
+            fill: Fill::Sequential,
+            count: ((duration - offset).as_picos() / bag.as_picos()) as u32,
+            warm_up_count: 0,
+        });
+        receives.push(Receive { flow: id, on: to });
+    }
+    Run {
+        index: 0,
+        point: BTreeMap::new(),
+        repeat: 0,
+        seed: 1,
+        link_rate_bps: None,
+        warm_up: Span::ZERO,
+        duration,
+        drain: Span::from_millis(100),
+        flows,
+        sends,
+        receives,
+        relays: Vec::new(),
+        injects: Vec::new(),
+    }
+}
+
+fn path(network: &Network, from: NodeIndex, to: NodeIndex) -> Vec<NodeIndex> {
+    let mut before: BTreeMap<NodeIndex, NodeIndex> = BTreeMap::new();
+    let mut front = VecDeque::from([to]);
+    while let Some(at) = front.pop_front() {
+        for link in &network.links {
+            for (a, b) in [(link.ends[0].node, link.ends[1].node), (link.ends[1].node, link.ends[0].node)] {
+                if a == at && b != to && !before.contains_key(&b) {
+                    before.insert(b, at);
+                    front.push_back(b);
+                }
+            }
+        }
+    }
+    std::iter::successors(Some(from), |at| before.get(at).copied()).collect()
+}

@@ -1,0 +1,29 @@
+//! Why a simulation could not be run to its end.
+
+use wg_record::RecordError;
+
+/// Each variant says whose fault it is.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// The plan contradicts itself. A compiled plan does not; this one was built or changed elsewhere.
+    #[error("the plan cannot be simulated: {problem}")]
+    Plan {
+        /// What is wrong, where.
+        problem: String,
+    },
+    /// The environment: records could not be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Whoever watches the simulation asked it to stop.
+    #[error("the simulation was stopped before its end")]
+    Stopped,
+    /// A thread that simulates ended without an answer. Our fault.
+    #[error("a simulating thread failed; this is a defect of wiregauge")]
+    Defect,
+}
+
+impl SimError {
+    pub(crate) fn plan(problem: impl Into<String>) -> Self {
+        Self::Plan { problem: problem.into() }
+    }
+}

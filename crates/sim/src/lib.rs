@@ -1,0 +1,27 @@
+//! The simulator bench: runs a test in virtual time and writes the records the agents would.
+//!
+//! A discrete-event driver of the cores in `wg-core`. The cores hold every rule of the network; this crate holds time,
+//! links, chance and the tasks of the test language. `docs/explanation/simulator.md` says what is modelled, by which
+//! conventions, and what the determinism contract covers.
+//!
+//! - [`simulate`] runs one run of a plan into a [`Sink`].
+//! - [`simulate_campaign`] runs all of them, in parallel, each into segments of its own.
+#![forbid(unsafe_code)]
+
+mod agenda;
+mod campaign;
+mod engine;
+mod error;
+mod models;
+mod random;
+mod relay;
+mod report;
+mod sink;
+mod world;
+
+pub use campaign::simulate_campaign;
+pub use engine::{simulate, simulate_with};
+pub use error::SimError;
+pub use models::{Distribution, HostModel, Models, SwitchModel};
+pub use report::{AccessPointReport, AgentReport, PortReport, SimReport, SwitchReport, TaskReport};
+pub use sink::{Kept, Sink, Spool, Watched};
