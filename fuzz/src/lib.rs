@@ -9,6 +9,8 @@ mod clock;
 mod dispatch;
 #[path = "../../crates/core/tests/protocols/bodies/generator.rs"]
 mod generator;
+#[path = "../../crates/core/tests/protocols/bodies/host.rs"]
+mod host;
 #[path = "../../crates/core/tests/protocols/bodies/hub.rs"]
 mod hub;
 #[path = "../../crates/core/tests/protocols/bodies/policing.rs"]
@@ -17,6 +19,8 @@ mod policing;
 mod reception;
 #[path = "../../crates/core/tests/protocols/bodies/regulator.rs"]
 mod regulator;
+#[path = "../../crates/core/tests/protocols/bodies/switch.rs"]
+mod switch;
 #[path = "../../crates/core/tests/protocols/input.rs"]
 mod input;
 
@@ -31,6 +35,8 @@ pub const CLOCK: Body = clock::body;
 pub const DISPATCH: Body = dispatch::body;
 /// See `generator` in the README.
 pub const GENERATOR: Body = generator::body;
+/// See `host` in the README.
+pub const HOST: Body = host::body;
 /// See `hub` in the README.
 pub const HUB: Body = hub::body;
 /// See `policing` in the README.
@@ -39,3 +45,5 @@ pub const POLICING: Body = policing::body;
 pub const RECEPTION: Body = reception::body;
 /// See `regulator` in the README.
 pub const REGULATOR: Body = regulator::body;
+/// See `switch` in the README.
+pub const SWITCH: Body = switch::body;

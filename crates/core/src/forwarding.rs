@@ -95,7 +95,6 @@ const GROUP: u32 = 1 << 31;
 pub struct Forwarding {
     ports: usize,
     fixed: Box<[Place]>,
-    fixed_entries: usize,
     learnt: Box<[Place]>,
     learning: Option<Learning>,
     groups: Vec<PortSet>,
@@ -111,7 +110,6 @@ impl Forwarding {
         Self {
             ports,
             fixed: vec![EMPTY; PROBES].into_boxed_slice(),
-            fixed_entries: 0,
             learnt: vec![EMPTY; places].into_boxed_slice(),
             learning,
             groups: Vec::new(),
@@ -175,9 +173,7 @@ impl Forwarding {
                 };
             }
         }
-        let Some(learning) = self.learning.filter(|_| !frame.destination.is_group()) else {
-            return Route::Flood;
-        };
+        let Some(learning) = self.learning else { return Route::Flood };
         let mask = self.learnt.len() - 1;
         for at in neighbourhood(key, mask) {
             let place = &self.learnt[at];
@@ -235,7 +231,6 @@ impl Forwarding {
                 }
             }
         }
-        self.fixed_entries += 1;
     }
 }
 

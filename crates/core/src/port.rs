@@ -199,3 +199,115 @@ impl<G: Gate> EgressPort<G> {
         self.gate.admission(now, queue, frame, self.config.line.occupation(frame.length))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Mac, Marks, NetworkId, TrafficClass};
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    /// Open in the first half of every cycle, for urgent queues only in the second.
+    struct Halves {
+        half: i64,
+    }
+
+    impl Gate for Halves {
+        fn admission(&self, now: RunTime, queue: usize, _frame: &Frame, _occupation: Span) -> Admission {
+            let (cycle, into) =
+                (now.as_picos().div_euclid(2 * self.half), now.as_picos().rem_euclid(2 * self.half));
+            let opens_late = queue >= 4;
+            match (into < self.half, opens_late) {
+                (true, false) | (false, true) => Admission::Now,
+                (true, true) => Admission::NotBefore(RunTime::from_picos(2 * self.half * cycle + self.half)),
+                (false, false) => Admission::NotBefore(RunTime::from_picos(2 * self.half * (cycle + 1))),
+            }
+        }
+    }
+
+    fn frame(sequence: u32, priority: u8, length: u16) -> Frame {
+        Frame {
+            destination: Mac::BROADCAST,
+            source: Mac::default(),
+            length,
+            vlan: 0,
+            flow: 1,
+            virtual_link: 0,
+            sequence,
+            priority,
+            class: TrafficClass::BestEffort,
+            network: NetworkId::A,
+            virtual_link_sequence: 0,
+            marks: Marks::none(),
+        }
+    }
+
+    proptest! {
+        /// A driver that comes whenever asked and at odd instants too: the port always begins with the oldest frame of
+        /// the most urgent queue that its gate admits, as soon as line and gate allow, and not a moment later.
+        #[test]
+        fn the_most_urgent_admitted_frame_goes_first_and_at_once(
+            operations in proptest::collection::vec((0_i64..30_000_000, 0_u8..8, 64_u16..1_500), 1..80),
+            half in prop_oneof![Just(i64::MAX / 8), 5_000_000_i64..200_000_000],
+        ) {
+            let line = LineRate::new(100_000_000).expect("a rate");
+            let gate = || Halves { half };
+            let mut port = EgressPort::new(PortConfig::strict_priority(line, Limit::frames(100)), gate());
+            let mut shared = SharedBuffer::new(Limit::frames(100));
+            let mut waiting: Vec<Frame> = Vec::new();
+            let (mut now, mut free_at) = (RunTime::ZERO, RunTime::ZERO);
+            let begin = |waiting: &mut Vec<Frame>, free_at: &mut RunTime, now: RunTime, frame: Frame| {
+                let admitted = |f: &Frame| {
+                    gate().admission(now, usize::from(f.priority), f, Span::ZERO) == Admission::Now
+                };
+                let best = waiting.iter().copied().filter(admitted).max_by_key(|f| (f.priority, core::cmp::Reverse(f.sequence)));
+                assert_eq!(best, Some(frame));
+                assert!(*free_at <= now);
+                waiting.retain(|f| f.sequence != frame.sequence);
+                *free_at = now + line.occupation(frame.length);
+                *free_at
+            };
+            for (sequence, (step, priority, length)) in (0..).zip(operations) {
+                let until = now + Span::from_picos(step);
+                while let Deadline::At(at) = port.next_deadline() {
+                    if at > until { break; }
+                    prop_assert!(at >= now, "a deadline lies in the past");
+                    now = at;
+                    if let Some((frame, transmission)) = port.handle_deadline(now, &mut shared) {
+                        let end = begin(&mut waiting, &mut free_at, now, frame);
+                        port.handle_line_free(transmission, end);
+                    }
+                }
+                now = until;
+                let frame = frame(sequence, priority, length);
+                waiting.push(frame);
+                let idle = free_at <= now && waiting.len() == 1;
+                let began = port.handle_frame(now, frame, &mut shared).expect("there is room");
+                let admitted = gate().admission(now, usize::from(priority), &frame, Span::ZERO) == Admission::Now;
+                prop_assert_eq!(began.is_some(), idle && admitted);
+                if let Some(transmission) = began {
+                    let end = begin(&mut waiting, &mut free_at, now, frame);
+                    port.handle_line_free(transmission, end);
+                }
+            }
+            prop_assert_eq!(port.fill().frames as usize, waiting.len());
+            prop_assert_eq!(shared.fill(), port.fill());
+        }
+    }
+
+    #[test]
+    fn an_unanswered_transmission_keeps_the_port_silent() {
+        let line = LineRate::new(100_000_000).expect("a rate");
+        let mut port = EgressPort::new(PortConfig::first_in_first_out(line, Limit::frames(9)), AlwaysOpen);
+        let mut shared = SharedBuffer::new(Limit::frames(9));
+        let late = RunTime::from_picos(i64::MAX / 2);
+        let begun = port.handle_frame(RunTime::ZERO, frame(0, 0, 64), &mut shared);
+        let transmission = begun.expect("there is room").expect("the line is free");
+        assert_eq!(port.handle_frame(late, frame(1, 7, 64), &mut shared), Ok(None));
+        assert_eq!(port.next_deadline(), Deadline::Never);
+        assert_eq!(port.handle_deadline(late, &mut shared), None);
+        port.handle_line_free(transmission, late);
+        assert_eq!(port.next_deadline(), Deadline::At(late));
+        assert!(port.handle_deadline(late, &mut shared).is_some());
+    }
+}

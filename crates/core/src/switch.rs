@@ -173,8 +173,8 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
     }
 
     /// A frame. `now` is the instant its header (cut-through) or all of it (store-and-forward) was in and processed, see
-    /// [`ready_at`](Self::ready_at); a store-and-forward switch holds a frame that is handed in early until then, and a frame handed in late is
-    /// forwarded at `now`.
+    /// [`ready_at`](Self::ready_at). A store-and-forward switch holds a frame that is handed in early until then; a
+    /// frame handed in late is forwarded at `now`, behind those that were held and are due.
     pub fn handle_frame(&mut self, now: RunTime, arrival: Arrival) {
         if self.mode == Mode::StoreAndForward {
             let ready = arrival.complete + self.processing_delay;
@@ -183,21 +183,14 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
                 return;
             }
         }
+        self.release(now);
         self.forward(now, arrival);
     }
 
     /// Does what is due at `now`: frames handed in early first, in the order of their instants, then every port whose
     /// line is free. Early calls do nothing; a late call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
-        while let Some(&(at, stage)) = self.stages.front()
-            && at <= now
-        {
-            self.stages.pop_front();
-            match stage {
-                Stage::Arrival(arrival) => self.forward(now, arrival),
-                Stage::Copy { port, frame } => self.enqueue(now, port, frame),
-            }
-        }
+        self.release(now);
         for port in 0..self.ports.len() {
             if let Some((frame, transmission)) = self.ports[port].handle_deadline(now, &mut self.shared) {
                 self.outputs.push_back(Output::Transmit { port, frame, transmission });
@@ -251,6 +244,19 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
         self.stages.insert(place, (at, stage));
     }
 
+    #[inline]
+    fn release(&mut self, now: RunTime) {
+        while let Some(&(at, stage)) = self.stages.front()
+            && at <= now
+        {
+            self.stages.pop_front();
+            match stage {
+                Stage::Arrival(arrival) => self.forward(now, arrival),
+                Stage::Copy { port, frame } => self.enqueue(now, port, frame),
+            }
+        }
+    }
+
     fn forward(&mut self, now: RunTime, arrival: Arrival) {
         let Arrival { port, frame, .. } = arrival;
         if !self.forwarding.carries(port, &frame) {
@@ -295,17 +301,11 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
             return;
         }
         let alike = self.ports[egress].line() == self.ports[arrival.port].line();
-        if alike && self.ports[egress].is_idle(now) && !self.is_expecting(egress) {
+        if alike && self.ports[egress].is_idle(now) {
             self.enqueue(now, egress, arrival.frame);
         } else {
             self.keep(complete, Stage::Copy { port: egress, frame: arrival.frame });
         }
-    }
-
-    /// Whether a copy that fell back to store-and-forward will be queued at this port: later frames must not
-    /// overtake it.
-    fn is_expecting(&self, egress: usize) -> bool {
-        self.stages.iter().any(|(_, stage)| matches!(stage, Stage::Copy { port, .. } if *port == egress))
     }
 
     #[inline]

@@ -1,8 +1,8 @@
 //! The simulator bench: runs a test in virtual time and writes the records the agents would.
 //!
 //! A discrete-event driver of the cores in `wg-core`. The cores hold every rule of the network; this crate holds time,
-//! links, chance and the tasks of the test language. `docs/explanation/simulator.md` says what is modelled, by which
-//! conventions, and what the determinism contract covers.
+//! links, chance and the tasks of the test language. The same plan, seed and
+//! version give the same records, byte for byte.
 //!
 //! - [`simulate`] runs one run of a plan into a [`Sink`].
 //! - [`simulate_campaign`] runs all of them, in parallel, each into segments of its own.

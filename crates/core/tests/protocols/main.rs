@@ -1,4 +1,4 @@
-//! Arbitrary sequences of operations on every protocol core: none panics, and what each core promises of any
+//! Arbitrary sequences of operations on every core: none panics, and what each core promises of any
 //! sequence holds after every step. The bodies are shared with the fuzzer.
 
 mod input;
@@ -8,10 +8,12 @@ mod bodies {
     pub(crate) mod clock;
     pub(crate) mod dispatch;
     pub(crate) mod generator;
+    pub(crate) mod host;
     pub(crate) mod hub;
     pub(crate) mod policing;
     pub(crate) mod reception;
     pub(crate) mod regulator;
+    pub(crate) mod switch;
 }
 
 use proptest::prelude::*;
@@ -30,4 +32,4 @@ macro_rules! any_operations {
     };
 }
 
-any_operations!(access, clock, dispatch, generator, hub, policing, reception, regulator);
+any_operations!(access, clock, dispatch, generator, host, hub, policing, reception, regulator, switch);
