@@ -56,7 +56,7 @@ pub(crate) fn body(data: &[u8]) {
         match input.byte() % 6 {
             0 => run.host.handle_deadline(run.now),
             1 => run.now = run.now + Span::from_picos(input.below(300_000_000) as i64),
-            2 => run.to_next_deadline(),
+            2 => run.reach_next_deadline(),
             3 | 4 => run.send(&mut input),
             _ => run.arrive(&mut input),
         }
@@ -66,7 +66,7 @@ pub(crate) fn body(data: &[u8]) {
         if run.host.next_deadline().instant().is_none() {
             break;
         }
-        run.to_next_deadline();
+        run.reach_next_deadline();
         run.collect();
     }
     assert_eq!(run.host.in_hand(), (0, 0));
@@ -115,7 +115,7 @@ fn frame(sequence: u32, input: &mut Input<'_>) -> Frame {
 }
 
 impl Run {
-    fn to_next_deadline(&mut self) {
+    fn reach_next_deadline(&mut self) {
         if let Some(at) = self.host.next_deadline().instant() {
             self.now = self.now.max(at);
         }

@@ -27,7 +27,7 @@ pub(crate) fn body(data: &[u8]) {
             1 => run.answer(usize::from(input.byte())),
             2 if input.one_in(4) => run.advance(input.below(2 * AGEING as u64) as i64),
             2 => run.advance(input.below(2_000_000_000) as i64),
-            3 => run.to_next_deadline(),
+            3 => run.reach_next_deadline(),
             _ => run.arrive(&mut input),
         }
         run.collect();
@@ -126,7 +126,7 @@ impl Run {
         self.switch.handle_deadline(self.now);
     }
 
-    fn to_next_deadline(&mut self) {
+    fn reach_next_deadline(&mut self) {
         if let Some(at) = self.switch.next_deadline().instant() {
             self.now = self.now.max(at);
         }
@@ -288,7 +288,7 @@ impl Run {
             if self.switch.next_deadline().instant().is_none() {
                 break;
             }
-            self.to_next_deadline();
+            self.reach_next_deadline();
         }
         assert_eq!(self.switch.staged(), 0);
         for fate in &self.fates {
