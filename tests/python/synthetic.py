@@ -145,14 +145,14 @@ def _plan(recipe: Recipe) -> dict[str, Any]:
                     point = {k: v for k, v in values.items() if k in swept}
                     runs.append(_run(recipe, len(runs), protocol, payload, load, repeat, point))
     return {
-        "schema": 1,
+        "schema": 2,
         "name": recipe.name,
         "seed": recipe.seed,
         "network": {
             "nodes": [
                 {
                     "name": name,
-                    "kind": {"type": "cots-switch", "buffer_bytes": 524288}
+                    "kind": {"type": "switch", "kind": "cots", "port_buffer": {"bytes": 524288}}
                     if name == "sw1"
                     else {"type": "end-system"},
                     "mac": [2, 0x57, 0x47, 0, 0, k + 1],

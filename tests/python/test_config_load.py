@@ -235,7 +235,7 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
 def test_the_campaign_is_plain_json(tmp_path: Path) -> None:
     campaign = compiled(FULL, tmp_path)
     assert json.loads(json.dumps(campaign)) == campaign
-    assert campaign["schema"] == 1
+    assert campaign["schema"] == 2
 
 
 def test_a_builder_error_names_the_call() -> None:

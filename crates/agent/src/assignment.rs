@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use wg_frame::layout::{raw_frame_len, udp_frame_len};
 use wg_frame::probe;
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Flow, FlowId, Inject, Network, NodeIndex, NodeKind, Protocol, Relay, Run, Send, Turn};
+use wg_plan::{Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn};
 
 use crate::buffer::MAX_PAYLOAD;
 use crate::schedule::Schedule;
@@ -49,6 +49,14 @@ pub enum AssignmentError {
     TwiceFlow {
         /// Its number.
         flow: FlowId,
+    },
+    /// Traffic that no agent carries.
+    #[error("flow {flow} {what}, which an agent cannot carry; run the test with --bench sim")]
+    Unsupported {
+        /// The flow.
+        flow: FlowId,
+        /// What it asks for.
+        what: &'static str,
     },
     /// A payload no buffer holds.
     #[error("flow {flow} has a payload of {payload} B; a message has 12 B to {most} B")]
@@ -187,23 +195,47 @@ pub struct Assignment {
     pub drain: Span,
 }
 
+/// What only the simulator does so far.
+fn refuse_unsupported(run: &Run) -> Result<(), AssignmentError> {
+    let unsupported = |flow, what| Err(AssignmentError::Unsupported { flow, what });
+    for flow in &run.flows {
+        match flow.protocol {
+            Protocol::Udp if flow.vlan.is_some() => return unsupported(flow.id, "tags UDP frames"),
+            Protocol::Udp | Protocol::Raw => {}
+            Protocol::Be => return unsupported(flow.id, "is best-effort beside critical traffic"),
+            Protocol::Rc => return unsupported(flow.id, "is rate-constrained"),
+            Protocol::Tt => return unsupported(flow.id, "is time-triggered"),
+        }
+        if flow.network != Some(NetworkId::A) {
+            return unsupported(flow.id, "uses network B");
+        }
+        if !flow.also_to.is_empty() {
+            return unsupported(flow.id, "has several receivers");
+        }
+    }
+    match run.sends.iter().find(|send| !send.pattern.is_periodic() || send.rate_limit_bps.is_some()) {
+        Some(send) => unsupported(send.flow, "is not sent periodically"),
+        None => Ok(()),
+    }
+}
+
 impl Assignment {
     /// The part of `end_system` in `run`.
     ///
     /// # Errors
     /// The plan contradicts itself or asks for what an agent cannot do.
     pub fn new(network: &Network, run: &Run, end_system: &str) -> Result<Self, AssignmentError> {
-        let is_end_system = |kind: NodeKind| matches!(kind, NodeKind::EndSystem);
         let node = network
             .nodes
             .iter()
-            .position(|n| n.name == end_system && is_end_system(n.kind))
+            .position(|n| n.name == end_system && n.is_end_system())
             .and_then(|i| NodeIndex::try_from(i).ok())
             .ok_or_else(|| {
                 let names: Vec<&str> =
-                    network.nodes.iter().filter(|n| is_end_system(n.kind)).map(|n| n.name.as_str()).collect();
+                    network.nodes.iter().filter(|n| n.is_end_system()).map(|n| n.name.as_str()).collect();
                 AssignmentError::UnknownEndSystem { name: end_system.into(), existing: names.join(", ") }
             })?;
+        refuse_unsupported(run)?;
         let addresses =
             network.nodes.iter().map(|n| Address { mac: n.mac, ipv4: Ipv4Addr::from(n.ipv4) }).collect();
         let mut assignment = Self {
@@ -390,8 +422,8 @@ pub struct Arrivals {
 /// Length of the frame that carries `payload` bytes, DA to FCS.
 pub fn frame_length(protocol: Protocol, payload: usize, tagged: bool) -> u16 {
     let length = match protocol {
-        Protocol::Udp => udp_frame_len(payload, tagged),
-        Protocol::Raw => raw_frame_len(payload, tagged),
+        Protocol::Udp | Protocol::Be | Protocol::Rc => udp_frame_len(payload, tagged),
+        Protocol::Raw | Protocol::Tt => raw_frame_len(payload, tagged),
     };
     u16::try_from(length).unwrap_or(u16::MAX)
 }

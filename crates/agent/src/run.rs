@@ -321,8 +321,8 @@ fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, 
 
 fn open(protocol: Protocol, assignment: &Assignment, interface: &Interface) -> Result<Socket, NetError> {
     let socket = match protocol {
-        Protocol::Udp => Socket::udp(assignment.address().probes())?,
-        Protocol::Raw => {
+        Protocol::Udp | Protocol::Be | Protocol::Rc => Socket::udp(assignment.address().probes())?,
+        Protocol::Raw | Protocol::Tt => {
             let tagged = assignment.flows.iter().any(|f| f.protocol == protocol && f.vlan_tci.is_some());
             let protocols =
                 if tagged { Protocols::WithTags(RAW_ETHER_TYPE) } else { Protocols::Only(RAW_ETHER_TYPE) };
@@ -338,8 +338,8 @@ fn describe(assignment: &Assignment, interface: &str) -> Vec<String> {
         .protocols
         .iter()
         .map(|protocol| match protocol {
-            Protocol::Udp => format!("udp {}", assignment.address().probes()),
-            Protocol::Raw => format!("raw {interface} {RAW_ETHER_TYPE:#06x}"),
+            Protocol::Udp | Protocol::Be | Protocol::Rc => format!("udp {}", assignment.address().probes()),
+            Protocol::Raw | Protocol::Tt => format!("raw {interface} {RAW_ETHER_TYPE:#06x}"),
         })
         .collect()
 }
@@ -347,8 +347,8 @@ fn describe(assignment: &Assignment, interface: &str) -> Vec<String> {
 /// The name of an access point in grants and reports.
 pub fn protocol_name(protocol: Protocol) -> &'static str {
     match protocol {
-        Protocol::Udp => "udp",
-        Protocol::Raw => "raw",
+        Protocol::Udp | Protocol::Be | Protocol::Rc => "udp",
+        Protocol::Raw | Protocol::Tt => "raw",
     }
 }
 

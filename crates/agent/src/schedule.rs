@@ -76,7 +76,6 @@ impl Iterator for Schedule {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use wg_plan::Fill;
 
     proptest! {
         #[test]
@@ -85,8 +84,8 @@ mod tests {
             count in 0_u32..50, warm_up_count in 0_u32..50,
         ) {
             let send = Send {
-                flow: 1, period: Span::from_nanos(period), offset: Span::from_nanos(offset), payload: 64,
-                fill: Fill::Sequential, count, warm_up_count,
+                offset: Span::from_nanos(offset), warm_up_count,
+                ..Send::periodic(1, Span::from_nanos(period), 64, count)
             };
             let schedule = Schedule::new(&send, Span::from_nanos(warm_up)).expect("small times");
             let last = schedule.last_due();
@@ -108,15 +107,7 @@ mod tests {
 
     #[test]
     fn a_schedule_beyond_the_longest_run_is_refused() {
-        let send = Send {
-            flow: 1,
-            period: Span::from_picos(i64::MAX / 2),
-            offset: Span::ZERO,
-            payload: 64,
-            fill: Fill::Sequential,
-            count: 3,
-            warm_up_count: 0,
-        };
+        let send = Send::periodic(1, Span::from_picos(i64::MAX / 2), 64, 3);
         assert!(Schedule::new(&send, Span::ZERO).is_none());
     }
 }

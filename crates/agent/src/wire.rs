@@ -25,8 +25,8 @@ pub fn envelop(buffer: &mut Buffer, facts: &FlowFacts, from: Address, to: Addres
     let payload_end = PAYLOAD_AT + usize::from(facts.payload).min(MAX_PAYLOAD);
     let range = |start: usize, end: usize| start as u16..end as u16;
     match (facts.protocol, facts.vlan_tci) {
-        (Protocol::Udp, _) => range(PAYLOAD_AT, payload_end),
-        (Protocol::Raw, tci) => {
+        (Protocol::Udp | Protocol::Be | Protocol::Rc, _) => range(PAYLOAD_AT, payload_end),
+        (Protocol::Raw | Protocol::Tt, tci) => {
             let start = if tci.is_some() { 0 } else { RAW_AT };
             let bytes = &mut buffer.bytes;
             bytes[start..start + 6].copy_from_slice(&to.mac);

@@ -2,7 +2,7 @@
 //!
 //! Every test re-runs itself through `wiregauge-agent enclose` and builds its network inside.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,8 @@ use tonic::transport::Channel;
 use wg_agent::proto::{self, agent_client::AgentClient};
 use wg_frame::time::Span;
 use wg_plan::{
-    Fault, FaultKind, Fill, Flow, Network, Node, NodeKind, Protocol, Receive, Relay, Run, Send, Turn,
+    Clock, Fault, FaultKind, Fill, Flow, HostModel, Network, Node, NodeKind, Protocol, Receive, Relay, Run,
+    Send, Turn,
 };
 use wg_record::segment::{SegmentReader, segment_files};
 use wg_record::{Crc, DropReason, Point, Record, RecordFlags};
@@ -52,9 +53,10 @@ const NODES: usize = 3;
 fn network() -> Network {
     let node = |i: usize| Node {
         name: format!("n{i}"),
-        kind: NodeKind::EndSystem,
+        kind: NodeKind::EndSystem { host: HostModel::default() },
         mac: [2, 0, 0, 0, 0, i as u8 + 1],
         ipv4: [198, 18, 0, i as u8 + 1],
+        clock: Clock::default(),
     };
     Network { nodes: (0..NODES).map(node).collect(), links: Vec::new() }
 }
@@ -165,32 +167,24 @@ fn perform(run: &Run, spool: &Path) -> (Vec<proto::AgentReport>, Vec<Record>) {
 }
 
 fn run(protocol: Protocol, count: u32, period_us: i64, relay: Option<(Turn, Vec<Fault>)>) -> Run {
-    let flow = Flow { id: 7, protocol, from: 0, to: 1, deadline: None, vlan: None, path: vec![0, 1] };
+    let flow = Flow::plain(7, protocol, vec![0, 1]);
     Run {
-        index: 0,
-        point: BTreeMap::new(),
-        repeat: 0,
         seed: 1,
-        link_rate_bps: None,
         warm_up: Span::from_micros(period_us * 21),
         duration: Span::from_micros(period_us * i64::from(count)),
         drain: Span::from_millis(500),
         flows: vec![flow],
         sends: vec![Send {
-            flow: 7,
-            period: Span::from_micros(period_us),
-            offset: Span::ZERO,
-            payload: 40,
             fill: Fill::Random,
-            count,
             warm_up_count: 20,
+            ..Send::periodic(7, Span::from_micros(period_us), 40, count)
         }],
         receives: if relay.is_none() { vec![Receive { flow: 7, on: 1 }] } else { Vec::new() },
         relays: relay
             .into_iter()
             .map(|(through, faults)| Relay { flow: 7, on: 1, through, faults })
             .collect(),
-        injects: Vec::new(),
+        ..Run::default()
     }
 }
 

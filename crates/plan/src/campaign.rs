@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
-/// Index of a node in [`Network::nodes`].
-pub type NodeIndex = u16;
+use crate::network::{Attachment, Network, NetworkId, NodeIndex};
+
 /// Number of a flow as the test gives it (1 to 65 534); it travels in the probe header.
 pub type FlowId = u16;
 
 /// Version of the JSON form of [`Campaign`]; raised when a reader of an older form would misread it.
-pub const PLAN_SCHEMA: u32 = 1;
+pub const PLAN_SCHEMA: u32 = 2;
 
 /// A whole test: one network and the runs its sweep expands to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,63 +46,8 @@ pub struct Axis {
     pub values: Vec<String>,
 }
 
-/// Nodes and links. Node `i` of the list has [`NodeIndex`] `i`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Network {
-    /// End systems and switches.
-    pub nodes: Vec<Node>,
-    /// Point-to-point links between their ports.
-    pub links: Vec<Link>,
-}
-
-/// An end system or a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
-    /// Name in the test file.
-    pub name: String,
-    /// What it is.
-    pub kind: NodeKind,
-    /// MAC address; locally administered, derived from the node's index.
-    pub mac: [u8; 6],
-    /// IPv4 address in 198.18.0.0/15, the range RFC 2544 reserves for benchmarks.
-    pub ipv4: [u8; 4],
-}
-
-/// What a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum NodeKind {
-    /// Sends, receives and relays messages; one agent runs on it.
-    EndSystem,
-    /// A commercial switch: learning, store-and-forward, one FIFO per port.
-    CotsSwitch {
-        /// Bytes each output port can hold.
-        buffer_bytes: u64,
-    },
-}
-
-/// A full-duplex link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Link {
-    /// Its two ends.
-    pub ends: [Attachment; 2],
-    /// Bit rate on the wire, each direction.
-    pub rate_bps: u64,
-    /// Propagation delay, one way.
-    pub delay: Span,
-}
-
-/// A port of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Attachment {
-    /// The node.
-    pub node: NodeIndex,
-    /// Its port, counted from 1; an end system has port 1 only.
-    pub port: u16,
-}
-
 /// One run: one point of the sweep, once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Position in [`Campaign::runs`].
     pub index: u32,
@@ -131,6 +76,15 @@ pub struct Run {
     pub relays: Vec<Relay>,
     /// Background load.
     pub injects: Vec<Inject>,
+    /// Capture tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<Capture>,
+    /// Faults of links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_faults: Vec<LinkFault>,
+    /// What befalls the network at stated instants, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<Incident>,
 }
 
 /// Frames a flow is carried in.
@@ -141,9 +95,15 @@ pub enum Protocol {
     Udp,
     /// Ethernet II frames through a packet socket, EtherType 0x88B5.
     Raw,
+    /// Best effort: UDP over IPv4 beside rate-constrained and time-triggered frames, forwarded by address.
+    Be,
+    /// Rate-constrained: a virtual link (ARINC 664 part 7).
+    Rc,
+    /// Time-triggered: sent and forwarded at planned instants (SAE AS6802).
+    Tt,
 }
 
-/// A stream of numbered messages from one end system to another (and back, where a relay returns it).
+/// A stream of numbered messages from one end system to one or several others (and back, where a relay returns it).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// Its number.
@@ -152,14 +112,142 @@ pub struct Flow {
     pub protocol: Protocol,
     /// Sending end system.
     pub from: NodeIndex,
-    /// Receiving end system.
+    /// Receiving end system; the first of them where the flow is multicast.
     pub to: NodeIndex,
+    /// The others of a multicast flow, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_to: Vec<NodeIndex>,
     /// A message older than this at the application is late.
     pub deadline: Option<Span>,
-    /// 802.1Q tag of raw frames.
+    /// 802.1Q tag of its frames.
     pub vlan: Option<VlanTag>,
-    /// Nodes on the way, `from` first and `to` last.
+    /// Nodes on the way, `from` first and `to` last, on the first of its networks.
     pub path: Vec<NodeIndex>,
+    /// Every other way: to the other receivers, and over network B.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_paths: Vec<Path>,
+    /// The network it travels on; absent for both, each frame sent on A and on B.
+    #[serde(default = "network_a", skip_serializing_if = "is_network_a")]
+    pub network: Option<NetworkId>,
+    /// Contract of a rate-constrained flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_link: Option<VirtualLink>,
+    /// Schedule of a time-triggered flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<TimeTriggered>,
+}
+
+fn network_a() -> Option<NetworkId> {
+    Some(NetworkId::A)
+}
+
+fn is_network_a(network: &Option<NetworkId>) -> bool {
+    *network == network_a()
+}
+
+impl Flow {
+    /// A flow to one end system over network A, without anything optional.
+    pub fn plain(id: FlowId, protocol: Protocol, path: Vec<NodeIndex>) -> Self {
+        Self {
+            id,
+            protocol,
+            from: path.first().copied().unwrap_or_default(),
+            to: path.last().copied().unwrap_or_default(),
+            also_to: Vec::new(),
+            deadline: None,
+            vlan: None,
+            path,
+            further_paths: Vec::new(),
+            network: network_a(),
+            virtual_link: None,
+            schedule: None,
+        }
+    }
+
+    /// Its receivers, in the order of the file.
+    pub fn receivers(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        core::iter::once(self.to).chain(self.also_to.iter().copied())
+    }
+
+    /// Its ways, the first of them [`path`](Self::path).
+    pub fn ways(&self) -> impl Iterator<Item = (NetworkId, &[NodeIndex])> {
+        let first = (self.network.unwrap_or(NetworkId::A), &self.path[..]);
+        core::iter::once(first).chain(self.further_paths.iter().map(|path| (path.network, &path.nodes[..])))
+    }
+}
+
+/// A way through one network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// The network.
+    pub network: NetworkId,
+    /// Nodes on the way, the sender first and a receiver last.
+    pub nodes: Vec<NodeIndex>,
+}
+
+/// The contract of a virtual link (ARINC 664 part 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualLink {
+    /// Its number, which is the end of the destination address.
+    pub id: u16,
+    /// Bandwidth allocation gap: 1, 2, 4, … 128 ms.
+    pub bag: Span,
+    /// Longest frame, destination address to FCS, in bytes.
+    pub lmax: u16,
+    /// Sub-virtual-links, 1 to 4.
+    pub sub_links: u8,
+    /// Frames each sub-virtual-link holds.
+    pub queue: u32,
+    /// Most time between two copies of a frame.
+    pub skew_max: Span,
+    /// Whether second copies are removed.
+    pub redundancy_management: bool,
+    /// Jitter a switch grants it at an input port.
+    pub jitter: Span,
+}
+
+/// The schedule of a time-triggered flow (SAE AS6802). All instants are of the node's own clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeTriggered {
+    /// Number of the critical-traffic identifier, the end of the destination address.
+    pub id: u16,
+    /// Time between two dispatches.
+    pub period: Span,
+    /// First dispatch.
+    pub offset: Span,
+    /// Longest frame, destination address to FCS, in bytes.
+    pub longest_frame: u16,
+    /// What the sender does with messages faster than the schedule: keep the last, or queue so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<u32>,
+    /// Windows of the egress ports on its ways, the sender's own port first.
+    pub windows: Vec<TtWindow>,
+    /// How long before the planned instant of reception a frame is accepted.
+    pub early: Span,
+    /// How long after it.
+    pub late: Span,
+    /// Planned instants of reception, by receiver: its last bit is in.
+    pub receptions: Vec<TtReception>,
+}
+
+/// A window of one egress port; it repeats with the flow's period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TtWindow {
+    /// The port.
+    pub at: Attachment,
+    /// When it first opens, less than the period.
+    pub offset: Span,
+    /// How long it is open.
+    pub length: Span,
+}
+
+/// When a receiver expects a time-triggered frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TtReception {
+    /// The port it comes in by.
+    pub at: Attachment,
+    /// The instant, less than the period.
+    pub offset: Span,
 }
 
 /// 802.1Q tag.
@@ -182,7 +270,7 @@ pub enum Fill {
 }
 
 /// A sender task: message `k` is due at `warm_up + offset + k · period` after the epoch; warm-up messages
-/// are due at the same spacing before that.
+/// are due at the same spacing before that. Other [`Pattern`]s space them otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Send {
     /// The flow it feeds.
@@ -199,6 +287,63 @@ pub struct Send {
     pub count: u32,
     /// Messages before it, numbered on their own from 0.
     pub warm_up_count: u32,
+    /// How messages are spaced.
+    #[serde(default, skip_serializing_if = "Pattern::is_periodic")]
+    pub pattern: Pattern,
+    /// Most bits per second on the wire, preamble and gap included; messages wait for their turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit_bps: Option<u64>,
+    /// Sub-virtual-link of a rate-constrained flow, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sub_link: u8,
+}
+
+impl Send {
+    /// `count` messages at a constant period, without a warm-up.
+    pub const fn periodic(flow: FlowId, period: Span, payload: u32, count: u32) -> Self {
+        Self {
+            flow,
+            period,
+            offset: Span::ZERO,
+            payload,
+            fill: Fill::Sequential,
+            count,
+            warm_up_count: 0,
+            pattern: Pattern::Periodic,
+            rate_limit_bps: None,
+            sub_link: 0,
+        }
+    }
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+/// How the messages of a sender are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Pattern {
+    /// One every period.
+    #[default]
+    Periodic,
+    /// At exponential intervals with the period as their mean. The last comes when chance has it: the run
+    /// lasts until then.
+    Exponential,
+    /// `size` messages every period.
+    Bursts {
+        /// Messages of a burst.
+        size: u32,
+        /// Time between two of them; zero: as fast as the line takes them.
+        spacing: Span,
+    },
+}
+
+impl Pattern {
+    /// Whether messages come one by one at the period.
+    pub fn is_periodic(&self) -> bool {
+        *self == Self::Periodic
+    }
 }
 
 /// A receiver task.
@@ -276,6 +421,125 @@ pub struct Inject {
     pub interval: Span,
     /// The load this makes on the sender's link, in parts per million of its rate.
     pub load_ppm: u32,
+}
+
+/// A capture task: every frame at the node's ports, written as pcapng.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// The end system or switch.
+    pub on: NodeIndex,
+    /// Bytes kept of each frame.
+    pub snap: u32,
+}
+
+/// What a link does to frames. The bench writes what it did beside the records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkFault {
+    /// Index into [`Network::links`].
+    pub link: u32,
+    /// The end frames come from; absent for both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<NodeIndex>,
+    /// What is done.
+    pub kind: LinkFaultKind,
+    /// To which frames.
+    pub whom: Victims,
+    /// Not before this time after the epoch.
+    #[serde(default)]
+    pub begin: Span,
+    /// Not from this time on; absent: to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Span>,
+}
+
+/// What a link does to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum LinkFaultKind {
+    /// A bit of it is inverted: the receiver finds a wrong frame check sequence and drops it.
+    BitError,
+    /// It does not arrive.
+    Lose,
+    /// It arrives twice, back to back.
+    Duplicate,
+    /// It arrives so much later and may be overtaken.
+    Delay {
+        /// How much later.
+        by: Span,
+    },
+    /// Its payload is altered behind the back of the frame check sequence.
+    Corrupt,
+}
+
+/// The frames a link fault strikes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Victims {
+    /// Each frame with this probability.
+    Share {
+        /// In parts per million.
+        ppm: u32,
+    },
+    /// One bit in so many on average, all alike (a bit error rate of 1 / `mean_bits`).
+    Bits {
+        /// At least 1.
+        mean_bits: u64,
+    },
+    /// These messages of a flow, in every copy and on both legs; warm-up messages are spared.
+    Messages {
+        /// The flow.
+        flow: FlowId,
+        /// Inclusive ranges of sequence numbers, ascending, disjoint.
+        sequences: Vec<(u32, u32)>,
+    },
+}
+
+/// What befalls the network at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incident {
+    /// When, after the epoch.
+    pub at: Span,
+    /// What.
+    pub kind: IncidentKind,
+}
+
+/// What befalls the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum IncidentKind {
+    /// A link is cut; frames on it are lost.
+    Cut {
+        /// Index into [`Network::links`].
+        link: u32,
+        /// When it is restored, after the epoch; absent: never.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restored: Option<Span>,
+    },
+    /// An end system sends a flow's frames past every regulator and schedule.
+    Babble {
+        /// The flow.
+        flow: FlowId,
+        /// Time between its frames.
+        period: Span,
+        /// Their length, destination address to FCS, in bytes.
+        length: u16,
+        /// When it ends, after the epoch.
+        until: Span,
+    },
+    /// A switch restarts: what it holds and has learnt is lost, and nothing passes until it is back.
+    Restart {
+        /// The switch.
+        switch: NodeIndex,
+        /// When it is back, after the epoch.
+        back: Span,
+    },
+    /// A node's clock is set.
+    ClockStep {
+        /// The node.
+        node: NodeIndex,
+        /// Forward by so much; back if negative.
+        by: Span,
+    },
 }
 
 /// A limit on a measure.

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
-use crate::campaign::{FaultKind, Fill, FlowId, NodeIndex, Protocol, Turn, VlanTag};
+use crate::campaign::{FaultKind, Fill, FlowId, Protocol, Turn, VlanTag};
 use crate::diagnostic::{Findings, Place};
+use crate::network::NodeIndex;
 use crate::reader::{Maybe, Sourced};
 use crate::statements::{
     FaultStatement, FlowStatement, InjectStatement, RelayStatement, SendStatement, Statements,

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
-use crate::campaign::{Fault, Flow, Inject, NodeKind, Receive, Relay, Run, Send};
+use crate::campaign::{Fault, Flow, Inject, Pattern, Receive, Relay, Run, Send};
 use crate::diagnostic::Findings;
 use crate::model::{InjectModel, Model, SendModel};
+use crate::network::NodeKind;
 use crate::quantity::{show_ppm, show_rate};
 use crate::reader::Sourced;
 use crate::statements::Statements;
@@ -72,10 +73,6 @@ impl PointCheck<'_> {
         let drain = self.drain(found);
         self.length(warm_up, length, drain, found);
         Run {
-            index: 0,
-            point: BTreeMap::new(),
-            repeat: 0,
-            seed: 0,
             link_rate_bps: self.model.rate.as_ref().map(|rate| rate.value),
             warm_up,
             duration,
@@ -85,6 +82,7 @@ impl PointCheck<'_> {
             receives: self.receives(),
             relays,
             injects,
+            ..Run::default()
         }
     }
 
@@ -270,6 +268,9 @@ impl PointCheck<'_> {
                 fill: fill.value,
                 count,
                 warm_up_count,
+                pattern: Pattern::Periodic,
+                rate_limit_bps: None,
+                sub_link: 0,
             });
         }
         let last = ends.into_iter().max().unwrap_or(0);
@@ -337,15 +338,11 @@ impl PointCheck<'_> {
 
     fn planned_flows(&self) -> Vec<Flow> {
         let flows = self.model.flows.iter().filter_map(|flow| {
-            let (from, to) = flow.ends?;
+            flow.ends?;
             Some(Flow {
-                id: flow.id,
-                protocol: flow.protocol.as_ref()?.value,
-                from,
-                to,
                 deadline: flow.deadline.as_ref().map(|deadline| deadline.value),
                 vlan: flow.vlan,
-                path: flow.path.clone(),
+                ..Flow::plain(flow.id, flow.protocol.as_ref()?.value, flow.path.clone())
             })
         });
         flows.collect()
@@ -454,10 +451,11 @@ impl PointCheck<'_> {
         let time = |hop: Hop| {
             let link = &network.links[hop.link];
             let sender = link.ends[usize::from(!hop.forward)].node;
-            match network.nodes[usize::from(sender)].kind {
-                NodeKind::EndSystem => 0,
-                NodeKind::CotsSwitch { buffer_bytes } => {
-                    u128::from(buffer_bytes) * 8 * PICOS_PER_SECOND / u128::from(self.rate(hop.link).max(1))
+            match &network.nodes[usize::from(sender)].kind {
+                NodeKind::EndSystem { .. } | NodeKind::Hub { .. } => 0,
+                NodeKind::Switch(switch) => {
+                    let bits = u128::from(switch.port_buffer.bytes) * 8;
+                    bits * PICOS_PER_SECOND / u128::from(self.rate(hop.link).max(1))
                 }
             }
         };

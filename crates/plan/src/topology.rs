@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wg_frame::time::Span;
 
-use crate::campaign::{Attachment, Link, Network, Node, NodeIndex, NodeKind};
 use crate::diagnostic::{Findings, Place};
+use crate::network::{
+    Attachment, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, SwitchModel,
+};
 use crate::reader::Sourced;
 use crate::statements::{End, LinkStatement, NodeStatement, Statements};
 
@@ -81,23 +83,20 @@ impl Topology {
         }
         let Ok(index) = NodeIndex::try_from(self.network.nodes.len()) else { return };
         let kind = match &statement.switch {
-            None => NodeKind::EndSystem,
-            Some(buffer) => NodeKind::CotsSwitch { buffer_bytes: buffer.as_ref().map_or(0, |b| b.value) },
+            None => NodeKind::EndSystem { host: HostModel::default() },
+            Some(buffer) => NodeKind::Switch(SwitchModel {
+                processing_delay: Span::from_micros(2),
+                ..SwitchModel::cots(buffer.as_ref().map_or(0, |b| b.value))
+            }),
         };
-        let [high, low] = (index.wrapping_add(1)).to_be_bytes();
-        self.network.nodes.push(Node {
-            name: name.value.clone(),
-            kind,
-            mac: [0x02, 0x57, 0x47, 0x00, high, low],
-            ipv4: [198, 18, high, low],
-        });
+        self.network.nodes.push(Node::new(index, name.value.clone(), kind));
         self.neighbours.push(Vec::new());
         places.push(statement.place.clone());
         self.names.insert(name.value.clone(), index);
     }
 
     fn check_counts(&self, place: &Place, found: &mut Findings) {
-        let ends = self.network.nodes.iter().filter(|node| node.kind == NodeKind::EndSystem).count();
+        let ends = self.network.nodes.iter().filter(|node| node.is_end_system()).count();
         let switches = self.network.nodes.len() - ends;
         if ends > MOST_END_SYSTEMS {
             let message = format!("the network has {ends} end systems");
@@ -220,6 +219,7 @@ impl Topology {
             ends,
             rate_bps: link.rate.as_ref().map_or(1_000_000_000, |rate| rate.value),
             delay: link.delay.as_ref().map_or(Span::ZERO, |delay| delay.value),
+            network: NetworkId::A,
         });
         self.link_places.push(link.place.clone());
     }
@@ -278,7 +278,7 @@ impl Topology {
     }
 
     fn is_end_system(&self, node: NodeIndex) -> bool {
-        self.network.nodes[usize::from(node)].kind == NodeKind::EndSystem
+        self.network.nodes[usize::from(node)].is_end_system()
     }
 
     /// The end system a value names; anything else is reported, unless a broken node explains it.
@@ -301,12 +301,8 @@ impl Topology {
     }
 
     fn cure_for_name(&self, name: &str, only_end_systems: bool) -> String {
-        let mut nodes: Vec<&Node> = self
-            .network
-            .nodes
-            .iter()
-            .filter(|node| !only_end_systems || node.kind == NodeKind::EndSystem)
-            .collect();
+        let mut nodes: Vec<&Node> =
+            self.network.nodes.iter().filter(|node| !only_end_systems || node.is_end_system()).collect();
         let alike = |node: &&Node| node.name.eq_ignore_ascii_case(name);
         if let Some(node) = nodes.iter().find(|node| alike(node)) {
             return format!("write \"{}\", as it is spelt in <network>", node.name);

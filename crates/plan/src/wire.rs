@@ -8,6 +8,8 @@ pub const PROBE_HEADER: u32 = 12;
 pub const MTU: u32 = 1_500;
 /// IPv4 header without options (RFC 791) and UDP header (RFC 768).
 const IP_UDP: u32 = 20 + 8;
+/// Sequence number of a virtual link, the last byte before the FCS (ARINC 664 part 7).
+const SEQUENCE_NUMBER: u32 = 1;
 /// Smallest frame, destination address to FCS (IEEE 802.3-2022, 4A.4.2).
 const SMALLEST_FRAME: u32 = 64;
 /// Destination, source, EtherType and FCS.
@@ -22,16 +24,18 @@ const AROUND_FRAME: u32 = 20;
 /// A raw payload below 46 B is padded to the smallest frame; that is allowed.
 pub fn payload_range(protocol: Protocol) -> (u32, u32) {
     match protocol {
-        Protocol::Udp => (PROBE_HEADER, MTU - IP_UDP),
-        Protocol::Raw => (PROBE_HEADER, MTU),
+        Protocol::Udp | Protocol::Be => (PROBE_HEADER, MTU - IP_UDP),
+        Protocol::Rc => (PROBE_HEADER, MTU - IP_UDP - SEQUENCE_NUMBER),
+        Protocol::Raw | Protocol::Tt => (PROBE_HEADER, MTU),
     }
 }
 
 /// Length of the frame, destination address to FCS inclusive (RFC 1242, 3.5), in bytes.
 pub fn frame_length(protocol: Protocol, vlan: Option<VlanTag>, payload: u32) -> u32 {
     let network = match protocol {
-        Protocol::Udp => payload + IP_UDP,
-        Protocol::Raw => payload,
+        Protocol::Udp | Protocol::Be => payload + IP_UDP,
+        Protocol::Rc => payload + IP_UDP + SEQUENCE_NUMBER,
+        Protocol::Raw | Protocol::Tt => payload,
     };
     let tag = if vlan.is_some() { TAG } else { 0 };
     (network + ETHERNET + tag).max(SMALLEST_FRAME)

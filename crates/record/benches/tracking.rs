@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Fill, Flow, Network, Node, NodeKind, Protocol, Relay, Run, Send, Turn};
+use wg_plan::{Flow, HostModel, Network, Node, NodeKind, Protocol, Relay, Run, Send, Turn};
 use wg_record::parquet::{read_records, write_records};
 use wg_record::segment::{SegmentInfo, SegmentReader, SegmentWriter, segment_files};
 use wg_record::tracking::Tracker;
@@ -83,42 +83,19 @@ fn report(what: &str, records: usize, mut round: impl FnMut()) {
 fn plan() -> (Network, Run) {
     let node = |i: u8| Node {
         name: format!("n{i}"),
-        kind: NodeKind::EndSystem,
+        kind: NodeKind::EndSystem { host: HostModel::default() },
         mac: [2, 0, 0, 0, 0, i],
         ipv4: [198, 18, 0, i],
+        clock: wg_plan::Clock::default(),
     };
-    let flow = Flow {
-        id: FLOW,
-        protocol: Protocol::Udp,
-        from: 0,
-        to: 1,
-        deadline: Some(Span::from_millis(1)),
-        vlan: None,
-        path: vec![0, 1],
-    };
-    let send = Send {
-        flow: FLOW,
-        period: Span::from_micros(100),
-        offset: Span::ZERO,
-        payload: 64,
-        fill: Fill::Sequential,
-        count: MESSAGES,
-        warm_up_count: 0,
-    };
+    let flow = Flow { deadline: Some(Span::from_millis(1)), ..Flow::plain(FLOW, Protocol::Udp, vec![0, 1]) };
+    let send = Send::periodic(FLOW, Span::from_micros(100), 64, MESSAGES);
     let run = Run {
-        index: 0,
-        point: Default::default(),
-        repeat: 0,
-        seed: 1,
-        link_rate_bps: None,
-        warm_up: Span::ZERO,
         duration: Span::from_millis(20_000),
-        drain: Span::ZERO,
         flows: vec![flow],
         sends: vec![send],
-        receives: Vec::new(),
         relays: vec![Relay { flow: FLOW, on: 1, through: Turn::Servicing, faults: Vec::new() }],
-        injects: Vec::new(),
+        ..Run::default()
     };
     (Network { nodes: (0..2).map(node).collect(), links: Vec::new() }, run)
 }

@@ -144,7 +144,92 @@ coded! {
         RingFull = 5 "ring-full",
         /// A switch had no port to send it out of.
         NotForwarded = 6 "not-forwarded",
+        /// Its frame check sequence was wrong.
+        FrameCheck = 7 "frame-check",
+        /// A switch does not let it in by this port: no such virtual link here, or a wrong length.
+        Filtered = 8 "filtered",
+        /// It did not keep its virtual link's contract.
+        Policed = 9 "policed",
+        /// Its number does not follow in the sequence of its virtual link on this network.
+        Integrity = 10 "integrity",
+        /// Its copy from the other network came first.
+        SecondCopy = 11 "second-copy",
+        /// It came outside the window in which a time-triggered frame is accepted.
+        OutOfWindow = 12 "out-of-window",
+        /// A younger message took its place before its time to be sent came.
+        Superseded = 13 "superseded",
+        /// The queue of its virtual link or of its schedule at the sender had no room for it.
+        RegulatorFull = 14 "regulator-full",
+        /// It collided after the collision window.
+        LateCollision = 15 "late-collision",
+        /// It collided in all of its attempts.
+        ExcessiveCollisions = 16 "excessive-collisions",
+        /// The device that held it restarted, or was down.
+        DeviceDown = 17 "device-down",
     }
+}
+
+coded! {
+    /// What a bench did to the traffic on purpose, or what was true and nobody in the network could see.
+    TruthKind {
+        /// A link lost the frame.
+        LinkLost = 0 "link-lost",
+        /// A bit of the frame was inverted on a link.
+        BitError = 1 "bit-error",
+        /// A link delivered the frame twice.
+        Duplicated = 2 "duplicated",
+        /// A link held the frame back; value: by how many picoseconds.
+        Delayed = 3 "delayed",
+        /// A link altered the payload behind the back of the frame check sequence.
+        Corrupted = 4 "corrupted",
+        /// A link was cut; port: of this node.
+        Cut = 5 "cut",
+        /// A link was restored.
+        Restored = 6 "restored",
+        /// A switch went down.
+        Down = 7 "down",
+        /// A switch came back.
+        Up = 8 "up",
+        /// A sender began to babble.
+        BabbleBegan = 9 "babble-began",
+        /// It ended.
+        BabbleEnded = 10 "babble-ended",
+        /// A frame past every regulator was sent.
+        Babbled = 11 "babbled",
+        /// A clock was set; value: forward by so many picoseconds.
+        ClockStepped = 12 "clock-stepped",
+        /// What a clock shows less the true time, at this time; value in picoseconds.
+        ClockOffset = 13 "clock-offset",
+        /// Frames collided on a hub; value: attempts of this frame so far.
+        Collision = 14 "collision",
+        /// A frame in progress was aborted for a time-triggered one and will be sent again.
+        Preempted = 15 "preempted",
+        /// A fault was planted in a relay.
+        RelayFault = 16 "relay-fault",
+    }
+}
+
+/// One thing that was true, beside the records and never an input of judging.
+///
+/// Times are true times, whatever the clocks of the nodes show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Truth {
+    /// When.
+    pub time: RunTime,
+    /// What the kind says, in its unit; 0 where it says nothing.
+    pub value: i64,
+    /// Sequence number of the frame concerned; 0 without one.
+    pub sequence: u32,
+    /// Flow of the frame concerned; [`FLOW_FOREIGN`] without one.
+    pub flow: u16,
+    /// The node; of a link's deed, the one at its far end.
+    pub node: u16,
+    /// Its port, counted from 1; 0 for the node as a whole.
+    pub port: u16,
+    /// What.
+    pub kind: TruthKind,
+    /// Leg and phase of the frame.
+    pub flags: RecordFlags,
 }
 
 /// Leg and phase of the message a record belongs to.

@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{
-    Attachment, Fill, Flow, Link, Network, Node, NodeIndex, NodeKind, Protocol, Receive, Run, Send,
+    Attachment, Flow, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Protocol, Receive, Run,
+    Send, SwitchModel,
 };
 use wg_record::Record;
 use wg_sim::{SimError, SimReport, Sink, Spool, simulate};
@@ -86,20 +87,11 @@ fn show(what: &str, report: &SimReport, seconds: f64) {
 /// Switches in a ring with chords across it, end systems spread evenly over them.
 fn network() -> Network {
     let node = |index: u16| {
-        let [high, low] = (index + 1).to_be_bytes();
-        Node {
-            name: if index < END_SYSTEMS {
-                format!("es{index}")
-            } else {
-                format!("sw{}", index - END_SYSTEMS)
-            },
-            kind: if index < END_SYSTEMS {
-                NodeKind::EndSystem
-            } else {
-                NodeKind::CotsSwitch { buffer_bytes: 1 << 20 }
-            },
-            mac: [0x02, 0x57, 0x47, 0x00, high, low],
-            ipv4: [198, 18, high, low],
+        if index < END_SYSTEMS {
+            Node::new(index, format!("es{index}"), NodeKind::EndSystem { host: HostModel::default() })
+        } else {
+            let name = format!("sw{}", index - END_SYSTEMS);
+            Node::new(index, name, NodeKind::Switch(SwitchModel::cots(1 << 20)))
         }
     };
     let mut used: BTreeMap<NodeIndex, u16> = BTreeMap::new();
@@ -112,6 +104,7 @@ fn network() -> Network {
         ends: [port(a), port(b)],
         rate_bps: RATE,
         delay: Span::from_nanos(100),
+        network: NetworkId::A,
     };
     let switch = |n: u16| END_SYSTEMS + n % SWITCHES;
     let mut links: Vec<Link> = (0..END_SYSTEMS).map(|es| link(es, switch(es))).collect();
@@ -130,42 +123,13 @@ fn run(network: &Network, seconds: i64) -> Run {
         let bag = Span::from_millis(1 << (index % 8));
         let payload = 18 + (u32::from(index) * 389) % (1_472 - 18 + 1);
         let id = index + 1;
-        flows.push(Flow {
-            id,
-            protocol: Protocol::Udp,
-            from,
-            to,
-            deadline: None,
-            vlan: None,
-            path: path(network, from, to),
-        });
+        flows.push(Flow::plain(id, Protocol::Udp, path(network, from, to)));
         let offset = Span::from_micros(i64::from(index) * 7_919 % (bag.as_picos() / 1_000_000));
-        sends.push(Send {
-            flow: id,
-            period: bag,
-            offset,
-            payload,
-            fill: Fill::Sequential,
-            count: ((duration - offset).as_picos() / bag.as_picos()) as u32,
-            warm_up_count: 0,
-        });
+        let count = ((duration - offset).as_picos() / bag.as_picos()) as u32;
+        sends.push(Send { offset, ..Send::periodic(id, bag, payload, count) });
         receives.push(Receive { flow: id, on: to });
     }
-    Run {
-        index: 0,
-        point: BTreeMap::new(),
-        repeat: 0,
-        seed: 1,
-        link_rate_bps: None,
-        warm_up: Span::ZERO,
-        duration,
-        drain: Span::from_millis(100),
-        flows,
-        sends,
-        receives,
-        relays: Vec::new(),
-        injects: Vec::new(),
-    }
+    Run { seed: 1, duration, drain: Span::from_millis(100), flows, sends, receives, ..Run::default() }
 }
 
 fn path(network: &Network, from: NodeIndex, to: NodeIndex) -> Vec<NodeIndex> {

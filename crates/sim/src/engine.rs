@@ -481,8 +481,8 @@ impl<S: Sink> Engine<'_, S> {
             let figures = host.access[access(*protocol)];
             AccessPointReport {
                 protocol: match protocol {
-                    Protocol::Udp => "udp".to_owned(),
-                    Protocol::Raw => "raw".to_owned(),
+                    Protocol::Udp | Protocol::Be | Protocol::Rc => "udp".to_owned(),
+                    Protocol::Raw | Protocol::Tt => "raw".to_owned(),
                 },
                 frames_sent: figures.sent,
                 frames_received: figures.received,

@@ -226,8 +226,8 @@ pub(crate) fn phase(warm_up: bool) -> Marks {
 /// Position of a protocol's figures.
 pub(crate) fn access(protocol: Protocol) -> usize {
     match protocol {
-        Protocol::Udp => 0,
-        Protocol::Raw => 1,
+        Protocol::Udp | Protocol::Be | Protocol::Rc => 0,
+        Protocol::Raw | Protocol::Tt => 1,
     }
 }
 
@@ -260,13 +260,10 @@ impl World {
         let ports = ports(network)?;
         let (mut hosts, mut switches) = (0, 0);
         for node in &network.nodes {
-            let counter = if node.kind == NodeKind::EndSystem { &mut hosts } else { &mut switches };
+            let counter = if node.is_end_system() { &mut hosts } else { &mut switches };
             let at = *counter;
             *counter += 1;
-            self.places.push(match node.kind {
-                NodeKind::EndSystem => Place::Host(at),
-                NodeKind::CotsSwitch { .. } => Place::Switch(at),
-            });
+            self.places.push(if node.is_end_system() { Place::Host(at) } else { Place::Switch(at) });
         }
         for (number, link) in network.links.iter().enumerate() {
             let rate = run.link_rate_bps.unwrap_or(link.rate_bps);
@@ -288,8 +285,8 @@ impl World {
         let next_ports = next_ports(network, &ports);
         for (index, node) in (0..).zip(&network.nodes) {
             let own = &ports[usize::from(index)];
-            match node.kind {
-                NodeKind::EndSystem => {
+            match &node.kind {
+                NodeKind::EndSystem { .. } => {
                     let [(_, channel)] = own[..] else {
                         let links = own.len();
                         let problem = format!("end system '{}' has {links} links, not 1", node.name);
@@ -297,9 +294,11 @@ impl World {
                     };
                     self.add_host(index, channel, run, models);
                 }
-                NodeKind::CotsSwitch { buffer_bytes } => {
-                    self.add_switch(index, own, buffer_bytes, &next_ports[usize::from(index)], models);
+                NodeKind::Switch(switch) => {
+                    let bytes = switch.port_buffer.bytes;
+                    self.add_switch(index, own, bytes, &next_ports[usize::from(index)], models);
                 }
+                NodeKind::Hub { .. } => return Err(SimError::plan(format!("'{}' is a hub", node.name))),
             }
         }
         Ok(())
@@ -559,7 +558,7 @@ fn next_ports(network: &Network, ports: &[Vec<(u16, usize)>]) -> Vec<Vec<(NodeIn
         neighbours[usize::from(a.node)].push(b);
         neighbours[usize::from(b.node)].push(a);
     }
-    let is_host = |node: NodeIndex| network.nodes[usize::from(node)].kind == NodeKind::EndSystem;
+    let is_host = |node: NodeIndex| network.nodes[usize::from(node)].is_end_system();
     for target in (0..).take(network.nodes.len()).filter(|node| is_host(*node)) {
         let mut seen = vec![false; network.nodes.len()];
         seen[usize::from(target)] = true;

@@ -77,7 +77,7 @@ class _Builder:
             for end in link["ends"]:
                 node = self._nodes[end["node"]]
                 space = self._space(end["node"])
-                queue = _HOST_QUEUE if is_end_system(node) else node["kind"]["buffer_bytes"]
+                queue = _HOST_QUEUE if is_end_system(node) else node["kind"]["port_buffer"]["bytes"]
                 index = space.link_lookup(ifname=self._port_name(end))[0]
                 _shape(space, index, self._rate or link["rate_bps"], queue)
 

@@ -68,7 +68,7 @@ def objects(obj: Mapping[str, object], key: str, where: str) -> list[dict[str, o
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An end system (`end-system`) or a switch (`cots-switch`)."""
+    """An end system (`end-system`) or a switch (`switch`)."""
 
     name: str
     kind: str
@@ -164,8 +164,8 @@ class CampaignPlan:
 def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
     """The campaign in a manifest. Raises RunDirectoryError for an unknown schema or a damaged plan."""
     schema = get(raw, "schema", int, where)
-    if schema != 1:
-        raise RunDirectoryError(f"{where}: plan schema {schema} is unknown to this wiregauge, which reads 1")
+    if schema != 2:
+        raise RunDirectoryError(f"{where}: plan schema {schema} is unknown to this wiregauge, which reads 2")
     network = get(raw, "network", dict, where)
     nodes = tuple(
         Node(get(n, "name", str, where), get(get(n, "kind", dict, where), "type", str, where))

@@ -36,8 +36,8 @@ impl Servicing {
             return self.receive_without_buffer();
         };
         let at = match self.protocol {
-            Protocol::Udp => PAYLOAD_AT,
-            Protocol::Raw => RAW_AT,
+            Protocol::Udp | Protocol::Be | Protocol::Rc => PAYLOAD_AT,
+            Protocol::Raw | Protocol::Tt => RAW_AT,
         };
         match self.socket.receive(&mut buffer.bytes[at..], block) {
             Ok(Some(received)) => {
@@ -71,10 +71,10 @@ impl Servicing {
         self.figures.frames_received += 1;
         self.figures.missing_rx_stamps += u64::from(received.stamp.is_none());
         let (payload, length) = match self.protocol {
-            Protocol::Udp => {
+            Protocol::Udp | Protocol::Be | Protocol::Rc => {
                 (received.len, wire_length(ETHERNET_HEADER + 28 + received.len, received.vlan_tci))
             }
-            Protocol::Raw => {
+            Protocol::Raw | Protocol::Tt => {
                 (received.len.saturating_sub(ETHERNET_HEADER), wire_length(received.len, received.vlan_tci))
             }
         };

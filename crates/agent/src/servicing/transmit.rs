@@ -43,8 +43,10 @@ impl Servicing {
     /// Stamps, sends and records one frame.
     pub(super) fn transmit(&mut self, buffer: &Buffer, frame: std::ops::Range<usize>, despatch: Despatch) {
         let to = match self.protocol {
-            Protocol::Udp => Some(self.assignment.addresses[usize::from(despatch.to)].probes()),
-            Protocol::Raw => None,
+            Protocol::Udp | Protocol::Be | Protocol::Rc => {
+                Some(self.assignment.addresses[usize::from(despatch.to)].probes())
+            }
+            Protocol::Raw | Protocol::Tt => None,
         };
         let at = clock::realtime();
         let sent = self.socket.send(&buffer.bytes[frame], to);

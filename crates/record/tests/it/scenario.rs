@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Fill, Flow, FlowId, Network, Node, NodeIndex, NodeKind, Protocol, Relay, Run, Send, Turn};
+use wg_plan::{
+    Flow, FlowId, HostModel, Network, Node, NodeIndex, NodeKind, Protocol, Relay, Run, Send, SwitchModel,
+    Turn,
+};
 use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
 
 /// One way, with a deadline of 20 ps.
@@ -16,9 +19,14 @@ pub(crate) const UNFED: FlowId = 12;
 pub(crate) fn network() -> Network {
     let node = |i: u8| Node {
         name: format!("n{i}"),
-        kind: if i < 4 { NodeKind::EndSystem } else { NodeKind::CotsSwitch { buffer_bytes: 1 << 16 } },
+        kind: if i < 4 {
+            NodeKind::EndSystem { host: HostModel::default() }
+        } else {
+            NodeKind::Switch(SwitchModel::cots(1 << 16))
+        },
         mac: [2, 0, 0, 0, 0, i],
         ipv4: [198, 18, 0, i],
+        clock: wg_plan::Clock::default(),
     };
     Network { nodes: (0..6).map(node).collect(), links: Vec::new() }
 }
@@ -26,41 +34,21 @@ pub(crate) fn network() -> Network {
 /// Both fed flows send `count` messages after `warm_up_count`.
 pub(crate) fn run(count: u32, warm_up_count: u32) -> Run {
     let flow = |id, path: &[NodeIndex], deadline: Option<i64>| Flow {
-        id,
-        protocol: Protocol::Udp,
-        from: path[0],
-        to: path[path.len() - 1],
         deadline: deadline.map(Span::from_picos),
-        vlan: None,
-        path: path.to_vec(),
+        ..Flow::plain(id, Protocol::Udp, path.to_vec())
     };
-    let send = |flow| Send {
-        flow,
-        period: Span::from_millis(1),
-        offset: Span::ZERO,
-        payload: 64,
-        fill: Fill::Sequential,
-        count,
-        warm_up_count,
-    };
+    let send = |flow| Send { warm_up_count, ..Send::periodic(flow, Span::from_millis(1), 64, count) };
     Run {
         index: 4,
-        point: Default::default(),
-        repeat: 0,
-        seed: 1,
-        link_rate_bps: None,
-        warm_up: Span::ZERO,
         duration: Span::from_millis(1),
-        drain: Span::ZERO,
         flows: vec![
             flow(ONE_WAY, &[0, 4, 1], Some(20)),
             flow(RELAYED, &[1, 4, 5, 0], Some(40)),
             flow(UNFED, &[2, 4, 1], None),
         ],
         sends: vec![send(ONE_WAY), send(RELAYED)],
-        receives: Vec::new(),
         relays: vec![Relay { flow: RELAYED, on: 0, through: Turn::Servicing, faults: Vec::new() }],
-        injects: Vec::new(),
+        ..Run::default()
     }
 }
 

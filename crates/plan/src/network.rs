@@ -1,0 +1,399 @@
+//! The network under test: nodes, links, clocks and what each of them is made of.
+//!
+//! Every default of the test language is applied here, so a bench reads figures and never invents one. A bench that runs
+//! on real machines takes from this what it can build and leaves the rest to the machine.
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+/// Index of a node in [`Network::nodes`].
+pub type NodeIndex = u16;
+
+/// Nodes and links. Node `i` of the list has [`NodeIndex`] `i`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// End systems, switches and hubs.
+    pub nodes: Vec<Node>,
+    /// Links between their ports.
+    pub links: Vec<Link>,
+}
+
+/// An end system, a switch or a hub.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Name in the test file.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// MAC address; locally administered, derived from the node's index.
+    pub mac: [u8; 6],
+    /// IPv4 address in 198.18.0.0/15, the range RFC 2544 reserves for benchmarks.
+    pub ipv4: [u8; 4],
+    /// Its clock; a perfect one where the test gives none.
+    #[serde(default, skip_serializing_if = "Clock::is_perfect")]
+    pub clock: Clock,
+}
+
+impl Node {
+    /// Node `index` of a network, with the addresses it gets there and a perfect clock.
+    pub fn new(index: NodeIndex, name: impl Into<String>, kind: NodeKind) -> Self {
+        let [high, low] = index.wrapping_add(1).to_be_bytes();
+        Self {
+            name: name.into(),
+            kind,
+            mac: [0x02, 0x57, 0x47, 0x00, high, low],
+            ipv4: [198, 18, high, low],
+            clock: Clock::default(),
+        }
+    }
+
+    /// Whether messages are sent and received here.
+    pub const fn is_end_system(&self) -> bool {
+        matches!(self.kind, NodeKind::EndSystem { .. })
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum NodeKind {
+    /// Sends, receives and relays messages; one agent runs on it.
+    EndSystem {
+        /// What lies between its applications and the wire, where the bench has to imitate it.
+        #[serde(default)]
+        host: HostModel,
+    },
+    /// Forwards frames.
+    Switch(SwitchModel),
+    /// Repeats bits on a shared half-duplex medium (IEEE Std 802.3, CSMA/CD).
+    Hub {
+        /// From a bit in to the bit out.
+        delay: Span,
+    },
+}
+
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchModel {
+    /// What it forwards by.
+    pub kind: SwitchKind,
+    /// When it forwards.
+    #[serde(default)]
+    pub mode: ForwardingMode,
+    /// From the last bit in (cut-through: the last bit of the header) to the earliest first bit out.
+    #[serde(default)]
+    pub processing_delay: Span,
+    /// Whether addresses are learnt; otherwise the ways of all flows are entered before the run.
+    #[serde(default)]
+    pub learning: bool,
+    /// A queue for each of the eight priorities; otherwise one for all.
+    #[serde(default)]
+    pub strict_priority: bool,
+    /// What each output port holds.
+    pub port_buffer: Capacity,
+    /// What each queue of a port holds; as much as the port where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_buffer: Option<Capacity>,
+    /// What all ports together hold; unlimited where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_buffer: Option<Capacity>,
+    /// VLANs and the ports that carry them; empty: tags are not looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vlans: Vec<VlanPorts>,
+    /// How virtual links are held to their contract; without virtual links unused.
+    #[serde(default)]
+    pub policing: Policing,
+    /// How time-triggered frames get their windows; without them unused.
+    #[serde(default)]
+    pub integration: Integration,
+    /// Alternating slots for time-triggered and other frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raster: Option<Raster>,
+}
+
+impl SwitchModel {
+    /// A commercial store-and-forward switch with one queue of `bytes` bytes at each port, which takes no time to
+    /// decide and knows the ways of all flows.
+    pub const fn cots(bytes: u64) -> Self {
+        Self {
+            kind: SwitchKind::Cots,
+            mode: ForwardingMode::StoreAndForward,
+            processing_delay: Span::ZERO,
+            learning: false,
+            strict_priority: false,
+            port_buffer: Capacity { bytes, frames: None },
+            queue_buffer: None,
+            shared_buffer: None,
+            vlans: Vec::new(),
+            policing: Policing::Bytes,
+            integration: Integration::TimelyBlock,
+            raster: None,
+        }
+    }
+}
+
+/// What a switch forwards by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchKind {
+    /// By address (IEEE Std 802.1Q).
+    Cots,
+    /// By virtual link, with filtering and policing; all else by address (ARINC 664 part 7).
+    Arinc664,
+    /// Also time-triggered frames in windows (SAE AS6802).
+    MixedCriticality,
+}
+
+/// When a switch forwards a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardingMode {
+    /// When all of it is there.
+    #[default]
+    StoreAndForward,
+    /// When its header is there and the way out is free.
+    CutThrough,
+}
+
+/// The most a queue, a port or a shared buffer holds. Both count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// Bytes, destination address to FCS of each frame.
+    pub bytes: u64,
+    /// Frames; unlimited where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u32>,
+}
+
+/// The ports that carry a VLAN.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VlanPorts {
+    /// VLAN identifier, 1 to 4094; 0 for untagged and priority-tagged frames.
+    pub id: u16,
+    /// Port numbers, ascending.
+    pub ports: Vec<u16>,
+}
+
+/// How virtual links are held to their contract at a switch's input port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policing {
+    /// They are not.
+    Off,
+    /// Each frame costs its length.
+    #[default]
+    Bytes,
+    /// Each frame costs Lmax.
+    Frames,
+}
+
+/// How other frames are kept out of a time-triggered frame's way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Integration {
+    /// What is in the way is aborted and sent again.
+    Preemption,
+    /// Nothing begins that would be in the way.
+    #[default]
+    TimelyBlock,
+    /// What is in progress finishes first.
+    Shuffling,
+}
+
+/// Alternating slots of a port: one for time-triggered frames, `others` for the rest (Verbree and Shvartsman 2015).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raster {
+    /// Length of a slot.
+    pub slot: Span,
+    /// The delta raster parameter.
+    pub others: u16,
+}
+
+/// A node's oscillator. Readings are `offset + (1 + drift) · time`, rounded down to the granularity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// What it shows at the epoch.
+    #[serde(default)]
+    pub offset: Span,
+    /// How much too fast it runs, in parts per billion.
+    #[serde(default)]
+    pub drift_ppb: i64,
+    /// Standard deviation of the change of drift from one second to the next, in parts per billion.
+    #[serde(default)]
+    pub wander_ppb: u32,
+    /// Step of its readings.
+    #[serde(default = "picosecond")]
+    pub granularity: Span,
+    /// Changes of drift by temperature, ascending in time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub temperature: Vec<TemperatureStep>,
+}
+
+impl Clock {
+    /// Whether it shows true time.
+    pub fn is_perfect(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            offset: Span::ZERO,
+            drift_ppb: 0,
+            wander_ppb: 0,
+            granularity: picosecond(),
+            temperature: Vec::new(),
+        }
+    }
+}
+
+fn picosecond() -> Span {
+    Span::from_picos(1)
+}
+
+/// A change of temperature and what it does to an oscillator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TemperatureStep {
+    /// When, after the epoch.
+    pub at: Span,
+    /// By how much the drift changes, in parts per billion.
+    pub drift_ppb: i64,
+}
+
+/// A link between two ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its two ends.
+    pub ends: [Attachment; 2],
+    /// Bit rate on the wire, each direction; half duplex at a hub.
+    pub rate_bps: u64,
+    /// Propagation delay, one way.
+    pub delay: Span,
+    /// The redundant network it belongs to.
+    #[serde(default)]
+    pub network: NetworkId,
+}
+
+/// One of two redundant networks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum NetworkId {
+    /// Network A, or the only one.
+    #[default]
+    A,
+    /// Network B.
+    B,
+}
+
+/// A port of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Attachment {
+    /// The node.
+    pub node: NodeIndex,
+    /// Its port, counted from 1. An end system has port 1, and port 2 where it is on both networks.
+    pub port: u16,
+}
+
+/// What lies between an application and the wire. The default is a plausible tuned machine, not a measured one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostModel {
+    /// From the application's call to the egress queue.
+    pub transmit: HostCost,
+    /// From the woken thread to the application.
+    pub receive: HostCost,
+    /// From the driver to the first bit on the wire.
+    pub interface_delay: Span,
+    /// From the interrupt, or the poll, to the driver's look at the ring.
+    pub interrupt_latency: Span,
+    /// When the interface tells the host of frames.
+    pub interrupts: Interrupts,
+    /// How late the scheduler wakes a sender.
+    pub send_wake_up: Distribution,
+    /// How late it wakes the receiving thread.
+    pub receive_wake_up: Distribution,
+    /// How late it wakes a relay task behind its queue.
+    pub relay_wake_up: Distribution,
+    /// Messages on their way from applications to the egress queue.
+    pub backlog: u32,
+    /// Frames in the receive ring.
+    pub ring: u32,
+    /// Bytes in the egress queue.
+    pub egress_bytes: u64,
+}
+
+impl HostModel {
+    /// A host that takes no time: what is left is the network itself.
+    pub fn ideal() -> Self {
+        Self {
+            transmit: HostCost::default(),
+            receive: HostCost::default(),
+            interface_delay: Span::ZERO,
+            interrupt_latency: Span::ZERO,
+            interrupts: Interrupts::EachFrame,
+            send_wake_up: Distribution::default(),
+            receive_wake_up: Distribution::default(),
+            relay_wake_up: Distribution::default(),
+            backlog: 4_096,
+            ring: 4_096,
+            egress_bytes: 4 << 20,
+        }
+    }
+}
+
+impl Default for HostModel {
+    fn default() -> Self {
+        let (us, ns) = (Span::from_micros, Span::from_nanos);
+        let sleeper =
+            [(0, ns(800)), (500_000, ns(1_500)), (990_000, us(4)), (999_000, us(12)), (1_000_000, us(40))];
+        let spinner =
+            [(0, ns(50)), (500_000, ns(100)), (990_000, ns(300)), (999_000, us(3)), (1_000_000, us(20))];
+        Self {
+            transmit: HostCost { fixed: ns(2_500), per_byte: Span::from_picos(150) },
+            receive: HostCost { fixed: ns(2_000), per_byte: Span::from_picos(150) },
+            interface_delay: ns(600),
+            interrupt_latency: us(1),
+            send_wake_up: Distribution { quantiles: spinner.to_vec() },
+            receive_wake_up: Distribution { quantiles: sleeper.to_vec() },
+            relay_wake_up: Distribution { quantiles: sleeper.to_vec() },
+            ..Self::ideal()
+        }
+    }
+}
+
+/// What handing a frame over costs a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostCost {
+    /// For any frame.
+    pub fixed: Span,
+    /// For each byte, destination address to FCS.
+    pub per_byte: Span,
+}
+
+/// When an interface tells its host of received frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Interrupts {
+    /// As soon as one is there.
+    #[default]
+    EachFrame,
+    /// When so many are there, or when the first has waited so long.
+    Coalesced {
+        /// At least 1.
+        frames: u32,
+        /// Longest wait of the first.
+        wait: Span,
+    },
+    /// At the multiples of a period.
+    Polled {
+        /// More than 0.
+        period: Span,
+    },
+}
+
+/// Times drawn at random: a piecewise linear distribution through quantiles.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Share of draws that are not above (parts per million) and the time; both ascending, the first share 0 and the
+    /// last 1 000 000. One entry: always that time. None: always zero.
+    pub quantiles: Vec<(u32, Span)>,
+}
