@@ -23,6 +23,9 @@ pub struct Campaign {
     pub name: String,
     /// Seed every random choice of the campaign derives from.
     pub seed: u64,
+    /// The bench it runs on where nobody says otherwise.
+    #[serde(default)]
+    pub bench: Bench,
     /// The network under test.
     pub network: Network,
     /// Swept parameters in the order of the file; empty for a single run.
@@ -35,6 +38,17 @@ pub struct Campaign {
     pub limits: Vec<Limit>,
     /// What is allowed but worth knowing, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// Where a test runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bench {
+    /// In virtual time.
+    #[default]
+    Sim,
+    /// Between network namespaces of one machine.
+    Netns,
 }
 
 /// One swept parameter.
@@ -204,6 +218,16 @@ pub struct VirtualLink {
     pub redundancy_management: bool,
     /// Jitter a switch grants it at an input port.
     pub jitter: Span,
+    /// Which of the eight queues of a port with strict priority its frames wait in; they carry no tag.
+    #[serde(default = "VirtualLink::usual_priority")]
+    pub priority: u8,
+}
+
+impl VirtualLink {
+    /// The priority of a virtual link that is given none: above everything untagged, below the highest ones.
+    pub const fn usual_priority() -> u8 {
+        4
+    }
 }
 
 /// The schedule of a time-triggered flow (SAE AS6802). All instants are of the node's own clock.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wg_frame::time::Span;
 
-use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Run};
+use crate::campaign::{Axis, Bench, Campaign, FlowId, PLAN_SCHEMA, Run};
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::limits;
 use crate::model::Model;
@@ -43,6 +43,7 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
         schema: PLAN_SCHEMA,
         name: test.name.map(|name| name.value).unwrap_or_default(),
         seed: test.seed.map(|seed| seed.value).unwrap_or_default(),
+        bench: Bench::Sim,
         network: topology.network,
         axes,
         repeats: sweep.repeats,
