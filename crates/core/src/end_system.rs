@@ -21,7 +21,7 @@ use wg_frame::time::{RunTime, Span};
 use crate::deadline::Deadline;
 use crate::frame::Frame;
 use crate::line::LineRate;
-use crate::port::{EgressPort, Gate, PortConfig, Transmission};
+use crate::port::{Egress, EgressPort, Gate, PortConfig, Transmission};
 use crate::queue::{Fill, Full, Limit, SharedBuffer};
 
 /// What handing a frame over costs a thread.
@@ -222,7 +222,7 @@ impl<G: Gate> Host<G> {
             self.handed.pop_front();
             self.enqueue(now, frame);
         }
-        if let Some((frame, transmission)) = self.port.handle_deadline(now, &mut self.shared) {
+        if let Some((frame, transmission)) = self.port.begin_next(now, &mut self.shared) {
             self.outputs.push_back(Output::Transmit { frame, transmission });
         }
         if self.interrupt_at.is_due(now) {
@@ -264,7 +264,7 @@ impl<G: Gate> Host<G> {
     }
 
     fn enqueue(&mut self, now: RunTime, frame: Frame) {
-        match self.port.handle_frame(now, frame, &mut self.shared) {
+        match self.port.offer(now, frame, &mut self.shared) {
             Ok(Some(transmission)) => self.outputs.push_back(Output::Transmit { frame, transmission }),
             Ok(None) => {}
             Err(full) => self.outputs.push_back(Output::Refused { frame, full }),

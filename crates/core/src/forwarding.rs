@@ -44,6 +44,10 @@ impl PortSet {
     pub fn has(&self, port: usize) -> bool {
         self.words.get(port / 64).is_some_and(|word| word >> (port % 64) & 1 == 1)
     }
+    /// The ports 64·`word` and above, as bits; 0 beyond the last.
+    pub(crate) fn word(&self, word: usize) -> u64 {
+        self.words.get(word).copied().unwrap_or(0)
+    }
     /// Its ports, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(at, &word)| {
@@ -133,6 +137,17 @@ impl Forwarding {
         let group = self.groups.len() as u32;
         self.groups.push(members);
         self.set_fixed(vlan, address, GROUP | group);
+    }
+
+    /// A group of ports that no address leads to, for an [ingress rule](crate::switch::Ingress) to name: its number.
+    pub fn add_group(&mut self, members: PortSet) -> usize {
+        self.groups.push(members);
+        self.groups.len() - 1
+    }
+
+    /// Forgets everything learnt; static entries stay.
+    pub fn forget(&mut self) {
+        self.learnt.fill(EMPTY);
     }
 
     /// Notes that the sender of `frame` is behind `port`. Group addresses are no senders (8.7).

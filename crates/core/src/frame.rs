@@ -56,6 +56,10 @@ impl Marks {
     pub const WARM_UP: Self = Self(2);
     /// Payload was altered after its CRC was written; the frame check sequence is right.
     pub const DAMAGED: Self = Self(4);
+    /// A bit was inverted on the way: the frame check sequence is wrong.
+    pub const FCS_ERROR: Self = Self(8);
+    /// Sent on both redundant networks. Virtual links and time-triggered flows have this in their configuration instead.
+    pub const BOTH_NETWORKS: Self = Self(16);
 
     /// Without any.
     pub const fn none() -> Self {
@@ -94,7 +98,7 @@ pub struct Frame {
     pub class: TrafficClass,
     /// Redundant network it travels on.
     pub network: NetworkId,
-    /// Sequence number of the virtual link.
+    /// Sequence number of the virtual link; until its sender numbers the frame, the sub-virtual-link it is for.
     pub virtual_link_sequence: u8,
     /// Phase, leg, damage.
     pub marks: Marks,

@@ -38,12 +38,14 @@ extern crate alloc;
 extern crate std;
 
 pub mod arinc664;
+mod cause;
 mod deadline;
 pub mod end_system;
 pub mod forwarding;
 pub mod frame;
 pub mod generator;
 pub mod hub;
+pub mod ingress;
 pub mod line;
 pub mod oscillator;
 pub mod port;
@@ -51,4 +53,5 @@ pub mod queue;
 pub mod switch;
 pub mod tte;
 
+pub use cause::Cause;
 pub use deadline::Deadline;

@@ -108,6 +108,27 @@ impl FrequencyError {
     }
 }
 
+/// A clock a device acts by: readings for instants, instants for readings.
+pub trait LocalClock {
+    /// What it shows at `time`.
+    fn read(&self, time: RunTime) -> LocalTime;
+    /// The earliest instant at or after `from` at which it shows at least `local`; `None`: never.
+    fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime>;
+}
+
+/// The clock of a device that needs none: it shows true time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrueTime;
+
+impl LocalClock for TrueTime {
+    fn read(&self, time: RunTime) -> LocalTime {
+        LocalTime(time.as_picos())
+    }
+    fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime> {
+        Some(RunTime::from_picos(local.0).max(from))
+    }
+}
+
 /// What happens to a clock at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -257,6 +278,15 @@ impl Oscillator {
 
     fn last(&self) -> Piece {
         self.pieces[self.pieces.len() - 1]
+    }
+}
+
+impl LocalClock for Oscillator {
+    fn read(&self, time: RunTime) -> LocalTime {
+        Self::read(self, time)
+    }
+    fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime> {
+        Self::true_time(self, local, from)
     }
 }
 

@@ -2,18 +2,23 @@
 //!
 //! A port begins a transmission the instant it may: when a frame comes and the line is free, or when the line
 //! becomes free and a frame waits. Of the frames that may go it takes the first of the most urgent queue (IEEE
-//! Std 802.1Q-2022, 8.6.8.1). A frame on the wire is never taken back.
+//! Std 802.1Q-2022, 8.6.8.1). A frame on the wire is never taken back, unless the device restarts.
 //!
 //! The end of a transmission is the driver's to tell, because only it knows the line: it owes an answer to every
 //! [`Transmission`]. A simulator knows the end beforehand and answers at once; a live driver answers when the
 //! interface reports it. Until then the port is silent.
+//!
+//! Devices are built from anything that is an [`Egress`]: this port, or the
+//! [critical port](crate::critical_port::CriticalPort) that also knows time-triggered windows.
 
 use wg_frame::time::{RunTime, Span};
 
+use crate::cause::Cause;
 use crate::deadline::Deadline;
-use crate::frame::Frame;
+use crate::frame::{Frame, TrafficClass};
 use crate::line::LineRate;
-use crate::queue::{Fill, Full, Limit, QUEUES, Queues, SharedBuffer};
+use crate::oscillator::{LocalClock, TrueTime};
+use crate::queue::{Fill, Full, Limit, PRIORITIES, QUEUES, Queues, SharedBuffer};
 
 /// What a gate says about the first frame of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,22 +57,154 @@ pub struct PortConfig {
     /// Limit of all queues together.
     pub limit: Limit,
     /// Queue of each priority (IEEE Std 802.1Q-2022, table 8-5); all alike makes one first-in first-out queue.
-    pub queue_of_priority: [u8; QUEUES],
+    pub queue_of_priority: [u8; PRIORITIES],
+    /// Queue of each priority of rate-constrained frames.
+    pub queue_of_rate_constrained: [u8; PRIORITIES],
 }
 
 impl PortConfig {
-    /// One queue of its own for every priority, each as large as the port.
+    /// One queue of its own for every priority, each as large as the port; rate-constrained frames are frames like others.
     pub const fn strict_priority(line: LineRate, limit: Limit) -> Self {
-        Self { line, queue_limits: [limit; QUEUES], limit, queue_of_priority: [0, 1, 2, 3, 4, 5, 6, 7] }
+        let own = [0, 1, 2, 3, 4, 5, 6, 7];
+        Self::new(line, limit, own, own)
     }
     /// One queue for everything.
     pub const fn first_in_first_out(line: LineRate, limit: Limit) -> Self {
-        Self { line, queue_limits: [limit; QUEUES], limit, queue_of_priority: [0; QUEUES] }
+        Self::new(line, limit, [0; PRIORITIES], [0; PRIORITIES])
+    }
+    /// As [`strict_priority`](Self::strict_priority), with two queues above all others for rate-constrained frames: the
+    /// more urgent for priorities 4 to 7 (ARINC 664 part 7 gives a virtual link one of two priorities).
+    pub const fn critical(line: LineRate, limit: Limit) -> Self {
+        Self::new(line, limit, [0, 1, 2, 3, 4, 5, 6, 7], [8, 8, 8, 8, 9, 9, 9, 9])
+    }
+
+    const fn new(line: LineRate, limit: Limit, others: [u8; PRIORITIES], rc: [u8; PRIORITIES]) -> Self {
+        Self {
+            line,
+            queue_limits: [limit; QUEUES],
+            limit,
+            queue_of_priority: others,
+            queue_of_rate_constrained: rc,
+        }
     }
 }
 
+/// What the ports of a device share.
+#[derive(Clone, Debug)]
+pub struct Device<C> {
+    /// The buffer.
+    pub buffer: SharedBuffer,
+    /// Frames that wait in buffers of windows, outside the shared buffer.
+    pub in_windows: u32,
+    /// The clock.
+    pub clock: C,
+}
+
+impl<C> Device<C> {
+    /// A device with an empty buffer.
+    pub const fn new(limit: Limit, clock: C) -> Self {
+        Self { buffer: SharedBuffer::new(limit), in_windows: 0, clock }
+    }
+    /// Whether no frame waits at any port.
+    pub const fn is_empty(&self) -> bool {
+        self.buffer.fill().frames == 0 && self.in_windows == 0
+    }
+}
+
+/// What a port wants done or noticed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The first bit of the preamble leaves now. The driver owes [`Egress::handle_line_free`].
+    Transmit {
+        /// The frame.
+        frame: Frame,
+        /// To be handed back with the end.
+        transmission: Transmission,
+    },
+    /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
+    /// owes [`Egress::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
+    Abort {
+        /// The frame.
+        frame: Frame,
+        /// To be handed back with the end.
+        transmission: Transmission,
+    },
+    /// A frame ended here.
+    Drop {
+        /// The frame.
+        frame: Frame,
+        /// Why.
+        cause: Cause,
+    },
+}
+
+/// A port as a device drives it. Effects go to `effect` as they happen.
+pub trait Egress {
+    /// The clock it acts by.
+    type Clock: LocalClock;
+
+    /// A frame to send. Where the line is free and nobody waits, its transmission begins at `now`.
+    fn handle_frame(
+        &mut self,
+        now: RunTime,
+        frame: Frame,
+        device: &mut Device<Self::Clock>,
+        effect: &mut impl FnMut(Effect),
+    );
+
+    /// As [`handle_frame`](Self::handle_frame), for a frame that keeps to no window, as a babbling end system sends
+    /// it: it is treated as the most urgent of all others.
+    fn handle_unscheduled(
+        &mut self,
+        now: RunTime,
+        frame: Frame,
+        device: &mut Device<Self::Clock>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        self.handle_frame(now, frame, device, effect);
+    }
+
+    /// Does what is due at `now`. Early calls do nothing; a late call acts as of `now`.
+    fn handle_deadline(
+        &mut self,
+        now: RunTime,
+        device: &mut Device<Self::Clock>,
+        effect: &mut impl FnMut(Effect),
+    );
+
+    /// The answer to [`Effect::Transmit`] and [`Effect::Abort`]: the line is free from `free_at` on.
+    fn handle_line_free(&mut self, transmission: Transmission, free_at: RunTime);
+
+    /// The clock was set or runs differently from now on.
+    fn handle_clock_change(&mut self) {}
+
+    /// The device restarts: what waits is dropped, what is on the wire is cut off. A transmission that was not
+    /// answered yet goes on, because its driver alone knows how far it is.
+    fn handle_restart(
+        &mut self,
+        now: RunTime,
+        device: &mut Device<Self::Clock>,
+        effect: &mut impl FnMut(Effect),
+    );
+
+    /// When [`handle_deadline`](Self::handle_deadline) may have something to do.
+    fn next_deadline(&self) -> Deadline;
+
+    /// Whether a frame that comes at `now` finds the line free and nobody waiting.
+    fn is_idle(&self, now: RunTime) -> bool;
+
+    /// The line it feeds.
+    fn line(&self) -> LineRate;
+
+    /// What waits here.
+    fn fill(&self) -> Fill;
+
+    /// Most bytes that ever waited here.
+    fn peak_bytes(&self) -> u64;
+}
+
 /// The duty to say when a transmission that was begun leaves the line free: hand it to
-/// [`EgressPort::handle_line_free`]. It cannot be copied, so no transmission is answered twice.
+/// [`Egress::handle_line_free`]. It cannot be copied, so no transmission is answered twice.
 #[must_use = "a port stays silent until its transmission is answered"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transmission(());
@@ -80,12 +217,21 @@ enum Line {
     Taken,
 }
 
+/// What was sent last, and whether it still is.
+#[derive(Clone, Copy, Debug)]
+struct OnWire {
+    frame: Frame,
+    queue: u8,
+    last_bit: RunTime,
+}
+
 /// An egress port.
 #[derive(Clone, Debug)]
 pub struct EgressPort<G> {
     config: PortConfig,
     queues: Queues,
     line: Line,
+    on_wire: Option<OnWire>,
     /// The latest instant a call was made for: what gates were asked about before is past.
     seen: RunTime,
     gate: G,
@@ -96,60 +242,206 @@ impl<G: Gate> EgressPort<G> {
     pub fn new(config: PortConfig, gate: G) -> Self {
         let queues = Queues::new(config.queue_limits, config.limit);
         let beginning = RunTime::from_picos(i64::MIN);
-        Self { config, queues, line: Line::FreeAt(beginning), seen: beginning, gate }
+        Self { config, queues, line: Line::FreeAt(beginning), on_wire: None, seen: beginning, gate }
     }
 
     /// A frame to send. `Ok(Some(…))`: its transmission begins at `now`, without waiting. `Ok(None)`: it waits.
     ///
     /// At the instant the line becomes free a port in which nothing waits takes the frame at once; where frames
-    /// wait it lines up with them, and [`handle_deadline`](Self::handle_deadline) decides.
+    /// wait it lines up with them, and [`begin_next`](Self::begin_next) decides.
     ///
     /// # Errors
     /// What is full; the frame is not taken.
     #[inline]
-    pub fn handle_frame(
+    pub fn offer(
         &mut self,
         now: RunTime,
         frame: Frame,
-        shared: &mut SharedBuffer,
+        buffer: &mut SharedBuffer,
+    ) -> Result<Option<Transmission>, Full> {
+        self.offer_to(self.queue_of(&frame), now, frame, buffer)
+    }
+
+    /// As [`offer`](Self::offer), to this queue whatever the frame's priority.
+    ///
+    /// # Errors
+    /// As [`offer`](Self::offer).
+    #[inline]
+    pub fn offer_to(
+        &mut self,
+        queue: usize,
+        now: RunTime,
+        frame: Frame,
+        buffer: &mut SharedBuffer,
     ) -> Result<Option<Transmission>, Full> {
         self.seen = now;
-        let queue = self.queue_of(&frame);
         if self.is_idle(now) && self.admits(now, queue, &frame) == Admission::Now {
-            self.line = Line::Taken;
-            return Ok(Some(Transmission(())));
+            return Ok(Some(self.begin(now, queue, frame)));
         }
-        self.queues.push(queue, frame, shared).map(|()| None)
+        self.queues.push(queue, frame, buffer).map(|()| None)
     }
 
     /// Begins the next transmission if one may begin at `now`. Early calls do nothing; a late call begins at
     /// `now`, not at the deadline.
-    pub fn handle_deadline(
-        &mut self,
-        now: RunTime,
-        shared: &mut SharedBuffer,
-    ) -> Option<(Frame, Transmission)> {
+    pub fn begin_next(&mut self, now: RunTime, buffer: &mut SharedBuffer) -> Option<(Frame, Transmission)> {
         self.seen = now;
-        let Line::FreeAt(at) = self.line else { return None };
-        if at > now {
+        if !self.is_line_free(now) {
             return None;
         }
         let queue = self.queues.occupied().find(|&queue| {
             self.queues.head(queue).is_some_and(|frame| self.admits(now, queue, frame) == Admission::Now)
         })?;
-        let frame = self.queues.pop(queue, shared)?;
-        self.line = Line::Taken;
+        let frame = self.queues.pop(queue, buffer)?;
+        Some((frame, self.begin(now, queue, frame)))
+    }
+
+    /// Begins a frame from outside the queues at `now`, where the line is free.
+    ///
+    /// Panics where it is not.
+    pub fn begin_from_outside(&mut self, now: RunTime, frame: Frame) -> Transmission {
+        assert!(self.is_line_free(now), "wg-core misuse: two frames on one line");
+        self.seen = now;
+        self.begin(now, QUEUES, frame)
+    }
+
+    /// Cuts off the frame from a queue that is on the wire at `now`, and whose transmission was answered; it waits
+    /// again at the head of its queue.
+    pub fn abort(&mut self, now: RunTime, buffer: &mut SharedBuffer) -> Option<(Frame, Transmission)> {
+        let OnWire { frame, queue, .. } = self.abortable(now)?;
+        self.queues.put_back(usize::from(queue), frame, buffer);
+        self.cut_off(now);
         Some((frame, Transmission(())))
     }
 
-    /// The answer to a transmission: the line is free from `free_at` on.
-    pub fn handle_line_free(&mut self, transmission: Transmission, free_at: RunTime) {
+    /// The last bit of a frame from a queue that is on the wire at `now`, and whose transmission was answered.
+    pub fn last_bit_of_other(&self, now: RunTime) -> Option<RunTime> {
+        self.abortable(now).map(|on_wire| on_wire.last_bit)
+    }
+
+    /// When the line is free; `None` before that was answered.
+    pub const fn free_at(&self) -> Option<RunTime> {
+        match self.line {
+            Line::FreeAt(at) => Some(at),
+            Line::Taken => None,
+        }
+    }
+
+    /// The latest instant a call was made for.
+    pub const fn seen(&self) -> RunTime {
+        self.seen
+    }
+
+    fn begin(&mut self, now: RunTime, queue: usize, frame: Frame) -> Transmission {
+        let last_bit = now + self.config.line.transmission(frame.length);
+        self.on_wire = Some(OnWire { frame, queue: queue as u8, last_bit });
+        self.line = Line::Taken;
+        Transmission(())
+    }
+
+    fn in_progress(&self, now: RunTime) -> Option<OnWire> {
+        if self.line == Line::Taken {
+            return None;
+        }
+        self.on_wire.filter(|on_wire| on_wire.last_bit > now)
+    }
+
+    fn abortable(&self, now: RunTime) -> Option<OnWire> {
+        self.in_progress(now).filter(|on_wire| usize::from(on_wire.queue) < QUEUES)
+    }
+
+    fn cut_off(&mut self, now: RunTime) {
+        self.seen = now;
+        self.on_wire = None;
+        self.line = Line::Taken;
+    }
+
+    /// Cuts off what is on the wire, whoever sent it, and drops it with everything that waits.
+    pub fn restart(&mut self, now: RunTime, buffer: &mut SharedBuffer, effect: &mut impl FnMut(Effect)) {
+        let cause = Cause::Down;
+        if let Some(OnWire { frame, .. }) = self.in_progress(now) {
+            self.cut_off(now);
+            effect(Effect::Abort { frame, transmission: Transmission(()) });
+            effect(Effect::Drop { frame, cause });
+        }
+        for queue in (0..QUEUES).rev() {
+            while let Some(frame) = self.queues.pop(queue, buffer) {
+                effect(Effect::Drop { frame, cause });
+            }
+        }
+    }
+
+    fn is_line_free(&self, now: RunTime) -> bool {
+        matches!(self.line, Line::FreeAt(at) if at <= now)
+    }
+
+    /// The gate.
+    pub const fn gate(&self) -> &G {
+        &self.gate
+    }
+
+    /// The gate, for whoever drives it.
+    pub const fn gate_mut(&mut self) -> &mut G {
+        &mut self.gate
+    }
+
+    fn queue_of(&self, frame: &Frame) -> usize {
+        let queues = match frame.class {
+            TrafficClass::RateConstrained => &self.config.queue_of_rate_constrained,
+            TrafficClass::BestEffort | TrafficClass::TimeTriggered => &self.config.queue_of_priority,
+        };
+        usize::from(queues[usize::from(frame.priority & 7)]).min(QUEUES - 1)
+    }
+
+    fn admits(&self, now: RunTime, queue: usize, frame: &Frame) -> Admission {
+        self.gate.admission(now, queue, frame, self.config.line.occupation(frame.length))
+    }
+}
+
+impl<G: Gate> Egress for EgressPort<G> {
+    type Clock = TrueTime;
+
+    #[inline]
+    fn handle_frame(
+        &mut self,
+        now: RunTime,
+        frame: Frame,
+        device: &mut Device<TrueTime>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        match self.offer(now, frame, &mut device.buffer) {
+            Ok(Some(transmission)) => effect(Effect::Transmit { frame, transmission }),
+            Ok(None) => {}
+            Err(full) => effect(Effect::Drop { frame, cause: Cause::Full(full) }),
+        }
+    }
+
+    #[inline]
+    fn handle_deadline(
+        &mut self,
+        now: RunTime,
+        device: &mut Device<TrueTime>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        if let Some((frame, transmission)) = self.begin_next(now, &mut device.buffer) {
+            effect(Effect::Transmit { frame, transmission });
+        }
+    }
+
+    fn handle_line_free(&mut self, transmission: Transmission, free_at: RunTime) {
         let Transmission(()) = transmission;
         self.line = Line::FreeAt(free_at);
     }
 
-    /// When [`handle_deadline`](Self::handle_deadline) may have something to begin.
-    pub fn next_deadline(&self) -> Deadline {
+    fn handle_restart(
+        &mut self,
+        now: RunTime,
+        device: &mut Device<TrueTime>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        self.restart(now, &mut device.buffer, effect);
+    }
+
+    fn next_deadline(&self) -> Deadline {
         let Line::FreeAt(free_at) = self.line else { return Deadline::Never };
         if self.queues.is_empty() {
             return Deadline::Never;
@@ -166,37 +458,20 @@ impl<G: Gate> EgressPort<G> {
         admissions.min().into()
     }
 
-    /// Whether a frame that comes at `now` finds the line free and nobody waiting.
-    pub fn is_idle(&self, now: RunTime) -> bool {
-        matches!(self.line, Line::FreeAt(at) if at <= now) && self.queues.is_empty()
+    fn is_idle(&self, now: RunTime) -> bool {
+        self.is_line_free(now) && self.queues.is_empty()
     }
 
-    /// The line it feeds.
-    pub const fn line(&self) -> LineRate {
+    fn line(&self) -> LineRate {
         self.config.line
     }
 
-    /// What waits here.
-    pub const fn fill(&self) -> Fill {
+    fn fill(&self) -> Fill {
         self.queues.fill()
     }
 
-    /// Most bytes that ever waited here.
-    pub const fn peak_bytes(&self) -> u64 {
+    fn peak_bytes(&self) -> u64 {
         self.queues.peak_bytes()
-    }
-
-    /// The gate, for whoever drives it.
-    pub fn gate_mut(&mut self) -> &mut G {
-        &mut self.gate
-    }
-
-    fn queue_of(&self, frame: &Frame) -> usize {
-        usize::from(self.config.queue_of_priority[usize::from(frame.priority & 7)] & 7)
-    }
-
-    fn admits(&self, now: RunTime, queue: usize, frame: &Frame) -> Admission {
-        self.gate.admission(now, queue, frame, self.config.line.occupation(frame.length))
     }
 }
 
@@ -273,7 +548,7 @@ mod tests {
                     if at > until { break; }
                     prop_assert!(at >= now, "a deadline lies in the past");
                     now = at;
-                    if let Some((frame, transmission)) = port.handle_deadline(now, &mut shared) {
+                    if let Some((frame, transmission)) = port.begin_next(now, &mut shared) {
                         let end = begin(&mut waiting, &mut free_at, now, frame);
                         port.handle_line_free(transmission, end);
                     }
@@ -282,7 +557,7 @@ mod tests {
                 let frame = frame(sequence, priority, length);
                 waiting.push(frame);
                 let idle = free_at <= now && waiting.len() == 1;
-                let began = port.handle_frame(now, frame, &mut shared).expect("there is room");
+                let began = port.offer(now, frame, &mut shared).expect("there is room");
                 let admitted = gate().admission(now, usize::from(priority), &frame, Span::ZERO) == Admission::Now;
                 prop_assert_eq!(began.is_some(), idle && admitted);
                 if let Some(transmission) = began {
@@ -301,13 +576,13 @@ mod tests {
         let mut port = EgressPort::new(PortConfig::first_in_first_out(line, Limit::frames(9)), AlwaysOpen);
         let mut shared = SharedBuffer::new(Limit::frames(9));
         let late = RunTime::from_picos(i64::MAX / 2);
-        let begun = port.handle_frame(RunTime::ZERO, frame(0, 0, 64), &mut shared);
+        let begun = port.offer(RunTime::ZERO, frame(0, 0, 64), &mut shared);
         let transmission = begun.expect("there is room").expect("the line is free");
-        assert_eq!(port.handle_frame(late, frame(1, 7, 64), &mut shared), Ok(None));
+        assert_eq!(port.offer(late, frame(1, 7, 64), &mut shared), Ok(None));
         assert_eq!(port.next_deadline(), Deadline::Never);
-        assert_eq!(port.handle_deadline(late, &mut shared), None);
+        assert_eq!(port.begin_next(late, &mut shared), None);
         port.handle_line_free(transmission, late);
         assert_eq!(port.next_deadline(), Deadline::At(late));
-        assert!(port.handle_deadline(late, &mut shared).is_some());
+        assert!(port.begin_next(late, &mut shared).is_some());
     }
 }

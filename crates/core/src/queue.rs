@@ -1,4 +1,4 @@
-//! Where frames wait for a port: eight first-in first-out queues with limits.
+//! Where frames wait for a port: first-in first-out queues with limits.
 //!
 //! A frame must find room in its own queue, in its port and in the buffer all ports of a device share. The first
 //! that has none refuses it, and the refusal says which. The frame on the wire waits no more: it counts nowhere.
@@ -7,8 +7,10 @@ use alloc::collections::VecDeque;
 
 use crate::frame::Frame;
 
-/// Queues of a port.
-pub const QUEUES: usize = 8;
+/// Priorities a frame may have (IEEE Std 802.1Q-2022, 6.9.3).
+pub const PRIORITIES: usize = 8;
+/// Queues of a port: one for each priority, and above them two for rate-constrained frames.
+pub const QUEUES: usize = PRIORITIES + 2;
 
 /// The most a queue, a port or a shared buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +95,7 @@ pub struct Queues {
     port_limit: Limit,
     peak_bytes: u64,
     /// Bit `i`: queue `i` holds a frame.
-    occupied: u8,
+    occupied: u16,
 }
 
 impl Queues {
@@ -110,7 +112,7 @@ impl Queues {
         }
     }
 
-    /// Puts `frame` at the end of queue `queue` (0 to 7).
+    /// Puts `frame` at the end of queue `queue` (0 to 9).
     ///
     /// # Errors
     /// What is full; the frame is then not taken and nothing has changed.
@@ -145,12 +147,22 @@ impl Queues {
         Some(frame)
     }
 
+    /// Puts a frame that was taken out back at the head of its queue. It never left the memory it was in, so no limit
+    /// refuses it: the limits may be exceeded by this one frame.
+    pub fn put_back(&mut self, queue: usize, frame: Frame, shared: &mut SharedBuffer) {
+        self.fills[queue].add(frame.length);
+        self.port.add(frame.length);
+        shared.fill.add(frame.length);
+        self.occupied |= 1 << queue;
+        self.waiting[queue].push_front(frame);
+    }
+
     /// The first frame of queue `queue`.
     pub fn head(&self, queue: usize) -> Option<&Frame> {
         self.waiting[queue].front()
     }
 
-    /// Queues that hold a frame, the most urgent (7) first.
+    /// Queues that hold a frame, the most urgent (the highest number) first.
     pub fn occupied(&self) -> impl Iterator<Item = usize> + use<> {
         let mut left = self.occupied;
         core::iter::from_fn(move || {

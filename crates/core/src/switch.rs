@@ -6,20 +6,26 @@
 //! store-and-forward at every other, because a port that is slower or busy would have to hold the frame anyway and a
 //! faster one would overtake it.
 //!
-//! Filters, policing and virtual links belong into [`Ingress`], gates and time-triggered windows into
-//! [`Gate`]: the switch itself knows neither.
+//! Filters, policing and virtual links belong into [`Ingress`] ([`CriticalIngress`](crate::ingress::CriticalIngress)), gates and
+//! time-triggered windows into the ports ([`Egress`]): the switch itself knows neither.
+//!
+//! A frame whose check sequence is wrong is dropped by a store-and-forward switch. A cut-through switch has decided on
+//! it before the check sequence is there, so it forwards the damage, also out of ports where the frame had to wait:
+//! so do real ones, which mark it at most. Neither learns from it.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
 
+use crate::cause::Cause;
 use crate::deadline::Deadline;
 use crate::forwarding::{Forwarding, Route};
-use crate::frame::Frame;
+use crate::frame::{Frame, Marks};
 use crate::line::LineRate;
-use crate::port::{EgressPort, Gate, PortConfig, Transmission};
-use crate::queue::{Fill, Full, Limit, SharedBuffer};
+use crate::oscillator::LocalClock;
+use crate::port::{Device, Effect, Egress, Transmission};
+use crate::queue::{Fill, Limit};
 
 /// When a frame is forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +41,20 @@ pub enum Mode {
 pub enum Verdict {
     /// Forward it by address.
     Bridge,
-    /// Forward it to a group of the forwarding table, as a virtual link's.
+    /// Forward it to a group of the forwarding table, as a virtual link's. VLANs do not concern it.
     ToGroup(usize),
-    /// Drop it; the number is the rule's own reason.
-    Refuse(u8),
+    /// Drop it.
+    Refuse(Cause),
 }
 
 /// What is asked of every frame that comes in: the place of filters, policing and virtual-link tables.
 pub trait Ingress {
-    /// Judges `frame`, which came in by `port`. Called once for each frame, in the order they are handled.
-    fn judge(&mut self, now: RunTime, port: usize, frame: &Frame) -> Verdict;
+    /// Judges a frame. Called once for each frame, in the order they are handled; the frames of a port come in the order
+    /// they were complete. `clock` is the switch's own.
+    fn judge(&mut self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict;
+
+    /// The switch restarts: what was counted is forgotten.
+    fn handle_restart(&mut self) {}
 }
 
 /// No rule: everything is forwarded by its address.
@@ -52,16 +62,14 @@ pub trait Ingress {
 pub struct AdmitAll;
 
 impl Ingress for AdmitAll {
-    fn judge(&mut self, _now: RunTime, _port: usize, _frame: &Frame) -> Verdict {
+    fn judge(&mut self, _clock: &impl LocalClock, _arrival: &Arrival) -> Verdict {
         Verdict::Bridge
     }
 }
 
-/// What a switch is built from.
-#[derive(Clone, Debug)]
+/// What a switch is built from, besides its ports.
+#[derive(Clone, Copy, Debug)]
 pub struct SwitchConfig {
-    /// Its ports, by index.
-    pub ports: Vec<PortConfig>,
     /// From the last bit in (cut-through: the last bit of the header) to the earliest first bit out.
     pub processing_delay: Span,
     /// Store-and-forward or cut-through.
@@ -81,24 +89,21 @@ pub struct Arrival {
     pub complete: RunTime,
 }
 
-/// Why a frame was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drop {
-    /// No room.
-    Full(Full),
-    /// The port it came in by does not carry its VLAN.
-    ForeignVlan,
-    /// There is no port to send it out of but the one it came by.
-    NoEgress,
-    /// The ingress rule refused it, with the rule's own reason.
-    Refused(u8),
-}
-
 /// What a switch wants done or noticed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
     /// The first bit of the preamble leaves now. The driver owes [`Switch::handle_line_free`].
     Transmit {
+        /// By this port.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// To be handed back with the end.
+        transmission: Transmission,
+    },
+    /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
+    /// owes [`Switch::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
+    Abort {
         /// By this port.
         port: usize,
         /// The frame.
@@ -113,7 +118,7 @@ pub enum Output {
         /// The frame.
         frame: Frame,
         /// Why.
-        reason: Drop,
+        cause: Cause,
     },
 }
 
@@ -126,38 +131,56 @@ enum Stage {
     Copy { port: usize, frame: Frame },
 }
 
+impl Output {
+    fn of(port: usize, effect: Effect) -> Self {
+        match effect {
+            Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
+            Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
+            Effect::Drop { frame, cause } => Self::Dropped { port, frame, cause },
+        }
+    }
+}
+
 /// A switch.
 #[derive(Debug)]
-pub struct Switch<G, I> {
-    ports: Vec<EgressPort<G>>,
-    shared: SharedBuffer,
+pub struct Switch<P: Egress, I> {
+    ports: Vec<P>,
+    device: Device<P::Clock>,
     forwarding: Forwarding,
     ingress: I,
     processing_delay: Span,
     mode: Mode,
+    /// After a restart: frames that begin before are not received.
+    back_at: Option<RunTime>,
     /// Ordered by instant, equal instants by arrival.
     stages: VecDeque<(RunTime, Stage)>,
     outputs: VecDeque<Output>,
 }
 
-impl<G: Gate, I: Ingress> Switch<G, I> {
-    /// A switch with this forwarding table and one gate for each port.
+impl<P: Egress, I: Ingress> Switch<P, I> {
+    /// A switch with these ports, this forwarding table and this clock.
     ///
-    /// Panics when gates, table and configuration differ in the number of ports.
-    pub fn new(config: SwitchConfig, forwarding: Forwarding, gates: Vec<G>, ingress: I) -> Self {
+    /// Panics when the table is for another number of ports.
+    pub fn new(
+        config: SwitchConfig,
+        ports: Vec<P>,
+        forwarding: Forwarding,
+        ingress: I,
+        clock: P::Clock,
+    ) -> Self {
         assert!(
-            gates.len() == config.ports.len() && forwarding.ports() == config.ports.len(),
-            "wg-core misuse: a switch needs a gate and a place in the table for each of its {} ports",
-            config.ports.len()
+            forwarding.ports() == ports.len(),
+            "wg-core misuse: a switch needs a place in the table for each of its {} ports",
+            ports.len()
         );
-        let ports = config.ports.into_iter().zip(gates).map(|(port, gate)| EgressPort::new(port, gate));
         Self {
-            ports: ports.collect(),
-            shared: SharedBuffer::new(config.shared),
+            ports,
+            device: Device::new(config.shared, clock),
             forwarding,
             ingress,
             processing_delay: config.processing_delay,
             mode: config.mode,
+            back_at: None,
             stages: VecDeque::new(),
             outputs: VecDeque::new(),
         }
@@ -176,6 +199,10 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
     /// [`ready_at`](Self::ready_at). A store-and-forward switch holds a frame that is handed in early until then; a
     /// frame handed in late is forwarded at `now`, behind those that were held and are due.
     pub fn handle_frame(&mut self, now: RunTime, arrival: Arrival) {
+        if self.back_at.is_some() && self.is_missed(&arrival) {
+            self.drop(arrival.port, arrival.frame, Cause::Down);
+            return;
+        }
         if self.mode == Mode::StoreAndForward {
             let ready = arrival.complete + self.processing_delay;
             if ready > now {
@@ -191,16 +218,59 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
     /// line is free. Early calls do nothing; a late call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
         self.release(now);
-        for port in 0..self.ports.len() {
-            if let Some((frame, transmission)) = self.ports[port].handle_deadline(now, &mut self.shared) {
-                self.outputs.push_back(Output::Transmit { port, frame, transmission });
-            }
+        for (port, egress) in self.ports.iter_mut().enumerate() {
+            let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
+            egress.handle_deadline(now, &mut self.device, effect);
         }
     }
 
-    /// The line of `port` is free from `free_at` on: the answer to [`Output::Transmit`].
+    /// The line of `port` is free from `free_at` on: the answer to [`Output::Transmit`] and [`Output::Abort`].
     pub fn handle_line_free(&mut self, port: usize, transmission: Transmission, free_at: RunTime) {
         self.ports[port].handle_line_free(transmission, free_at);
+    }
+
+    /// Changes the clock of the switch; the windows move with it.
+    pub fn handle_clock<R>(&mut self, change: impl FnOnce(&mut P::Clock) -> R) -> R {
+        let result = change(&mut self.device.clock);
+        for port in &mut self.ports {
+            port.handle_clock_change();
+        }
+        result
+    }
+
+    /// The switch restarts at `now` and is back at `back_at`. What it holds is dropped, what it sends is cut off, what
+    /// it learnt and counted is forgotten; a frame whose first bit comes before `back_at` is not received.
+    pub fn handle_restart(&mut self, now: RunTime, back_at: RunTime) {
+        self.release(now);
+        self.back_at = Some(back_at);
+        let cause = Cause::Down;
+        while let Some((_, stage)) = self.stages.pop_front() {
+            let (port, frame) = match stage {
+                Stage::Arrival(Arrival { port, frame, .. }) | Stage::Copy { port, frame } => (port, frame),
+            };
+            self.outputs.push_back(Output::Dropped { port, frame, cause });
+        }
+        for (port, egress) in self.ports.iter_mut().enumerate() {
+            let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
+            egress.handle_restart(now, &mut self.device, effect);
+        }
+        self.forwarding.forget();
+        self.ingress.handle_restart();
+    }
+
+    /// Whether the switch is down at `now` after a restart.
+    pub fn is_down(&self, now: RunTime) -> bool {
+        self.back_at.is_some_and(|back_at| now < back_at)
+    }
+
+    /// Its clock.
+    pub const fn clock(&self) -> &P::Clock {
+        &self.device.clock
+    }
+
+    /// A port.
+    pub fn port(&self, port: usize) -> &P {
+        &self.ports[port]
     }
 
     /// The next effect; `None` when all were taken.
@@ -213,10 +283,10 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         let stage = self.stages.front().map_or(Deadline::Never, |&(at, _)| Deadline::At(at));
-        if self.shared.fill().frames == 0 {
+        if self.device.is_empty() {
             return stage;
         }
-        self.ports.iter().map(EgressPort::next_deadline).min().map_or(stage, |port| port.min(stage))
+        self.ports.iter().map(P::next_deadline).min().map_or(stage, |port| port.min(stage))
     }
 
     /// The line of `port`.
@@ -257,21 +327,34 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
         }
     }
 
+    /// Whether the switch was down when the first bit came.
+    fn is_missed(&self, arrival: &Arrival) -> bool {
+        let line = self.ports[arrival.port].line();
+        self.is_down(arrival.complete - line.transmission(arrival.frame.length))
+    }
+
     fn forward(&mut self, now: RunTime, arrival: Arrival) {
         let Arrival { port, frame, .. } = arrival;
-        if !self.forwarding.carries(port, &frame) {
-            self.drop(port, frame, Drop::ForeignVlan);
+        let damaged = frame.marks.has(Marks::FCS_ERROR);
+        if damaged && self.mode == Mode::StoreAndForward {
+            self.drop(port, frame, Cause::FrameCheck);
             return;
         }
-        let route = match self.ingress.judge(now, port, &frame) {
-            Verdict::Refuse(reason) => {
-                self.drop(port, frame, Drop::Refused(reason));
+        let (route, critical) = match self.ingress.judge(&self.device.clock, &arrival) {
+            Verdict::Refuse(cause) => {
+                self.drop(port, frame, cause);
                 return;
             }
-            Verdict::ToGroup(group) => Route::Group(group),
+            Verdict::ToGroup(group) => (Route::Group(group), true),
+            Verdict::Bridge if !self.forwarding.carries(port, &frame) => {
+                self.drop(port, frame, Cause::ForeignVlan);
+                return;
+            }
             Verdict::Bridge => {
-                self.forwarding.learn(now, port, &frame);
-                self.forwarding.route(now, &frame)
+                if !damaged {
+                    self.forwarding.learn(now, port, &frame);
+                }
+                (self.forwarding.route(now, &frame), false)
             }
         };
         let mut sent = false;
@@ -281,16 +364,20 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
                 self.send(now, egress, arrival);
             }
         } else {
-            for egress in 0..self.ports.len() {
-                let member = self.forwarding.members(route, &frame).is_some_and(|set| set.has(egress));
-                if member && egress != port && self.forwarding.carries(egress, &frame) {
-                    sent = true;
-                    self.send(now, egress, arrival);
+            for word in 0..self.ports.len().div_ceil(64) {
+                let mut left = self.forwarding.members(route, &frame).map_or(0, |set| set.word(word));
+                while left != 0 {
+                    let egress = word * 64 + left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    if egress != port && (critical || self.forwarding.carries(egress, &frame)) {
+                        sent = true;
+                        self.send(now, egress, arrival);
+                    }
                 }
             }
         }
         if !sent {
-            self.drop(port, frame, Drop::NoEgress);
+            self.drop(port, frame, Cause::NoEgress);
         }
     }
 
@@ -310,16 +397,14 @@ impl<G: Gate, I: Ingress> Switch<G, I> {
 
     #[inline]
     fn enqueue(&mut self, now: RunTime, port: usize, frame: Frame) {
-        match self.ports[port].handle_frame(now, frame, &mut self.shared) {
-            Ok(Some(transmission)) => {
-                self.outputs.push_back(Output::Transmit { port, frame, transmission });
-            }
-            Ok(None) => {}
-            Err(full) => self.drop(port, frame, Drop::Full(full)),
-        }
+        let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
+        self.ports[port].handle_frame(now, frame, &mut self.device, effect);
     }
 
-    fn drop(&mut self, port: usize, frame: Frame, reason: Drop) {
-        self.outputs.push_back(Output::Dropped { port, frame, reason });
+    fn drop(&mut self, port: usize, frame: Frame, cause: Cause) {
+        self.outputs.push_back(Output::Dropped { port, frame, cause });
     }
 }
+
+#[cfg(test)]
+mod tests;

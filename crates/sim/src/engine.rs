@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use wg_core::Deadline;
 use wg_core::end_system;
 use wg_core::frame::{Frame, Marks};
 use wg_core::line::{GAP, PREAMBLE};
 use wg_core::switch::{self, Arrival};
+use wg_core::{Cause, Deadline};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{Network, NodeIndex, Protocol, Run, Turn};
 use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
@@ -276,12 +276,13 @@ impl<S: Sink> Engine<'_, S> {
                     let free_at = self.launch(channel, frame);
                     self.world.switches[at].core.handle_line_free(port, transmission, free_at);
                 }
-                switch::Output::Dropped { port, frame, reason } => {
-                    let reason = match reason {
-                        switch::Drop::Full(_) => DropReason::BufferFull,
-                        switch::Drop::NoEgress | switch::Drop::ForeignVlan | switch::Drop::Refused(_) => {
-                            DropReason::NotForwarded
-                        }
+                // Such a switch neither restarts nor preempts.
+                switch::Output::Abort { .. } => unreachable!("wg-sim: nothing cuts a transmission off"),
+                switch::Output::Dropped { port, frame, cause } => {
+                    let reason = match cause {
+                        Cause::Full(_) => DropReason::BufferFull,
+                        Cause::FrameCheck => DropReason::FrameCheck,
+                        _ => DropReason::NotForwarded,
                     };
                     let own = &mut self.world.switches[at].ports[port];
                     *own.dropped.entry(reason.name()).or_insert(0) += 1;

@@ -6,7 +6,8 @@ use wg_core::end_system::{Host, HostConfig};
 use wg_core::forwarding::{Forwarding, Learning};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
-use wg_core::port::{AlwaysOpen, PortConfig};
+use wg_core::oscillator::TrueTime;
+use wg_core::port::{AlwaysOpen, EgressPort, PortConfig};
 use wg_core::queue::Limit;
 use wg_core::switch::{AdmitAll, Switch, SwitchConfig};
 use wg_frame::time::{RunTime, Span};
@@ -68,7 +69,7 @@ pub(crate) struct HostNode {
 #[derive(Debug)]
 pub(crate) struct SwitchNode {
     pub(crate) node: NodeIndex,
-    pub(crate) core: Switch<AlwaysOpen, AdmitAll>,
+    pub(crate) core: Switch<EgressPort<AlwaysOpen>, AdmitAll>,
     /// By port.
     pub(crate) ports: Vec<SwitchPort>,
 }
@@ -343,15 +344,14 @@ impl World {
         }
         let limit = Limit::bytes(buffer_bytes);
         let config = SwitchConfig {
-            ports: own
-                .iter()
-                .map(|&(_, channel)| PortConfig::first_in_first_out(self.channels[channel].line, limit))
-                .collect(),
             processing_delay: models.switch.processing_delay,
             mode: models.switch.mode,
             shared: Limit::bytes(u64::MAX),
         };
-        let gates = vec![AlwaysOpen; own.len()];
+        let egress = own.iter().map(|&(_, channel)| {
+            EgressPort::new(PortConfig::first_in_first_out(self.channels[channel].line, limit), AlwaysOpen)
+        });
+        let egress = egress.collect();
         let ports = own.iter().map(|&(number, channel)| SwitchPort {
             number,
             channel,
@@ -362,7 +362,7 @@ impl World {
         self.switches.push(SwitchNode {
             node,
             ports: ports.collect(),
-            core: Switch::new(config, forwarding, gates, AdmitAll),
+            core: Switch::new(config, egress, forwarding, AdmitAll, TrueTime),
         });
     }
 

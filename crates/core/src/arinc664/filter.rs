@@ -120,6 +120,14 @@ impl InputFilter {
     /// # Errors
     /// The first reason against it, from the wire inwards.
     pub fn check(&self, frame: &Arrival) -> Result<VirtualLinkId, FilterDrop> {
+        self.position(frame).map(|at| self.entries[at].virtual_link)
+    }
+
+    /// As [`check`](Self::check); gives the place of the virtual link among the entries, ascending by number.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn position(&self, frame: &Arrival) -> Result<usize, FilterDrop> {
         if !frame.aligned {
             return Err(FilterDrop::Alignment);
         }
@@ -144,7 +152,7 @@ impl InputFilter {
         if frame.frame_len > usize::from(lmax) {
             return Err(FilterDrop::AboveLmax { virtual_link, lmax });
         }
-        Ok(virtual_link)
+        Ok(at)
     }
 }
 

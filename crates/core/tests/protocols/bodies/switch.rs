@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wg_core::Cause;
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
-use wg_core::port::{AlwaysOpen, PortConfig, Transmission};
+use wg_core::oscillator::TrueTime;
+use wg_core::port::{AlwaysOpen, EgressPort, PortConfig, Transmission};
 use wg_core::queue::Limit;
-use wg_core::switch::{AdmitAll, Arrival, Drop, Mode, Output, Switch, SwitchConfig};
+use wg_core::switch::{AdmitAll, Arrival, Mode, Output, Switch, SwitchConfig};
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -45,7 +47,7 @@ struct Fate {
 }
 
 struct Run {
-    switch: Switch<AlwaysOpen, AdmitAll>,
+    switch: Switch<EgressPort<AlwaysOpen>, AdmitAll>,
     count: usize,
     mode: Mode,
     delay: Span,
@@ -77,7 +79,8 @@ impl Run {
         let ports = (0..count)
             .map(|_| {
                 let rate = if input.one_in(3) { 10_000_000 } else { 100_000_000 };
-                PortConfig::strict_priority(LineRate::new(rate).expect("a rate"), limit)
+                let line = LineRate::new(rate).expect("a rate");
+                EgressPort::new(PortConfig::strict_priority(line, limit), AlwaysOpen)
             })
             .collect();
         let learning = Learning { ageing: Span::from_picos(AGEING), places: 256 };
@@ -95,9 +98,9 @@ impl Run {
             forwarding.set_group(vlan, GROUP, PortSet::of(count, [0, 1]));
         }
         let shared = Limit { bytes: u64::MAX, frames: 2 + input.below(20) as u32 };
-        let config = SwitchConfig { ports, processing_delay: delay, mode, shared };
+        let config = SwitchConfig { processing_delay: delay, mode, shared };
         Self {
-            switch: Switch::new(config, forwarding, vec![AlwaysOpen; count], AdmitAll),
+            switch: Switch::new(config, ports, forwarding, AdmitAll, TrueTime),
             count,
             mode,
             delay,
@@ -258,17 +261,18 @@ impl Run {
                         self.open.push((port, frame.length, transmission));
                     }
                 }
-                Output::Dropped { port, frame, reason } => {
+                Output::Abort { .. } => panic!("nothing cuts a transmission off"),
+                Output::Dropped { port, frame, cause } => {
                     let fate = &mut self.fates[frame.sequence as usize];
-                    match reason {
-                        Drop::Full(_) => {
+                    match cause {
+                        Cause::Full(_) => {
                             assert!(fate.expected.contains(&port) && fate.ended.insert(port));
                         }
-                        Drop::ForeignVlan | Drop::NoEgress => {
+                        Cause::ForeignVlan | Cause::NoEgress => {
                             assert!(fate.expected.is_empty() && port == fate.came_by);
                             assert!(fate.ended.insert(usize::MAX), "dropped twice");
                         }
-                        Drop::Refused(_) => panic!("there is no rule that refuses"),
+                        _ => panic!("there is no rule that refuses"),
                     }
                 }
             }

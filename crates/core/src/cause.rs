@@ -1,0 +1,39 @@
+//! Why a frame ended where it did.
+
+use crate::queue::Full;
+
+/// Why a core took a frame out of the traffic. One vocabulary for ports, switches and end systems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// No room in a queue, a port or the shared buffer.
+    Full(Full),
+    /// The port it came in by does not carry its VLAN.
+    ForeignVlan,
+    /// There is no port to send it out of but the one it came by.
+    NoEgress,
+    /// Its frame check sequence was wrong.
+    FrameCheck,
+    /// Its virtual link or critical-traffic identifier may not enter here, or not with this length.
+    Filtered,
+    /// It broke the contract of its virtual link.
+    Policed,
+    /// Its number does not follow in the sequence of its virtual link on this network.
+    Integrity,
+    /// Its copy from the other network came first.
+    SecondCopy,
+    /// It came outside the window in which it is accepted.
+    OutOfWindow,
+    /// A younger frame of its flow took its place before its window came.
+    Superseded,
+    /// Its window closed over it, and the rule says that it is then of no use.
+    MissedWindow,
+    /// It is time-triggered, and this port has no window for it.
+    NoWindow,
+    /// The queue of its virtual link or of its schedule at the sender had no room for it, or it is longer than they
+    /// allow.
+    Regulator,
+    /// The receive ring had no room for it.
+    Overrun,
+    /// The device that held it restarted, or was down when it came.
+    Down,
+}

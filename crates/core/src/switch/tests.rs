@@ -1,0 +1,145 @@
+//! Restart, damage, and virtual links among VLANs and learning. Arbitrary sequences are in `tests/protocols`.
+
+use alloc::vec;
+use std::vec::Vec;
+
+use wg_frame::time::{RunTime, Span};
+
+use super::*;
+use crate::forwarding::{Learning, PortSet};
+use crate::frame::{Mac, NetworkId, TrafficClass};
+use crate::line::{GAP, LineRate};
+use crate::oscillator::TrueTime;
+use crate::port::{AlwaysOpen, EgressPort, PortConfig};
+use crate::queue::Limit;
+
+/// Sends rate-constrained frames to the group their virtual link names.
+struct ByNumber;
+
+impl Ingress for ByNumber {
+    fn judge(&mut self, _clock: &impl LocalClock, arrival: &Arrival) -> Verdict {
+        match arrival.frame.class {
+            TrafficClass::RateConstrained => Verdict::ToGroup(usize::from(arrival.frame.virtual_link)),
+            _ => Verdict::Bridge,
+        }
+    }
+}
+
+const PORTS: usize = 4;
+
+fn us(us: i64) -> RunTime {
+    RunTime::ZERO + Span::from_micros(us)
+}
+
+fn line() -> LineRate {
+    LineRate::new(100_000_000).expect("a rate")
+}
+
+fn switch(mode: Mode, forwarding: Forwarding) -> Switch<EgressPort<AlwaysOpen>, ByNumber> {
+    let limit = Limit::frames(100);
+    let ports = vec![EgressPort::new(PortConfig::strict_priority(line(), limit), AlwaysOpen); PORTS];
+    let config = SwitchConfig { processing_delay: Span::ZERO, mode, shared: limit };
+    Switch::new(config, ports, forwarding, ByNumber, TrueTime)
+}
+
+fn learning() -> Forwarding {
+    Forwarding::new(PORTS, Some(Learning { ageing: Span::from_millis(1_000), places: 64 }))
+}
+
+fn station(last: u8) -> Mac {
+    Mac([2, 0, 0, 0, 0, last])
+}
+
+fn frame(from: u8, to: u8, sequence: u32) -> Frame {
+    Frame {
+        destination: station(to),
+        source: station(from),
+        length: 1_000,
+        vlan: 0,
+        flow: 1,
+        virtual_link: 0,
+        sequence,
+        priority: 0,
+        class: TrafficClass::BestEffort,
+        network: NetworkId::A,
+        virtual_link_sequence: 0,
+        marks: Marks::none(),
+    }
+}
+
+/// Hands a frame in as its last bit comes; answers what the switch begins.
+fn arrive(
+    switch: &mut Switch<EgressPort<AlwaysOpen>, ByNumber>,
+    now: RunTime,
+    port: usize,
+    frame: Frame,
+) -> Vec<(usize, Option<Cause>)> {
+    switch.handle_frame(now, Arrival { port, frame, complete: now });
+    drain(switch, now)
+}
+
+fn drain(switch: &mut Switch<EgressPort<AlwaysOpen>, ByNumber>, now: RunTime) -> Vec<(usize, Option<Cause>)> {
+    let mut fates = Vec::new();
+    while let Some(output) = switch.poll_output() {
+        match output {
+            Output::Transmit { port, frame, transmission } => {
+                switch.handle_line_free(port, transmission, now + line().occupation(frame.length));
+                fates.push((port, None));
+            }
+            Output::Abort { port, transmission, .. } => {
+                switch.handle_line_free(port, transmission, now + line().time_of(GAP));
+            }
+            Output::Dropped { port, cause, .. } => fates.push((port, Some(cause))),
+        }
+    }
+    fates
+}
+
+#[test]
+fn a_restart_gives_back_all_it_held_and_forgets_what_it_learnt() {
+    let mut switch = switch(Mode::StoreAndForward, learning());
+    assert_eq!(arrive(&mut switch, us(0), 1, frame(1, 9, 0)).len(), 3, "an unknown station is flooded to");
+    // Port 1 is learnt; of three frames one is on the wire at 1000 µs and two wait.
+    for sequence in 1..4 {
+        arrive(&mut switch, us(1_000), 0, frame(2, 1, sequence));
+    }
+    let early = Arrival { port: 2, frame: frame(3, 1, 4), complete: us(1_080) };
+    switch.handle_frame(us(1_010), early);
+    switch.handle_restart(us(1_020), us(2_000));
+    let down = Some(Cause::Down);
+    assert_eq!(drain(&mut switch, us(1_020)), [(2, down), (1, down), (1, down), (1, down)]);
+    assert_eq!((switch.staged(), switch.next_deadline()), (0, Deadline::Never));
+    // A frame of 1000 bytes begins 80.64 µs before it is complete.
+    assert_eq!(arrive(&mut switch, us(2_080), 0, frame(2, 1, 5)), [(0, down)]);
+    assert_eq!(arrive(&mut switch, us(2_081), 0, frame(2, 1, 6)).len(), 3, "what was learnt is forgotten");
+}
+
+#[test]
+fn damage_stops_at_a_store_and_forward_switch_only() {
+    let damaged = Frame { marks: Marks::FCS_ERROR, ..frame(2, 1, 0) };
+    let mut store = switch(Mode::StoreAndForward, learning());
+    assert_eq!(arrive(&mut store, us(0), 0, damaged), [(0, Some(Cause::FrameCheck))]);
+    let mut cut = switch(Mode::CutThrough, learning());
+    cut.handle_frame(us(0), Arrival { port: 0, frame: damaged, complete: us(80) });
+    assert_eq!(drain(&mut cut, us(0)), [(1, None), (2, None), (3, None)]);
+    // Its source was not learnt.
+    assert_eq!(arrive(&mut cut, us(1_000), 1, frame(1, 2, 1)).len(), 3);
+}
+
+#[test]
+fn virtual_links_go_to_their_group_whatever_vlans_and_learning_say() {
+    let mut forwarding = learning();
+    forwarding.set_vlan(5, PortSet::of(PORTS, [0, 1]));
+    assert_eq!(forwarding.add_group(PortSet::of(PORTS, [0, 2, 3])), 0);
+    let mut switch = switch(Mode::StoreAndForward, forwarding);
+    let multicast = Frame {
+        class: TrafficClass::RateConstrained,
+        destination: Mac([3, 0, 0, 0, 0, 0]),
+        ..frame(1, 0, 0)
+    };
+    assert_eq!(arrive(&mut switch, us(0), 0, multicast), [(2, None), (3, None)]);
+    // Best effort keeps to its VLAN, and its sender was not learnt from the virtual link.
+    assert_eq!(arrive(&mut switch, us(0), 2, frame(2, 1, 1)), [(2, Some(Cause::ForeignVlan))]);
+    let tagged = Frame { vlan: 5, ..frame(2, 1, 2) };
+    assert_eq!(arrive(&mut switch, us(1_000), 1, tagged), [(0, None)]);
+}
