@@ -114,6 +114,8 @@ coded! {
         Hardware = 3 "hardware",
         /// The simulator's exact time.
         Simulated = 4 "simulated",
+        /// The node's own simulated clock, which is not exact.
+        Local = 5 "local",
     }
 }
 coded! {
