@@ -1,10 +1,10 @@
 //! The bodies of the protocol cores' targets, which share one reader of operations.
 #![forbid(unsafe_code)]
 
-#[path = "../../crates/core/tests/protocols/bodies/access.rs"]
-mod access;
 #[path = "../../crates/core/tests/protocols/bodies/clock.rs"]
 mod clock;
+#[path = "../../crates/core/tests/protocols/bodies/critical_port.rs"]
+mod critical_port;
 #[path = "../../crates/core/tests/protocols/bodies/dispatch.rs"]
 mod dispatch;
 #[path = "../../crates/core/tests/protocols/bodies/generator.rs"]
@@ -27,10 +27,10 @@ mod input;
 /// A target's body: panics where the core breaks a promise.
 pub type Body = fn(&[u8]);
 
-/// See `access` in the README.
-pub const ACCESS: Body = access::body;
 /// See `clock` in the README.
 pub const CLOCK: Body = clock::body;
+/// See `critical_port` in the README.
+pub const CRITICAL_PORT: Body = critical_port::body;
 /// See `dispatch` in the README.
 pub const DISPATCH: Body = dispatch::body;
 /// See `generator` in the README.

@@ -30,6 +30,11 @@ impl Deadline {
         }
     }
 
+    /// As it is, but never where it lies at the end of all time.
+    pub(crate) fn finite(self) -> Self {
+        if self == Self::At(RunTime::from_picos(i64::MAX)) { Self::Never } else { self }
+    }
+
     /// Whether there is something to do at `now`.
     pub fn is_due(self, now: RunTime) -> bool {
         self <= Self::At(now)

@@ -39,6 +39,7 @@ extern crate std;
 
 pub mod arinc664;
 mod cause;
+pub mod critical_port;
 mod deadline;
 pub mod end_system;
 pub mod forwarding;

@@ -175,8 +175,10 @@ pub trait Egress {
     /// The answer to [`Effect::Transmit`] and [`Effect::Abort`]: the line is free from `free_at` on.
     fn handle_line_free(&mut self, transmission: Transmission, free_at: RunTime);
 
-    /// The clock was set or runs differently from now on.
-    fn handle_clock_change(&mut self) {}
+    /// The clock of `device` was set, or runs differently from `now` on.
+    fn handle_clock_change(&mut self, now: RunTime, device: &Device<Self::Clock>) {
+        let _ = (now, device);
+    }
 
     /// The device restarts: what waits is dropped, what is on the wire is cut off. A transmission that was not
     /// answered yet goes on, because its driver alone knows how far it is.
@@ -324,6 +326,11 @@ impl<G: Gate> EgressPort<G> {
             Line::FreeAt(at) => Some(at),
             Line::Taken => None,
         }
+    }
+
+    /// Takes note that time has come to `now`.
+    pub const fn pass(&mut self, now: RunTime) {
+        self.seen = now;
     }
 
     /// The latest instant a call was made for.

@@ -229,11 +229,11 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         self.ports[port].handle_line_free(transmission, free_at);
     }
 
-    /// Changes the clock of the switch; the windows move with it.
-    pub fn handle_clock<R>(&mut self, change: impl FnOnce(&mut P::Clock) -> R) -> R {
+    /// Changes the clock of the switch at `now`; the windows move with it.
+    pub fn handle_clock<R>(&mut self, now: RunTime, change: impl FnOnce(&mut P::Clock) -> R) -> R {
         let result = change(&mut self.device.clock);
         for port in &mut self.ports {
-            port.handle_clock_change();
+            port.handle_clock_change(now, &self.device);
         }
         result
     }

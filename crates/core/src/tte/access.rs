@@ -10,7 +10,8 @@
 //!   beginning (Steiner and others, "Time-Triggered Ethernet", on the preemptive switch). The time-triggered
 //!   frame waits for one gap.
 //!
-//! In all three a window whose buffer is empty is free for others: under timely block up to the next window.
+//! In all three a window whose buffer is empty is free for others: under timely block up to the next window. Under
+//! preemption a frame longer than every gap between windows that carry traffic is aborted over and over.
 //!
 //! On top, [`DeltaRaster`] makes the port alternate between time-triggered and other traffic in fixed slots. The
 //! MAPS evaluation (Verbree and Shvartsman, 2015) found its switch configured with a delta raster parameter of
@@ -18,17 +19,21 @@
 //! RC or BE messages". Only one is defined there; that a parameter of n gives n slots to the others is our
 //! reading.
 //!
-//! # Call order
-//! Ask [`MediaAccess::decide`] after every input and at every instant it names; report what was done by
-//! [`handle_start`](MediaAccess::handle_start) and [`handle_abort`](MediaAccess::handle_abort). Asking has no effect.
-//! A start at the very opening of a window is in it; an end at the very opening of the next window is before it.
-//! A late question is answered for its own instant: a window missed is missed. The line's occupation counts to
-//! the end of the gap, so an answer to start may be followed at once. Each question costs two binary searches.
+//! # Time
+//! Windows and slots are in the device's local time, frames and lines in true time. [`MediaAccess`] converts each
+//! boundary once, the moment the one before has passed, and compares in true time: a clock that runs fast, or shows
+//! only multiples of its granularity, moves the windows, but never makes a frame reach into one. A change of the clock
+//! that nobody foresaw (a step) does: what is in progress then stays in progress.
+//!
+//! A start at the very opening of a window is in it; an end at the very opening of the next window is before it. A late
+//! look is answered for its own instant: a window missed is missed. The line's occupation counts to the end of the gap,
+//! so what ends in time may be followed at once. Looks between two boundaries cost a comparison; a look past one costs
+//! two binary searches and the conversions.
 
-use wg_frame::time::Span;
+use wg_frame::time::{RunTime, Span};
 
-use super::schedule::{Opening, PortSchedule};
-use crate::oscillator::LocalTime;
+use super::schedule::PortSchedule;
+use crate::oscillator::{LocalClock, LocalTime};
 
 /// How other traffic is kept out of a time-triggered frame's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,29 +98,40 @@ impl DeltaRaster {
     }
 }
 
-/// What to do now.
+/// Later than any instant of a run.
+const NEVER: RunTime = RunTime::from_picos(i64::MAX);
+
+/// A window, as far as it may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// Start the time-triggered frame of this window; report it.
-    StartTimeTriggered {
-        /// Which window.
-        window: usize,
-    },
-    /// Start the other frame; report it.
-    StartOther,
-    /// Abort the other frame in progress, put it back at the head of its queue, and report that.
-    Preempt,
-    /// Ask again at this instant, or after any input before it.
-    WaitUntil(LocalTime),
-    /// Nothing waits; ask again after an input.
-    Idle,
+pub struct Open {
+    /// Which, by its place in the schedule.
+    pub window: usize,
+    /// A frame, with the gap after it, must have ended by then.
+    pub until: RunTime,
 }
 
+/// What holds from one boundary to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Busy {
-    time_triggered: bool,
-    until: LocalTime,
+struct View {
+    since: RunTime,
+    /// The next boundary.
+    until: RunTime,
+    /// The window that is open, and when it closes.
+    window: Option<(usize, RunTime)>,
+    /// The same, as far as the raster lets it be used.
+    open: Option<Open>,
+    others_from: RunTime,
+    others_until: RunTime,
 }
+
+const NOTHING: View = View {
+    since: NEVER,
+    until: RunTime::from_picos(i64::MIN),
+    window: None,
+    open: None,
+    others_from: NEVER,
+    others_until: NEVER,
+};
 
 /// Media access of one egress port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,48 +139,53 @@ pub struct MediaAccess {
     schedule: PortSchedule,
     integration: Integration,
     raster: Option<DeltaRaster>,
-    busy: Option<Busy>,
+    view: View,
 }
 
 impl MediaAccess {
-    /// A free port.
+    /// A port that nobody has looked at yet.
     pub const fn new(schedule: PortSchedule, integration: Integration, raster: Option<DeltaRaster>) -> Self {
-        Self { schedule, integration, raster, busy: None }
+        Self { schedule, integration, raster, view: NOTHING }
     }
 
-    /// What to do at `now`. `time_triggered` gives, for a window, how long its waiting frame occupies the line,
-    /// gap included; `other` the same of the other frame that is next.
-    pub fn decide(
-        &self,
-        now: LocalTime,
-        time_triggered: impl Fn(usize) -> Option<Span>,
-        other: Option<Span>,
-    ) -> Decision {
-        let due = self.schedule.open_at(now).filter(|open| self.can_start(now, open, &time_triggered));
-        if let Some(busy) = self.busy.filter(|busy| busy.until > now) {
-            return self.while_busy(now, busy, due);
+    /// Brings the answers of the other methods to `now`. Gives the window that closed since the last look, if one did.
+    pub fn look(&mut self, now: RunTime, clock: &impl LocalClock) -> Option<usize> {
+        if self.view.since <= now && now < self.view.until {
+            return None;
         }
-        if let Some(open) = due {
-            return Decision::StartTimeTriggered { window: open.window };
-        }
-        let next = self.next_time_triggered(now, &time_triggered);
-        let Some(occupied) = other else {
-            return next.map_or(Decision::Idle, Decision::WaitUntil);
-        };
-        match self.other_may_start(now, occupied) {
-            Ok(()) => Decision::StartOther,
-            Err(again) => Decision::WaitUntil(next.map_or(again, |next| next.min(again))),
-        }
+        let closed = self.view.window.filter(|(_, closes)| *closes <= now).map(|(window, _)| window);
+        self.view = self.view_at(now, clock);
+        closed
     }
 
-    /// A frame began at `now` and occupies the line for `occupied`, gap included.
-    pub fn handle_start(&mut self, now: LocalTime, time_triggered: bool, occupied: Span) {
-        self.busy = Some(Busy { time_triggered, until: now + occupied });
+    /// The clock was changed at `now`: every boundary lies elsewhere.
+    pub fn look_anew(&mut self, now: RunTime, clock: &impl LocalClock) {
+        self.view = self.view_at(now, clock);
     }
 
-    /// The frame in progress was aborted at `now`; the line is free again after `gap`.
-    pub fn handle_abort(&mut self, now: LocalTime, gap: Span) {
-        self.busy = Some(Busy { time_triggered: true, until: now + gap });
+    /// The window a time-triggered frame may use now.
+    pub const fn open(&self) -> Option<Open> {
+        self.view.open
+    }
+
+    /// The window that is open, whatever the raster says.
+    pub fn window(&self) -> Option<usize> {
+        self.view.window.map(|(window, _)| window)
+    }
+
+    /// From when on another frame may begin, and when it, with the gap after it, must have ended.
+    pub const fn others(&self) -> (RunTime, RunTime) {
+        (self.view.others_from, self.view.others_until)
+    }
+
+    /// The next boundary: ask again then.
+    pub const fn again_at(&self) -> RunTime {
+        self.view.until
+    }
+
+    /// How the classes are integrated.
+    pub const fn integration(&self) -> Integration {
+        self.integration
     }
 
     /// The schedule.
@@ -172,51 +193,23 @@ impl MediaAccess {
         &self.schedule
     }
 
-    fn while_busy(&self, now: LocalTime, busy: Busy, due: Option<Opening>) -> Decision {
-        if busy.time_triggered || self.integration != Integration::Preemption {
-            return Decision::WaitUntil(busy.until);
-        }
-        if due.is_some() {
-            return Decision::Preempt;
-        }
-        let next = self.schedule.next_after(now).map(|next| next.opens);
-        Decision::WaitUntil(next.map_or(busy.until, |opens| opens.min(busy.until)))
-    }
-
-    fn can_start(&self, now: LocalTime, open: &Opening, waiting: impl Fn(usize) -> Option<Span>) -> bool {
-        let Some(occupied) = waiting(open.window) else { return false };
-        let phase = self.raster.map(|raster| raster.phase_at(now));
-        occupied <= open.closes - now
-            && phase.is_none_or(|phase| phase.time_triggered && occupied <= phase.ends - now)
-    }
-
-    /// The next instant at which a time-triggered frame that waits could start: the next window, or the next
-    /// slot of the raster while a window is open that still has a frame.
-    fn next_time_triggered(
-        &self,
-        now: LocalTime,
-        waiting: impl Fn(usize) -> Option<Span>,
-    ) -> Option<LocalTime> {
-        let opens = self.schedule.next_after(now)?.opens;
-        let kept_back = self.schedule.open_at(now).is_some_and(|open| waiting(open.window).is_some());
-        match self.raster {
-            Some(raster) if kept_back => Some(opens.min(raster.phase_at(now).ends)),
-            _ => Some(opens),
-        }
-    }
-
-    /// Whether another frame may start; if not, when to ask again.
-    fn other_may_start(&self, now: LocalTime, occupied: Span) -> Result<(), LocalTime> {
-        if let Some(phase) = self.raster.map(|raster| raster.phase_at(now))
-            && (phase.time_triggered || occupied > phase.ends - now)
-        {
-            return Err(phase.ends);
-        }
-        match self.schedule.next_after(now) {
-            Some(next) if self.integration == Integration::TimelyBlock && occupied > next.opens - now => {
-                Err(next.opens)
-            }
-            _ => Ok(()),
+    fn view_at(&self, now: RunTime, clock: &impl LocalClock) -> View {
+        let local = clock.read(now);
+        let instant = |local| clock.true_time(local, now).unwrap_or(NEVER);
+        let window = self.schedule.open_at(local).map(|open| (open.window, instant(open.closes)));
+        let opens = self.schedule.next_after(local).map_or(NEVER, |next| instant(next.opens));
+        let phase = self.raster.map(|raster| raster.phase_at(local));
+        let phase_ends = phase.map_or(NEVER, |phase| instant(phase.ends));
+        let open = window.filter(|_| phase.is_none_or(|phase| phase.time_triggered));
+        let blocked = phase.is_some_and(|phase| phase.time_triggered);
+        let before_window = if self.integration == Integration::TimelyBlock { opens } else { NEVER };
+        View {
+            since: now,
+            until: opens.min(phase_ends).min(window.map_or(NEVER, |(_, closes)| closes)),
+            window,
+            open: open.map(|(window, closes)| Open { window, until: closes.min(phase_ends) }),
+            others_from: if blocked { phase_ends } else { now },
+            others_until: before_window.min(phase_ends),
         }
     }
 }
@@ -225,30 +218,22 @@ impl MediaAccess {
 mod tests {
     use std::vec::Vec;
 
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::oscillator::{FrequencyError, Oscillator, TrueTime};
     use crate::tte::schedule::Window;
 
     const RATE: u64 = 100_000_000;
-    const TT: Span = Span::from_nanos(6_720);
-    const GAP: Span = Span::from_nanos(960);
-    const LONGEST: Span = Span::from_nanos(123_040);
 
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Sent {
-        time_triggered: bool,
-        began: LocalTime,
-        ended: LocalTime,
-        whole: bool,
+    fn at(us: i64) -> RunTime {
+        RunTime::ZERO + Span::from_micros(us)
     }
 
     fn us(us: i64) -> LocalTime {
         LocalTime::ZERO + Span::from_micros(us)
     }
 
-    fn schedule(offsets_us: &[i64], length: Span) -> PortSchedule {
-        let period = Span::from_millis(1);
+    fn schedule(offsets_us: &[i64], length_us: i64) -> PortSchedule {
+        let (period, length) = (Span::from_millis(1), Span::from_micros(length_us));
         let window = |&offset: &i64| {
             let offset = Span::from_micros(offset);
             Window { flow: 0, offset, period, length, longest_frame: 64 }
@@ -256,154 +241,43 @@ mod tests {
         PortSchedule::new(period, offsets_us.iter().map(window).collect(), RATE).unwrap()
     }
 
-    /// A port with a time-triggered frame ready before each window and others always waiting, of the given
-    /// occupations in turn. Returns what was on the wire; panics if the port asks for the past or stalls.
-    fn run(mut port: MediaAccess, others: &[Span], until: LocalTime) -> Vec<Sent> {
-        let mut wire: Vec<Sent> = Vec::new();
-        let (mut now, mut other, mut sent_in) = (LocalTime::ZERO, 0, None);
-        while now < until {
-            let open = port.schedule().open_at(now);
-            // One frame per opening: taken out once sent.
-            let taken = open.is_some() && open.map(|open| open.opens) == sent_in;
-            let waiting = |window: usize| (open.is_none_or(|o| o.window != window) || !taken).then_some(TT);
-            match port.decide(now, waiting, Some(others[other % others.len()])) {
-                Decision::StartTimeTriggered { .. } => {
-                    port.handle_start(now, true, TT);
-                    sent_in = open.map(|open| open.opens);
-                    wire.push(Sent { time_triggered: true, began: now, ended: now + TT, whole: true });
-                }
-                Decision::StartOther => {
-                    let occupied = others[other % others.len()];
-                    port.handle_start(now, false, occupied);
-                    other += 1;
-                    wire.push(Sent { time_triggered: false, began: now, ended: now + occupied, whole: true });
-                }
-                Decision::Preempt => {
-                    port.handle_abort(now, GAP);
-                    other -= 1;
-                    let last = wire.last_mut().expect("something is in progress");
-                    (last.ended, last.whole) = (now + GAP, false);
-                }
-                Decision::WaitUntil(then) => {
-                    assert!(then > now, "asked back at once");
-                    now = then;
-                }
-                Decision::Idle => panic!("others always wait"),
-            }
-        }
-        wire
-    }
-
-    /// What each way of integration promises, of any wire.
-    fn breach(wire: &[Sent], integration: Integration, windows: usize, cycles: i64) -> Option<&'static str> {
-        if wire.windows(2).any(|pair| pair[1].began < pair[0].ended) {
-            return Some("two frames on one wire");
-        }
-        let tt: Vec<_> = wire.iter().filter(|sent| sent.time_triggered).collect();
-        if tt.len() as i64 != windows as i64 * cycles {
-            return Some("a window without its frame");
-        }
-        let allowed = match integration {
-            Integration::TimelyBlock => Span::ZERO,
-            Integration::Preemption => GAP,
-            Integration::Shuffling => LONGEST,
-        };
-        let late = |sent: &&&Sent| {
-            let offset = sent.began.as_picos().rem_euclid(1_000_000_000) - 200_000_000;
-            offset.rem_euclid(300_000_000) > allowed.as_picos()
-        };
-        if tt.iter().find(late).is_some() {
-            return Some("a time-triggered frame waited too long");
-        }
-        let aborted = wire.iter().any(|sent| !sent.whole);
-        (aborted && integration != Integration::Preemption).then_some("aborted")
-    }
-
-    const ALL: [Integration; 3] = [Integration::Preemption, Integration::TimelyBlock, Integration::Shuffling];
-
-    proptest! {
-        #[test]
-        fn each_integration_keeps_its_promise(
-            others in prop::collection::vec((6_720_i64..=123_040).prop_map(Span::from_nanos), 1..20),
-            integration in prop::sample::select(&ALL[..]),
-        ) {
-            // Windows at 200, 500 and 800 µs, long enough for a frame after the longest other one.
-            let port = MediaAccess::new(schedule(&[200, 500, 800], LONGEST + TT), integration, None);
-            let wire = run(port, &others, us(10_000));
-            prop_assert_eq!(breach(&wire, integration, 3, 10), None);
-        }
-
-        /// The raster: every frame lies in a slot of its own kind, whatever the integration.
-        #[test]
-        fn frames_lie_in_their_slots_of_the_raster(
-            others in prop::collection::vec((6_720_i64..=123_040).prop_map(Span::from_nanos), 1..20),
-            integration in prop::sample::select(&ALL[..]),
-            slot_us in 130_i64..400, parameter in 1_u16..4,
-        ) {
-            let raster = DeltaRaster::new(Span::from_micros(slot_us), parameter).unwrap();
-            let port = MediaAccess::new(schedule(&[200, 500, 800], LONGEST + TT), integration, Some(raster));
-            let slot = |time: LocalTime| time.as_picos().div_euclid(slot_us * 1_000_000);
-            let count = i64::from(parameter) + 1;
-            for sent in run(port, &others, us(10_000)) {
-                let (first, last) = (slot(sent.began), slot(sent.ended - Span::from_picos(1)));
-                if sent.time_triggered {
-                    prop_assert!(first.rem_euclid(count) == 0 && first == last);
-                } else {
-                    prop_assert!(first.rem_euclid(count) != 0);
-                    prop_assert!(!sent.whole || first.div_euclid(count) == last.div_euclid(count));
-                }
-            }
-        }
-    }
-
     #[test]
-    fn wrong_integrations_are_found_out() {
-        let port =
-            |integration| MediaAccess::new(schedule(&[200, 500, 800], LONGEST + TT), integration, None);
-        let wire = |integration| run(port(integration), &[Span::from_micros(70)], us(10_000));
-        for real in ALL {
-            assert_eq!(breach(&wire(real), real, 3, 10), None);
-        }
-        assert!(breach(&wire(Integration::Shuffling), Integration::TimelyBlock, 3, 10).is_some());
-        assert!(breach(&wire(Integration::Shuffling), Integration::Preemption, 3, 10).is_some());
-        assert!(breach(&wire(Integration::Preemption), Integration::TimelyBlock, 3, 10).is_some());
-        assert_eq!(breach(&wire(Integration::Preemption), Integration::Shuffling, 3, 10), Some("aborted"));
+    fn boundaries_are_where_the_schedule_has_them() {
+        let mut port = MediaAccess::new(schedule(&[200, 500], 10), Integration::TimelyBlock, None);
+        assert_eq!(port.look(at(0), &TrueTime), None);
+        assert_eq!((port.open(), port.others(), port.again_at()), (None, (at(0), at(200)), at(200)));
+        assert_eq!(port.look(at(199), &TrueTime), None);
+        assert_eq!(port.open(), None);
+        assert_eq!(port.look(at(200), &TrueTime), None);
+        assert_eq!(port.open(), Some(Open { window: 0, until: at(210) }));
+        assert_eq!((port.others(), port.again_at()), ((at(200), at(500)), at(210)));
+        assert_eq!(port.look(at(210), &TrueTime), Some(0), "the window closed");
+        assert_eq!((port.open(), port.again_at()), (None, at(500)));
+        assert_eq!(port.look(at(1_205), &TrueTime), None);
+        assert_eq!(port.look(at(9_000), &TrueTime), Some(0));
+        let mut free = MediaAccess::new(schedule(&[], 10), Integration::TimelyBlock, None);
+        free.look(at(5), &TrueTime);
+        assert_eq!((free.open(), free.others(), free.again_at()), (None, (at(5), NEVER), NEVER));
+        let mut shuffled = MediaAccess::new(schedule(&[200], 10), Integration::Shuffling, None);
+        shuffled.look(at(0), &TrueTime);
+        assert_eq!((shuffled.others(), shuffled.again_at()), ((at(0), NEVER), at(200)));
     }
 
+    /// A clock 10 % fast, 30 µs ahead and read in ticks of 7 µs shows 200 µs first at 203 µs of its own, which is
+    /// (203 − 30) / 1.1 µs of true time, rounded up to a picosecond.
     #[test]
-    fn timely_block_to_the_picosecond() {
-        let port = MediaAccess::new(schedule(&[200], TT), Integration::TimelyBlock, None);
-        let fits = us(200) - LONGEST;
-        let ask = |now, tt: Option<Span>| port.decide(now, |_| tt, Some(LONGEST));
-        assert_eq!(ask(fits, Some(TT)), Decision::StartOther);
-        assert_eq!(ask(fits + Span::from_picos(1), Some(TT)), Decision::WaitUntil(us(200)));
-        assert_eq!(ask(us(200), Some(TT)), Decision::StartTimeTriggered { window: 0 });
-        assert_eq!(ask(us(200), None), Decision::StartOther, "an empty buffer frees the window");
-        assert_eq!(ask(us(200) + Span::from_picos(1), Some(TT)), Decision::StartOther, "missed");
-        assert_eq!(port.decide(us(0), |_| None, None), Decision::WaitUntil(us(200)));
-        let unscheduled = MediaAccess::new(schedule(&[], TT), Integration::TimelyBlock, None);
-        assert_eq!(unscheduled.decide(us(0), |_| None, None), Decision::Idle);
-        assert_eq!(unscheduled.decide(us(0), |_| None, Some(LONGEST)), Decision::StartOther);
-    }
-
-    #[test]
-    fn a_frame_may_fill_its_slot_of_the_raster() {
-        let raster = DeltaRaster::new(Span::from_micros(10), 1).unwrap();
-        let latest = us(10) - TT;
-        let port = MediaAccess::new(schedule(&[0], LONGEST), Integration::Shuffling, Some(raster));
-        let ask = |now| port.decide(now, |_| Some(TT), Some(Span::from_micros(10)));
-        assert_eq!(ask(latest), Decision::StartTimeTriggered { window: 0 });
-        assert_eq!(ask(latest + Span::from_picos(1)), Decision::WaitUntil(us(10)));
-        assert_eq!(ask(us(10)), Decision::StartOther);
-        assert_eq!(ask(us(10) + Span::from_picos(1)), Decision::WaitUntil(us(20)));
-    }
-
-    #[test]
-    fn the_earlier_of_slot_and_window_is_waited_for() {
-        let raster = DeltaRaster::new(Span::from_micros(10), 1).unwrap();
-        let port = MediaAccess::new(schedule(&[3], TT), Integration::Shuffling, Some(raster));
-        assert_eq!(port.decide(us(0), |_| None, Some(TT)), Decision::WaitUntil(us(3)));
-        assert_eq!(port.decide(us(4), |_| None, Some(TT)), Decision::WaitUntil(us(10)));
+    fn boundaries_move_with_the_clock() {
+        let fast = FrequencyError::from_ppb(100_000_000).unwrap();
+        let clock = Oscillator::new(Span::from_micros(30), fast, Span::from_micros(7)).unwrap();
+        let mut port = MediaAccess::new(schedule(&[200], 10), Integration::TimelyBlock, None);
+        port.look(at(0), &clock);
+        let opens = RunTime::from_picos(173_000_000_i64 * 10 / 11 + 1);
+        assert_eq!((port.others(), port.again_at()), ((at(0), opens), opens));
+        port.look(opens, &clock);
+        assert_eq!(port.window(), Some(0));
+        // Set back by 100 µs, the window opens once more.
+        port.look_anew(opens, &TrueTime);
+        assert_eq!((port.window(), port.again_at()), (None, at(200)));
     }
 
     #[test]
@@ -418,5 +292,19 @@ mod tests {
         for (slot, others) in [(0, 1), (-1, 1), (5, 0), (i64::MAX, 1)] {
             assert!(DeltaRaster::new(Span::from_picos(slot), others).is_err());
         }
+    }
+
+    #[test]
+    fn the_raster_cuts_windows_and_keeps_others_out_of_its_slots() {
+        let raster = DeltaRaster::new(Span::from_micros(10), 1).unwrap();
+        let mut port = MediaAccess::new(schedule(&[3], 20), Integration::Shuffling, Some(raster));
+        port.look(at(4), &TrueTime);
+        assert_eq!(port.open(), Some(Open { window: 0, until: at(10) }));
+        assert_eq!((port.others().0, port.again_at()), (at(10), at(10)));
+        port.look(at(10), &TrueTime);
+        assert_eq!((port.open(), port.window()), (None, Some(0)));
+        assert_eq!((port.others(), port.again_at()), ((at(10), at(20)), at(20)));
+        port.look(at(20), &TrueTime);
+        assert_eq!(port.open(), Some(Open { window: 0, until: at(23) }));
     }
 }

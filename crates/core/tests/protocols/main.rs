@@ -4,8 +4,8 @@
 mod input;
 
 mod bodies {
-    pub(crate) mod access;
     pub(crate) mod clock;
+    pub(crate) mod critical_port;
     pub(crate) mod dispatch;
     pub(crate) mod generator;
     pub(crate) mod host;
@@ -32,4 +32,4 @@ macro_rules! any_operations {
     };
 }
 
-any_operations!(access, clock, dispatch, generator, host, hub, policing, reception, regulator, switch);
+any_operations!(clock, critical_port, dispatch, generator, host, hub, policing, reception, regulator, switch);
