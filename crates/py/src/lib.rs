@@ -83,7 +83,7 @@ fn retrack(
     })
 }
 
-/// Simulates one run and writes its records as segments, `spool/<node name>/*.arrows`.
+/// Simulates one run and writes its records as segments, `spool/simulator/*.arrows`.
 ///
 /// Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`, `events`,
 /// `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is done, 0 to 1; what
@@ -123,7 +123,7 @@ fn simulate_into(
     spool: &Path,
     watch: impl FnMut(f64) -> bool,
 ) -> Result<SimReport, SimError> {
-    let mut watched = Watched { sink: Spool::create(spool, network, run)?, watch };
+    let mut watched = Watched { sink: Spool::create(spool, run)?, watch };
     let report = wg_sim::simulate(network, run, &mut watched)?;
     watched.sink.finish()?;
     Ok(report)

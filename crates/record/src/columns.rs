@@ -71,6 +71,12 @@ impl RecordColumns {
         later
     }
 
+    /// Takes one record; there must be room.
+    #[inline]
+    pub(crate) fn push(&mut self, record: Record) {
+        self.records.push(record);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use wg_frame::time::RunTime;
-use wg_plan::{Network, Run};
+use wg_plan::Run;
 use wg_record::Record;
-use wg_record::segment::{SegmentInfo, SegmentWriter};
+use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
 
 use crate::error::SimError;
 
@@ -21,65 +21,48 @@ pub trait Sink {
     fn advance(&mut self, now: RunTime, end: RunTime) -> Result<(), SimError>;
 }
 
-/// Records gathered before they are handed to a segment: enough to hand them over in one go, few enough for many nodes
-/// to stay in cache.
-const CHUNK: usize = 128;
-
-/// Segments in one directory per node, `spool/<node name>/NNNNNN.arrows`, as the agents write them.
+/// One series of segments for all nodes, `spool/simulator/NNNNNN.arrows`.
 ///
-/// Memory: one batch of records per node, whatever the length of the run.
+/// One for all, not one per node as agents write them: the batch being filled then stays in cache, however many
+/// nodes there are. Memory: one batch, whatever the length of the run.
 pub struct Spool {
-    nodes: Vec<(Vec<Record>, SegmentWriter)>,
+    writer: SegmentWriter,
     failed: Option<SimError>,
 }
 
 impl Spool {
-    /// Begins a segment for every node of the network, switches included. The epoch is 1970: simulated time has no other.
+    /// Begins the segments. The epoch is 1970: simulated time has no other.
     ///
     /// # Errors
     /// [`SimError::Record`] when a directory or file cannot be made.
-    pub fn create(spool: &Path, network: &Network, run: &Run) -> Result<Self, SimError> {
-        let mut nodes = Vec::with_capacity(network.nodes.len());
-        for (index, node) in (0..).zip(&network.nodes) {
-            let info = SegmentInfo {
-                end_system: node.name.clone(),
-                node: index,
-                run_index: run.index,
-                epoch_realtime_ns: 0,
-            };
-            let writer = SegmentWriter::create(&spool.join(&node.name), info)?;
-            nodes.push((Vec::with_capacity(CHUNK), writer));
-        }
-        Ok(Self { nodes, failed: None })
+    pub fn create(spool: &Path, run: &Run) -> Result<Self, SimError> {
+        let info = SegmentInfo {
+            end_system: "simulator".to_owned(),
+            node: ALL_NODES,
+            run_index: run.index,
+            epoch_realtime_ns: 0,
+        };
+        let writer = SegmentWriter::create(&spool.join("simulator"), info)?;
+        Ok(Self { writer, failed: None })
     }
 
-    /// Ends every segment. Returns the number of records of each node.
+    /// Ends the segments. Returns the number of records in them.
     ///
     /// # Errors
     /// [`SimError::Record`] when the disk refuses.
-    pub fn finish(mut self) -> Result<Vec<u64>, SimError> {
-        if let Some(failed) = self.failed.take() {
-            return Err(failed);
+    pub fn finish(mut self) -> Result<u64, SimError> {
+        match self.failed.take() {
+            Some(failed) => Err(failed),
+            None => Ok(self.writer.finish()?),
         }
-        let mut written = Vec::with_capacity(self.nodes.len());
-        for (chunk, mut writer) in self.nodes {
-            writer.write(&chunk)?;
-            written.push(writer.finish()?);
-        }
-        Ok(written)
     }
 }
 
 impl Sink for Spool {
     #[inline]
     fn record(&mut self, record: &Record) {
-        let Some((chunk, writer)) = self.nodes.get_mut(usize::from(record.node)) else { return };
-        chunk.push(*record);
-        if chunk.len() == CHUNK {
-            if let Err(error) = writer.write(chunk) {
-                self.failed.get_or_insert(error.into());
-            }
-            chunk.clear();
+        if let Err(error) = self.writer.push(*record) {
+            self.failed.get_or_insert(error.into());
         }
     }
 

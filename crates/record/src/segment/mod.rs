@@ -32,15 +32,18 @@ pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Ending of segment files.
 pub const SEGMENT_SUFFIX: &str = "arrows";
 
+/// `node` of a segment with the records of all nodes.
+pub const ALL_NODES: u16 = u16::MAX;
+
 /// The end mark of an Arrow IPC stream.
 const END_MARK: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// Whose records a segment holds; stored in its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentInfo {
-    /// Name of the end system.
+    /// Name of the end system, or of the program that watched all nodes.
     pub end_system: String,
-    /// Its index in the plan.
+    /// Its index in the plan; [`ALL_NODES`] for all of them.
     pub node: u16,
     /// Index of the run in the plan.
     pub run_index: u32,
@@ -130,6 +133,16 @@ impl SegmentWriter {
             }
         }
         Ok(())
+    }
+
+    /// Takes one record, as [`write`](Self::write) does.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    #[inline]
+    pub fn push(&mut self, record: Record) -> Result<(), RecordError> {
+        self.columns.push(record);
+        if self.columns.is_full() { self.flush() } else { Ok(()) }
     }
 
     /// Writes out the records gathered so far, as a batch of their own.
