@@ -1,5 +1,6 @@
 //! Why a frame ended where it did.
 
+use crate::arinc664::redundancy::ReceptionDrop;
 use crate::queue::Full;
 
 /// Why a core took a frame out of the traffic. One vocabulary for ports, switches and end systems.
@@ -36,4 +37,13 @@ pub enum Cause {
     Overrun,
     /// The device that held it restarted, or was down when it came.
     Down,
+}
+
+impl From<ReceptionDrop> for Cause {
+    fn from(reason: ReceptionDrop) -> Self {
+        match reason {
+            ReceptionDrop::Integrity(_) => Self::Integrity,
+            ReceptionDrop::SecondCopy { .. } => Self::SecondCopy,
+        }
+    }
 }

@@ -1,9 +1,13 @@
 //! The end system as a host: what lies between an application and the wire.
 //!
 //! ```text
-//! application ── transmit lane ──▶ egress queue ── driver ──▶ wire
-//! application ◀── receive lane ◀── ring ◀── interrupt ◀────── wire
+//! application ── transmit lane ──▶ critical interface ──▶ egress queues ── driver ──▶ wire
+//! application ◀── receive lane ◀── ring ◀── interrupt ◀── critical interface ◀────── wire
 //! ```
+//!
+//! One or two ports, one for each redundant network. The [critical interface](crate::interface) is there where virtual
+//! links or time-triggered flows begin or end; like the hardware it stands for it works at the wire, before the ring. A
+//! frame whose check sequence is wrong gets no further than the port.
 //!
 //! Each lane is a thread that does one thing at a time. Handing a message down costs a fixed time and a time per
 //! byte; then the frame joins the egress queue, and the driver takes it when the line is free. A received
@@ -14,15 +18,19 @@
 //! Two lanes were chosen over one processor because a servicing thread that spins on both directions is
 //! closer to that than to strict alternation, and because latency then does not depend on a guess about scheduling.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
 
+use crate::cause::Cause;
 use crate::deadline::Deadline;
-use crate::frame::Frame;
+use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
+use crate::interface::{Interface, Networks};
 use crate::line::LineRate;
-use crate::port::{Egress, EgressPort, Gate, PortConfig, Transmission};
-use crate::queue::{Fill, Full, Limit, SharedBuffer};
+use crate::port::{Device, Effect, Egress, Transmission};
+use crate::queue::{Fill, Full, Limit};
 
 /// What handing a frame over costs a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +67,7 @@ pub enum Interrupts {
     },
 }
 
-/// What a host is built from.
+/// What a host is built from, besides its ports.
 #[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
     /// From the application's call to the frame in the egress queue.
@@ -74,8 +82,6 @@ pub struct HostConfig {
     pub interrupts: Interrupts,
     /// From the interrupt, or the poll, to the driver's look at the ring.
     pub interrupt_latency: Span,
-    /// The egress queue and its line.
-    pub port: PortConfig,
 }
 
 /// The instants at which a message was handed down.
@@ -83,31 +89,47 @@ pub struct HostConfig {
 pub struct Handed {
     /// The application calls.
     pub application: RunTime,
-    /// The frame joins the egress queue.
+    /// The frame joins the egress queue, or comes to the critical interface.
     pub queued: RunTime,
 }
 
-/// What a host wants done or noticed.
+/// What a host wants done or noticed. Ports are counted from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
     /// The driver takes the frame and the transmission begins. The driver of this core owes
     /// [`Host::handle_line_free`].
     Transmit {
+        /// By this port.
+        port: usize,
         /// The frame.
         frame: Frame,
         /// To be handed back with the end.
         transmission: Transmission,
     },
-    /// The egress queue had no room for a frame.
-    Refused {
+    /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
+    /// of this core owes [`Host::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
+    Abort {
+        /// By this port.
+        port: usize,
         /// The frame.
         frame: Frame,
-        /// What was full.
-        full: Full,
+        /// To be handed back with the end.
+        transmission: Transmission,
+    },
+    /// A frame, or one of its copies, ended here.
+    Dropped {
+        /// The port it was for or came by; the first where it did not come so far.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// Why.
+        cause: Cause,
     },
     /// The application gets a frame. The instants may lie ahead: they are certain, and acting on them before
     /// they come would be too early.
     Deliver {
+        /// The port it came by.
+        port: usize,
         /// The frame.
         frame: Frame,
         /// The driver saw it.
@@ -115,24 +137,28 @@ pub enum Output {
         /// The application has it.
         application: RunTime,
     },
-    /// The ring had no room for a frame.
-    Overrun {
-        /// The frame.
-        frame: Frame,
-    },
+}
+
+/// A frame in the ring that nobody has noticed.
+#[derive(Clone, Copy, Debug)]
+struct Unnoticed {
+    port: u8,
+    frame: Frame,
+    wake_up: Span,
 }
 
 /// A host.
 #[derive(Debug)]
-pub struct Host<G> {
+pub struct Host<P: Egress> {
     config: HostConfig,
-    port: EgressPort<G>,
-    shared: SharedBuffer,
+    ports: Vec<(NetworkId, P)>,
+    device: Device<P::Clock>,
+    interface: Option<Box<Interface>>,
     /// Handed down, but not yet in the queue; ordered, because the lane is one thread.
     handed: VecDeque<(RunTime, Frame)>,
     transmit_free: RunTime,
-    /// In the ring, not yet noticed, with the time the lane would take to wake.
-    unnoticed: VecDeque<(Frame, Span)>,
+    /// In the ring, not yet noticed.
+    unnoticed: VecDeque<Unnoticed>,
     interrupt_at: Deadline,
     /// When the frames in the ring that were noticed leave it; ascending.
     leaving: VecDeque<RunTime>,
@@ -140,14 +166,24 @@ pub struct Host<G> {
     outputs: VecDeque<Output>,
 }
 
-impl<G: Gate> Host<G> {
-    /// An idle host.
-    pub fn new(config: HostConfig, gate: G) -> Self {
+impl<P: Egress> Host<P> {
+    /// An idle host with a port for each network it is on.
+    ///
+    /// Panics unless it has one port, or two on different networks.
+    pub fn new(
+        config: HostConfig,
+        ports: Vec<(NetworkId, P)>,
+        interface: Option<Interface>,
+        clock: P::Clock,
+    ) -> Self {
+        let fine = ports.len() == 1 || ports.len() == 2 && ports[0].0 != ports[1].0;
+        assert!(fine, "wg-core misuse: a host has one port, or one on network A and one on network B");
         let beginning = RunTime::from_picos(i64::MIN);
         Self {
             config,
-            port: EgressPort::new(config.port, gate),
-            shared: SharedBuffer::new(Limit { bytes: u64::MAX, frames: u32::MAX }),
+            ports,
+            device: Device::new(Limit { bytes: u64::MAX, frames: u32::MAX }, clock),
+            interface: interface.map(Box::new),
             handed: VecDeque::new(),
             transmit_free: beginning,
             unnoticed: VecDeque::new(),
@@ -171,31 +207,54 @@ impl<G: Gate> Host<G> {
         let queued = application + self.config.transmit.of(frame.length);
         self.transmit_free = queued;
         if queued <= now && self.handed.is_empty() {
-            self.enqueue(now, frame);
+            self.submit(now, frame);
         } else {
             self.handed.push_back((queued, frame));
         }
         Ok(Handed { application, queued })
     }
 
-    /// A frame made past the application, by a generator that costs the host nothing.
+    /// A frame made past the application, by a generator that costs the host nothing or by a babbling one: it goes to
+    /// the queues past every regulator and schedule. A frame of a virtual link or schedule that begins here is numbered
+    /// and goes where its flow does.
     pub fn handle_generated(&mut self, now: RunTime, frame: Frame) {
-        self.enqueue(now, frame);
+        let numbered = self.interface.as_mut().and_then(|interface| interface.number(frame));
+        match numbered {
+            None => self.send_on(now, frame, networks_of(&frame), now),
+            Some((frame, networks)) if frame.class == TrafficClass::TimeTriggered => {
+                self.copies(frame, networks, |host, port, frame| {
+                    let effect = &mut |effect| host.outputs.push_back(Output::of(port, effect));
+                    host.ports[port].1.handle_unscheduled(now, frame, &mut host.device, effect);
+                });
+            }
+            Some((frame, networks)) => self.send_on(now, frame, networks, now),
+        }
     }
 
-    /// The last bit of `frame` came in at `now`; the receive lane, if it sleeps, takes `wake_up` to wake.
-    pub fn handle_frame(&mut self, now: RunTime, frame: Frame, wake_up: Span) {
+    /// The last bit of `frame` came in by `port` at `now`; the receive lane, if it sleeps, takes `wake_up` to wake.
+    pub fn handle_frame(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
+        if frame.marks.has(Marks::FCS_ERROR) {
+            self.outputs.push_back(Output::Dropped { port, frame, cause: Cause::FrameCheck });
+            return;
+        }
+        if let Some(interface) = &mut self.interface {
+            let network = self.ports[port].0;
+            if let Err(cause) = interface.handle_frame(now, &self.device.clock, network, &frame) {
+                self.outputs.push_back(Output::Dropped { port, frame, cause });
+                return;
+            }
+        }
         while self.leaving.front().is_some_and(|at| *at <= now) {
             self.leaving.pop_front();
         }
         if self.leaving.len() + self.unnoticed.len() >= self.config.ring as usize {
-            self.outputs.push_back(Output::Overrun { frame });
+            self.outputs.push_back(Output::Dropped { port, frame, cause: Cause::Overrun });
             return;
         }
         match self.config.interrupts {
-            Interrupts::EachFrame => self.notice(now, frame, wake_up),
+            Interrupts::EachFrame => self.notice(now, port, frame, wake_up),
             Interrupts::Coalesced { frames, wait } => {
-                self.unnoticed.push_back((frame, wake_up));
+                self.unnoticed.push_back(Unnoticed { port: port as u8, frame, wake_up });
                 if self.unnoticed.len() >= frames as usize {
                     self.interrupt(now);
                 } else if self.unnoticed.len() == 1 {
@@ -203,7 +262,7 @@ impl<G: Gate> Host<G> {
                 }
             }
             Interrupts::Polled { period } => {
-                self.unnoticed.push_back((frame, wake_up));
+                self.unnoticed.push_back(Unnoticed { port: port as u8, frame, wake_up });
                 if self.unnoticed.len() == 1 {
                     let into = now.as_picos().rem_euclid(period.as_picos());
                     let rest = if into == 0 { 0 } else { period.as_picos() - into };
@@ -213,26 +272,60 @@ impl<G: Gate> Host<G> {
         }
     }
 
-    /// Does what is due at `now`: messages handed down join the queue, a free line takes the next frame, a due
-    /// interrupt looks at the ring. Early calls do nothing; a late call acts as of `now`.
+    /// Does what is due at `now`: messages handed down join the queue or come to the critical interface, that hands on
+    /// what is due, a free line takes the next frame, a due interrupt looks at the ring. Early calls do nothing; a late
+    /// call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
         while let Some(&(at, frame)) = self.handed.front()
             && at <= now
         {
             self.handed.pop_front();
-            self.enqueue(now, frame);
+            self.submit(now, frame);
         }
-        if let Some((frame, transmission)) = self.port.begin_next(now, &mut self.shared) {
-            self.outputs.push_back(Output::Transmit { frame, transmission });
+        self.depart(now);
+        for (port, (_, egress)) in self.ports.iter_mut().enumerate() {
+            let (outputs, interface) = (&mut self.outputs, &mut self.interface);
+            let effect = &mut |effect| carry_out(outputs, interface, now, port, effect);
+            egress.handle_deadline(now, &mut self.device, effect);
         }
         if self.interrupt_at.is_due(now) {
             self.interrupt(now);
         }
     }
 
-    /// The line is free from `free_at` on: the answer to [`Output::Transmit`].
-    pub fn handle_line_free(&mut self, transmission: Transmission, free_at: RunTime) {
-        self.port.handle_line_free(transmission, free_at);
+    /// The line of `port` is free from `free_at` on: the answer to [`Output::Transmit`] and [`Output::Abort`].
+    pub fn handle_line_free(&mut self, port: usize, transmission: Transmission, free_at: RunTime) {
+        self.ports[port].1.handle_line_free(transmission, free_at);
+    }
+
+    /// Changes the clock of the host at `now`; instants and windows move with it.
+    pub fn handle_clock<R>(&mut self, now: RunTime, change: impl FnOnce(&mut P::Clock) -> R) -> R {
+        let result = change(&mut self.device.clock);
+        if let Some(interface) = &mut self.interface {
+            interface.handle_clock_change(now, &self.device.clock);
+        }
+        for (_, port) in &mut self.ports {
+            port.handle_clock_change(now, &self.device);
+        }
+        result
+    }
+
+    /// The host restarts at `now`: what waits in it is dropped, what it sends is cut off, numbers begin anew. What was
+    /// delivered stays delivered.
+    pub fn handle_restart(&mut self, now: RunTime) {
+        let Self { ports, device, interface, handed, unnoticed, leaving, outputs, .. } = self;
+        let mut down = |port, frame| outputs.push_back(Output::Dropped { port, frame, cause: Cause::Down });
+        handed.drain(..).for_each(|(_, frame)| down(0, frame));
+        unnoticed.drain(..).for_each(|Unnoticed { port, frame, .. }| down(usize::from(port), frame));
+        if let Some(interface) = interface {
+            interface.handle_restart(now, &device.clock, |frame| down(0, frame));
+        }
+        for (port, (_, egress)) in ports.iter_mut().enumerate() {
+            let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
+            egress.handle_restart(now, device, effect);
+        }
+        leaving.clear();
+        (self.transmit_free, self.receive_free, self.interrupt_at) = (now, now, Deadline::Never);
     }
 
     /// The next effect; `None` when all were taken.
@@ -245,45 +338,148 @@ impl<G: Gate> Host<G> {
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         let handed = self.handed.front().map_or(Deadline::Never, |&(at, _)| Deadline::At(at));
-        handed.min(self.port.next_deadline()).min(self.interrupt_at)
+        let due = self.interface.as_ref().map_or(Deadline::Never, |interface| interface.next_deadline());
+        let own = handed.min(self.interrupt_at).min(due);
+        self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline()))
     }
 
-    /// The line.
-    pub fn line(&self) -> LineRate {
-        self.port.line()
+    /// Its clock.
+    pub const fn clock(&self) -> &P::Clock {
+        &self.device.clock
     }
 
-    /// What waits in the egress queue.
-    pub fn fill(&self) -> Fill {
-        self.port.fill()
+    /// Its critical interface.
+    pub fn interface(&self) -> Option<&Interface> {
+        self.interface.as_deref()
     }
 
-    /// Messages between application and egress queue, and frames in the ring that nobody has noticed.
+    /// The network of `port`.
+    pub fn network(&self, port: usize) -> NetworkId {
+        self.ports[port].0
+    }
+
+    /// The line of `port`.
+    pub fn line(&self, port: usize) -> LineRate {
+        self.ports[port].1.line()
+    }
+
+    /// A port.
+    pub fn port(&self, port: usize) -> &P {
+        &self.ports[port].1
+    }
+
+    /// What waits in the egress queues of `port`.
+    pub fn fill(&self, port: usize) -> Fill {
+        self.ports[port].1.fill()
+    }
+
+    /// Messages between application and egress queue or critical interface, and frames in the ring that nobody has
+    /// noticed.
     pub fn in_hand(&self) -> (usize, usize) {
         (self.handed.len(), self.unnoticed.len())
     }
 
-    fn enqueue(&mut self, now: RunTime, frame: Frame) {
-        match self.port.offer(now, frame, &mut self.shared) {
-            Ok(Some(transmission)) => self.outputs.push_back(Output::Transmit { frame, transmission }),
-            Ok(None) => {}
-            Err(full) => self.outputs.push_back(Output::Refused { frame, full }),
+    /// A message leaves the lane.
+    #[inline]
+    fn submit(&mut self, now: RunTime, frame: Frame) {
+        let Some(interface) = self.interface.as_mut().filter(|_| frame.class != TrafficClass::BestEffort)
+        else {
+            self.send_on(now, frame, networks_of(&frame), now);
+            return;
+        };
+        let outputs = &mut self.outputs;
+        interface.handle_message(now, &self.device.clock, frame, |frame, cause| {
+            outputs.push_back(Output::Dropped { port: 0, frame, cause });
+        });
+        self.depart(now);
+    }
+
+    /// Hands on what the critical interface has due.
+    fn depart(&mut self, now: RunTime) {
+        while let Some(departure) = self
+            .interface
+            .as_mut()
+            .filter(|interface| interface.next_deadline().is_due(now))
+            .and_then(|interface| interface.poll_departure(now, &self.device.clock))
+        {
+            self.send_on(now, departure.frame, departure.networks, departure.due);
+        }
+    }
+
+    /// Puts a frame, or a copy on each network, into the queues.
+    #[inline]
+    fn send_on(&mut self, now: RunTime, frame: Frame, networks: Networks, due: RunTime) {
+        self.copies(frame, networks, |host, port, frame| {
+            if let Some(interface) = &mut host.interface {
+                interface.joins(port, &frame, due);
+            }
+            let (outputs, interface) = (&mut host.outputs, &mut host.interface);
+            let effect = &mut |effect| carry_out(outputs, interface, now, port, effect);
+            host.ports[port].1.handle_frame(now, frame, &mut host.device, effect);
+        });
+    }
+
+    #[inline]
+    fn copies(&mut self, frame: Frame, networks: Networks, mut send: impl FnMut(&mut Self, usize, Frame)) {
+        let mut sent = false;
+        for port in 0..self.ports.len() {
+            let network = self.ports[port].0;
+            if networks.has(network) {
+                sent = true;
+                send(self, port, Frame { network, ..frame });
+            }
+        }
+        if !sent {
+            self.outputs.push_back(Output::Dropped { port: 0, frame, cause: Cause::NoEgress });
         }
     }
 
     fn interrupt(&mut self, now: RunTime) {
         self.interrupt_at = Deadline::Never;
-        while let Some((frame, wake_up)) = self.unnoticed.pop_front() {
-            self.notice(now, frame, wake_up);
+        while let Some(Unnoticed { port, frame, wake_up }) = self.unnoticed.pop_front() {
+            self.notice(now, usize::from(port), frame, wake_up);
         }
     }
 
-    fn notice(&mut self, now: RunTime, frame: Frame, wake_up: Span) {
+    fn notice(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
         let driver = now + self.config.interrupt_latency;
         let begun = if self.receive_free > driver { self.receive_free } else { driver + wake_up };
         let application = begun + self.config.receive.of(frame.length);
         self.receive_free = application;
         self.leaving.push_back(application);
-        self.outputs.push_back(Output::Deliver { frame, driver, application });
+        self.outputs.push_back(Output::Deliver { port, frame, driver, application });
     }
+}
+
+impl Output {
+    fn of(port: usize, effect: Effect) -> Self {
+        match effect {
+            Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
+            Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
+            Effect::Drop { frame, cause } => Self::Dropped { port, frame, cause },
+        }
+    }
+}
+
+/// Hands an effect of a port on, and keeps the output jitter.
+#[inline]
+fn carry_out(
+    outputs: &mut VecDeque<Output>,
+    interface: &mut Option<Box<Interface>>,
+    now: RunTime,
+    port: usize,
+    effect: Effect,
+) {
+    if let Some(interface) = interface {
+        match &effect {
+            Effect::Transmit { frame, .. } => interface.begins(port, frame, now),
+            Effect::Abort { frame, .. } => interface.waits_again(port, frame),
+            Effect::Drop { frame, .. } => interface.leaves(port, frame),
+        }
+    }
+    outputs.push_back(Output::of(port, effect));
+}
+
+fn networks_of(frame: &Frame) -> Networks {
+    if frame.marks.has(Marks::BOTH_NETWORKS) { Networks::Both } else { Networks::One(frame.network) }
 }

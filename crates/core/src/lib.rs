@@ -47,6 +47,7 @@ pub mod frame;
 pub mod generator;
 pub mod hub;
 pub mod ingress;
+pub mod interface;
 pub mod line;
 pub mod oscillator;
 pub mod port;

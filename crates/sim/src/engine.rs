@@ -130,7 +130,7 @@ impl<S: Sink> Engine<'_, S> {
             Place::Host(at) => {
                 let host = &mut self.world.hosts[at];
                 let wake_up = self.models.host.receive_wake_up.draw(&mut host.wake_ups);
-                host.core.handle_frame(self.now, frame, wake_up);
+                host.core.handle_frame(self.now, 0, frame, wake_up);
                 let node = host.node;
                 self.note(frame, node, 1, Point::WireReceive, self.now);
                 self.drain_host(at);
@@ -299,21 +299,23 @@ impl<S: Sink> Engine<'_, S> {
         while let Some(output) = self.world.hosts[at].core.poll_output() {
             let node = self.world.hosts[at].node;
             match output {
-                end_system::Output::Transmit { frame, transmission } => {
+                end_system::Output::Transmit { frame, transmission, .. } => {
                     let channel = self.world.hosts[at].channel;
                     let wire = self.now + self.world.channels[channel].lead;
                     self.note(frame, node, 1, Point::DriverSend, self.now);
                     self.note(frame, node, 1, Point::WireSend, wire);
                     let free_at = self.launch(channel, frame);
-                    self.world.hosts[at].core.handle_line_free(transmission, free_at);
+                    self.world.hosts[at].core.handle_line_free(0, transmission, free_at);
                 }
-                end_system::Output::Refused { frame, .. } => self.refused(at, frame),
-                end_system::Output::Overrun { frame } => {
+                // Such a host neither restarts nor preempts.
+                end_system::Output::Abort { .. } => unreachable!("wg-sim: nothing cuts a transmission off"),
+                end_system::Output::Dropped { frame, cause: Cause::Overrun, .. } => {
                     let protocol = self.protocol(frame);
                     self.world.hosts[at].access[protocol].overrun += 1;
                     self.note_drop(frame, node, 1, DropReason::RingFull, Crc::Unchecked);
                 }
-                end_system::Output::Deliver { frame, driver, application } => {
+                end_system::Output::Dropped { frame, .. } => self.refused(at, frame),
+                end_system::Output::Deliver { frame, driver, application, .. } => {
                     self.deliver(at, frame, driver, application);
                 }
             }

@@ -57,7 +57,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct HostNode {
     pub(crate) node: NodeIndex,
-    pub(crate) core: Host<AlwaysOpen>,
+    pub(crate) core: Host<EgressPort<AlwaysOpen>>,
     pub(crate) channel: usize,
     pub(crate) wake_ups: Stream,
     /// By protocol.
@@ -315,12 +315,13 @@ impl World {
             ring: model.ring,
             interrupts: model.interrupts,
             interrupt_latency: model.interrupt_latency,
-            // One queue: the host's own queueing discipline knows no priorities, as on the live bench.
-            port: PortConfig::first_in_first_out(line, Limit::bytes(model.egress_bytes)),
         };
+        // One queue: the host's own queueing discipline knows no priorities, as on the live bench.
+        let port = PortConfig::first_in_first_out(line, Limit::bytes(model.egress_bytes));
+        let ports = vec![(NetworkId::A, EgressPort::new(port, AlwaysOpen))];
         self.hosts.push(HostNode {
             node,
-            core: Host::new(config, AlwaysOpen),
+            core: Host::new(config, ports, None, TrueTime),
             channel,
             wake_ups: Stream::new(run.seed, Purpose::ReceivingThread, u32::from(node)),
             access: Default::default(),

@@ -40,7 +40,7 @@ pub enum Redundancy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "SkewMax {skew_max} is not between 0ps and {limit}: within 254 BAGs a number returns on another frame; \
-     lower SkewMax or lengthen the BAG"
+     lower SkewMax or lengthen the BAG (the period)"
 )]
 pub struct SkewError {
     /// What was asked for.
@@ -87,8 +87,16 @@ impl RedundancyManager {
     /// # Errors
     /// [`SkewError`] for a negative SkewMax, or one in which the numbers come round.
     pub fn new(mode: Redundancy, bag: Bag) -> Result<Self, SkewError> {
+        Self::with_interval(mode, bag.span())
+    }
+
+    /// A manager for a flow whose frames are sent `interval` apart or more.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_interval(mode: Redundancy, interval: Span) -> Result<Self, SkewError> {
         if let Redundancy::FirstValidWins { skew_max } = mode {
-            let limit = Span::from_picos(bag.span().as_picos() * 254);
+            let limit = interval.checked_mul(254).unwrap_or(Span::from_picos(i64::MAX));
             if skew_max < Span::ZERO || skew_max > limit {
                 return Err(SkewError { skew_max, limit });
             }

@@ -162,6 +162,36 @@ impl<M> Dispatcher<M> {
         self.dispatch(self.now);
     }
 
+    /// The local clock was changed and now shows `now`. Set forward, it skips the instants between; set back, it comes
+    /// to its instants again.
+    pub fn handle_clock_change(&mut self, now: LocalTime) {
+        let first = self.instants.at_or_after(now);
+        self.next = if now < self.now { first } else { self.next.max(first) };
+        self.now = now;
+    }
+
+    /// The end system restarts at `now`: what waited is handed back.
+    pub fn handle_reset(&mut self, now: LocalTime) -> impl Iterator<Item = M> + '_ {
+        (self.next, self.now) = (self.instants.at_or_after(now), now);
+        self.done.clear();
+        self.waiting.drain(..)
+    }
+
+    /// Messages that wait for their instants.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether no message waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether [`poll_output`](Self::poll_output) has something.
+    pub fn has_output(&self) -> bool {
+        !self.done.is_empty()
+    }
+
     /// What was done, oldest first.
     pub fn poll_output(&mut self) -> Option<Dispatch<M>> {
         self.done.pop_front()

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
+use wg_core::Cause;
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
-use wg_core::port::{AlwaysOpen, PortConfig};
+use wg_core::oscillator::TrueTime;
+use wg_core::port::{AlwaysOpen, EgressPort, PortConfig};
 use wg_core::queue::Limit;
 use wg_frame::time::{RunTime, Span};
 
@@ -32,9 +34,10 @@ pub(crate) fn body(data: &[u8]) {
     let backlog = u32::from(input.byte() % 6);
     let limit = Limit::frames(u32::from(input.byte() % 6));
     let port = PortConfig::first_in_first_out(line, limit);
-    let config = HostConfig { transmit, receive, backlog, ring, interrupts, interrupt_latency, port };
+    let ports = vec![(NetworkId::A, EgressPort::new(port, AlwaysOpen))];
+    let config = HostConfig { transmit, receive, backlog, ring, interrupts, interrupt_latency };
     let mut run = Run {
-        host: Host::new(config, AlwaysOpen),
+        host: Host::new(config, ports, None, TrueTime),
         now: RunTime::ZERO,
         line_free: RunTime::ZERO,
         next: 0,
@@ -75,7 +78,7 @@ pub(crate) fn body(data: &[u8]) {
 }
 
 struct Run {
-    host: Host<AlwaysOpen>,
+    host: Host<EgressPort<AlwaysOpen>>,
     now: RunTime,
     line_free: RunTime,
     next: u32,
@@ -143,7 +146,7 @@ impl Run {
         self.arrived.push_back((self.next, self.now));
         self.next += 1;
         self.came += 1;
-        self.host.handle_frame(self.now, frame, Span::from_picos(input.below(50_000_000) as i64));
+        self.host.handle_frame(self.now, 0, frame, Span::from_picos(input.below(50_000_000) as i64));
     }
 
     fn end(&mut self, sequence: u32) {
@@ -156,23 +159,27 @@ impl Run {
     fn collect(&mut self) {
         while let Some(output) = self.host.poll_output() {
             match output {
-                Output::Transmit { frame, transmission } => {
+                Output::Transmit { frame, transmission, .. } => {
                     assert!(self.line_free <= self.now, "two frames on one line");
                     assert!(self.last_left.is_none_or(|last| last < frame.sequence), "overtaken");
                     self.last_left = Some(frame.sequence);
-                    self.line_free = self.now + self.host.line().occupation(frame.length);
-                    self.host.handle_line_free(transmission, self.line_free);
+                    self.line_free = self.now + self.host.line(0).occupation(frame.length);
+                    self.host.handle_line_free(0, transmission, self.line_free);
                     self.end(frame.sequence);
                 }
-                Output::Refused { frame, .. } => self.end(frame.sequence),
-                Output::Overrun { frame } => {
+                Output::Abort { .. } => panic!("nothing cuts a transmission off"),
+                Output::Dropped { frame, cause: Cause::Overrun, .. } => {
                     let (sequence, at) = self.arrived.pop_back().expect("it came last");
                     assert_eq!(sequence, frame.sequence);
                     let waiting = self.arrived.len() + self.leaving.iter().filter(|out| **out > at).count();
                     assert!(waiting >= self.ring, "the ring had room");
                     self.overrun += 1;
                 }
-                Output::Deliver { frame, driver, application } => {
+                Output::Dropped { frame, cause, .. } => {
+                    assert!(matches!(cause, Cause::Full(_)));
+                    self.end(frame.sequence);
+                }
+                Output::Deliver { frame, driver, application, .. } => {
                     let (sequence, at) = self.arrived.pop_front().expect("it came");
                     assert_eq!(sequence, frame.sequence, "frames come up in their order");
                     let cost = self.receive.of(frame.length);

@@ -1,0 +1,547 @@
+//! The critical interface of an end system: what lies between its send and receive lanes and one or two ports.
+//!
+//! ```text
+//! message ─┬─ rate-constrained: sub-virtual-links ─ regulator ─ numbering ─┬─▶ port on network A
+//!          ├─ time-triggered: dispatcher (local clock) ─ numbering ────────┴─▶ port on network B
+//!          └─ best effort ──────────────────────────────────────────────────▶ one of them, or both
+//! frame ───┬─ rate-constrained: integrity of its network ─ redundancy ─▶ receive lane
+//!          ├─ time-triggered: acceptance window (local clock) ─ redundancy ─▶ receive lane
+//!          └─ best effort ─▶ receive lane
+//! ```
+//!
+//! The parts are cores of their own ([regulator], [integrity], [redundancy], [dispatch]); here they are put together by
+//! identifier. Eligible frames of all virtual links meet in the egress queues, which are the multiplexer of ARINC 664
+//! part 7: what they wait there is the output jitter, and each virtual link keeps an account of it for each port. Both
+//! copies of a frame carry one number.
+//!
+//! # Time
+//! Late calls change no eligible time and no planned instant, only when the frames are handed on. Of frames due at one
+//! call the one due first goes first; among equals virtual links before schedules, lower identifiers before higher.
+//! Each effect inspects one number for each virtual link and schedule sent here.
+//!
+//! [regulator]: crate::arinc664::regulator
+//! [integrity]: crate::arinc664::integrity
+//! [redundancy]: crate::arinc664::redundancy
+//! [dispatch]: crate::tte::dispatch
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use wg_frame::time::{RunTime, Span};
+
+use crate::arinc664::integrity::SequenceGenerator;
+use crate::arinc664::redundancy::{Decision, Receiver, Redundancy, RedundancyManager, SkewError};
+use crate::arinc664::regulator::{JitterAccount, Regulator, RegulatorError};
+use crate::arinc664::{Bag, Contract};
+use crate::cause::Cause;
+use crate::deadline::Deadline;
+use crate::frame::{Frame, NetworkId, TrafficClass};
+use crate::oscillator::{LocalClock, LocalTime};
+use crate::tte::dispatch::{
+    Acceptance, AcceptanceWindow, Buffer, Dispatch, Dispatcher, Instants, InstantsError, Unsent,
+};
+
+/// The networks a frame is sent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Networks {
+    /// One of them.
+    One(NetworkId),
+    /// Both: a copy on each.
+    Both,
+}
+
+impl Networks {
+    /// Whether a copy is sent on `network`.
+    pub fn has(self, network: NetworkId) -> bool {
+        self == Self::Both || self == Self::One(network)
+    }
+}
+
+/// A virtual link that begins here.
+#[derive(Clone, Debug)]
+pub struct OutgoingLink {
+    /// Its number.
+    pub id: u16,
+    /// What it may send.
+    pub contract: Contract,
+    /// Frames each sub-virtual-link holds; one to four of them.
+    pub queues: Vec<usize>,
+    /// Where its frames go.
+    pub networks: Networks,
+    /// Most output jitter, usually [`output_jitter`](crate::arinc664::regulator::output_jitter).
+    pub jitter_budget: Span,
+}
+
+/// A time-triggered flow that begins here.
+#[derive(Clone, Copy, Debug)]
+pub struct OutgoingSchedule {
+    /// Its critical-traffic identifier.
+    pub id: u16,
+    /// When it is sent, by the local clock.
+    pub instants: Instants,
+    /// What becomes of messages that are faster.
+    pub buffer: Buffer,
+    /// Longest frame, destination address to FCS, in bytes.
+    pub longest_frame: u16,
+    /// Where its frames go.
+    pub networks: Networks,
+}
+
+/// A virtual link that ends here.
+#[derive(Clone, Copy, Debug)]
+pub struct IncomingLink {
+    /// Its number.
+    pub id: u16,
+    /// Its gap.
+    pub bag: Bag,
+    /// What becomes of second copies.
+    pub redundancy: Redundancy,
+}
+
+/// A time-triggered flow that ends here.
+#[derive(Clone, Copy, Debug)]
+pub struct IncomingSchedule {
+    /// Its critical-traffic identifier.
+    pub id: u16,
+    /// Time between two of its frames.
+    pub period: Span,
+    /// When a frame's last bit may come by network A and by network B, by the local clock; `None`: at any time.
+    pub windows: [Option<AcceptanceWindow>; 2],
+    /// What becomes of second copies.
+    pub redundancy: Redundancy,
+}
+
+/// What the interface is built from. Identifiers of virtual links and of schedules are counted apart.
+#[derive(Clone, Debug, Default)]
+pub struct InterfaceConfig {
+    /// Virtual links that begin here.
+    pub outgoing_links: Vec<OutgoingLink>,
+    /// Time-triggered flows that begin here.
+    pub outgoing_schedules: Vec<OutgoingSchedule>,
+    /// Virtual links that end here.
+    pub incoming_links: Vec<IncomingLink>,
+    /// Time-triggered flows that end here.
+    pub incoming_schedules: Vec<IncomingSchedule>,
+}
+
+/// A configuration that makes no interface: the plan's fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InterfaceError {
+    /// Sub-virtual-links.
+    #[error("virtual link {id}: {error}")]
+    Regulator {
+        /// Which.
+        id: u16,
+        /// What is wrong.
+        error: RegulatorError,
+    },
+    /// The dispatch queue.
+    #[error("time-triggered flow {id}: {error}")]
+    Dispatch {
+        /// Which.
+        id: u16,
+        /// What is wrong.
+        error: InstantsError,
+    },
+    /// The skew of copies.
+    #[error("flow {id}: {error}")]
+    Skew {
+        /// Which virtual link or schedule.
+        id: u16,
+        /// What is wrong.
+        error: SkewError,
+    },
+    /// The same identifier twice in one list.
+    #[error("identifier {0} is listed twice for one direction; list it once")]
+    Twice(u16),
+}
+
+/// A frame that leaves for the ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// The frame, numbered.
+    pub frame: Frame,
+    /// Where copies go.
+    pub networks: Networks,
+    /// From when on it could have been sent.
+    pub due: RunTime,
+}
+
+#[derive(Debug)]
+struct Link {
+    id: u16,
+    regulator: Regulator<Frame>,
+    numbers: SequenceGenerator,
+    networks: Networks,
+    ports: [Multiplexed; 2],
+}
+
+/// The frames of a virtual link in the egress queues of a port.
+#[derive(Debug)]
+struct Multiplexed {
+    /// When those that wait were eligible; ascending.
+    eligible: VecDeque<RunTime>,
+    /// When the last one that began was.
+    last: RunTime,
+    account: JitterAccount,
+}
+
+#[derive(Debug)]
+struct Schedule {
+    id: u16,
+    dispatcher: Dispatcher<Frame>,
+    longest_frame: u16,
+    numbers: SequenceGenerator,
+    networks: Networks,
+}
+
+#[derive(Debug)]
+struct Expected {
+    id: u16,
+    windows: [Option<AcceptanceWindow>; 2],
+    manager: RedundancyManager,
+}
+
+const NEVER: RunTime = RunTime::from_picos(i64::MAX);
+
+/// The critical interface of an end system.
+#[derive(Debug)]
+pub struct Interface {
+    /// All four ascending by identifier.
+    links: Vec<Link>,
+    schedules: Vec<Schedule>,
+    receivers: Vec<(u16, Receiver)>,
+    expected: Vec<Expected>,
+    /// When each link and then each schedule has a frame to hand on.
+    due: Box<[RunTime]>,
+    earliest: RunTime,
+}
+
+impl Interface {
+    /// An interface whose clock shows `start`.
+    ///
+    /// # Errors
+    /// [`InterfaceError`] for the first part of the configuration that cannot work.
+    pub fn new(config: InterfaceConfig, start: LocalTime) -> Result<Self, InterfaceError> {
+        let InterfaceConfig {
+            mut outgoing_links,
+            mut outgoing_schedules,
+            mut incoming_links,
+            mut incoming_schedules,
+        } = config;
+        sort(&mut outgoing_links, |link| link.id)?;
+        sort(&mut outgoing_schedules, |schedule| schedule.id)?;
+        sort(&mut incoming_links, |link| link.id)?;
+        sort(&mut incoming_schedules, |schedule| schedule.id)?;
+        let links: Vec<Link> = outgoing_links.into_iter().map(Link::new).collect::<Result<_, _>>()?;
+        let schedules: Vec<Schedule> = outgoing_schedules
+            .into_iter()
+            .map(|schedule| Schedule::new(schedule, start))
+            .collect::<Result<_, _>>()?;
+        let receivers = incoming_links.into_iter().map(|IncomingLink { id, bag, redundancy }| {
+            let receiver = Receiver::new(redundancy, bag);
+            receiver.map(|receiver| (id, receiver)).map_err(|error| InterfaceError::Skew { id, error })
+        });
+        let expected = incoming_schedules.into_iter().map(Expected::new);
+        let due = alloc::vec![NEVER; links.len() + schedules.len()].into_boxed_slice();
+        Ok(Self {
+            links,
+            schedules,
+            receivers: receivers.collect::<Result<_, _>>()?,
+            expected: expected.collect::<Result<_, _>>()?,
+            due,
+            earliest: NEVER,
+        })
+    }
+
+    /// A message in its frame, from the lane. `lost` gets each frame that will not be sent: this one, or an older one
+    /// whose place it takes.
+    pub fn handle_message(
+        &mut self,
+        now: RunTime,
+        clock: &impl LocalClock,
+        frame: Frame,
+        mut lost: impl FnMut(Frame, Cause),
+    ) {
+        let id = frame.virtual_link;
+        match frame.class {
+            TrafficClass::TimeTriggered => {
+                let Some(at) = place(&self.schedules, |schedule| schedule.id, id) else {
+                    return lost(frame, Cause::Filtered);
+                };
+                let schedule = &mut self.schedules[at];
+                if frame.length > schedule.longest_frame {
+                    return lost(frame, Cause::Regulator);
+                }
+                match schedule.dispatcher.handle_message(clock.read(now), frame) {
+                    None => {}
+                    Some(Unsent::Overwritten(frame)) => lost(frame, Cause::Superseded),
+                    Some(Unsent::QueueFull(frame)) => lost(frame, Cause::Regulator),
+                }
+                self.set_schedule(at, now, clock);
+            }
+            TrafficClass::RateConstrained => {
+                let Some(at) = place(&self.links, |link| link.id, id) else {
+                    return lost(frame, Cause::Filtered);
+                };
+                let sub_link = usize::from(frame.virtual_link_sequence);
+                let taken =
+                    self.links[at].regulator.handle_frame(now, sub_link, usize::from(frame.length), frame);
+                if taken.is_err() {
+                    return lost(frame, Cause::Regulator);
+                }
+                self.set_link(at);
+            }
+            TrafficClass::BestEffort => lost(frame, Cause::Filtered),
+        }
+    }
+
+    /// The next frame that leaves for the ports at `now`; `None` when there is none before the next deadline. Ask after
+    /// every message and at every deadline.
+    pub fn poll_departure(&mut self, now: RunTime, clock: &impl LocalClock) -> Option<Departure> {
+        while self.earliest <= now {
+            let at = self.due.iter().position(|due| *due == self.earliest)?;
+            let due = self.due[at];
+            if at < self.links.len() {
+                let link = &mut self.links[at];
+                link.regulator.handle_deadline(now);
+                let eligible = link.regulator.poll_output();
+                let departure = eligible.map(|eligible| Departure {
+                    frame: numbered(eligible.frame, &mut link.numbers),
+                    networks: link.networks,
+                    due: eligible.eligible_at,
+                });
+                self.set_link(at);
+                if departure.is_some() {
+                    return departure;
+                }
+            } else {
+                let schedule = &mut self.schedules[at - self.links.len()];
+                schedule.dispatcher.handle_deadline(clock.read(now));
+                let mut departure = None;
+                while let (None, Some(done)) = (departure, schedule.dispatcher.poll_output()) {
+                    if let Dispatch::Send { message, .. } = done {
+                        let frame = numbered(message, &mut schedule.numbers);
+                        departure = Some(Departure { frame, networks: schedule.networks, due });
+                    }
+                }
+                self.set_schedule(at - self.links.len(), now, clock);
+                if departure.is_some() {
+                    return departure;
+                }
+            }
+        }
+        None
+    }
+
+    /// When [`poll_departure`](Self::poll_departure) will have something.
+    #[inline]
+    pub fn next_deadline(&self) -> Deadline {
+        Deadline::At(self.earliest).finite()
+    }
+
+    /// Numbers a frame that goes past regulator and schedule, as a babbling end system sends it, and says where it
+    /// goes; `None`: its flow does not begin here.
+    pub fn number(&mut self, frame: Frame) -> Option<(Frame, Networks)> {
+        let id = frame.virtual_link;
+        match frame.class {
+            TrafficClass::BestEffort => None,
+            TrafficClass::RateConstrained => {
+                let link = place(&self.links, |link| link.id, id).map(|at| &mut self.links[at])?;
+                Some((numbered(frame, &mut link.numbers), link.networks))
+            }
+            TrafficClass::TimeTriggered => {
+                let at = place(&self.schedules, |schedule| schedule.id, id)?;
+                let schedule = &mut self.schedules[at];
+                Some((numbered(frame, &mut schedule.numbers), schedule.networks))
+            }
+        }
+    }
+
+    /// A frame whose last bit came by `network` at `now`. `Ok`: the receive lane gets it.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    pub fn handle_frame(
+        &mut self,
+        now: RunTime,
+        clock: &impl LocalClock,
+        network: NetworkId,
+        frame: &Frame,
+    ) -> Result<(), Cause> {
+        let (id, number) = (frame.virtual_link, frame.virtual_link_sequence);
+        match frame.class {
+            TrafficClass::BestEffort => Ok(()),
+            TrafficClass::RateConstrained => {
+                let at = place(&self.receivers, |(id, _)| *id, id).ok_or(Cause::Filtered)?;
+                let received = self.receivers[at].1.handle_frame(now, network, number);
+                received.map(|_| ()).map_err(Cause::from)
+            }
+            TrafficClass::TimeTriggered => {
+                let at = place(&self.expected, |expected| expected.id, id).ok_or(Cause::Filtered)?;
+                let expected = &mut self.expected[at];
+                let window = expected.windows[usize::from(network == NetworkId::B)];
+                match window.map(|window| window.judge(clock.read(now))) {
+                    None | Some(Acceptance::InSchedule(_)) => {}
+                    Some(Acceptance::Early(_) | Acceptance::Late(_)) => return Err(Cause::OutOfWindow),
+                }
+                match expected.manager.handle_frame(now, network, number) {
+                    Decision::Forward { .. } => Ok(()),
+                    Decision::SecondCopy { .. } => Err(Cause::SecondCopy),
+                }
+            }
+        }
+    }
+
+    /// The local clock was changed at `now`.
+    pub fn handle_clock_change(&mut self, now: RunTime, clock: &impl LocalClock) {
+        for at in 0..self.schedules.len() {
+            self.schedules[at].dispatcher.handle_clock_change(clock.read(now));
+            self.set_schedule(at, now, clock);
+        }
+    }
+
+    /// The end system restarts at `now`: numbers begin at zero, nothing is remembered, and what waited is handed to
+    /// `lost`.
+    pub fn handle_restart(&mut self, now: RunTime, clock: &impl LocalClock, mut lost: impl FnMut(Frame)) {
+        for link in &mut self.links {
+            link.regulator.handle_reset().into_iter().for_each(&mut lost);
+            link.numbers.handle_reset();
+            link.ports.iter_mut().for_each(|port| port.eligible.clear());
+        }
+        for schedule in &mut self.schedules {
+            schedule.dispatcher.handle_reset(clock.read(now)).for_each(&mut lost);
+            schedule.numbers.handle_reset();
+        }
+        self.receivers.iter_mut().for_each(|(_, receiver)| receiver.handle_reset());
+        self.expected.iter_mut().for_each(|expected| expected.manager.handle_reset());
+        self.due.fill(NEVER);
+        self.earliest = NEVER;
+    }
+
+    /// A frame that was due at `due` joins the queues of `port` (0 or 1).
+    pub(crate) fn joins(&mut self, port: usize, frame: &Frame, due: RunTime) {
+        if let Some(multiplexed) = self.multiplexed(port, frame) {
+            multiplexed.eligible.push_back(due);
+        }
+    }
+
+    /// The transmission of a frame begins at `now`.
+    pub(crate) fn begins(&mut self, port: usize, frame: &Frame, now: RunTime) {
+        if let Some(multiplexed) = self.multiplexed(port, frame)
+            && let Some(due) = multiplexed.eligible.pop_front()
+        {
+            multiplexed.last = due;
+            multiplexed.account.handle_start(due, now);
+        }
+    }
+
+    /// The frame that began last was aborted and waits again.
+    pub(crate) fn waits_again(&mut self, port: usize, frame: &Frame) {
+        if let Some(multiplexed) = self.multiplexed(port, frame) {
+            multiplexed.eligible.push_front(multiplexed.last);
+        }
+    }
+
+    /// The frame that joined last found no room.
+    pub(crate) fn leaves(&mut self, port: usize, frame: &Frame) {
+        if let Some(multiplexed) = self.multiplexed(port, frame) {
+            multiplexed.eligible.pop_back();
+        }
+    }
+
+    /// The output jitter of a virtual link at `port` (0 or 1) so far.
+    pub fn output_jitter(&self, id: u16, port: usize) -> Option<&JitterAccount> {
+        place(&self.links, |link| link.id, id).map(|at| &self.links[at].ports[port].account)
+    }
+
+    /// Frames that wait in regulators and for their instants.
+    pub fn waiting(&self) -> usize {
+        let links = self.links.iter().map(|link| link.regulator.waiting());
+        let schedules = self.schedules.iter().map(|schedule| schedule.dispatcher.waiting());
+        links.chain(schedules).sum()
+    }
+
+    fn multiplexed(&mut self, port: usize, frame: &Frame) -> Option<&mut Multiplexed> {
+        if frame.class != TrafficClass::RateConstrained {
+            return None;
+        }
+        place(&self.links, |link| link.id, frame.virtual_link).map(|at| &mut self.links[at].ports[port])
+    }
+
+    fn set_link(&mut self, at: usize) {
+        let due = self.links[at].regulator.next_deadline();
+        self.set(at, due.instant().unwrap_or(NEVER));
+    }
+
+    fn set_schedule(&mut self, at: usize, now: RunTime, clock: &impl LocalClock) {
+        let dispatcher = &self.schedules[at].dispatcher;
+        let due = if dispatcher.has_output() {
+            now
+        } else if dispatcher.is_empty() {
+            NEVER
+        } else {
+            clock.true_time(dispatcher.next_deadline(), now).unwrap_or(NEVER)
+        };
+        self.set(self.links.len() + at, due);
+    }
+
+    fn set(&mut self, at: usize, due: RunTime) {
+        let before = core::mem::replace(&mut self.due[at], due);
+        if due <= self.earliest {
+            self.earliest = due;
+        } else if before == self.earliest {
+            self.earliest = self.due.iter().copied().min().unwrap_or(NEVER);
+        }
+    }
+}
+
+impl Link {
+    fn new(link: OutgoingLink) -> Result<Self, InterfaceError> {
+        let OutgoingLink { id, contract, queues, networks, jitter_budget } = link;
+        let regulator =
+            Regulator::new(contract, &queues).map_err(|error| InterfaceError::Regulator { id, error })?;
+        let multiplexed = || Multiplexed {
+            eligible: VecDeque::new(),
+            last: RunTime::ZERO,
+            account: JitterAccount::new(jitter_budget),
+        };
+        let ports = [multiplexed(), multiplexed()];
+        Ok(Self { id, regulator, numbers: SequenceGenerator::new(), networks, ports })
+    }
+}
+
+impl Schedule {
+    fn new(schedule: OutgoingSchedule, start: LocalTime) -> Result<Self, InterfaceError> {
+        let OutgoingSchedule { id, instants, buffer, longest_frame, networks } = schedule;
+        let dispatcher = Dispatcher::new(instants, buffer, start)
+            .map_err(|error| InterfaceError::Dispatch { id, error })?;
+        Ok(Self { id, dispatcher, longest_frame, numbers: SequenceGenerator::new(), networks })
+    }
+}
+
+impl Expected {
+    fn new(schedule: IncomingSchedule) -> Result<Self, InterfaceError> {
+        let IncomingSchedule { id, period, windows, redundancy } = schedule;
+        let manager = RedundancyManager::with_interval(redundancy, period)
+            .map_err(|error| InterfaceError::Skew { id, error })?;
+        Ok(Self { id, windows, manager })
+    }
+}
+
+fn numbered(frame: Frame, numbers: &mut SequenceGenerator) -> Frame {
+    Frame { virtual_link_sequence: numbers.next_number(), ..frame }
+}
+
+fn sort<T>(list: &mut [T], id: impl Fn(&T) -> u16) -> Result<(), InterfaceError> {
+    list.sort_by_key(&id);
+    match list.windows(2).find(|pair| id(&pair[0]) == id(&pair[1])) {
+        Some(pair) => Err(InterfaceError::Twice(id(&pair[0]))),
+        None => Ok(()),
+    }
+}
+
+fn place<T>(list: &[T], id: impl Fn(&T) -> u16, wanted: u16) -> Option<usize> {
+    list.binary_search_by_key(&wanted, id).ok()
+}
