@@ -3,11 +3,12 @@
 use serde::Serialize;
 use wg_frame::time::Span;
 
-use crate::campaign::{Axis, Bench, Campaign, FlowId, PLAN_SCHEMA, Run};
+use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Run};
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::disturbances::Disturbances;
 use crate::limits;
 use crate::model::Model;
-use crate::point::{PointCheck, Said};
+use crate::point::{PointCheck, Said, check_belongings};
 use crate::statements::{self, Statements};
 use crate::sweep::Sweep;
 use crate::topology::Topology;
@@ -28,9 +29,11 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
     required(&test, &mut found);
     let topology = Topology::build(&test, &mut found);
     let model = Model::resolve(&test, &topology, &mut found);
+    let disturbances = Disturbances::resolve(&test, &topology, &model, &mut found);
     let sweep = Sweep::resolve(&test, &model, &mut found);
+    check_belongings(&model, |flow| sweep.protocols_of(&model, flow), &mut found);
     let limits = limits::resolve(&test, &model, &mut found);
-    let runs = expand(&test, &topology, &model, &sweep, &mut found);
+    let runs = expand(&test, (&topology, &disturbances), &model, &sweep, &mut found);
     let fewest = |flow: Option<FlowId>| {
         let sends = runs.iter().flat_map(|run| &run.sends);
         sends.filter(|send| flow.is_none_or(|id| send.flow == id)).map(|send| send.count).min()
@@ -43,7 +46,7 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
         schema: PLAN_SCHEMA,
         name: test.name.map(|name| name.value).unwrap_or_default(),
         seed: test.seed.map(|seed| seed.value).unwrap_or_default(),
-        bench: Bench::Sim,
+        bench: test.bench,
         network: topology.network,
         axes,
         repeats: sweep.repeats,
@@ -105,7 +108,7 @@ fn required(test: &Statements, found: &mut Findings) {
 
 fn expand(
     test: &Statements,
-    topology: &Topology,
+    (topology, disturbances): (&Topology, &Disturbances),
     model: &Model,
     sweep: &Sweep,
     found: &mut Findings,
@@ -123,7 +126,7 @@ fn expand(
     let mut runs = Vec::new();
     for number in 0..points {
         let (at_point, point) = sweep.at(model, number);
-        let run = PointCheck { test, topology, model: &at_point }.run(&mut said, found);
+        let run = PointCheck { test, topology, model: &at_point, disturbances }.run(&mut said, found);
         for repeat in 0..sweep.repeats {
             if !found.clean() {
                 break;

@@ -9,6 +9,7 @@
 mod campaign;
 mod compile;
 mod diagnostic;
+mod disturbances;
 mod limits;
 mod model;
 mod network;

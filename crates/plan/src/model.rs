@@ -3,16 +3,18 @@
 //! What could not be resolved was reported and is left out, so the checks of a sweep point see only whole
 //! things.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use wg_frame::time::Span;
 
 use crate::campaign::{FaultKind, Fill, FlowId, Protocol, Turn, VlanTag};
 use crate::diagnostic::{Findings, Place};
-use crate::network::NodeIndex;
+use crate::network::{Attachment, NetworkId, NodeIndex};
 use crate::reader::{Maybe, Sourced};
 use crate::statements::{
-    FaultStatement, FlowStatement, InjectStatement, RelayStatement, SendStatement, Statements,
+    CaptureStatement, Carriage, FaultStatement, FlowStatement, InjectStatement, Pace, RelayStatement,
+    SendStatement, Statements,
 };
 use crate::topology::{Hop, Topology, on_line};
 
@@ -21,12 +23,83 @@ pub(crate) struct FlowModel {
     pub(crate) place: Place,
     pub(crate) id: FlowId,
     pub(crate) protocol: Maybe<Protocol>,
-    pub(crate) ends: Option<(NodeIndex, NodeIndex)>,
+    /// The sender and its receivers, at least one.
+    pub(crate) ends: Option<(NodeIndex, Rc<[NodeIndex]>)>,
     pub(crate) deadline: Maybe<Span>,
-    pub(crate) vlan: Option<VlanTag>,
-    pub(crate) path: Vec<NodeIndex>,
-    pub(crate) hops: Vec<Hop>,
+    pub(crate) bag: Maybe<Span>,
+    pub(crate) carriage: Rc<Carriage>,
+    /// Ports' windows set by hand.
+    pub(crate) windows: Rc<[HandSet]>,
+    /// By network.
+    reach: Rc<[Reach; 2]>,
     pub(crate) relayed: bool,
+}
+
+/// A flow on one of the networks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// All its ends have a link there.
+    linked: bool,
+    /// To each receiver that can be reached, in their order.
+    pub(crate) ways: Vec<Way>,
+    /// The directed links of all ways, each once.
+    pub(crate) tree: Vec<Hop>,
+    /// Receivers without a route.
+    pub(crate) missing: Vec<NodeIndex>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) nodes: Vec<NodeIndex>,
+    pub(crate) hops: Vec<Hop>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct HandSet {
+    pub(crate) place: Place,
+    pub(crate) at: Attachment,
+    pub(crate) offset: Sourced<Span>,
+    pub(crate) length: Maybe<Span>,
+    pub(crate) named: String,
+}
+
+impl FlowModel {
+    /// The networks it travels on. A virtual link takes both where it can, anything else one.
+    pub(crate) fn used(&self) -> impl Iterator<Item = (NetworkId, &Reach)> {
+        let [a, b] = &*self.reach;
+        let rate_constrained = self.protocol.as_ref().is_some_and(|protocol| protocol.value == Protocol::Rc);
+        let (on_a, on_b) = match self.carriage.networks {
+            Some(None) => (true, true),
+            Some(Some(network)) => (network == NetworkId::A, network == NetworkId::B),
+            None if rate_constrained && a.linked && b.linked => (true, true),
+            None => (a.linked || !b.linked, b.linked && !a.linked),
+        };
+        [(on_a, NetworkId::A, a), (on_b, NetworkId::B, b)]
+            .into_iter()
+            .filter_map(|(used, network, reach)| used.then_some((network, reach)))
+    }
+
+    /// The directed links it takes, on all its networks.
+    pub(crate) fn hops(&self) -> impl Iterator<Item = Hop> + '_ {
+        self.used().flat_map(|(_, reach)| reach.tree.iter().copied())
+    }
+
+    pub(crate) fn is(&self, protocol: Protocol) -> bool {
+        self.protocol.as_ref().is_some_and(|own| own.value == protocol)
+    }
+
+    /// 802.1Q tag of its frames. Virtual links and time-triggered frames carry none.
+    pub(crate) fn tag(&self) -> Option<VlanTag> {
+        let (id, priority) = (&self.carriage.vlan, &self.carriage.priority);
+        let untagged = self.is(Protocol::Rc) || self.is(Protocol::Tt);
+        if untagged || (id.is_none() && priority.is_none()) {
+            return None;
+        }
+        Some(VlanTag {
+            id: id.as_ref().map_or(0, |id| id.value),
+            priority: priority.as_ref().map_or(0, |priority| priority.value),
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -34,11 +107,29 @@ pub(crate) struct SendModel {
     pub(crate) place: Place,
     /// Index into [`Model::flows`].
     pub(crate) flow: usize,
-    pub(crate) period: Maybe<Span>,
+    pub(crate) pace: Option<Pace>,
     pub(crate) payload: Maybe<u32>,
     pub(crate) fill: Maybe<Fill>,
     pub(crate) count: Option<Maybe<u32>>,
     pub(crate) offset: Maybe<Span>,
+    pub(crate) exponential: bool,
+    pub(crate) burst: Maybe<u32>,
+    pub(crate) spacing: Maybe<Span>,
+    pub(crate) rate_limit: Option<Maybe<u64>>,
+    pub(crate) sub_link: Maybe<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceiveModel {
+    pub(crate) flow: usize,
+    pub(crate) on: NodeIndex,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct CaptureModel {
+    pub(crate) on: NodeIndex,
+    pub(crate) snap: u32,
+    place: Place,
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +141,7 @@ pub(crate) struct FaultModel {
 
 #[derive(Clone, Debug)]
 pub(crate) struct RelayModel {
+    pub(crate) place: Place,
     pub(crate) flow: usize,
     pub(crate) through: Maybe<Turn>,
     pub(crate) faults: Vec<FaultModel>,
@@ -63,8 +155,8 @@ pub(crate) struct InjectModel {
     pub(crate) load: Maybe<u32>,
     pub(crate) payload: Maybe<u32>,
     pub(crate) burst: Maybe<u32>,
-    /// The sender's own link.
-    pub(crate) first_hop: Option<Hop>,
+    /// Its way, the sender's own link first.
+    pub(crate) hops: Rc<[Hop]>,
 }
 
 /// A test at one point of its sweep.
@@ -72,8 +164,8 @@ pub(crate) struct InjectModel {
 pub(crate) struct Model {
     pub(crate) flows: Vec<FlowModel>,
     pub(crate) sends: Vec<SendModel>,
-    /// Indices into [`Model::flows`].
-    pub(crate) receives: Vec<usize>,
+    pub(crate) receives: Vec<ReceiveModel>,
+    pub(crate) captures: Vec<CaptureModel>,
     pub(crate) relays: Vec<RelayModel>,
     pub(crate) injects: Vec<InjectModel>,
     /// Rate of every link, where an axis sets it.
@@ -101,6 +193,7 @@ impl Model {
             flows: Vec::new(),
             sends: Vec::new(),
             receives: Vec::new(),
+            captures: Vec::new(),
             relays: Vec::new(),
             injects: Vec::new(),
             rate: None,
@@ -117,6 +210,9 @@ impl Model {
         for inject in &test.injects {
             resolver.inject(inject);
         }
+        for capture in &test.captures {
+            resolver.capture(capture);
+        }
         resolver.unsent(test);
         resolver.model
     }
@@ -130,7 +226,10 @@ impl Model {
 impl Resolver<'_> {
     fn flow(&mut self, statement: &FlowStatement) {
         let from = statement.from.as_ref().and_then(|name| self.topology.end_system(name, self.found));
-        let to = statement.to.as_ref().and_then(|name| self.topology.end_system(name, self.found));
+        let to = statement.to.as_ref().and_then(|names| {
+            let nodes: Vec<_> = names.iter().map(|name| self.topology.end_system(name, self.found)).collect();
+            nodes.into_iter().collect::<Option<Rc<[NodeIndex]>>>()
+        });
         let Some(id) = &statement.id else {
             self.model.flows_whole = false;
             return;
@@ -142,14 +241,8 @@ impl Resolver<'_> {
             return;
         }
         let ends = from.zip(to);
-        let (path, hops) = ends.map(|ends| self.route(&statement.place, ends)).unwrap_or_default();
-        let vlan = match (&statement.vlan, &statement.priority) {
-            (None, None) => None,
-            (id, priority) => Some(VlanTag {
-                id: id.as_ref().map_or(0, |id| id.value),
-                priority: priority.as_ref().map_or(0, |priority| priority.value),
-            }),
-        };
+        let reach = ends.as_ref().map(|ends| self.reach(&statement.place, ends)).unwrap_or_default();
+        let windows = self.hand_set(&statement.carriage);
         self.by_id.insert(id.value, self.model.flows.len());
         self.model.flows.push(FlowModel {
             place: statement.place.clone(),
@@ -157,26 +250,67 @@ impl Resolver<'_> {
             protocol: statement.protocol.clone(),
             ends,
             deadline: statement.deadline.clone(),
-            vlan,
-            path,
-            hops,
+            bag: statement.carriage.bag.clone(),
+            windows,
+            carriage: Rc::new(statement.carriage.clone()),
+            reach: Rc::new(reach),
             relayed: false,
         });
     }
 
-    fn route(&mut self, place: &Place, (from, to): (NodeIndex, NodeIndex)) -> (Vec<NodeIndex>, Vec<Hop>) {
-        if from == to {
-            let message = format!("the way leads from \"{0}\" to \"{0}\"", self.topology.name(from));
+    /// Its ways on each network. A missing one is reported only where the flow takes that network.
+    fn reach(&mut self, place: &Place, (from, to): &(NodeIndex, Rc<[NodeIndex]>)) -> [Reach; 2] {
+        if to.contains(from) {
+            let message = format!("the way leads from \"{0}\" to \"{0}\"", self.topology.name(*from));
             self.found.error(place, message, "", "name two different end systems");
             return Default::default();
         }
-        let route = self.topology.route(from, to);
-        if route.is_none() && self.topology.links_whole {
-            let (from, to) = (self.topology.name(from), self.topology.name(to));
-            let message = format!("there is no route from \"{from}\" to \"{to}\"");
-            self.found.error(place, message, "", "add the link that joins their parts of the network");
+        [NetworkId::A, NetworkId::B].map(|network| {
+            let on = |node: &NodeIndex| self.topology.is_on(*node, network);
+            let mut reach = Reach { linked: on(from) && to.iter().all(on), ..Reach::default() };
+            let mut tree = BTreeSet::new();
+            for receiver in to.iter() {
+                match self.topology.route(*from, *receiver, network) {
+                    Some((nodes, hops)) => {
+                        tree.extend(hops.iter().copied());
+                        reach.ways.push(Way { nodes, hops });
+                    }
+                    None => reach.missing.push(*receiver),
+                }
+            }
+            reach.tree = tree.into_iter().collect();
+            reach
+        })
+    }
+
+    fn hand_set(&mut self, carriage: &Carriage) -> Rc<[HandSet]> {
+        let mut windows: Vec<HandSet> = Vec::new();
+        for statement in &carriage.windows {
+            let Some((end, written)) = &statement.at else { continue };
+            let (Some(at), Some(offset)) = (self.topology.port(end, written, self.found), &statement.offset)
+            else {
+                continue;
+            };
+            if let Some(first) = windows.iter().find(|window| window.at == at) {
+                let message =
+                    format!("{} already has a window{}", written.named(), on_line(first.place.line));
+                self.found.error(
+                    &statement.place,
+                    message,
+                    "1 window per port and flow",
+                    "keep one of the two",
+                );
+                continue;
+            }
+            windows.push(HandSet {
+                place: statement.place.clone(),
+                at,
+                offset: offset.clone(),
+                length: statement.length.clone(),
+                named: written.named(),
+            });
         }
-        route.unwrap_or_default()
+        windows.into()
     }
 
     /// The flow a task names.
@@ -205,11 +339,16 @@ impl Resolver<'_> {
         self.model.sends.push(SendModel {
             place: statement.place.clone(),
             flow,
-            period: statement.period.clone(),
+            pace: statement.pace.clone(),
             payload: statement.payload.clone(),
             fill: statement.fill.clone(),
             count: statement.count.clone(),
             offset: statement.offset.clone(),
+            exponential: statement.exponential,
+            burst: statement.burst.clone(),
+            spacing: statement.spacing.clone(),
+            rate_limit: statement.rate_limit.clone(),
+            sub_link: statement.sub_link.clone(),
         });
     }
 
@@ -217,64 +356,96 @@ impl Resolver<'_> {
         self.model.flows[flow].id
     }
 
-    /// Receivers and relays: exactly one of them per flow, at the flow's end.
+    /// Receivers and relays: exactly one of them at every end of a flow.
     fn sinks(&mut self, test: &Statements) {
-        let mut sinks: BTreeMap<usize, Sink> = BTreeMap::new();
+        let mut sinks: BTreeMap<(usize, NodeIndex), Sink> = BTreeMap::new();
+        let mut fed = BTreeSet::new();
         let mut whole = true;
         for receive in &test.receives {
             let flow = self.flow_of(&receive.flow);
             whole &= flow.is_some();
-            if let Some(flow) = flow
-                && self.sink(&mut sinks, flow, "receiver", &receive.place, &receive.on)
-            {
-                self.model.receives.push(flow);
+            let Some(flow) = flow else { continue };
+            fed.insert(flow);
+            for on in self.sink(&mut sinks, flow, "receiver", &receive.place, &receive.on) {
+                self.model.receives.push(ReceiveModel { flow, on });
             }
         }
         for relay in &test.relays {
             let flow = self.flow_of(&relay.flow);
             whole &= flow.is_some();
-            if let Some(flow) = flow
-                && self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on)
-            {
+            let Some(flow) = flow else { continue };
+            fed.insert(flow);
+            if self.is_multicast(flow) {
+                let message = format!("flow {} has several receivers and cannot be relayed", self.id(flow));
+                let cure = "receive it, or relay a flow to one end system";
+                self.found.error(&relay.place, message, "1 receiver of a relayed flow", cure);
+            } else if !self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on).is_empty() {
                 self.model.flows[flow].relayed = true;
-                let faults = self.faults(relay, flow);
-                self.model.relays.push(RelayModel { flow, through: relay.through.clone(), faults });
+                let (place, faults) = (relay.place.clone(), self.faults(relay, flow));
+                self.model.relays.push(RelayModel { place, flow, through: relay.through.clone(), faults });
             }
         }
         let sends = self.model.sends.clone();
-        for send in sends.iter().filter(|send| whole && !sinks.contains_key(&send.flow)) {
+        for send in sends.iter().filter(|_| whole) {
             let id = self.id(send.flow);
-            let message = format!("flow {id} is sent but neither received nor relayed");
-            let cure = format!("add <receive flow=\"{id}\"/> or <relay flow=\"{id}\"/>");
-            self.found.error(&send.place, message, "", cure);
+            if !fed.contains(&send.flow) {
+                let message = format!("flow {id} is sent but neither received nor relayed");
+                let cure = format!("add <receive flow=\"{id}\"/> or <relay flow=\"{id}\"/>");
+                self.found.error(&send.place, message, "", cure);
+                continue;
+            }
+            let Some((_, to)) = self.model.flows[send.flow].ends.clone() else { continue };
+            for node in to.iter().filter(|node| !sinks.contains_key(&(send.flow, **node))) {
+                // A sole end without a sink has a task whose place was refused.
+                if to.len() > 1 {
+                    let message = format!("flow {id} is not received on \"{}\"", self.topology.name(*node));
+                    let cure =
+                        format!("write one <receive flow=\"{id}\"/> without on; it receives everywhere");
+                    self.found.error(&send.place, message, "", cure);
+                }
+            }
         }
     }
 
+    fn is_multicast(&self, flow: usize) -> bool {
+        self.model.flows[flow].ends.as_ref().is_some_and(|(_, to)| to.len() > 1)
+    }
+
+    /// The ends of the flow that a task takes: the one it names, or all.
     fn sink(
         &mut self,
-        sinks: &mut BTreeMap<usize, Sink>,
+        sinks: &mut BTreeMap<(usize, NodeIndex), Sink>,
         flow: usize,
         what: &'static str,
         place: &Place,
         on: &Option<Maybe<String>>,
-    ) -> bool {
+    ) -> Vec<NodeIndex> {
         let id = self.id(flow);
-        if let Some(first) = sinks.get(&flow) {
-            let message = format!("flow {id} already has a {}{}", first.what, on_line(first.line));
-            self.found.error(place, message, "1 receiver or relay per flow", "keep one of the two");
-            return false;
+        let Some((_, to)) = self.model.flows[flow].ends.clone() else { return Vec::new() };
+        let taken = match on {
+            None => to.to_vec(),
+            Some(None) => return Vec::new(),
+            Some(Some(name)) => {
+                let Some(node) = self.topology.end_system(name, self.found) else { return Vec::new() };
+                if !to.contains(&node) {
+                    let ends: Vec<&str> = to.iter().map(|node| self.topology.name(*node)).collect();
+                    let message = format!("{} is not where flow {id} ends", name.named());
+                    let cure = format!("write on=\"{}\" or leave it out", ends.join("\" or on=\""));
+                    self.found.error(place, message, "", cure);
+                    return Vec::new();
+                }
+                vec![node]
+            }
+        };
+        for node in &taken {
+            if let Some(first) = sinks.get(&(flow, *node)) {
+                let message = format!("flow {id} already has a {}{}", first.what, on_line(first.line));
+                self.found.error(place, message, "1 receiver or relay per flow", "keep one of the two");
+                return Vec::new();
+            }
         }
-        sinks.insert(flow, Sink { what, line: place.line });
-        if let Some(Some(on)) = on
-            && let Some(node) = self.topology.end_system(on, self.found)
-            && let Some((_, to)) = self.model.flows[flow].ends
-            && node != to
-        {
-            let to = self.topology.name(to);
-            let message = format!("{} is not where flow {id} ends", on.named());
-            self.found.error(place, message, "", format!("write on=\"{to}\" or leave it out"));
-        }
-        true
+        sinks.extend(taken.iter().map(|node| ((flow, *node), Sink { what, line: place.line })));
+        taken
     }
 
     fn faults(&mut self, relay: &RelayStatement, flow: usize) -> Vec<FaultModel> {
@@ -336,14 +507,18 @@ impl Resolver<'_> {
         };
         let to = to.as_ref()?;
         let node = self.topology.end_system(to, self.found)?;
-        let (from, end) = self.model.flows[flow].ends?;
+        let (from, receivers) = self.model.flows[flow].ends.clone()?;
+        let end = receivers[0];
         if node == from || node == end {
             let message = format!("{} is an end of flow {} itself", to.named(), self.id(flow));
             let cure = "name a third end system, or else nobody can tell it was misdirected";
             self.found.error(&fault.place, message, "", cure);
             return None;
         }
-        if self.topology.route(end, node).is_none() && self.topology.links_whole {
+        let reached = [NetworkId::A, NetworkId::B]
+            .into_iter()
+            .any(|network| self.topology.route(end, node, network).is_some());
+        if !reached && self.topology.links_whole {
             let message = format!("{} cannot be reached from the relay", to.named());
             self.found.error(&fault.place, message, "", "name an end system in the same network");
         }
@@ -354,7 +529,11 @@ impl Resolver<'_> {
         let on = statement.on.as_ref().and_then(|name| self.topology.end_system(name, self.found));
         let to = statement.to.as_ref().and_then(|name| self.topology.end_system(name, self.found));
         let Some((on, to)) = on.zip(to) else { return };
-        let (_, hops) = self.route(&statement.place, (on, to));
+        let [a, b] = self.reach(&statement.place, &(on, Rc::new([to])));
+        let reach = if a.linked || !b.linked { a } else { b };
+        if !reach.missing.is_empty() && self.topology.links_whole {
+            self.no_route(&statement.place, on, to);
+        }
         self.model.injects.push(InjectModel {
             place: statement.place.clone(),
             on,
@@ -362,8 +541,30 @@ impl Resolver<'_> {
             load: statement.load.clone(),
             payload: statement.payload.clone(),
             burst: statement.burst.clone(),
-            first_hop: hops.first().copied(),
+            hops: reach.ways.into_iter().next().map(|way| way.hops).unwrap_or_default().into(),
         });
+    }
+
+    fn no_route(&mut self, place: &Place, from: NodeIndex, to: NodeIndex) {
+        let (from, to) = (self.topology.name(from), self.topology.name(to));
+        let message = format!("there is no route from \"{from}\" to \"{to}\"");
+        self.found.error(place, message, "", "add the link that joins their parts of the network");
+    }
+
+    fn capture(&mut self, statement: &CaptureStatement) {
+        let (Some(on), Some(snap)) = (&statement.on, &statement.snap) else { return };
+        let Some(node) = self.topology.node(on, self.found) else { return };
+        if self.topology.is_hub(node) {
+            let message = format!("{} is a hub", on.named());
+            self.found.error(&statement.place, message, "", "capture at one of the end systems it joins");
+        }
+        if let Some(first) = self.model.captures.iter().find(|capture| capture.on == node) {
+            let message = format!("{} already has a capture{}", on.named(), on_line(first.place.line));
+            self.found.error(&statement.place, message, "1 capture per node", "keep one of the two");
+            return;
+        }
+        let snap = u32::try_from(snap.value).unwrap_or(u32::MAX);
+        self.model.captures.push(CaptureModel { on: node, snap, place: statement.place.clone() });
     }
 
     /// A flow nobody sends would be a row of zeros in the report.

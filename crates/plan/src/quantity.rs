@@ -18,10 +18,12 @@ pub enum Kind {
     Rate,
     /// In parts per million.
     Ratio,
+    /// In parts per billion.
+    Drift,
 }
 
 /// Units of each kind with their size in the kind's base unit.
-const UNITS: [(Kind, &[(&str, u128)]); 4] = [
+const UNITS: [(Kind, &[(&str, u128)]); 5] = [
     (
         Kind::Time,
         &[
@@ -38,6 +40,7 @@ const UNITS: [(Kind, &[(&str, u128)]); 4] = [
     (Kind::Size, &[("B", 1), ("kB", 1_000), ("KiB", 1_024), ("MiB", 1_048_576)]),
     (Kind::Rate, &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)]),
     (Kind::Ratio, &[("%", 10_000), ("ppm", 1)]),
+    (Kind::Drift, &[("ppb", 1), ("ppm", 1_000)]),
 ];
 
 /// Longest run of digits that is read; more cannot be meant and would not fit.
@@ -51,6 +54,7 @@ impl Kind {
             Self::Size => "B, kB, KiB, MiB",
             Self::Rate => "bit/s, kbit/s, Mbit/s, Gbit/s",
             Self::Ratio => "%, ppm",
+            Self::Drift => "ppb, ppm",
         }
     }
 
@@ -60,6 +64,7 @@ impl Kind {
             Self::Size => "a size",
             Self::Rate => "a rate",
             Self::Ratio => "a share",
+            Self::Drift => "a drift",
         }
     }
 
@@ -69,6 +74,7 @@ impl Kind {
             Self::Size => "bytes",
             Self::Rate => "bit/s",
             Self::Ratio => "ppm",
+            Self::Drift => "ppb",
         }
     }
 
@@ -78,6 +84,7 @@ impl Kind {
             Self::Size => "B",
             Self::Rate => "Mbit/s",
             Self::Ratio => "%",
+            Self::Drift => "ppm",
         }
     }
 
@@ -87,6 +94,7 @@ impl Kind {
             Self::Size => UNITS[1].1,
             Self::Rate => UNITS[2].1,
             Self::Ratio => UNITS[3].1,
+            Self::Drift => UNITS[4].1,
         }
     }
 }
@@ -234,6 +242,50 @@ pub fn ppm(text: &str) -> Result<u32, QuantityError> {
     u32::try_from(parse(Kind::Ratio, text)?).map_err(|_| QuantityError::TooLarge)
 }
 
+/// Reads a time that may be negative: what a clock is off by.
+///
+/// # Errors
+/// One of [`QuantityError`]; times beyond 106 days are [`QuantityError::TooLarge`].
+pub fn signed_time(text: &str) -> Result<Span, QuantityError> {
+    match text.strip_prefix('-') {
+        Some(size) => time(size).map(|time| -time),
+        None => time(text),
+    }
+}
+
+/// Reads a drift in parts per billion, which may be negative.
+///
+/// # Errors
+/// One of [`QuantityError`].
+pub fn drift(text: &str) -> Result<i64, QuantityError> {
+    let size = parse(Kind::Drift, text.strip_prefix('-').unwrap_or(text))?;
+    let size = i64::try_from(size).map_err(|_| QuantityError::TooLarge)?;
+    Ok(if text.starts_with('-') { -size } else { size })
+}
+
+/// Reads a deviation of drift in parts per billion.
+///
+/// # Errors
+/// One of [`QuantityError`].
+pub fn wander(text: &str) -> Result<u32, QuantityError> {
+    u32::try_from(parse(Kind::Drift, text)?).map_err(|_| QuantityError::TooLarge)
+}
+
+/// Reads a bit error rate, `1e-9` or `0.000001`, as the mean number of bits to an error, rounded; `None` for what is no
+/// such number or does not lie between 1e-18 and 1.
+pub fn mean_bits(text: &str) -> Option<u64> {
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "-0"));
+    let exponent: u32 = exponent.strip_prefix('-')?.parse().ok().filter(|exponent| *exponent <= 18)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    let plain = !whole.is_empty() && digits.len() <= 18 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    // At most 18 digits and 36 decimal places, so that neither side leaves u128.
+    let mantissa: u128 = digits.parse().ok().filter(|mantissa| plain && *mantissa > 0)?;
+    let scale = 10_u128.pow(exponent + fraction.len() as u32);
+    let mean = u64::try_from((scale + mantissa / 2) / mantissa).ok()?;
+    (mantissa <= scale && mean <= 1_000_000_000_000_000_000).then_some(mean)
+}
+
 /// A rate as the test language writes it, in the largest unit that leaves no remainder.
 pub fn show_rate(bps: u64) -> String {
     for (unit, size) in [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000)] {
@@ -295,6 +347,38 @@ mod tests {
     }
 
     #[test]
+    fn clocks_may_be_behind_and_slow() {
+        assert_eq!(signed_time("-5us"), Ok(Span::from_micros(-5)));
+        assert_eq!(signed_time("5us"), Ok(Span::from_micros(5)));
+        assert_eq!(signed_time("--5us"), Err(QuantityError::Negative));
+        assert_eq!(drift("-20ppm"), Ok(-20_000));
+        assert_eq!(drift("0.5ppm"), Ok(500));
+        assert_eq!(drift("3ppb"), Ok(3));
+        assert_eq!(drift("3%"), Err(QuantityError::WrongKind("a share", "a drift")));
+        assert_eq!(wander("-1ppb"), Err(QuantityError::Negative));
+    }
+
+    #[test]
+    fn bit_error_rates_are_means_of_bits() {
+        for (text, mean) in [
+            ("1e-9", 1_000_000_000),
+            ("2.5e-6", 400_000),
+            ("0.001", 1_000),
+            ("1", 1),
+            ("3e-1", 3),
+            ("0.7", 1),
+            ("1e-18", 1_000_000_000_000_000_000),
+        ] {
+            assert_eq!(mean_bits(text), Some(mean), "{text}");
+        }
+        for none in
+            ["", "0", "0e-3", "2", "1e9", "1e-19", "0.1e-18", "-1e-9", "1e-", "e-9", ".1", "1e-9s", "1.2.3"]
+        {
+            assert_eq!(mean_bits(none), None, "{none}");
+        }
+    }
+
+    #[test]
     fn cures_repeat_the_number_that_was_written() {
         let cure = QuantityError::NoUnit.cure(Kind::Time, "20");
         assert_eq!(cure, "write a number and one of ns, us, ms, s, min, h, for example 20ms");
@@ -330,7 +414,8 @@ mod tests {
 
         #[test]
         fn never_panics(text in "\\PC*") {
-            for kind in [Kind::Time, Kind::Size, Kind::Rate, Kind::Ratio] {
+            prop_assert!(mean_bits(&text).is_none_or(|bits| bits > 0));
+            for kind in [Kind::Time, Kind::Size, Kind::Rate, Kind::Ratio, Kind::Drift] {
                 if let Err(error) = parse(kind, &text) {
                     prop_assert!(!error.cure(kind, &text).is_empty());
                 }

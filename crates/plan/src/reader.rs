@@ -87,6 +87,87 @@ impl<'a> Reader<'a> {
         self.quantity(attribute, written, Kind::Time, quantity::time)
     }
 
+    /// An optional quantity; outer `None` where it is not written.
+    pub(crate) fn optional<T>(
+        &mut self,
+        attribute: &'static str,
+        kind: Kind,
+        read: impl Fn(&str) -> Result<T, QuantityError>,
+    ) -> Option<Maybe<T>> {
+        let written = self.element.get(attribute)?;
+        Some(self.quantity(attribute, written, kind, read))
+    }
+
+    /// A time within bounds; `None` where it could not be read or lies outside them.
+    pub(crate) fn time_within(
+        &mut self,
+        attribute: &'static str,
+        written: &str,
+        (low, high, limit): (Span, Span, &str),
+    ) -> Maybe<Span> {
+        let time = self.quantity(attribute, written, Kind::Time, quantity::time)?;
+        if (low..=high).contains(&time.value) {
+            return Some(time);
+        }
+        self.refuse(attribute, written, "is out of range", limit, "write a time within the limit");
+        None
+    }
+
+    /// A size within bounds.
+    pub(crate) fn size_within(
+        &mut self,
+        attribute: &'static str,
+        written: &str,
+        (low, high, limit): (u64, u64, &str),
+    ) -> Maybe<u64> {
+        let size = self.quantity(attribute, written, Kind::Size, quantity::size)?;
+        if (low..=high).contains(&size.value) {
+            return Some(size);
+        }
+        self.refuse(attribute, written, "is out of range", limit, "write a size within the limit");
+        None
+    }
+
+    /// An optional whole number.
+    pub(crate) fn optional_whole<T: TryFrom<u64>>(
+        &mut self,
+        attribute: &'static str,
+        low: u64,
+        high: u64,
+    ) -> Option<Maybe<T>> {
+        let written = self.element.get(attribute)?;
+        Some(self.whole(attribute, written, low, high))
+    }
+
+    /// An optional choice.
+    pub(crate) fn optional_choice<T: Copy>(
+        &mut self,
+        attribute: &'static str,
+        choices: &[(&str, T)],
+    ) -> Option<Maybe<T>> {
+        let written = self.element.get(attribute)?;
+        Some(self.choice(attribute, written, choices))
+    }
+
+    /// Names with white space between, at least one, none of them twice.
+    pub(crate) fn names(&mut self, attribute: &'static str) -> Option<Vec<Sourced<String>>> {
+        let written = self.required(attribute)?;
+        let mut names: Vec<Sourced<String>> = Vec::new();
+        for word in written.split_whitespace() {
+            let name = self.name_of(attribute, word)?;
+            if names.iter().any(|other| other.value == name.value) {
+                self.refuse(attribute, word, "is named twice", "", "name every end system once");
+                return None;
+            }
+            names.push(name);
+        }
+        if names.is_empty() {
+            self.refuse(attribute, written, "names nobody", "at least 1", "name an end system");
+            return None;
+        }
+        Some(names)
+    }
+
     pub(crate) fn payload(&mut self, written: Option<&str>) -> Maybe<u32> {
         let written = match written {
             Some(written) => written,

@@ -9,7 +9,9 @@ use crate::diagnostic::{Findings, Place};
 use crate::model::Model;
 use crate::quantity::{self, Kind, QuantityError};
 use crate::reader::{Maybe, Sourced, payload};
-use crate::statements::{AxisStatement, FILLS, MOST_BURST, PROTOCOLS, Statements, TURNS, check_rate};
+use crate::statements::{
+    AxisStatement, FILLS, MOST_BURST, PROTOCOLS, Pace, Statements, TURNS, check_bag, check_rate,
+};
 use crate::topology::on_line;
 use crate::tree::shown;
 
@@ -17,7 +19,8 @@ use crate::tree::shown;
 pub(crate) const MOST_RUNS: u64 = 10_000;
 
 /// Names of the axes, in the order the documentation lists them.
-pub const AXES: [&str; 8] = ["payload", "load", "protocol", "period", "burst", "fill", "rate", "through"];
+pub const AXES: [&str; 9] =
+    ["payload", "load", "protocol", "period", "bag", "burst", "fill", "rate", "through"];
 
 #[derive(Clone, Debug)]
 enum Value {
@@ -25,6 +28,7 @@ enum Value {
     Load(Sourced<u32>),
     Protocol(Sourced<Protocol>),
     Period(Sourced<Span>),
+    Bag(Sourced<Span>),
     Burst(Sourced<u32>),
     Fill(Sourced<Fill>),
     Rate(Sourced<u64>),
@@ -63,6 +67,7 @@ impl Sweep {
             seen.insert(of.value.clone(), statement.place.line);
             axes.extend(axis(statement, of, (test, model), found));
         }
+        check_bags(&axes, model, found);
         let repeats = test.repeats.as_ref().map_or(1, |times| times.value);
         let points = axes.iter().fold(1_u64, |n, axis| n.saturating_mul(axis.values.len().max(1) as u64));
         let runs = points.saturating_mul(u64::from(repeats));
@@ -95,6 +100,19 @@ impl Sweep {
     }
 }
 
+impl Sweep {
+    /// The protocols a flow takes at the points of the sweep.
+    pub(crate) fn protocols_of(&self, model: &Model, flow: usize) -> Vec<Protocol> {
+        let own = model.flows[flow].protocol.iter().map(|protocol| protocol.value);
+        let covering = self.axes.iter().filter(|axis| axis.covers(flow));
+        let swept = covering.flat_map(|axis| &axis.values).filter_map(|value| match value {
+            Value::Protocol(protocol) => Some(protocol.value),
+            _ => None,
+        });
+        own.chain(swept).collect()
+    }
+}
+
 impl SweptAxis {
     fn covers(&self, flow: usize) -> bool {
         self.flows.as_ref().is_none_or(|flows| flows.contains(&flow))
@@ -107,11 +125,16 @@ impl SweptAxis {
                     flow.protocol = Some(value.clone());
                 }
             }
+            Value::Bag(value) => {
+                for (_, flow) in model.flows.iter_mut().enumerate().filter(|(i, _)| self.covers(*i)) {
+                    flow.bag = Some(value.clone());
+                }
+            }
             Value::Payload(_) | Value::Period(_) | Value::Fill(_) => {
                 for send in model.sends.iter_mut().filter(|send| self.covers(send.flow)) {
                     match value {
                         Value::Payload(value) => send.payload = Some(value.clone()),
-                        Value::Period(value) => send.period = Some(value.clone()),
+                        Value::Period(value) => send.pace = Some(Pace::Period(value.clone())),
                         Value::Fill(value) => send.fill = Some(value.clone()),
                         _ => {}
                     }
@@ -161,6 +184,22 @@ fn axis(
     }
     check_effect(name, &flows, statement, (test, model), found);
     Some(SweptAxis { of: of.value.clone(), written, values, flows })
+}
+
+/// Only virtual links have a BAG.
+fn check_bags(axes: &[SweptAxis], model: &Model, found: &mut Findings) {
+    let rate_constrained = |flow: usize| {
+        let own = model.flows[flow].is(Protocol::Rc);
+        let swept = axes.iter().filter(|axis| axis.covers(flow)).flat_map(|axis| &axis.values);
+        own || swept.into_iter().any(|value| matches!(value, Value::Protocol(p) if p.value == Protocol::Rc))
+    };
+    for axis in axes.iter().filter(|axis| axis.of == "bag") {
+        let none = !(0..model.flows.len()).any(|flow| axis.covers(flow) && rate_constrained(flow));
+        if let (true, true, Some(Value::Bag(first))) = (none, model.flows_whole, axis.values.first()) {
+            let cure = "add flows with protocol=\"rc\" or remove the axis";
+            found.error(&first.place, "sweeping bag changes nothing in this test", "", cure);
+        }
+    }
 }
 
 /// An axis that changes nothing would produce equal points under different names.
@@ -221,6 +260,9 @@ fn value(of: &'static str, text: &str, place: &Place, found: &mut Findings) -> O
         "payload" => quantity(of, text, Kind::Size, payload, place, found).map(Value::Payload),
         "load" => quantity(of, text, Kind::Ratio, quantity::ppm, place, found).map(Value::Load),
         "period" => quantity(of, text, Kind::Time, quantity::time, place, found).map(Value::Period),
+        "bag" => quantity(of, text, Kind::Time, quantity::time, place, found)
+            .filter(|bag| check_bag(bag, found))
+            .map(Value::Bag),
         "rate" => quantity(of, text, Kind::Rate, quantity::rate, place, found)
             .filter(|rate| check_rate(rate, found))
             .map(Value::Rate),

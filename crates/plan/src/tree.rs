@@ -28,11 +28,16 @@ pub struct Element {
 /// The attribute by which a person recognises an element.
 fn naming_attribute(tag: &str) -> Option<&'static str> {
     Some(match tag {
-        "test" | "end-system" | "switch" => "name",
+        "test" | "end-system" | "switch" | "hub" => "name",
         "link" => "between",
+        "vlan" => "id",
+        "temperature" | "window" => "at",
+        "bit-errors" | "lose" | "duplicate" | "reorder" | "corrupt" | "cut" => "link",
+        "babble" => "flow",
+        "restart" => "switch",
         "flow" => "id",
         "send" | "receive" | "relay" => "flow",
-        "inject" => "on",
+        "inject" | "capture" | "step-clock" => "on",
         "fault" => "kind",
         "axis" => "of",
         "limit" => "measure",

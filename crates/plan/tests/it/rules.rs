@@ -33,7 +33,7 @@ fn every_rule_refuses_what_it_is_for() {
         (other, "link between=other rate=1Gbit/s", 9, "names 1 ends"),
         (other, "link between='other other' rate=1Gbit/s", 9, "joins a node to itself"),
         (other, "link between='other sw1:257' rate=1Gbit/s", 9, "port \"257\" is out of range"),
-        (other, "link between='other:2 sw1' rate=1Gbit/s", 9, "has no port 2"),
+        (other, "link between='other:2 sw1' rate=1Gbit/s", 9, "is not on network A"),
         (
             other,
             "link between='other sw1' rate=999kbit/s",
@@ -349,5 +349,5 @@ fn a_switch_runs_out_of_ports() {
     let links: String = (0..300).map(|i| format!("  link between='x{i} sw1' rate=1Gbit/s\n")).collect();
     let said = shown(&refused(&changed(&[(" flows", &format!("{nodes}{links} flows"))])));
     assert!(said.contains("switch \"sw1\" has no free port (limit: 256 ports)"), "{said:.2000}");
-    assert!(said.contains("the network has 301 switches (limit: 250)"), "{said:.2000}");
+    assert!(said.contains("the network has 301 switches and hubs (limit: 250)"), "{said:.2000}");
 }

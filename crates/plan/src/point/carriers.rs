@@ -1,0 +1,174 @@
+//! Whether the nodes on a flow's way can carry it: kinds of switch, VLANs, hubs, rasters.
+
+use std::collections::BTreeSet;
+
+use wg_frame::time::Span;
+
+use super::PointCheck;
+use crate::campaign::Protocol;
+use crate::diagnostic::{Findings, Place};
+use crate::model::FlowModel;
+use crate::network::{NodeIndex, NodeKind, SwitchKind};
+use crate::quantity::show_rate;
+use crate::topology::Hop;
+
+/// Rates of half-duplex Ethernet (IEEE Std 802.3-2022, clauses 14 and 25).
+const HALF_DUPLEX: [u64; 2] = [10_000_000, 100_000_000];
+/// Time in which two stations on one medium must have noticed each other, in bits (IEEE Std 802.3-2022, 4.4.2).
+const SLOT_BITS: u64 = 512;
+/// Longest frame with a tag, preamble, start delimiter and gap, in bytes.
+pub(super) const LONGEST_OCCUPATION: u64 = 1_522 + 20;
+
+impl PointCheck<'_> {
+    pub(super) fn carriers(&self, found: &mut Findings) {
+        for flow in &self.model.flows {
+            for hop in flow.hops() {
+                let (_, to) = self.topology.ends_of(hop);
+                self.carrier(flow, to.node, found);
+            }
+            self.vlans(flow, found);
+        }
+        for inject in &self.model.injects {
+            self.vlan_on(&inject.place, "the injected load", 0, inject.hops.iter().copied(), found);
+        }
+        self.hubs(found);
+        self.rasters(found);
+    }
+
+    fn carrier(&self, flow: &FlowModel, node: NodeIndex, found: &mut Findings) {
+        let Some(protocol) = &flow.protocol else { return };
+        let name = self.topology.name(node);
+        let (fits, what, limit) = match (&self.topology.network.nodes[usize::from(node)].kind, protocol.value)
+        {
+            (NodeKind::Hub { .. }, Protocol::Rc | Protocol::Tt) => {
+                (false, format!("hub \"{name}\""), "udp, raw and be flows over a hub")
+            }
+            (NodeKind::Switch(switch), Protocol::Rc) => (
+                switch.kind != SwitchKind::Cots,
+                format!("switch \"{name}\" of kind \"cots\""),
+                "rc flows over arinc664 and mixed-criticality switches only",
+            ),
+            (NodeKind::Switch(switch), Protocol::Tt) => (
+                switch.kind == SwitchKind::MixedCriticality,
+                format!("switch \"{name}\", which knows no windows"),
+                "tt flows over mixed-criticality switches only",
+            ),
+            _ => return,
+        };
+        if !fits {
+            let message = format!("flow {} has {}, but leads over {what}", flow.id, protocol.named());
+            let cure = format!("write another kind for \"{name}\", or another protocol");
+            found.error(&protocol.place, message, limit, cure);
+        }
+    }
+
+    fn vlans(&self, flow: &FlowModel, found: &mut Findings) {
+        // Virtual links and time-triggered flows have ways of their own.
+        if flow.is(Protocol::Rc) || flow.is(Protocol::Tt) {
+            return;
+        }
+        let id = flow.tag().map_or(0, |tag| tag.id);
+        self.vlan_on(&flow.place, &format!("flow {}", flow.id), id, flow.hops(), found);
+    }
+
+    /// A switch that knows VLANs must carry this one at both ports of the way.
+    fn vlan_on(
+        &self,
+        place: &Place,
+        what: &str,
+        id: u16,
+        hops: impl Iterator<Item = Hop>,
+        found: &mut Findings,
+    ) {
+        for end in hops.flat_map(|hop| self.topology.network.links[hop.link].ends) {
+            let NodeKind::Switch(switch) = &self.topology.network.nodes[usize::from(end.node)].kind else {
+                continue;
+            };
+            let carried = switch.vlans.iter().any(|vlan| vlan.id == id && vlan.ports.contains(&end.port));
+            if switch.vlans.is_empty() || carried {
+                continue;
+            }
+            let (name, port) = (self.topology.name(end.node), end.port);
+            let vlan = match id {
+                0 => "untagged frames".to_owned(),
+                _ => format!("VLAN {id}"),
+            };
+            let message =
+                format!("{what} takes port {port} of switch \"{name}\", which does not carry {vlan}");
+            let cure = format!("add the port to <vlan id=\"{id}\" ports=\"…\"/> of \"{name}\"");
+            found.error(place, message, "", cure);
+        }
+    }
+
+    fn hubs(&self, found: &mut Findings) {
+        let network = &self.topology.network;
+        for (node, hub) in network.nodes.iter().enumerate() {
+            let NodeKind::Hub { delay } = hub.kind else { continue };
+            let links: Vec<usize> = (0..network.links.len())
+                .filter(|link| network.links[*link].ends.iter().any(|end| usize::from(end.node) == node))
+                .collect();
+            let Some(first) = links.first().map(|link| self.rate(*link)) else { continue };
+            for link in &links {
+                let rate = self.rate(*link);
+                let place =
+                    self.model.rate.as_ref().map_or(&self.topology.link_places[*link], |rate| &rate.place);
+                if !HALF_DUPLEX.contains(&rate) {
+                    let message = format!("hub \"{}\" has a link of {}", hub.name, show_rate(rate));
+                    let cure = "write one of the two rates of half-duplex Ethernet";
+                    found.error(place, message, "10Mbit/s or 100Mbit/s", cure);
+                    break;
+                }
+                if rate != first {
+                    let message = format!(
+                        "hub \"{}\" has links of {} and {}",
+                        hub.name,
+                        show_rate(first),
+                        show_rate(rate)
+                    );
+                    found.error(place, message, "1 rate", "give all links of the hub one rate");
+                    break;
+                }
+            }
+            let mut delays: Vec<Span> = links.iter().map(|link| network.links[*link].delay).collect();
+            delays.sort_unstable();
+            let farthest = delays.iter().rev().take(2).fold(delay, |sum, delay| sum + *delay);
+            let slot = Span::of_bits(SLOT_BITS, first).unwrap_or(Span::ZERO);
+            if farthest + farthest >= slot {
+                found.warn(format!(
+                    "hub \"{}\": to the farthest end and back takes {}, longer than the slot time of {slot}; collisions \
+                     come late and are not repaired",
+                    hub.name,
+                    farthest + farthest
+                ));
+            }
+        }
+    }
+
+    /// A frame that fits into no slot would wait for ever.
+    fn rasters(&self, found: &mut Findings) {
+        let mut told = BTreeSet::new();
+        for (link, at) in self
+            .topology
+            .network
+            .links
+            .iter()
+            .enumerate()
+            .flat_map(|(number, link)| link.ends.into_iter().map(move |end| (number, end)))
+        {
+            let Some(raster) = self.topology.rasters.get(&at.node) else { continue };
+            let rate = self.rate(link);
+            let needed = Span::of_bits(LONGEST_OCCUPATION * 8, rate).unwrap_or(Span::ZERO);
+            if raster.value < needed && told.insert(at.node) {
+                let message = format!(
+                    "{} of switch \"{}\" is shorter than a frame at {}, a link of {}",
+                    raster.named(),
+                    self.topology.name(at.node),
+                    self.topology.port_name(at),
+                    show_rate(rate)
+                );
+                let cure = "write a longer raster, or frames would wait for ever";
+                found.error(&raster.place, message, format!("at least {needed}"), cure);
+            }
+        }
+    }
+}

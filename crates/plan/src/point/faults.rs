@@ -1,0 +1,171 @@
+//! The faults of the network at one point: whether what they name is there, and what the plan says of them.
+
+use wg_frame::time::Span;
+
+use super::{Carried, PointCheck, WholeSend};
+use crate::campaign::{Incident, IncidentKind, LinkFault, LinkFaultKind, Send, Victims};
+use crate::diagnostic::Findings;
+use crate::disturbances::{FrameFaultModel, IncidentWhat, WhomModel};
+use crate::reader::Sourced;
+use crate::statements::{FrameFaultKind, Pace};
+
+/// Bytes a frame takes on the wire besides itself.
+const AROUND_FRAME: u64 = 20;
+
+impl PointCheck<'_> {
+    pub(super) fn link_faults(&self, sends: &[Send], found: &mut Findings) -> Vec<LinkFault> {
+        let faults = self.disturbances.frames.iter();
+        faults.filter_map(|fault| self.link_fault(fault, sends, found)).collect()
+    }
+
+    fn link_fault(&self, fault: &FrameFaultModel, sends: &[Send], found: &mut Findings) -> Option<LinkFault> {
+        let kind = match fault.what {
+            FrameFaultKind::BitErrors => LinkFaultKind::BitError,
+            FrameFaultKind::Lose => LinkFaultKind::Lose,
+            FrameFaultKind::Duplicate => LinkFaultKind::Duplicate,
+            FrameFaultKind::Reorder(by) => LinkFaultKind::Delay { by: by? },
+            FrameFaultKind::Corrupt => LinkFaultKind::Corrupt,
+        };
+        let whom = match &fault.whom {
+            WhomModel::Share(ppm) => Victims::Share { ppm: *ppm },
+            WhomModel::Bits(mean_bits) => Victims::Bits { mean_bits: *mean_bits },
+            WhomModel::Messages(flow, sequences) => {
+                self.check_messages(fault, *flow, sequences, sends, found);
+                Victims::Messages { flow: self.model.flows[*flow].id, sequences: merged(&sequences.value) }
+            }
+        };
+        Some(LinkFault {
+            link: fault.link as u32,
+            from: fault.from,
+            kind,
+            whom,
+            begin: fault.begin.value,
+            end: fault.end.as_ref().map(|end| end.value),
+        })
+    }
+
+    /// A fault of messages that never come this way would strike nothing.
+    fn check_messages(
+        &self,
+        fault: &FrameFaultModel,
+        index: usize,
+        sequences: &Sourced<Vec<(u32, u32)>>,
+        sends: &[Send],
+        found: &mut Findings,
+    ) {
+        let flow = &self.model.flows[index];
+        let passes = self.hops(index).any(|hop| {
+            let (from, _) = self.topology.ends_of(hop);
+            hop.link == fault.link && fault.from.is_none_or(|end| end == from.node)
+        });
+        if !passes && self.topology.links_whole {
+            let ends = self.topology.network.links[fault.link].ends;
+            let names = ends.map(|end| self.topology.name(end.node));
+            let message = match fault.from {
+                Some(from) => format!(
+                    "flow {} does not come from \"{}\" over the link \"{}\"",
+                    flow.id,
+                    self.topology.name(from),
+                    names.join(" ")
+                ),
+                None => format!("flow {} does not use the link \"{}\"", flow.id, names.join(" ")),
+            };
+            found.error(
+                &fault.place,
+                message,
+                "",
+                "name a link on the flow's way, and the end it comes from",
+            );
+        }
+        let Some(send) = sends.iter().find(|send| send.flow == flow.id) else { return };
+        let last = sequences.value.iter().map(|(_, last)| *last).max().unwrap_or(0);
+        if last >= send.count {
+            let message = format!("flow {} has no message {last}", flow.id);
+            let cure = "write a smaller number or raise the count; warm-up messages have no faults";
+            found.error(&fault.place, message, format!("0 to {}", send.count - 1), cure);
+        }
+    }
+
+    pub(super) fn incidents(
+        &self,
+        senders: &[WholeSend<'_>],
+        carried: &Carried,
+        found: &mut Findings,
+    ) -> Vec<Incident> {
+        let mut incidents = Vec::new();
+        for incident in &self.disturbances.incidents {
+            let kind = match &incident.what {
+                IncidentWhat::Cut { link, restore } => IncidentKind::Cut {
+                    link: *link as u32,
+                    restored: restore.as_ref().map(|restore| restore.value),
+                },
+                IncidentWhat::Restart { switch, back } => {
+                    IncidentKind::Restart { switch: *switch, back: back.value }
+                }
+                IncidentWhat::StepClock { node, by } => IncidentKind::ClockStep { node: *node, by: *by },
+                IncidentWhat::Babble { flow, until, pace, length } => {
+                    let Some(sender) = senders.iter().find(|send| send.send.flow == *flow) else { continue };
+                    let model = &self.model.flows[*flow];
+                    let link = carried.virtual_links.get(&model.id).map(|link| link.lmax);
+                    let schedule = carried.schedules.get(&model.id).map(|schedule| schedule.longest_frame);
+                    let own = link.or(schedule).or(u16::try_from(sender.frame).ok());
+                    let Some(length) = length.as_ref().map(|length| length.value).or(own) else { continue };
+                    let bits = (u64::from(length) + AROUND_FRAME) * 8;
+                    let Some(period) = self.babble_period(*flow, pace, bits, found) else { continue };
+                    IncidentKind::Babble { flow: model.id, period, length, until: until.value }
+                }
+            };
+            incidents.push(Incident { at: incident.at.value, kind });
+        }
+        // Stable: what happens at one instant happens in the order of the file.
+        incidents.sort_by_key(|incident| incident.at);
+        incidents
+    }
+
+    fn babble_period(&self, flow: usize, pace: &Pace, bits: u64, found: &mut Findings) -> Option<Span> {
+        let flow = &self.model.flows[flow];
+        let period = match pace {
+            Pace::Period(period) => period.value,
+            Pace::Load(load) => return self.period_of_load(flow, load.value, u128::from(bits)),
+        };
+        let Pace::Period(written) = pace else { return None };
+        let first = flow.used().filter_map(|(_, reach)| reach.ways.first()?.hops.first());
+        let slowest = first.map(|hop| self.rate(hop.link)).min()?;
+        let least = Span::of_bits(bits, slowest)?;
+        if period < least {
+            let message = format!("{} is shorter than a frame takes on the sender's link", written.named());
+            let cure = "write a longer period; nobody babbles faster than its line";
+            found.error(&written.place, message, format!("at least {least}"), cure);
+            return None;
+        }
+        Some(period)
+    }
+
+    /// What would happen after the end of the run does not happen.
+    pub(super) fn warn_of_late_faults(&self, end: Span, found: &mut Findings) {
+        let begins = self.disturbances.frames.iter().map(|fault| (&fault.place, &fault.begin));
+        let instants = self.disturbances.incidents.iter().map(|incident| (&incident.place, &incident.at));
+        for (place, time) in begins.chain(instants) {
+            if time.value >= end {
+                found.warn(format!(
+                    "{}{}: {} lies after the end of the run at {end}; it strikes nothing",
+                    place.element,
+                    crate::topology::on_line(place.line),
+                    time.named()
+                ));
+            }
+        }
+    }
+}
+
+/// Ranges ascending and disjoint; touching ones become one.
+fn merged(ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut merged: Vec<(u32, u32)> = Vec::new();
+    for (first, last) in ranges {
+        match merged.last_mut() {
+            Some((_, end)) if u64::from(*first) <= u64::from(*end) + 1 => *end = (*end).max(*last),
+            _ => merged.push((*first, *last)),
+        }
+    }
+    merged
+}

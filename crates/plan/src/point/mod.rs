@@ -1,0 +1,265 @@
+//! One point of the sweep: the checks that need every value at once, and the run it becomes.
+//!
+//! A value that an axis replaced carries the axis as its place, so a message about the one bad point of a
+//! sweep names the axis and the value and not the task it overrode.
+
+mod carriers;
+mod contracts;
+mod faults;
+mod senders;
+mod tasks;
+mod windows;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wg_frame::time::Span;
+
+use crate::campaign::{Flow, FlowId, Path, Protocol, Run, TimeTriggered, VirtualLink};
+use crate::diagnostic::Findings;
+use crate::disturbances::Disturbances;
+use crate::model::{FlowModel, Model};
+use crate::network::{Attachment, NodeKind};
+use crate::statements::{PROTOCOLS, Statements, homes};
+use crate::topology::{Hop, Topology};
+use senders::{Medium, WholeSend};
+
+/// Longest run. An `i64` of picoseconds lasts 106 days.
+const LONGEST_RUN_DAYS: i64 = 100;
+const DAY: i64 = 86_400 * 1_000_000_000_000;
+/// Longest wait for stragglers that can be asked for.
+const LONGEST_DRAIN: Span = Span::from_millis(600_000);
+/// Wait for stragglers where none is written, before the time the buffers need.
+const SHORTEST_DRAIN: i64 = 200_000_000_000;
+/// Largest wait that is derived from the buffers.
+const LONGEST_DERIVED_DRAIN: i64 = 5_000_000_000_000;
+const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
+
+/// A load given in micro-bit/s, in Mbit/s rounded up to a tenth: never shown as fitting when it does not.
+fn show_load(micro: u128) -> String {
+    let tenths = micro.div_ceil(100_000_000_000);
+    format!("{}.{}Mbit/s", tenths / 10, tenths % 10)
+}
+
+/// What was already said about other points of the same sweep.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    overloaded: BTreeSet<Medium>,
+    contracted: BTreeSet<Hop>,
+    /// Windows of a port that go together.
+    sound: BTreeSet<Vec<(FlowId, Attachment, [Span; 3])>>,
+}
+
+pub(crate) struct PointCheck<'a> {
+    pub(crate) test: &'a Statements,
+    pub(crate) topology: &'a Topology,
+    pub(crate) model: &'a Model,
+    pub(crate) disturbances: &'a Disturbances,
+}
+
+/// What the flows of one point are held to.
+#[derive(Debug, Default)]
+struct Carried {
+    virtual_links: BTreeMap<FlowId, VirtualLink>,
+    schedules: BTreeMap<FlowId, TimeTriggered>,
+}
+
+impl PointCheck<'_> {
+    /// Checks the point; the run is whole only when nothing was found, here or before.
+    pub(crate) fn run(&self, said: &mut Said, found: &mut Findings) -> Run {
+        self.flows(found);
+        self.carriers(found);
+        let senders: Vec<WholeSend<'_>> =
+            self.model.sends.iter().filter_map(|send| self.send(send, found)).collect();
+        let fast: BTreeSet<usize> =
+            senders.iter().filter(|send| self.too_fast(send, found)).map(|send| send.send.flow).collect();
+        self.load(senders.iter().filter(|send| !fast.contains(&send.send.flow)), said, found);
+        let carried = Carried {
+            virtual_links: self.virtual_links(&senders, said, found),
+            schedules: self.schedules(&senders, said, found),
+        };
+        let (sends, length) = self.schedule(&senders, found);
+        // What does not fit was refused by `length`; the clamp only keeps the type.
+        let duration = Span::from_picos(i64::try_from(length).unwrap_or(i64::MAX));
+        let relays = self.relays(&sends, found);
+        let injects = self.injects(&senders, found);
+        let warm_up = self.test.warm_up.as_ref().map_or(Span::ZERO, |warm_up| warm_up.value);
+        let drain = self.drain(found);
+        self.length(warm_up, length, drain, found);
+        let link_faults = self.link_faults(&sends, found);
+        let incidents = self.incidents(&senders, &carried, found);
+        if found.clean() {
+            self.warn_of_late_faults(warm_up + duration + drain, found);
+        }
+        Run {
+            link_rate_bps: self.model.rate.as_ref().map(|rate| rate.value),
+            warm_up,
+            duration,
+            drain,
+            flows: self.planned_flows(carried),
+            sends,
+            receives: self.receives(),
+            relays,
+            injects,
+            captures: self.captures(),
+            link_faults,
+            incidents,
+            ..Run::default()
+        }
+    }
+
+    fn rate(&self, link: usize) -> u64 {
+        self.model.rate.as_ref().map_or(self.topology.network.links[link].rate_bps, |rate| rate.value)
+    }
+
+    fn flows(&self, found: &mut Findings) {
+        for flow in &self.model.flows {
+            let Some(protocol) = &flow.protocol else { continue };
+            let tag = flow.carriage.vlan.is_some() || flow.carriage.priority.is_some();
+            let only_priority = flow.carriage.vlan.is_none() && protocol.value == Protocol::Rc;
+            let untagged = matches!(protocol.value, Protocol::Udp | Protocol::Tt | Protocol::Rc);
+            if untagged && tag && !only_priority {
+                let message = format!("flow {} has a VLAN tag, but {}", flow.id, protocol.named());
+                let cure = "use protocol=\"raw\" or protocol=\"be\", or remove vlan and priority";
+                let limit = "VLAN tags on raw and be flows only; a priority also on rc flows";
+                found.error(&protocol.place, message, limit, cure);
+            }
+            let both = flow.carriage.networks == Some(None);
+            if both && !matches!(protocol.value, Protocol::Rc | Protocol::Tt) {
+                let message = format!("flow {} takes both networks, but {}", flow.id, protocol.named());
+                let cure = "write networks=\"A\" or networks=\"B\"; nothing would remove the second copies";
+                found.error(&protocol.place, message, "rc and tt flows only", cure);
+            }
+            self.reaches(flow, found);
+        }
+        for relay in &self.model.relays {
+            let flow = &self.model.flows[relay.flow];
+            let Some(protocol) = flow.protocol.as_ref() else { continue };
+            if matches!(protocol.value, Protocol::Rc | Protocol::Tt) {
+                let message = format!(
+                    "flow {} leads one way, as {} does, and cannot be relayed",
+                    flow.id,
+                    protocol.named()
+                );
+                let cure = "receive it, and declare a second flow with a sender of its own for the way back";
+                found.error(&relay.place, message, "udp, raw and be flows", cure);
+            }
+        }
+    }
+
+    fn reaches(&self, flow: &FlowModel, found: &mut Findings) {
+        let Some((from, _)) = &flow.ends else { return };
+        if !self.topology.links_whole {
+            return;
+        }
+        for (network, reach) in flow.used() {
+            for to in &reach.missing {
+                let on = match flow.used().count() > 1 || flow.carriage.networks.is_some() {
+                    true => format!(" on network {network:?}"),
+                    false => String::new(),
+                };
+                let (from, to) = (self.topology.name(*from), self.topology.name(*to));
+                let message = format!("there is no route from \"{from}\" to \"{to}\"{on}");
+                found.error(&flow.place, message, "", "add the link that joins their parts of the network");
+            }
+        }
+    }
+
+    /// Hops of a flow, both ways when it is relayed.
+    fn hops(&self, flow: usize) -> impl Iterator<Item = Hop> + '_ {
+        let flow = &self.model.flows[flow];
+        let back = flow.hops().map(|hop| Hop { link: hop.link, forward: !hop.forward });
+        flow.hops().chain(back.filter(|_| flow.relayed))
+    }
+
+    fn planned_flows(&self, mut carried: Carried) -> Vec<Flow> {
+        let flows = self.model.flows.iter().filter_map(|flow| {
+            let (_, to) = flow.ends.as_ref()?;
+            let networks: Vec<_> = flow.used().collect();
+            let mut ways = networks.iter().flat_map(|(network, reach)| {
+                reach.ways.iter().map(|way| Path { network: *network, nodes: way.nodes.clone() })
+            });
+            let first = ways.next()?.nodes;
+            Some(Flow {
+                also_to: to[1..].to_vec(),
+                deadline: flow.deadline.as_ref().map(|deadline| deadline.value),
+                vlan: flow.tag(),
+                further_paths: ways.collect(),
+                network: (networks.len() == 1).then(|| networks[0].0),
+                virtual_link: carried.virtual_links.remove(&flow.id),
+                schedule: carried.schedules.remove(&flow.id),
+                ..Flow::plain(flow.id, flow.protocol.as_ref()?.value, first)
+            })
+        });
+        flows.collect()
+    }
+
+    fn drain(&self, found: &mut Findings) -> Span {
+        let Some(written) = &self.test.drain else { return self.derived_drain() };
+        let Some(drain) = written else { return Span::ZERO };
+        if drain.value > LONGEST_DRAIN {
+            let message = format!("{} is out of range", drain.named());
+            found.error(&drain.place, message, "10min", "write a shorter time; frames do not live that long");
+            return Span::ZERO;
+        }
+        drain.value
+    }
+
+    /// 200 ms and the time to empty every full buffer on the longest way, 5 s at most.
+    fn derived_drain(&self) -> Span {
+        let longest = (0..self.model.flows.len()).map(|flow| self.buffer_time(flow)).max().unwrap_or(0);
+        let drain = u128::from(SHORTEST_DRAIN.unsigned_abs()) + longest;
+        Span::from_picos(i64::try_from(drain).unwrap_or(i64::MAX).min(LONGEST_DERIVED_DRAIN))
+    }
+
+    fn buffer_time(&self, flow: usize) -> u128 {
+        let network = &self.topology.network;
+        let time = |hop: Hop| {
+            let link = &network.links[hop.link];
+            let sender = link.ends[usize::from(!hop.forward)].node;
+            match &network.nodes[usize::from(sender)].kind {
+                NodeKind::EndSystem { .. } | NodeKind::Hub { .. } => 0,
+                NodeKind::Switch(switch) => {
+                    let bits = u128::from(switch.port_buffer.bytes) * 8;
+                    bits * PICOS_PER_SECOND / u128::from(self.rate(hop.link).max(1))
+                }
+            }
+        };
+        self.hops(flow).map(time).sum()
+    }
+
+    fn length(&self, warm_up: Span, duration: i128, drain: Span, found: &mut Findings) {
+        let total = i128::from(warm_up.as_picos()) + duration + i128::from(drain.as_picos());
+        if total > i128::from(LONGEST_RUN_DAYS) * i128::from(DAY) {
+            let days = total / i128::from(DAY);
+            let message = format!("a run of this test lasts {days} days");
+            let cure = "write a shorter duration, a smaller count or a shorter period";
+            found.error(&self.test.tasks, message, format!("{LONGEST_RUN_DAYS} days"), cure);
+        }
+    }
+}
+
+/// Refuses attributes of flows that belong to none of the protocols the flow takes in the test.
+pub(crate) fn check_belongings(
+    model: &Model,
+    protocols_of: impl Fn(usize) -> Vec<Protocol>,
+    found: &mut Findings,
+) {
+    for (index, flow) in model.flows.iter().enumerate() {
+        let Some(written) = &flow.protocol else { continue };
+        let taken = protocols_of(index);
+        for attribute in &flow.carriage.special {
+            let homes = homes(attribute);
+            if taken.iter().any(|protocol| homes.contains(protocol)) {
+                continue;
+            }
+            let names: Vec<&str> = PROTOCOLS
+                .iter()
+                .filter_map(|(name, protocol)| homes.contains(protocol).then_some(*name))
+                .collect();
+            let message = format!("{attribute} has no effect on a flow with {}", written.named());
+            let cure =
+                format!("remove {attribute} or write protocol=\"{}\"", names.join("\" or protocol=\""));
+            found.error(&flow.place, message, format!("{} flows", names.join(" and ")), cure);
+        }
+    }
+}

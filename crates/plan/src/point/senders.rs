@@ -1,0 +1,403 @@
+//! Senders: how fast messages come, whether the links carry them, and how many there are.
+
+use std::collections::BTreeMap;
+
+use wg_frame::time::Span;
+
+use super::{PICOS_PER_SECOND, PointCheck, Said, show_load};
+use crate::campaign::{Pattern, Protocol, Send};
+use crate::diagnostic::{Findings, Place};
+use crate::model::{FlowModel, SendModel};
+use crate::network::NodeIndex;
+use crate::quantity::show_rate;
+use crate::reader::Sourced;
+use crate::statements::Pace;
+use crate::topology::Hop;
+use crate::wire::{frame_length, payload_range, wire_bits};
+
+/// Longest period; the mean of exponential intervals is drawn exactly up to here.
+const LONGEST_PERIOD: Span = Span::from_millis(1_000_000_000);
+
+/// A sender whose values are all known.
+pub(super) struct WholeSend<'a> {
+    pub(super) send: &'a SendModel,
+    pub(super) period: Span,
+    /// How the period is written, for messages.
+    pub(super) pace: Named,
+    pub(super) payload: &'a Sourced<u32>,
+    pub(super) offset: Span,
+    /// Destination address to FCS.
+    pub(super) frame: u32,
+    pub(super) wire_bits: u64,
+    /// Messages of a burst; 1 without bursts.
+    pub(super) burst: u32,
+    pub(super) spacing: Span,
+}
+
+/// What a message calls a value, and where it points.
+pub(super) struct Named {
+    pub(super) text: String,
+    pub(super) place: Place,
+    is_load: bool,
+}
+
+/// Where frames share a capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Medium {
+    Direction(Hop),
+    /// All links of a hub.
+    Hub(NodeIndex),
+}
+
+impl WholeSend<'_> {
+    /// Bits on the wire in one period.
+    fn bits(&self) -> u128 {
+        u128::from(self.wire_bits) * u128::from(self.burst)
+    }
+}
+
+impl PointCheck<'_> {
+    pub(super) fn send<'m>(&self, send: &'m SendModel, found: &mut Findings) -> Option<WholeSend<'m>> {
+        let flow = &self.model.flows[send.flow];
+        let (payload, protocol) = (send.payload.as_ref()?, flow.protocol.as_ref()?);
+        let (least, most) = payload_range(protocol.value);
+        if payload.value < least || payload.value > most {
+            let (how, cure) = if payload.value < least {
+                ("cannot hold the 12B probe header", "write a larger payload")
+            } else {
+                ("does not fit into one frame", "write a smaller payload; messages are not fragmented")
+            };
+            let message =
+                format!("{} of flow {}, protocol {}, {how}", payload.named(), flow.id, protocol.written);
+            found.error(&payload.place, message, format!("{least}B to {most}B"), cure);
+            return None;
+        }
+        let tag = flow.tag();
+        let burst = send.burst.as_ref().map_or(1, |burst| burst.value);
+        let wire_bits = wire_bits(protocol.value, tag, payload.value);
+        let (period, pace) =
+            self.pace(flow, send.pace.as_ref()?, u128::from(wire_bits) * u128::from(burst), found)?;
+        let whole = WholeSend {
+            send,
+            period,
+            pace,
+            payload,
+            offset: send.offset.as_ref()?.value,
+            frame: frame_length(protocol.value, tag, payload.value),
+            wire_bits,
+            burst,
+            spacing: send.spacing.as_ref()?.value,
+        };
+        self.check_burst(&whole, found);
+        self.check_rate_limit(&whole, found);
+        self.check_sub_link(&whole, found);
+        Some(whole)
+    }
+
+    /// The period of `bits`, as written or as the load makes it.
+    fn pace(&self, flow: &FlowModel, pace: &Pace, bits: u128, found: &mut Findings) -> Option<(Span, Named)> {
+        let (period, text, place, is_load) = match pace {
+            Pace::Period(period) => (period.value, period.named(), &period.place, false),
+            Pace::Load(load) => {
+                let period = self.period_of_load(flow, load.value, bits)?;
+                (period, load.named(), &load.place, true)
+            }
+        };
+        let named = Named { text, place: place.clone(), is_load };
+        if period <= Span::ZERO {
+            let cure = "write the time between two messages";
+            found.error(place, format!("{} is zero", named.text), "more than 0s", cure);
+            return None;
+        }
+        if period > LONGEST_PERIOD {
+            let message = format!("{} makes less than one message in 11 days", named.text);
+            found.error(place, message, "1000000s", "write a shorter period or a higher load");
+            return None;
+        }
+        Some((period, named))
+    }
+
+    /// The time in which `bits` are this share of the sender's link, rounded to a picosecond.
+    pub(super) fn period_of_load(&self, flow: &FlowModel, load_ppm: u32, bits: u128) -> Option<Span> {
+        let (_, reach) = flow.used().next()?;
+        let first = reach.ways.first()?.hops.first()?;
+        let speed = u128::from(load_ppm) * u128::from(self.rate(first.link));
+        let period = (bits * PICOS_PER_SECOND * 1_000_000 + speed / 2) / speed.max(1);
+        Some(Span::from_picos(i64::try_from(period).unwrap_or(i64::MAX)))
+    }
+
+    fn check_burst(&self, send: &WholeSend<'_>, found: &mut Findings) {
+        let length = send.spacing.checked_mul(i64::from(send.burst));
+        if send.burst > 1 && length.is_none_or(|length| length > send.period) {
+            let id = self.model.flows[send.send.flow].id;
+            let message = format!("the bursts of flow {id} are longer than {}", send.pace.text);
+            let limit = format!("{} messages in {}", send.burst, send.period);
+            found.error(&send.send.place, message, limit, "write a shorter spacing or smaller bursts");
+        }
+    }
+
+    fn check_rate_limit(&self, send: &WholeSend<'_>, found: &mut Findings) {
+        let Some(Some(limit)) = &send.send.rate_limit else { return };
+        let flow = &self.model.flows[send.send.flow];
+        let offered = send.bits() * PICOS_PER_SECOND * 1_000_000 / send.period.as_picos().max(1) as u128;
+        if offered > u128::from(limit.value) * 1_000_000 {
+            let message = format!("{} is less than flow {} offers on average", limit.named(), flow.id);
+            let cure = "raise the limit or write a longer period; else messages wait ever longer";
+            found.error(&limit.place, message, format!("at least {}", show_load(offered)), cure);
+        }
+        let first = flow.used().filter_map(|(_, reach)| reach.ways.first()?.hops.first());
+        let fastest = first.map(|hop| self.rate(hop.link)).max();
+        if let Some(rate) = fastest.filter(|rate| limit.value >= *rate) {
+            let message = format!("{} has no effect on a link of {}", limit.named(), show_rate(rate));
+            let cure = "write a rate below that of the sender's link, or remove it";
+            found.error(&limit.place, message, format!("less than {}", show_rate(rate)), cure);
+        }
+    }
+
+    fn check_sub_link(&self, send: &WholeSend<'_>, found: &mut Findings) {
+        let Some(sub_link) = &send.send.sub_link else { return };
+        let flow = &self.model.flows[send.send.flow];
+        let links = flow.carriage.sub_links.as_ref().map_or(1, |links| links.value);
+        if flow.is(Protocol::Rc) && sub_link.value > links {
+            let message = format!("flow {} has no {}", flow.id, sub_link.named());
+            let cure = "write a smaller number or add sub-links to the flow";
+            found.error(&sub_link.place, message, format!("1 to {links}"), cure);
+        }
+    }
+
+    pub(super) fn too_fast(&self, send: &WholeSend<'_>, found: &mut Findings) -> bool {
+        let flow = &self.model.flows[send.send.flow];
+        let slowest = flow.hops().map(|hop| hop.link).min_by_key(|link| self.rate(*link));
+        let Some(link) = slowest else { return false };
+        let rate = self.rate(link);
+        let Some(frame) = Span::of_bits(send.wire_bits, rate) else { return false };
+        if let Some(deadline) = flow.deadline.as_ref().filter(|deadline| deadline.value < frame) {
+            found.warn(format!(
+                "flow {}: {} cannot be met; a frame alone takes {frame} on a link of {}",
+                flow.id,
+                deadline.named(),
+                show_rate(rate)
+            ));
+        }
+        let needed = frame.checked_mul(i64::from(send.burst)).unwrap_or(Span::from_picos(i64::MAX));
+        // A load is rounded to the picosecond, and so may be less than what it stands for by half of one.
+        if send.period.as_picos() + i64::from(send.pace.is_load) >= needed.as_picos() {
+            return false;
+        }
+        let (text, payload) = (&send.pace.text, send.payload.named());
+        let whose = if send.burst > 1 { "its burst of frames" } else { "its frame" };
+        let message = match send.pace.is_load {
+            true => format!("{text} of flow {} is more than a link of {} carries", flow.id, show_rate(rate)),
+            false => format!(
+                "{text} of flow {} is shorter than {whose} with {payload} takes on a link of {}",
+                flow.id,
+                show_rate(rate)
+            ),
+        };
+        let cure = match (send.pace.is_load, send.burst > 1) {
+            (true, _) => "write a smaller load",
+            (false, true) => "write a longer period, smaller bursts or a smaller payload",
+            (false, false) => "write a longer period or a smaller payload",
+        };
+        found.error(&send.pace.place, message, format!("at least {needed}"), cure);
+        true
+    }
+
+    /// The flows that are measured must fit onto every link; overload is the injectors' business.
+    pub(super) fn load<'m>(
+        &self,
+        senders: impl Iterator<Item = &'m WholeSend<'m>>,
+        said: &mut Said,
+        found: &mut Findings,
+    ) {
+        // Micro-bit/s, so that rounding down cannot hide an overload worth naming.
+        let mut loads: BTreeMap<Medium, (u128, Vec<u16>)> = BTreeMap::new();
+        for send in senders {
+            let load = send.bits() * PICOS_PER_SECOND * 1_000_000 / send.period.as_picos().max(1) as u128;
+            let mut add = |medium: Medium| {
+                let (sum, flows) = loads.entry(medium).or_default();
+                *sum += load;
+                flows.push(self.model.flows[send.send.flow].id);
+            };
+            for hop in self.hops(send.send.flow) {
+                let (from, _) = self.topology.ends_of(hop);
+                match self.topology.is_hub(from.node) {
+                    // What leaves a hub came in by it: once on the medium.
+                    true => {}
+                    false => match self.topology.is_hub(self.topology.ends_of(hop).1.node) {
+                        true => add(Medium::Hub(self.topology.ends_of(hop).1.node)),
+                        false => add(Medium::Direction(hop)),
+                    },
+                }
+            }
+        }
+        for (medium, (load, flows)) in loads {
+            let Some(link) = self.link_of(medium) else { continue };
+            let rate = self.rate(link);
+            if load <= u128::from(rate) * 1_000_000 || !said.overloaded.insert(medium) {
+                continue;
+            }
+            let ids: Vec<String> = flows.iter().take(20).map(ToString::to_string).collect();
+            let more = if flows.len() > 20 { ", …" } else { "" };
+            let message = format!(
+                "flows {}{more} together take {} {}",
+                ids.join(", "),
+                show_load(load),
+                self.where_of(medium)
+            );
+            let place = self.model.rate.as_ref().map_or(&self.topology.link_places[link], |rate| &rate.place);
+            let cure = "write longer periods or smaller payloads, or send fewer flows over this link";
+            found.error(place, message, show_rate(rate), cure);
+        }
+    }
+
+    fn link_of(&self, medium: Medium) -> Option<usize> {
+        match medium {
+            Medium::Direction(hop) => Some(hop.link),
+            Medium::Hub(hub) => {
+                let links = &self.topology.network.links;
+                links.iter().position(|link| link.ends.iter().any(|end| end.node == hub))
+            }
+        }
+    }
+
+    fn where_of(&self, medium: Medium) -> String {
+        match medium {
+            Medium::Direction(hop) => self.between(hop),
+            Medium::Hub(hub) => format!("at hub \"{}\"", self.topology.name(hub)),
+        }
+    }
+
+    /// `from "sw1" to "sw2"`.
+    pub(super) fn between(&self, hop: Hop) -> String {
+        let (from, to) = self.topology.ends_of(hop);
+        format!("from \"{}\" to \"{}\"", self.topology.name(from.node), self.topology.name(to.node))
+    }
+
+    /// Counts and the length of the measured part: whichever of count and duration ends first.
+    pub(super) fn schedule(&self, senders: &[WholeSend<'_>], found: &mut Findings) -> (Vec<Send>, i128) {
+        let written = self.test.duration.as_ref();
+        let mut ends = Vec::new();
+        let mut sends = Vec::new();
+        for whole in senders {
+            let flow = self.model.flows[whole.send.flow].id;
+            let fitting = match written {
+                None => None,
+                Some(None) => continue,
+                Some(Some(duration)) => {
+                    let room = i128::from((duration.value - whole.offset).as_picos());
+                    let fitting = whole.fitting(room);
+                    if fitting == 0 {
+                        let message = format!("flow {flow} has no message in {}", duration.named());
+                        let cure = "write a longer duration or a smaller offset";
+                        found.error(&whole.send.place, message, "at least 1 message", cure);
+                        continue;
+                    }
+                    Some((fitting, duration))
+                }
+            };
+            let count = match (&whole.send.count, fitting) {
+                (Some(None), _) => continue,
+                (Some(Some(count)), None) => i128::from(count.value),
+                (Some(Some(count)), Some((fitting, duration))) => {
+                    let count_value = i128::from(count.value);
+                    if count_value > fitting {
+                        found.warn(format!(
+                            "flow {flow}: {} stops {} after {fitting} messages",
+                            duration.named(),
+                            count.named()
+                        ));
+                    } else if count_value < fitting {
+                        found.warn(format!(
+                            "flow {flow}: {} ends before {}",
+                            count.named(),
+                            duration.named()
+                        ));
+                    }
+                    count_value.min(fitting)
+                }
+                (None, Some((fitting, _))) => fitting,
+                (None, None) => {
+                    let message = format!("nothing says how many messages flow {flow} sends");
+                    let cure = "add count=\"1000\" here or duration=\"10s\" to <tasks>";
+                    found.error(&whole.send.place, message, "", cure);
+                    continue;
+                }
+            };
+            let Some(count) = self.count(whole, count, found) else { continue };
+            let Some(warm_up_count) = self.warm_up_count(whole, found) else { continue };
+            let bursts = i128::from(count.div_ceil(whole.burst));
+            ends.push(i128::from(whole.offset.as_picos()) + bursts * i128::from(whole.period.as_picos()));
+            let Some(fill) = &whole.send.fill else { continue };
+            sends.push(Send {
+                flow,
+                period: whole.period,
+                offset: whole.offset,
+                payload: whole.payload.value,
+                fill: fill.value,
+                count,
+                warm_up_count,
+                pattern: whole.pattern(),
+                rate_limit_bps: whole.send.rate_limit.as_ref().and_then(|limit| Some(limit.as_ref()?.value)),
+                sub_link: self.sub_link(whole),
+            });
+        }
+        let last = ends.into_iter().max().unwrap_or(0);
+        let duration = match written {
+            Some(Some(duration)) if !sends.is_empty() => last.min(i128::from(duration.value.as_picos())),
+            Some(Some(duration)) => i128::from(duration.value.as_picos()),
+            _ => last,
+        };
+        (sends, duration)
+    }
+
+    /// From 0; what does not travel on a virtual link has none.
+    fn sub_link(&self, send: &WholeSend<'_>) -> u8 {
+        match self.model.flows[send.send.flow].is(Protocol::Rc) {
+            true => send.send.sub_link.as_ref().map_or(0, |sub_link| sub_link.value - 1),
+            false => 0,
+        }
+    }
+
+    fn count(&self, send: &WholeSend<'_>, count: i128, found: &mut Findings) -> Option<u32> {
+        let number = u32::try_from(count).ok();
+        if number.is_none() {
+            let flow = self.model.flows[send.send.flow].id;
+            let message = format!("flow {flow} would send {count} messages");
+            let cure = "write a longer period or a shorter duration";
+            found.error(&send.send.place, message, u32::MAX.to_string(), cure);
+        }
+        number
+    }
+
+    fn warm_up_count(&self, send: &WholeSend<'_>, found: &mut Findings) -> Option<u32> {
+        let warm_up = self.test.warm_up.as_ref()?;
+        let periods = i128::from(warm_up.value.as_picos() / send.period.as_picos());
+        self.count(send, periods * i128::from(send.burst), found)
+    }
+}
+
+impl WholeSend<'_> {
+    fn pattern(&self) -> Pattern {
+        match (self.send.exponential, self.burst) {
+            (true, _) => Pattern::Exponential,
+            (false, 1) => Pattern::Periodic,
+            (false, size) => Pattern::Bursts { size, spacing: self.spacing },
+        }
+    }
+
+    /// Messages due before `room` picoseconds are over; of exponential intervals as many as on average.
+    fn fitting(&self, room: i128) -> i128 {
+        if room <= 0 {
+            return 0;
+        }
+        let (period, spacing) = (i128::from(self.period.as_picos()), i128::from(self.spacing.as_picos()));
+        let bursts = (room + period - 1) / period;
+        let rest = room - (bursts - 1) * period;
+        let of_last = match spacing {
+            0 => i128::from(self.burst),
+            _ => ((rest + spacing - 1) / spacing).min(i128::from(self.burst)),
+        };
+        (bursts - 1) * i128::from(self.burst) + of_last
+    }
+}

@@ -1,0 +1,135 @@
+//! Relays, receivers, injectors and captures at one point.
+
+use std::collections::BTreeMap;
+
+use wg_frame::time::Span;
+
+use super::{PICOS_PER_SECOND, PointCheck, WholeSend};
+use crate::campaign::{Capture, Fault, FaultKind, Inject, Protocol, Receive, Relay, Send};
+use crate::diagnostic::Findings;
+use crate::model::InjectModel;
+use crate::quantity::show_ppm;
+use crate::wire::{payload_range, wire_bits};
+
+impl PointCheck<'_> {
+    pub(super) fn relays(&self, sends: &[Send], found: &mut Findings) -> Vec<Relay> {
+        let mut relays = Vec::new();
+        for relay in &self.model.relays {
+            let flow = &self.model.flows[relay.flow];
+            let count = sends.iter().find(|send| send.flow == flow.id).map(|send| send.count);
+            for fault in &relay.faults {
+                let Some(count) = count else { continue };
+                let last = fault.sequences.value.iter().map(|(_, last)| *last).max().unwrap_or(0);
+                if last >= count {
+                    let message = format!("flow {} has no message {last}", flow.id);
+                    let limit = format!("0 to {}", count - 1);
+                    let cure = "write a smaller number or raise the count; warm-up messages have no faults";
+                    found.error(&fault.place, message, limit, cure);
+                } else if fault.kind == FaultKind::Swap && last == count - 1 {
+                    let message =
+                        format!("message {last} of flow {} is the last and has no successor", flow.id);
+                    let cure = "swap an earlier message";
+                    found.error(&fault.place, message, format!("0 to {}", count.saturating_sub(2)), cure);
+                }
+            }
+            let (Some(through), Some((_, to))) = (&relay.through, &flow.ends) else { continue };
+            let faults = relay
+                .faults
+                .iter()
+                .map(|fault| Fault { kind: fault.kind, sequences: fault.sequences.value.clone() })
+                .collect();
+            relays.push(Relay { flow: flow.id, on: to[0], through: through.value, faults });
+        }
+        relays
+    }
+
+    pub(super) fn receives(&self) -> Vec<Receive> {
+        let receives = self.model.receives.iter();
+        receives.map(|receive| Receive { flow: self.model.flows[receive.flow].id, on: receive.on }).collect()
+    }
+
+    pub(super) fn captures(&self) -> Vec<Capture> {
+        let captures = self.model.captures.iter();
+        captures.map(|capture| Capture { on: capture.on, snap: capture.snap }).collect()
+    }
+
+    pub(super) fn injects(&self, senders: &[WholeSend<'_>], found: &mut Findings) -> Vec<Inject> {
+        let mut injects = Vec::new();
+        let mut per_node: BTreeMap<u16, u32> = BTreeMap::new();
+        for inject in &self.model.injects {
+            let Some(task) = self.inject(inject, found) else { continue };
+            let sum = per_node.entry(task.on).or_default();
+            *sum = sum.saturating_add(task.load_ppm);
+            if *sum > 1_000_000 && *sum - task.load_ppm <= 1_000_000 && task.load_ppm <= 1_000_000 {
+                let name = self.topology.name(task.on);
+                let message = format!("the loads of \"{name}\" add up to {}", show_ppm(*sum));
+                let cure = "lower the loads or use a second end system";
+                found.error(&inject.place, message, "100% of its link", cure);
+            }
+            if task.load_ppm > 0 {
+                injects.push(task);
+            }
+        }
+        for (node, load) in per_node {
+            let own: Vec<String> = senders
+                .iter()
+                .map(|send| &self.model.flows[send.send.flow])
+                .filter(|flow| load > 0 && flow.ends.as_ref().is_some_and(|(from, _)| *from == node))
+                .map(|flow| flow.id.to_string())
+                .collect();
+            if !own.is_empty() {
+                found.warn(format!(
+                    "\"{}\" injects load and sends flow {} over the same link; their latency then includes \
+                     waiting in the sender",
+                    self.topology.name(node),
+                    own.join(", ")
+                ));
+            }
+        }
+        injects
+    }
+
+    fn inject(&self, inject: &InjectModel, found: &mut Findings) -> Option<Inject> {
+        let (load, payload, burst) =
+            (inject.load.as_ref()?, inject.payload.as_ref()?, inject.burst.as_ref()?);
+        let protocol = Protocol::Udp;
+        let (least, most) = payload_range(protocol);
+        if payload.value < least || payload.value > most {
+            let message = format!("{} is no payload of an injected UDP frame", payload.named());
+            found.error(
+                &payload.place,
+                message,
+                format!("{least}B to {most}B"),
+                "write a size within the limit",
+            );
+            return None;
+        }
+        if load.value > 1_000_000 {
+            let message = format!("{} is more than the link of the end system carries", load.named());
+            found.error(&load.place, message, "0% to 100%", "inject from several end systems");
+            return None;
+        }
+        let rate = self.rate(inject.hops.first()?.link);
+        let bits = u128::from(burst.value) * u128::from(wire_bits(protocol, None, payload.value));
+        let speed = u128::from(load.value) * u128::from(rate);
+        // Zero load has no task, whatever its interval; the caller leaves it out.
+        let interval = match speed {
+            0 => 0,
+            _ => (bits * PICOS_PER_SECOND * 1_000_000 + speed / 2) / speed,
+        };
+        let limit = u128::from(Span::from_millis(3_600_000).as_picos().unsigned_abs());
+        if interval > limit {
+            let message = format!("{} makes less than one burst per hour", load.named());
+            found.error(&load.place, message, "1 burst per hour", "write a higher load or 0%");
+            return None;
+        }
+        Some(Inject {
+            on: inject.on,
+            to: inject.to,
+            payload: payload.value,
+            burst: burst.value,
+            interval: Span::from_picos(i64::try_from(interval).ok()?),
+            load_ppm: load.value,
+        })
+    }
+}

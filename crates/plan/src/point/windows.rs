@@ -1,0 +1,461 @@
+//! Time-triggered flows: from a dispatch instant to a window at every port on the way, and whether all windows of all
+//! flows go together.
+//!
+//! # How windows are derived
+//! The sender's window opens at the flow's offset. A switch's opens when the whole frame is in and processed, as late as
+//! the frame may be: opening + preamble and frame at the link's rate + propagation + processing delay. It is as long as
+//! the frame keeps the line (preamble and gap included), plus [`SLACK`] for what clocks and hosts are off by, plus what
+//! the frame can be held up by here and before: under shuffling the longest other frame, under preemption the gap after
+//! the abort, in a raster the others' slots and the part of a slot too short for the frame. A derived window that would
+//! cross the end of the period opens with the next one.
+
+use std::collections::BTreeMap;
+
+use wg_frame::time::Span;
+
+use super::carriers::LONGEST_OCCUPATION;
+use super::contracts::number;
+use super::{PointCheck, Said, WholeSend};
+use crate::campaign::{FlowId, Protocol, TimeTriggered, TtReception, TtWindow};
+use crate::diagnostic::{Findings, Place};
+use crate::model::{FlowModel, HandSet};
+use crate::network::{Attachment, ForwardingMode, Integration, NodeKind};
+use crate::reader::Sourced;
+use crate::topology::{Hop, on_line};
+
+/// What a derived window is longer than its frame.
+const SLACK: Span = Span::from_micros(2);
+/// How early a frame is accepted where nothing is written.
+const DEFAULT_EARLY: Span = Span::from_micros(1);
+/// Most openings of all windows of a port until all begin together again.
+const MOST_OPENINGS: i128 = 65_536;
+/// Preamble and start delimiter, bytes.
+const PREAMBLE: u64 = 8;
+/// Destination, source and EtherType, bytes: what cut-through waits for.
+const HEADER: u64 = 14;
+/// Preamble, start delimiter and gap, bytes.
+const AROUND_FRAME: u64 = 20;
+
+/// A window on its way to the plan, with where it comes from.
+struct Placed<'m> {
+    flow: &'m FlowModel,
+    place: &'m Place,
+    window: TtWindow,
+    period: Span,
+}
+
+/// The planned opening of a port for one frame, in picoseconds after the beginning of the period of dispatch.
+#[derive(Clone, Copy)]
+struct Opening {
+    opens: i128,
+    /// How much later than planned the frame may start.
+    late: Span,
+}
+
+/// When a frame is at the next port.
+#[derive(Clone, Copy)]
+struct Ready {
+    /// All of it, processed.
+    complete: i128,
+    /// As soon as it can be sent on: earlier under cut-through.
+    earliest: i128,
+    late: Span,
+}
+
+/// What is the same at every port.
+struct Plan<'m> {
+    flow: &'m FlowModel,
+    period: Span,
+    frame: u16,
+    windows: Vec<Placed<'m>>,
+    openings: BTreeMap<Attachment, Opening>,
+    receptions: Vec<TtReception>,
+    last: Span,
+    whole: bool,
+}
+
+impl PointCheck<'_> {
+    pub(super) fn schedules(
+        &self,
+        senders: &[WholeSend<'_>],
+        said: &mut Said,
+        found: &mut Findings,
+    ) -> BTreeMap<FlowId, TimeTriggered> {
+        let mut schedules = BTreeMap::new();
+        let mut by_port: BTreeMap<Attachment, Vec<Placed<'_>>> = BTreeMap::new();
+        for flow in self.model.flows.iter().filter(|flow| flow.is(Protocol::Tt)) {
+            let Some(sender) = senders.iter().find(|send| self.model.flows[send.send.flow].id == flow.id)
+            else {
+                continue;
+            };
+            let Some((schedule, windows)) = self.time_triggered(flow, sender, found) else { continue };
+            for placed in windows {
+                by_port.entry(placed.window.at).or_default().push(placed);
+            }
+            schedules.insert(flow.id, schedule);
+        }
+        for (port, windows) in by_port {
+            let times = |w: &Placed<'_>| [w.window.offset, w.window.length, w.period];
+            let key: Vec<_> = windows.iter().map(|w| (w.flow.id, w.window.at, times(w))).collect();
+            if said.sound.contains(&key) {
+                continue;
+            }
+            if self.check_port(port, &windows, found) {
+                said.sound.insert(key);
+            }
+        }
+        schedules
+    }
+
+    fn time_triggered<'m>(
+        &self,
+        flow: &'m FlowModel,
+        sender: &WholeSend<'_>,
+        found: &mut Findings,
+    ) -> Option<(TimeTriggered, Vec<Placed<'m>>)> {
+        let carriage = &flow.carriage;
+        let Some(period) = &carriage.period else {
+            if !carriage.special.contains(&"period")
+                && let Some(protocol) = &flow.protocol
+            {
+                let message = format!("flow {} has {}, but no period", flow.id, protocol.named());
+                found.error(&protocol.place, message, "", "add period=\"10ms\" to the flow");
+            }
+            return None;
+        };
+        let frame = self.longest_frame(flow, sender, found)?;
+        self.check_pace(flow, period, sender, found);
+        let offset = self.within_period(flow, &carriage.offset, "offset", period, found)?;
+        let early = self.within_period(flow, &carriage.early, "early", period, found)?;
+        let late = self.within_period(flow, &carriage.late, "late", period, found)?;
+        let mut plan = Plan {
+            flow,
+            period: period.value,
+            frame,
+            windows: Vec::new(),
+            openings: BTreeMap::new(),
+            receptions: Vec::new(),
+            last: Span::ZERO,
+            whole: true,
+        };
+        for (_, reach) in flow.used() {
+            for way in &reach.ways {
+                self.along(&mut plan, offset.unwrap_or(Span::ZERO), &way.hops, found);
+            }
+        }
+        for hand_set in flow.windows.iter().filter(|_| plan.whole) {
+            if !plan.openings.contains_key(&hand_set.at) {
+                let message = format!("{} is no port flow {} leaves by", hand_set.named, flow.id);
+                let cure = "name an output port on the flow's way, the one towards the receiver";
+                found.error(&hand_set.place, message, "", cure);
+            }
+        }
+        let (early, late) = (early.unwrap_or(DEFAULT_EARLY.min(period.value)), late.unwrap_or(plan.last));
+        if plan.whole && early + late >= period.value {
+            let message = format!(
+                "flow {} is accepted from {early} before to {late} after its instant, which is its whole {}",
+                flow.id,
+                period.named()
+            );
+            found.error(
+                &flow.place,
+                message,
+                format!("less than {}", period.value),
+                "write a shorter early or late",
+            );
+        }
+        let schedule = TimeTriggered {
+            id: number(flow),
+            period: period.value,
+            offset: offset.unwrap_or(Span::ZERO),
+            longest_frame: frame,
+            queue: carriage.queue.as_ref().map(|queue| queue.value),
+            windows: plan.windows.iter().map(|placed| placed.window).collect(),
+            early,
+            late,
+            receptions: plan.receptions,
+        };
+        plan.whole.then_some((schedule, plan.windows))
+    }
+
+    /// A sender faster than the schedule fills a queue, or overwrites its own messages.
+    fn check_pace(
+        &self,
+        flow: &FlowModel,
+        period: &Sourced<Span>,
+        sender: &WholeSend<'_>,
+        found: &mut Findings,
+    ) {
+        if sender.period.as_picos() / i64::from(sender.burst) >= period.value.as_picos() {
+            return;
+        }
+        if flow.carriage.queue.is_none() {
+            found.warn(format!(
+                "flow {}: {} is faster than the schedule's {}; of the messages within one period the last is sent",
+                flow.id,
+                sender.pace.text,
+                period.named()
+            ));
+            return;
+        }
+        let message = format!(
+            "{} of flow {} is faster than the schedule's {}",
+            sender.pace.text,
+            flow.id,
+            period.named()
+        );
+        let least = period.value.checked_mul(i64::from(sender.burst)).unwrap_or(period.value);
+        let cure =
+            "write a longer period of the sender or a shorter one of the flow; else its queue overflows";
+        found.error(&sender.pace.place, message, format!("at least {least}"), cure);
+    }
+
+    /// Outer `None`: refused or unreadable.
+    fn within_period(
+        &self,
+        flow: &FlowModel,
+        time: &Option<Sourced<Span>>,
+        attribute: &str,
+        period: &Sourced<Span>,
+        found: &mut Findings,
+    ) -> Option<Option<Span>> {
+        let Some(time) = time else {
+            return (!flow.carriage.special.contains(&attribute)).then_some(None);
+        };
+        if time.value < period.value {
+            return Some(Some(time.value));
+        }
+        let message = format!("{} of flow {} is not within its {}", time.named(), flow.id, period.named());
+        found.error(&time.place, message, format!("less than {}", period.value), "write a shorter time");
+        None
+    }
+
+    /// Windows of all ports of one way; those it shares with another way are there already.
+    fn along<'m>(&self, plan: &mut Plan<'m>, offset: Span, hops: &[Hop], found: &mut Findings) {
+        let dispatch = i128::from(offset.as_picos());
+        let mut ready = Ready { complete: dispatch, earliest: dispatch, late: Span::ZERO };
+        let mut before = dispatch;
+        for hop in hops {
+            let (out, into) = self.topology.ends_of(*hop);
+            let rate = self.rate(hop.link);
+            let opening = match plan.openings.get(&out) {
+                Some(opening) => *opening,
+                None => {
+                    let Some(opening) = self.open(plan, (out, rate), ready, before, found) else {
+                        plan.whole = false;
+                        return;
+                    };
+                    plan.openings.insert(out, opening);
+                    opening
+                }
+            };
+            let time =
+                |bytes: u64| Span::of_bits(bytes * 8, rate).map_or(0, |time| i128::from(time.as_picos()));
+            let delay = i128::from(self.topology.network.links[hop.link].delay.as_picos());
+            let last_bit = opening.opens + time(u64::from(plan.frame) + PREAMBLE) + delay;
+            match &self.topology.network.nodes[usize::from(into.node)].kind {
+                NodeKind::Switch(switch) => {
+                    let processing = i128::from(switch.processing_delay.as_picos());
+                    let header = opening.opens + time(HEADER + PREAMBLE) + delay;
+                    let complete = last_bit + processing;
+                    let earliest = match switch.mode {
+                        ForwardingMode::StoreAndForward => complete,
+                        ForwardingMode::CutThrough => header + processing,
+                    };
+                    ready = Ready { complete, earliest, late: opening.late };
+                }
+                _ => {
+                    let period = i128::from(plan.period.as_picos());
+                    let offset = Span::from_picos(last_bit.rem_euclid(period) as i64);
+                    plan.receptions.push(TtReception { at: into, offset });
+                }
+            }
+            before = opening.opens;
+        }
+    }
+
+    /// The window of one port.
+    fn open<'m>(
+        &self,
+        plan: &mut Plan<'m>,
+        (at, rate): (Attachment, u64),
+        ready: Ready,
+        before: i128,
+        found: &mut Findings,
+    ) -> Option<Opening> {
+        let flow = plan.flow;
+        let period = i128::from(plan.period.as_picos());
+        let occupied = Span::of_bits((u64::from(plan.frame).max(64) + AROUND_FRAME) * 8, rate)?;
+        let late = ready.late + self.hold_up(at, rate, occupied);
+        let by_hand: Option<&'m HandSet> = flow.windows.iter().find(|window| window.at == at);
+        let own_length = by_hand.and_then(|window| window.length.as_ref());
+        let written = own_length.or(flow.carriage.window.as_ref());
+        let length = written.map_or(occupied + late + SLACK, |length| length.value);
+        let place = by_hand.map_or(&flow.place, |window| &window.place);
+        let port = self.topology.port_name(at);
+        if length < occupied {
+            let what = written.map_or_else(String::new, Sourced::named);
+            let message = format!(
+                "{what} of flow {} at {port} is shorter than its frame of {}B takes",
+                flow.id, plan.frame
+            );
+            let cure = "write a longer window or a shorter lmax; preamble and gap take 20B more";
+            found.error(
+                written.map_or(place, |length| &length.place),
+                message,
+                format!("at least {occupied}"),
+                cure,
+            );
+            return None;
+        }
+        let opens = match by_hand {
+            Some(window) => {
+                let offset = self.within_period(
+                    flow,
+                    &Some(window.offset.clone()),
+                    "window",
+                    flow.carriage.period.as_ref()?,
+                    found,
+                )??;
+                let opens = before + (i128::from(offset.as_picos()) - before).rem_euclid(period);
+                if opens < ready.earliest {
+                    let earliest = Span::from_picos(ready.earliest.rem_euclid(period) as i64);
+                    let message = format!(
+                        "{} opens at {offset}, before the frame of flow {} can be there",
+                        window.named, flow.id
+                    );
+                    let cure = "write a later offset, or an earlier one of the flow";
+                    found.error(&window.place, message, format!("{earliest} or later"), cure);
+                    return None;
+                }
+                opens
+            }
+            None => ready.complete,
+        };
+        let within = opens.rem_euclid(period);
+        let beyond = within + i128::from(length.as_picos()) > period;
+        let opens = match beyond {
+            true if by_hand.is_none()
+                && at.node != flow.ends.as_ref()?.0
+                && i128::from(length.as_picos()) <= period =>
+            {
+                opens - within + period
+            }
+            true => {
+                let message = format!(
+                    "the window of flow {} at {port} opens at {} for {length} and ends beyond its period",
+                    flow.id,
+                    Span::from_picos(within as i64)
+                );
+                let cure = "write an earlier offset or a shorter window, or a longer period";
+                found.error(place, message, plan.period.to_string(), cure);
+                return None;
+            }
+            false => opens,
+        };
+        plan.last = length;
+        let offset = Span::from_picos(opens.rem_euclid(period) as i64);
+        let window = TtWindow { at, offset, length };
+        plan.windows.push(Placed { flow, place, window, period: plan.period });
+        Some(Opening { opens, late })
+    }
+
+    /// How long other traffic can hold a time-triggered frame up at a port whose window is open.
+    fn hold_up(&self, at: Attachment, rate: u64, occupied: Span) -> Span {
+        let NodeKind::Switch(switch) = &self.topology.network.nodes[usize::from(at.node)].kind else {
+            return Span::ZERO;
+        };
+        let time = |bytes: u64| Span::of_bits(bytes * 8, rate).unwrap_or(Span::ZERO);
+        if let Some(raster) = switch.raster {
+            let others = raster.slot.checked_mul(i64::from(raster.others)).unwrap_or(Span::ZERO);
+            return others + occupied;
+        }
+        match switch.integration {
+            Integration::TimelyBlock => Span::ZERO,
+            Integration::Preemption => time(AROUND_FRAME),
+            Integration::Shuffling => time(LONGEST_OCCUPATION),
+        }
+    }
+
+    /// True when no two windows of the port are open at once.
+    fn check_port(&self, port: Attachment, windows: &[Placed<'_>], found: &mut Findings) -> bool {
+        let name = self.topology.port_name(port);
+        let Some(cycle) = cycle(windows) else {
+            let mut flows: Vec<String> = windows.iter().take(8).map(|w| w.flow.id.to_string()).collect();
+            if windows.len() > 8 {
+                flows.push("…".to_owned());
+            }
+            let message = format!(
+                "the windows at {name} never begin together again in reasonable time: flows {}",
+                flows.join(", ")
+            );
+            let cure = "choose periods that divide one another";
+            found.error(windows[0].place, message, format!("{MOST_OPENINGS} openings in a cycle"), cure);
+            return false;
+        };
+        let mut slots: Vec<(i64, i64, usize)> = Vec::new();
+        for (number, placed) in windows.iter().enumerate() {
+            let period = placed.period.as_picos();
+            let first = placed.window.offset.as_picos();
+            slots.extend(
+                (0..cycle / period).map(|k| {
+                    (first + k * period, first + k * period + placed.window.length.as_picos(), number)
+                }),
+            );
+        }
+        slots.sort_unstable();
+        let clashes = clashes(&slots);
+        for (first, second, at) in &clashes {
+            let (first, second) = (&windows[*first], &windows[*second]);
+            // The later statement is the one to mend.
+            let (first, second) = if first.place <= second.place { (first, second) } else { (second, first) };
+            let line = |placed: &Placed<'_>| on_line(placed.place.line);
+            let message = format!(
+                "the windows of flow {}{} and flow {}{} clash at {name}, {} into the cycle",
+                first.flow.id,
+                line(first),
+                second.flow.id,
+                line(second),
+                Span::from_picos(*at)
+            );
+            let cure = "write another offset for one of them, or shorter windows";
+            found.error(second.place, message, "1 window at a time", cure);
+        }
+        clashes.is_empty()
+    }
+}
+
+/// The least common multiple of the periods, if windows do not open too often in it.
+fn cycle(windows: &[Placed<'_>]) -> Option<i64> {
+    let mut cycle = 1_i128;
+    for placed in windows {
+        let period = i128::from(placed.period.as_picos());
+        let (mut a, mut b) = (cycle, period);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        cycle = cycle / a * period;
+        if cycle > i128::from(i64::MAX / 2) {
+            return None;
+        }
+    }
+    let openings: i128 = windows.iter().map(|placed| cycle / i128::from(placed.period.as_picos())).sum();
+    (openings <= MOST_OPENINGS).then_some(cycle as i64)
+}
+
+/// Pairs of windows open at once, each at its first clash. Of the windows open already, the one open longest tells.
+fn clashes(slots: &[(i64, i64, usize)]) -> Vec<(usize, usize, i64)> {
+    let mut clashes: Vec<(usize, usize, i64)> = Vec::new();
+    let Some(mut open) = slots.first() else { return clashes };
+    for slot in &slots[1..] {
+        let known =
+            |(a, b, _): &(usize, usize, i64)| (*a, *b) == (open.2, slot.2) || (*b, *a) == (open.2, slot.2);
+        if slot.0 < open.1 && !clashes.iter().any(known) {
+            clashes.push((open.2, slot.2, slot.0));
+        }
+        if slot.1 > open.1 {
+            open = slot;
+        }
+    }
+    clashes
+}

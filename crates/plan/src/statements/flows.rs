@@ -1,0 +1,196 @@
+//! Flows: who sends what to whom, and the contract or schedule it is carried under.
+
+use wg_frame::time::Span;
+
+use super::network::{End, end};
+use crate::campaign::Protocol;
+use crate::diagnostic::{Findings, Place};
+use crate::network::NetworkId;
+use crate::quantity::{self, Kind, QuantityError};
+use crate::reader::{Maybe, Reader, Sourced};
+use crate::tree::Element;
+
+#[derive(Clone, Debug)]
+pub(crate) struct FlowStatement {
+    pub(crate) place: Place,
+    pub(crate) id: Maybe<u16>,
+    pub(crate) protocol: Maybe<Protocol>,
+    pub(crate) from: Maybe<String>,
+    /// At least one.
+    pub(crate) to: Option<Vec<Sourced<String>>>,
+    pub(crate) deadline: Maybe<Span>,
+    pub(crate) carriage: Carriage,
+}
+
+/// How the flow is carried, as far as written; which of it counts depends on the protocol.
+#[derive(Clone, Debug)]
+pub(crate) struct Carriage {
+    pub(crate) vlan: Maybe<u16>,
+    pub(crate) priority: Maybe<u8>,
+    /// Outer `None`: not written; inner `None`: both.
+    pub(crate) networks: Option<Option<NetworkId>>,
+    pub(crate) vl: Maybe<u16>,
+    pub(crate) lmax: Maybe<u16>,
+    pub(crate) queue: Maybe<u32>,
+    pub(crate) bag: Maybe<Span>,
+    pub(crate) sub_links: Maybe<u8>,
+    pub(crate) skew_max: Maybe<Span>,
+    pub(crate) redundancy: Maybe<bool>,
+    pub(crate) jitter: Maybe<Span>,
+    pub(crate) period: Maybe<Span>,
+    pub(crate) offset: Maybe<Span>,
+    pub(crate) window: Maybe<Span>,
+    pub(crate) early: Maybe<Span>,
+    pub(crate) late: Maybe<Span>,
+    pub(crate) windows: Vec<WindowStatement>,
+    /// Attributes written that not every protocol has, also those that could not be read.
+    pub(crate) special: Vec<&'static str>,
+}
+
+/// A port's window, set by hand.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowStatement {
+    pub(crate) place: Place,
+    pub(crate) at: Option<(End, Sourced<()>)>,
+    pub(crate) offset: Maybe<Span>,
+    pub(crate) length: Maybe<Span>,
+}
+
+/// Names of the protocols.
+pub(crate) const PROTOCOLS: [(&str, Protocol); 5] = [
+    ("udp", Protocol::Udp),
+    ("raw", Protocol::Raw),
+    ("be", Protocol::Be),
+    ("rc", Protocol::Rc),
+    ("tt", Protocol::Tt),
+];
+
+/// Attributes that belong to some protocols only. A tag is refused where the protocol carries none, at each point of a
+/// sweep, and therefore not listed here.
+const SPECIAL: [(&str, &[Protocol]); 13] = [
+    ("vl", &[Protocol::Rc, Protocol::Tt]),
+    ("lmax", &[Protocol::Rc, Protocol::Tt]),
+    ("queue", &[Protocol::Rc, Protocol::Tt]),
+    ("bag", &[Protocol::Rc]),
+    ("sub-links", &[Protocol::Rc]),
+    ("skew-max", &[Protocol::Rc]),
+    ("redundancy", &[Protocol::Rc]),
+    ("jitter", &[Protocol::Rc]),
+    ("period", &[Protocol::Tt]),
+    ("offset", &[Protocol::Tt]),
+    ("window", &[Protocol::Tt]),
+    ("early", &[Protocol::Tt]),
+    ("late", &[Protocol::Tt]),
+];
+
+/// The protocols an attribute belongs to.
+pub(crate) fn homes(attribute: &str) -> &'static [Protocol] {
+    SPECIAL.iter().find(|(name, _)| *name == attribute).map_or(&[], |(_, homes)| homes)
+}
+
+/// Longest times of a schedule; the instants of a longer one would leave the range of a run.
+const SCHEDULE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(100_000), "0s to 100s");
+/// As `SCHEDULE`, but not nothing.
+const POSITIVE: (Span, Span, &str) =
+    (Span::from_picos(1), Span::from_millis(100_000), "more than 0s, at most 100s");
+/// Frames that wait at a sender, at most.
+const MOST_QUEUED: u64 = 65_535;
+
+pub(super) fn flow(element: &Element, found: &mut Findings) -> FlowStatement {
+    let mut reader = Reader::new(element, found);
+    FlowStatement {
+        id: reader.flow_id("id"),
+        protocol: reader.required("protocol").and_then(|w| reader.choice("protocol", w, &PROTOCOLS)),
+        from: reader.name("from"),
+        to: reader.names("to"),
+        deadline: reader.time("deadline").flatten().filter(|deadline| {
+            let fits = deadline.value > Span::ZERO;
+            if !fits {
+                let cure = "write the largest latency a message may have";
+                reader.refuse("deadline", &deadline.written, "is zero", "more than 0s", cure);
+            }
+            fits
+        }),
+        carriage: carriage(&mut reader),
+        place: reader.place,
+    }
+}
+
+fn carriage(reader: &mut Reader<'_>) -> Carriage {
+    let element = reader.element;
+    let mut within = |attribute: &'static str, bounds| {
+        element.get(attribute).and_then(|w| reader.time_within(attribute, w, bounds))
+    };
+    let (period, window) = (within("period", POSITIVE), within("window", POSITIVE));
+    let (offset, early) = (within("offset", SCHEDULE), within("early", SCHEDULE));
+    let (late, jitter) = (within("late", SCHEDULE), within("jitter", JITTER));
+    let skew_max = within("skew-max", POSITIVE);
+    let networks = [("A", Some(NetworkId::A)), ("B", Some(NetworkId::B)), ("both", None)];
+    let switched = [("on", true), ("off", false)];
+    let mut special: Vec<&'static str> =
+        SPECIAL.iter().map(|(name, _)| *name).filter(|name| element.get(name).is_some()).collect();
+    if element.all("window").next().is_some() && !special.contains(&"window") {
+        special.push("window");
+    }
+    Carriage {
+        vlan: reader.optional_whole("vlan", 1, 4_094).flatten(),
+        priority: reader.optional_whole("priority", 0, 7).flatten(),
+        networks: reader.optional_choice("networks", &networks).flatten().map(|networks| networks.value),
+        vl: reader.optional_whole("vl", 1, 65_535).flatten(),
+        lmax: element.get("lmax").and_then(|w| reader.quantity("lmax", w, Kind::Size, lmax)).filter(|lmax| {
+            let fits = (64..=1_518).contains(&lmax.value);
+            if !fits {
+                let cure = "write the longest frame, destination address to FCS";
+                reader.refuse("lmax", &lmax.written, "is no length of a frame", "64B to 1518B", cure);
+            }
+            fits
+        }),
+        queue: reader.optional_whole("queue", 1, MOST_QUEUED).flatten(),
+        bag: element
+            .get("bag")
+            .and_then(|w| reader.quantity("bag", w, Kind::Time, quantity::time))
+            .filter(|bag| check_bag(bag, reader.found)),
+        sub_links: reader.optional_whole("sub-links", 1, 4).flatten(),
+        skew_max,
+        redundancy: reader.optional_choice("redundancy", &switched).flatten(),
+        jitter,
+        period,
+        offset,
+        window,
+        early,
+        late,
+        windows: element.all("window").take(1_024).map(|e| hand_set(e, reader.found)).collect(),
+        special,
+    }
+}
+
+const JITTER: (Span, Span, &str) = (Span::ZERO, Span::from_millis(128), "0s to 128ms");
+
+fn lmax(text: &str) -> Result<u16, QuantityError> {
+    u16::try_from(quantity::size(text)?).map_err(|_| QuantityError::TooLarge)
+}
+
+/// Refuses what is no BAG (ARINC 664 part 7: 2^k ms, k = 0 … 7); true for one.
+pub(crate) fn check_bag(bag: &Sourced<Span>, found: &mut Findings) -> bool {
+    const MILLISECOND: i64 = 1_000_000_000;
+    let picos = bag.value.as_picos();
+    let number = picos / MILLISECOND;
+    let sound = picos % MILLISECOND == 0 && (1..=128).contains(&number) && number.count_ones() == 1;
+    if !sound {
+        let near = (number.clamp(1, 128) as u64).next_power_of_two();
+        let message = format!("{} is no bandwidth allocation gap", bag.named());
+        let limit = "1, 2, 4, 8, 16, 32, 64 or 128 ms";
+        found.error(&bag.place, message, limit, format!("write one of them, for example {near}ms"));
+    }
+    sound
+}
+
+fn hand_set(element: &Element, found: &mut Findings) -> WindowStatement {
+    let mut reader = Reader::new(element, found);
+    let at = reader
+        .required("at")
+        .and_then(|written| Some((end(&mut reader, "at", written)?, reader.sourced("at", written, ()))));
+    let offset = reader.required("offset").and_then(|w| reader.time_within("offset", w, SCHEDULE));
+    let length = element.get("length").and_then(|w| reader.time_within("length", w, POSITIVE));
+    WindowStatement { place: reader.place, at, offset, length }
+}

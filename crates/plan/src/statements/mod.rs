@@ -1,0 +1,223 @@
+//! The typed statements of a test: every value has its unit and remembers where it was written, but nothing
+//! refers to anything yet.
+
+mod faults;
+mod flows;
+mod network;
+mod tasks;
+
+use wg_frame::time::Span;
+
+use crate::campaign::{Bench, Bound};
+use crate::diagnostic::{Findings, Place};
+use crate::network::HostModel;
+use crate::reader::{Maybe, Reader, Sourced};
+use crate::tree::Element;
+
+pub(crate) use faults::{Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Whom};
+pub(crate) use flows::{Carriage, FlowStatement, PROTOCOLS, check_bag, homes};
+pub(crate) use network::{End, Limits, LinkStatement, NodeStatement, SwitchStatement, What, check_rate};
+pub(crate) use tasks::{
+    CaptureStatement, FILLS, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement, RelayStatement,
+    SendStatement, TURNS,
+};
+
+#[derive(Clone, Debug)]
+pub(crate) struct AxisStatement {
+    pub(crate) place: Place,
+    pub(crate) of: Maybe<String>,
+    /// Values as written.
+    pub(crate) values: Vec<String>,
+    /// Flows the axis is restricted to; `None`: all.
+    pub(crate) flows: Option<Maybe<Vec<u16>>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LimitStatement {
+    pub(crate) place: Place,
+    pub(crate) flow: Option<Maybe<u16>>,
+    pub(crate) measure: Maybe<String>,
+    /// Bound and value as written; `None` when neither or both were given.
+    pub(crate) bound: Option<(Bound, Sourced<()>)>,
+}
+
+/// All statements of a test, in the order of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Statements {
+    pub(crate) place: Place,
+    pub(crate) name: Maybe<String>,
+    pub(crate) seed: Maybe<u64>,
+    pub(crate) bench: Bench,
+    pub(crate) nodes: Vec<NodeStatement>,
+    pub(crate) links: Vec<LinkStatement>,
+    pub(crate) flows: Vec<FlowStatement>,
+    pub(crate) tasks: Place,
+    pub(crate) warm_up: Maybe<Span>,
+    /// Outer `None`: not written.
+    pub(crate) duration: Option<Maybe<Span>>,
+    pub(crate) drain: Option<Maybe<Span>>,
+    pub(crate) sends: Vec<SendStatement>,
+    pub(crate) receives: Vec<ReceiveStatement>,
+    pub(crate) relays: Vec<RelayStatement>,
+    pub(crate) injects: Vec<InjectStatement>,
+    pub(crate) captures: Vec<CaptureStatement>,
+    pub(crate) faults: Vec<NetworkFault>,
+    pub(crate) sweep: Option<Place>,
+    pub(crate) axes: Vec<AxisStatement>,
+    pub(crate) repeats: Maybe<u32>,
+    pub(crate) limits: Vec<LimitStatement>,
+}
+
+/// Seed where none is written; a fixed one, so that the same file always means the same test.
+const DEFAULT_SEED: &str = "1";
+/// Links, flows, tasks of one kind, or limits of a test. Several checks compare each with each; the bound keeps
+/// that a matter of a second whatever the file.
+const MOST_OF_A_KIND: usize = 4_096;
+/// Values of one axis; more could not be run anyway.
+const MOST_VALUES: usize = 10_000;
+
+/// Reads the whole tree.
+pub(crate) fn read(tree: &Element, found: &mut Findings) -> Statements {
+    let none = Element::default();
+    let section = |tag: &str, found: &mut Findings| {
+        let mut all = tree.children.iter().filter(|child| child.tag == tag);
+        let first = all.next();
+        if let Some(second) = all.next() {
+            found.error(&second.place(), format!("<{tag}> stands here a second time"), "1", "merge the two");
+        }
+        first.unwrap_or(&none)
+    };
+    if tree.tag != "test" {
+        let cure = "begin the file with <test xmlns=\"urn:wiregauge:test:1\" name=\"…\">";
+        found.error(&tree.place(), "the outermost element is not <test>", "", cure);
+    }
+    let nodes = section("network", found);
+    let flow_list = section("flows", found);
+    let task_list = section("tasks", found);
+    let sweep = section("sweep", found);
+    let fault_list = section("faults", found);
+    let limits = section("limits", found);
+    let mut test = Reader::new(tree, found);
+    let name = test.required("name").and_then(|written| test_name(&mut test, written));
+    let seed = test.element.get("seed").unwrap_or(DEFAULT_SEED);
+    let seed = test.whole("seed", seed, 0, u64::MAX);
+    let benches = [("sim", Bench::Sim), ("netns", Bench::Netns)];
+    let bench = test.optional_choice("bench", &benches).flatten();
+    let place = test.place;
+    let host = network::host_model(&mut Reader::new(nodes, found), HostModel::default());
+    let mut timing = Reader::new(task_list, found);
+    let warm_up = timing.time_or("warm-up", "0s");
+    let (duration, drain) = (timing.time("duration"), timing.time("drain"));
+    let tasks_place = timing.place;
+    Statements {
+        place,
+        name,
+        seed,
+        bench: bench.map_or_else(Bench::default, |bench| bench.value),
+        nodes: nodes.children.iter().filter_map(|e| network::node(e, &host, found)).collect(),
+        links: several(nodes, "link", network::link, found),
+        flows: several(flow_list, "flow", flows::flow, found),
+        tasks: tasks_place,
+        warm_up,
+        duration,
+        drain,
+        sends: several(task_list, "send", tasks::send, found),
+        receives: several(task_list, "receive", tasks::receive, found),
+        relays: several(task_list, "relay", tasks::relay, found),
+        injects: several(task_list, "inject", tasks::inject, found),
+        captures: several(task_list, "capture", tasks::capture, found),
+        faults: network_faults(fault_list, found),
+        sweep: (sweep.tag == "sweep").then(|| sweep.place()),
+        axes: sweep.all("axis").map(|e| axis(e, found)).collect(),
+        repeats: repeats(sweep, found),
+        limits: several(limits, "limit", limit, found),
+    }
+}
+
+/// Reads the faults of the network, up to [`MOST_OF_A_KIND`].
+fn network_faults(section: &Element, found: &mut Findings) -> Vec<NetworkFault> {
+    if let Some(beyond) = section.children.get(MOST_OF_A_KIND) {
+        let message = format!("there are more than {MOST_OF_A_KIND} faults");
+        found.error(&beyond.place(), message, MOST_OF_A_KIND.to_string(), "split the test");
+    }
+    let all = section.children.iter().take(MOST_OF_A_KIND);
+    all.filter_map(|element| faults::network_fault(element, found)).collect()
+}
+
+/// Reads every child with this tag, up to [`MOST_OF_A_KIND`].
+fn several<T>(
+    parent: &Element,
+    tag: &str,
+    read: impl Fn(&Element, &mut Findings) -> T,
+    found: &mut Findings,
+) -> Vec<T> {
+    if let Some(beyond) = parent.all(tag).nth(MOST_OF_A_KIND) {
+        let message = format!("there are more than {MOST_OF_A_KIND} <{tag}> elements");
+        found.error(&beyond.place(), message, MOST_OF_A_KIND.to_string(), "split the test");
+    }
+    parent.all(tag).take(MOST_OF_A_KIND).map(|element| read(element, found)).collect()
+}
+
+fn test_name(reader: &mut Reader<'_>, written: &str) -> Maybe<String> {
+    let fits = (1..=64).contains(&written.len())
+        && written.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && written.chars().all(|c| c.is_ascii_alphanumeric() || " ._-".contains(c));
+    if fits {
+        return Some(reader.sourced("name", written, written.to_owned()));
+    }
+    let limit = "1 to 64 of A-Z a-z 0-9 space . _ -, the first a letter or digit";
+    reader.refuse("name", written, "is not a name of a test", limit, "choose a name within the limit");
+    None
+}
+
+fn axis(element: &Element, found: &mut Findings) -> AxisStatement {
+    let mut reader = Reader::new(element, found);
+    let of = reader.required("of").map(|of| reader.sourced("of", of, of.to_owned()));
+    let written = reader.required("values");
+    let words = written.unwrap_or("").split_whitespace();
+    let values: Vec<String> = words.take(MOST_VALUES + 1).map(ToOwned::to_owned).collect();
+    if values.len() > MOST_VALUES {
+        let message = "the axis lists too many values";
+        reader.found.error(&reader.place, message, MOST_VALUES.to_string(), "use fewer values");
+        return AxisStatement { of, values: Vec::new(), flows: None, place: reader.place };
+    }
+    if let (Some(written), true) = (written, values.is_empty()) {
+        let cure = "list values with spaces between, or remove the axis";
+        reader.refuse("values", written, "lists no value", "at least 1", cure);
+    }
+    AxisStatement { of, values, flows: reader.flow_list(), place: reader.place }
+}
+
+fn repeats(sweep: &Element, found: &mut Findings) -> Maybe<u32> {
+    let empty = Element { tag: "repeat".into(), line: sweep.line, ..Element::default() };
+    let mut all = sweep.children.iter().filter(|child| child.tag == "repeat");
+    let first = all.next();
+    if let Some(second) = all.next() {
+        let message = "<repeat> stands here a second time";
+        found.error(&second.place(), message, "1", "keep one of them");
+    }
+    let mut reader = Reader::new(first.unwrap_or(&empty), found);
+    let written = if first.is_some() { reader.required("times")? } else { "1" };
+    reader.whole("times", written, 1, 10_000)
+}
+
+fn limit(element: &Element, found: &mut Findings) -> LimitStatement {
+    let mut reader = Reader::new(element, found);
+    let measure = reader.required("measure").map(|m| reader.sourced("measure", m, m.to_owned()));
+    let flow = element.get("flow").map(|w| reader.whole("flow", w, 1, 65_534));
+    let bound = match (element.get("at-most"), element.get("at-least")) {
+        (Some(value), None) => Some((Bound::AtMost, reader.sourced("at-most", value, ()))),
+        (None, Some(value)) => Some((Bound::AtLeast, reader.sourced("at-least", value, ()))),
+        (None, None) => {
+            let cure = "add at-most=\"…\" or at-least=\"…\"";
+            reader.found.error(&reader.place, "the limit has no bound", "", cure);
+            None
+        }
+        (Some(_), Some(_)) => {
+            let message = "the limit has two bounds, at-most and at-least";
+            reader.found.error(&reader.place, message, "1 bound", "write two <limit> elements");
+            None
+        }
+    };
+    LimitStatement { place: reader.place, flow, measure, bound }
+}

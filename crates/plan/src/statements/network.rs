@@ -1,0 +1,466 @@
+//! The network: nodes with what they are made of, and links.
+
+use wg_frame::time::Span;
+
+use crate::diagnostic::{Findings, Place};
+use crate::network::{
+    Clock, Distribution, ForwardingMode, HostCost, HostModel, Integration, Interrupts, NetworkId, Policing,
+    Raster, SwitchKind, TemperatureStep, VlanPorts,
+};
+use crate::quantity::{self, Kind};
+use crate::reader::{Maybe, Reader, Sourced};
+use crate::topology::MOST_PORTS;
+use crate::tree::Element;
+
+#[derive(Clone, Debug)]
+pub(crate) struct NodeStatement {
+    pub(crate) place: Place,
+    pub(crate) name: Maybe<String>,
+    pub(crate) what: What,
+    pub(crate) clock: Clock,
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    EndSystem(HostModel),
+    Switch(Box<SwitchStatement>),
+    Hub(Maybe<Span>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SwitchStatement {
+    pub(crate) kind: SwitchKind,
+    pub(crate) mode: ForwardingMode,
+    pub(crate) delay: Maybe<Span>,
+    pub(crate) learning: bool,
+    pub(crate) strict: bool,
+    pub(crate) buffer: Maybe<u64>,
+    pub(crate) frames: Option<u32>,
+    pub(crate) queue: Limits,
+    pub(crate) shared: Limits,
+    pub(crate) policing: Policing,
+    pub(crate) integration: Integration,
+    pub(crate) raster: Option<(Raster, Sourced<Span>)>,
+    pub(crate) vlans: Vec<(VlanPorts, Place)>,
+}
+
+/// Bytes and frames, each where it is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) bytes: Option<u64>,
+    pub(crate) frames: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub(crate) node: String,
+    pub(crate) port: Option<u16>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LinkStatement {
+    pub(crate) place: Place,
+    pub(crate) ends: Option<[End; 2]>,
+    pub(crate) rate: Maybe<u64>,
+    pub(crate) delay: Maybe<Span>,
+    pub(crate) network: NetworkId,
+}
+
+/// Switch buffer where none is written: what a small COTS switch shares among its ports.
+const DEFAULT_BUFFER: &str = "512KiB";
+/// Frames of any buffer, at most.
+const MOST_FRAMES: u64 = 1 << 20;
+/// A switch that needs longer for a frame is out of order.
+const DELAY: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
+/// Of a host.
+const COST: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_000), "0s to 10s");
+const BUFFER: (u64, u64, &str) = (2_048, 1 << 30, "2KiB to 1024MiB");
+/// Most drift either way, in ppb: 10 %.
+const MOST_DRIFT: i64 = 100_000_000;
+
+const KINDS: [(&str, SwitchKind); 3] = [
+    ("cots", SwitchKind::Cots),
+    ("arinc664", SwitchKind::Arinc664),
+    ("mixed-criticality", SwitchKind::MixedCriticality),
+];
+const MODES: [(&str, ForwardingMode); 2] =
+    [("store-and-forward", ForwardingMode::StoreAndForward), ("cut-through", ForwardingMode::CutThrough)];
+const POLICINGS: [(&str, Policing); 3] =
+    [("off", Policing::Off), ("bytes", Policing::Bytes), ("frames", Policing::Frames)];
+const INTEGRATIONS: [(&str, Integration); 3] = [
+    ("preemption", Integration::Preemption),
+    ("timely-block", Integration::TimelyBlock),
+    ("shuffling", Integration::Shuffling),
+];
+/// The two redundant networks.
+pub(crate) const NETWORKS: [(&str, NetworkId); 2] = [("A", NetworkId::A), ("B", NetworkId::B)];
+
+/// A node of the network; `None` for what is none.
+pub(super) fn node(element: &Element, host: &HostModel, found: &mut Findings) -> Option<NodeStatement> {
+    let mut reader = Reader::new(element, found);
+    let what = match element.tag.as_str() {
+        "end-system" => What::EndSystem(end_system(&mut reader, host)),
+        "switch" => What::Switch(Box::new(switch(&mut reader))),
+        "hub" => {
+            What::Hub(reader.time_within("delay", element.get("delay").unwrap_or(DEFAULT_HUB_DELAY), DELAY))
+        }
+        _ => return None,
+    };
+    let (name, place) = (reader.name("name"), reader.place);
+    let clock = only(element, "clock", found).map(|clock| self::clock(clock, found)).unwrap_or_default();
+    Some(NodeStatement { place, name, what, clock })
+}
+
+/// A class II repeater delays by 46 bit times at most (IEEE Std 802.3-2022, 27.3.1.1), here at 100 Mbit/s.
+const DEFAULT_HUB_DELAY: &str = "460ns";
+
+/// The child with this tag; a second one is refused.
+fn only<'e>(element: &'e Element, tag: &'e str, found: &mut Findings) -> Option<&'e Element> {
+    let mut all = element.all(tag);
+    let first = all.next();
+    if let Some(second) = all.next() {
+        found.error(&second.place(), format!("<{tag}> stands here a second time"), "1", "keep one of them");
+    }
+    first
+}
+
+/// The host model a `host` attribute names.
+pub(super) fn host_model(reader: &mut Reader<'_>, default: HostModel) -> HostModel {
+    let choices = [("tuned", false), ("ideal", true)];
+    match reader.optional_choice("host", &choices) {
+        Some(Some(ideal)) if ideal.value => HostModel::ideal(),
+        Some(Some(_)) => HostModel::default(),
+        _ => default,
+    }
+}
+
+fn end_system(reader: &mut Reader<'_>, default: &HostModel) -> HostModel {
+    let mut model = host_model(reader, default.clone());
+    let element = reader.element;
+    if let Some(host) = only(element, "host", reader.found) {
+        overrides(&mut Reader::new(host, reader.found), &mut model);
+    }
+    model
+}
+
+/// What `<host>` says in place of the model's own figures.
+fn overrides(reader: &mut Reader<'_>, model: &mut HostModel) {
+    let mut set = |attribute: &'static str, into: &mut Span| {
+        if let Some(written) = reader.element.get(attribute)
+            && let Some(time) = reader.time_within(attribute, written, COST)
+        {
+            *into = time.value;
+        }
+    };
+    let HostCost { fixed, per_byte } = &mut model.transmit;
+    set("transmit", fixed);
+    set("transmit-per-byte", per_byte);
+    let HostCost { fixed, per_byte } = &mut model.receive;
+    set("receive", fixed);
+    set("receive-per-byte", per_byte);
+    set("interface-delay", &mut model.interface_delay);
+    set("interrupt-latency", &mut model.interrupt_latency);
+    interrupts(reader, &mut model.interrupts);
+    let mut draws = |attribute: &'static str, into: &mut Distribution| {
+        if let Some(written) = reader.element.get(attribute)
+            && let Some(distribution) = distribution(reader, attribute, written)
+        {
+            *into = distribution;
+        }
+    };
+    draws("send-wake-up", &mut model.send_wake_up);
+    draws("receive-wake-up", &mut model.receive_wake_up);
+    draws("relay-wake-up", &mut model.relay_wake_up);
+    let mut frames = |attribute: &'static str, into: &mut u32| {
+        if let Some(Some(frames)) = reader.optional_whole(attribute, 1, MOST_FRAMES) {
+            *into = frames.value;
+        }
+    };
+    frames("backlog", &mut model.backlog);
+    frames("ring", &mut model.ring);
+    if let Some(written) = reader.element.get("egress")
+        && let Some(egress) = reader.size_within("egress", written, BUFFER)
+    {
+        model.egress_bytes = egress.value;
+    }
+}
+
+fn interrupts(reader: &mut Reader<'_>, into: &mut Interrupts) {
+    let written = reader.element.get("interrupts");
+    let choice = written.and_then(|w| {
+        reader.choice("interrupts", w, &[("each", "each"), ("coalesced", "coalesced"), ("polled", "polled")])
+    });
+    let bounds = (Span::from_picos(1), Span::from_millis(10_000), "more than 0s, at most 10s");
+    let wait = reader.element.get("interrupt-wait");
+    let frames: Option<Maybe<u32>> = reader.optional_whole("interrupt-frames", 1, MOST_FRAMES);
+    let how = choice.as_ref().map_or("each", |choice| choice.value);
+    let wants_wait = how != "each";
+    if written.is_some() && choice.is_none() {
+        return;
+    }
+    if wait.is_some() && !wants_wait {
+        let message = "interrupt-wait belongs to coalesced or polled interrupts";
+        let cure = "write interrupts=\"coalesced\" or interrupts=\"polled\", or remove interrupt-wait";
+        reader.found.error(&reader.place, message, "", cure);
+    }
+    if frames.is_some() && how != "coalesced" {
+        let message = "interrupt-frames belongs to coalesced interrupts";
+        let cure = "write interrupts=\"coalesced\" or remove interrupt-frames";
+        reader.found.error(&reader.place, message, "", cure);
+    }
+    let wait = match wait {
+        Some(written) => reader.time_within("interrupt-wait", written, bounds),
+        None if wants_wait => {
+            let message = format!("{how} interrupts need an interrupt-wait");
+            reader.found.error(&reader.place, message, "", "add interrupt-wait=\"50us\"");
+            None
+        }
+        None => None,
+    };
+    *into = match (how, wait) {
+        ("coalesced", Some(wait)) => {
+            let frames = frames.flatten().map_or(USUAL_COALESCED, |frames| frames.value);
+            Interrupts::Coalesced { frames, wait: wait.value }
+        }
+        ("polled", Some(period)) => Interrupts::Polled { period: period.value },
+        _ if written.is_some() => Interrupts::EachFrame,
+        _ => *into,
+    };
+}
+
+/// One time, or quantiles: `0%:0.8us 50%:1.5us 100%:40us`.
+fn distribution(reader: &mut Reader<'_>, attribute: &'static str, written: &str) -> Option<Distribution> {
+    if !written.contains(':') {
+        let time = reader.time_within(attribute, written, COST)?;
+        return Some(Distribution { quantiles: vec![(0, time.value)] });
+    }
+    let mut quantiles: Vec<(u32, Span)> = Vec::new();
+    for word in written.split_whitespace().take(MOST_QUANTILES + 1) {
+        let (share, time) = word.split_once(':').unwrap_or((word, ""));
+        let share = reader.quantity(attribute, share, Kind::Ratio, quantity::ppm)?.value;
+        let time = reader.time_within(attribute, time, COST)?.value;
+        quantiles.push((share, time));
+    }
+    let ascending = quantiles.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
+    let whole = quantiles.first().is_some_and(|first| first.0 == 0)
+        && quantiles.last().is_some_and(|last| last.0 == 1_000_000);
+    if !ascending || !whole || quantiles.len() > MOST_QUANTILES {
+        let limit = format!("2 to {MOST_QUANTILES} quantiles, shares and times ascending, from 0% to 100%");
+        let cure = "write for example \"0%:1us 99%:5us 100%:40us\", or one time";
+        reader.refuse(attribute, written, "is no distribution", &limit, cure);
+        return None;
+    }
+    Some(Distribution { quantiles })
+}
+
+const MOST_QUANTILES: usize = 64;
+/// Frames after which an interface that coalesces interrupts where no number is written.
+const USUAL_COALESCED: u32 = 32;
+
+fn clock(element: &Element, found: &mut Findings) -> Clock {
+    let day = Span::from_millis(86_400_000);
+    let mut reader = Reader::new(element, found);
+    let offset = reader.optional("offset", Kind::Time, quantity::signed_time).flatten();
+    if let Some(offset) = offset.as_ref().filter(|offset| !(-day..=day).contains(&offset.value)) {
+        let cure = "write an offset within the limit";
+        reader.refuse("offset", &offset.written, "is out of range", "one day either way", cure);
+    }
+    let drift = reader.optional("drift", Kind::Drift, quantity::drift).flatten();
+    let wander = reader.optional("wander", Kind::Drift, quantity::wander).flatten();
+    if let Some(wander) = wander.as_ref().filter(|wander| wander.value > 1_000_000) {
+        let cure = "write how much the drift changes from one second to the next, for example 10ppb";
+        reader.refuse("wander", &wander.written, "is out of range", "1000ppm", cure);
+    }
+    let bounds = (Span::from_picos(1), Span::from_millis(1_000), "more than 0s, at most 1s");
+    let granularity = element.get("granularity").and_then(|w| reader.time_within("granularity", w, bounds));
+    if let Some(drift) = drift.as_ref().filter(|drift| drift.value.abs() > MOST_DRIFT) {
+        let cure = "write the drift of an oscillator, for example 20ppm";
+        reader.refuse("drift", &drift.written, "is out of range", "100000ppm either way", cure);
+    }
+    let place = reader.place;
+    let drift_ppb = drift.map_or(0, |drift| drift.value);
+    Clock {
+        offset: offset.map_or(Span::ZERO, |offset| offset.value),
+        drift_ppb,
+        wander_ppb: wander.map_or(0, |wander| wander.value),
+        granularity: granularity.map_or(Clock::default().granularity, |granularity| granularity.value),
+        temperature: temperatures(element, drift_ppb, &place, found),
+    }
+}
+
+fn temperatures(element: &Element, drift: i64, place: &Place, found: &mut Findings) -> Vec<TemperatureStep> {
+    let mut steps: Vec<TemperatureStep> = Vec::new();
+    for child in element.all("temperature").take(1_024) {
+        let mut reader = Reader::new(child, found);
+        let at = reader.required("at").and_then(|w| reader.quantity("at", w, Kind::Time, quantity::time));
+        let change =
+            reader.required("drift").and_then(|w| reader.quantity("drift", w, Kind::Drift, quantity::drift));
+        let (Some(at), Some(change)) = (at, change) else { continue };
+        if steps.iter().any(|step| step.at == at.value) {
+            let message = format!("the clock already changes at {}", at.written);
+            reader.found.error(&reader.place, message, "1 change at a time", "add the two up");
+        }
+        steps.push(TemperatureStep { at: at.value, drift_ppb: change.value });
+    }
+    steps.sort_by_key(|step| step.at);
+    let mut sum = drift;
+    for step in &steps {
+        sum = sum.saturating_add(step.drift_ppb);
+        if sum.abs() > MOST_DRIFT && drift.abs() <= MOST_DRIFT {
+            let message = format!("drift and temperature add up to {sum}ppb after {}", step.at);
+            let cure = "write smaller changes of drift; they add up";
+            found.error(place, message, "100000ppm either way", cure);
+            break;
+        }
+    }
+    steps
+}
+
+fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
+    let element = reader.element;
+    let kind = element.get("kind").and_then(|w| reader.choice("kind", w, &KINDS));
+    let kind_known = element.get("kind").is_none() || kind.is_some();
+    let kind = kind.map_or(SwitchKind::Cots, |kind| kind.value);
+    if kind_known {
+        belongings(reader, kind);
+    }
+    let strict = reader.optional_choice("priorities", &[("fifo", false), ("strict", true)]).flatten();
+    let frames = |attribute: &'static str, reader: &mut Reader<'_>| {
+        let frames: Option<Maybe<u32>> = reader.optional_whole(attribute, 1, MOST_FRAMES);
+        frames.flatten().map(|frames| frames.value)
+    };
+    let bytes = |attribute: &'static str, reader: &mut Reader<'_>| {
+        let written = element.get(attribute)?;
+        reader.size_within(attribute, written, BUFFER).map(|bytes| bytes.value)
+    };
+    let learning = reader.optional_choice("forwarding", &[("static", false), ("learning", true)]).flatten();
+    let policing = reader.optional_choice("policing", &POLICINGS).flatten();
+    let integration = reader.optional_choice("integration", &INTEGRATIONS).flatten();
+    SwitchStatement {
+        kind,
+        mode: reader
+            .optional_choice("mode", &MODES)
+            .flatten()
+            .map_or_else(Default::default, |mode| mode.value),
+        delay: reader.time_within("delay", element.get("delay").unwrap_or("2us"), DELAY),
+        learning: learning.is_some_and(|learning| learning.value),
+        strict: strict.map_or(kind != SwitchKind::Cots, |strict| strict.value),
+        buffer: reader.size_within("buffer", element.get("buffer").unwrap_or(DEFAULT_BUFFER), BUFFER),
+        frames: frames("buffer-frames", reader),
+        queue: Limits { bytes: bytes("queue-buffer", reader), frames: frames("queue-frames", reader) },
+        shared: Limits { bytes: bytes("shared-buffer", reader), frames: frames("shared-frames", reader) },
+        policing: policing.map_or_else(Default::default, |policing| policing.value),
+        integration: integration.map_or_else(Default::default, |integration| integration.value),
+        raster: raster(reader),
+        vlans: element.all("vlan").take(4_096).filter_map(|e| vlan(e, reader.found)).collect(),
+    }
+}
+
+/// What only some kinds of switch have.
+fn belongings(reader: &mut Reader<'_>, kind: SwitchKind) {
+    let (filtering, windows) = (kind != SwitchKind::Cots, kind == SwitchKind::MixedCriticality);
+    for (attribute, allowed, home) in [
+        ("policing", filtering, "arinc664 and mixed-criticality"),
+        ("integration", windows, "mixed-criticality"),
+        ("raster", windows, "mixed-criticality"),
+        ("raster-others", windows, "mixed-criticality"),
+    ] {
+        if reader.element.get(attribute).is_some() && !allowed {
+            let name = KINDS.iter().find(|(_, other)| *other == kind).map_or("", |(name, _)| name);
+            let message = format!("{attribute} has no effect on a switch of kind \"{name}\"");
+            let cure = format!("remove {attribute} or write another kind");
+            reader.found.error(&reader.place, message, home, cure);
+        }
+    }
+}
+
+fn raster(reader: &mut Reader<'_>) -> Option<(Raster, Sourced<Span>)> {
+    let others: Option<Maybe<u16>> = reader.optional_whole("raster-others", 1, 65_535);
+    let Some(written) = reader.element.get("raster") else {
+        if others.is_some() {
+            let message = "raster-others has no effect without a raster";
+            reader.found.error(&reader.place, message, "", "add raster=\"50us\" or remove raster-others");
+        }
+        return None;
+    };
+    let bounds = (Span::from_picos(1), Span::from_millis(1_000), "more than 0s, at most 1s");
+    let slot = reader.time_within("raster", written, bounds)?;
+    let others = match others {
+        None => 1,
+        Some(others) => others?.value,
+    };
+    Some((Raster { slot: slot.value, others }, slot))
+}
+
+fn vlan(element: &Element, found: &mut Findings) -> Option<(VlanPorts, Place)> {
+    let mut reader = Reader::new(element, found);
+    let id = reader.required("id").and_then(|w| reader.whole::<u16>("id", w, 0, 4_094));
+    let written = reader.required("ports")?;
+    let mut ports = Vec::new();
+    for word in written.split_whitespace().take(usize::from(MOST_PORTS) + 1) {
+        ports.push(reader.whole::<u16>("ports", word, 1, u64::from(MOST_PORTS))?.value);
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    if ports.is_empty() {
+        reader.refuse("ports", written, "names no port", "at least 1", "list ports with spaces between");
+        return None;
+    }
+    Some((VlanPorts { id: id?.value, ports }, reader.place))
+}
+
+pub(super) fn link(element: &Element, found: &mut Findings) -> LinkStatement {
+    let mut reader = Reader::new(element, found);
+    let ends = reader.required("between").and_then(|written| link_ends(&mut reader, "between", written));
+    let rate = reader.required("rate").and_then(|written| {
+        let rate = reader.quantity("rate", written, Kind::Rate, quantity::rate)?;
+        check_rate(&rate, reader.found).then_some(rate)
+    });
+    let delay = reader.time_or("delay", "0ns").filter(|delay| {
+        let fits = delay.value <= Span::from_millis(10_000);
+        if !fits {
+            let cure = "write the propagation delay, about 5ns per metre of cable";
+            reader.refuse("delay", &delay.written, "is out of range", "10s", cure);
+        }
+        fits
+    });
+    let network = reader.optional_choice("network", &NETWORKS).flatten();
+    let network = network.map_or(NetworkId::A, |network| network.value);
+    LinkStatement { place: reader.place, ends, rate, delay, network }
+}
+
+/// Refuses rates no Ethernet has; true when the rate is sensible.
+pub(crate) fn check_rate(rate: &Sourced<u64>, found: &mut Findings) -> bool {
+    let sensible = (1_000_000..=400_000_000_000).contains(&rate.value);
+    if !sensible {
+        let message = format!("{} is no rate of an Ethernet link", rate.named());
+        let cure = "write the rate of the link, for example 1Gbit/s";
+        found.error(&rate.place, message, "1Mbit/s to 400Gbit/s", cure);
+    }
+    sensible
+}
+
+/// Two ends of a link.
+pub(super) fn link_ends(reader: &mut Reader<'_>, attribute: &'static str, written: &str) -> Option<[End; 2]> {
+    let words: Vec<&str> = written.split_whitespace().collect();
+    let [a, b] = words[..] else {
+        let problem = format!("names {} ends", words.len());
+        let cure = "write two names, for example \"mac sw1\" or \"mac sw1:3\"";
+        reader.refuse(attribute, written, &problem, "2", cure);
+        return None;
+    };
+    let (a, b) = (end(reader, attribute, a), end(reader, attribute, b));
+    Some([a?, b?])
+}
+
+/// A node, with its port where one is written.
+pub(super) fn end(reader: &mut Reader<'_>, attribute: &'static str, word: &str) -> Option<End> {
+    let (name, port) = match word.split_once(':') {
+        Some((name, port)) => {
+            (name, Some(reader.whole::<u16>("port", port, 1, u64::from(MOST_PORTS))?.value))
+        }
+        None => (word, None),
+    };
+    reader.name_of(attribute, name).map(|name| End { node: name.value, port })
+}

@@ -1,0 +1,197 @@
+//! Tasks: who sends, receives, relays, injects and captures.
+
+use wg_frame::time::Span;
+
+use super::faults::{Pace, pace};
+use crate::campaign::{Fill, Turn};
+use crate::diagnostic::{Findings, Place};
+use crate::quantity::{self, Kind};
+use crate::reader::{Maybe, Reader};
+use crate::tree::Element;
+
+#[derive(Clone, Debug)]
+pub(crate) struct SendStatement {
+    pub(crate) place: Place,
+    pub(crate) flow: Maybe<u16>,
+    pub(crate) pace: Option<Pace>,
+    pub(crate) payload: Maybe<u32>,
+    pub(crate) fill: Maybe<Fill>,
+    /// Outer `None`: no count was written.
+    pub(crate) count: Option<Maybe<u32>>,
+    pub(crate) offset: Maybe<Span>,
+    pub(crate) exponential: bool,
+    pub(crate) burst: Maybe<u32>,
+    pub(crate) spacing: Maybe<Span>,
+    pub(crate) rate_limit: Option<Maybe<u64>>,
+    /// From 1, as written.
+    pub(crate) sub_link: Maybe<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ReceiveStatement {
+    pub(crate) place: Place,
+    pub(crate) flow: Maybe<u16>,
+    pub(crate) on: Option<Maybe<String>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FaultStatement {
+    pub(crate) place: Place,
+    pub(crate) kind: Maybe<String>,
+    /// Ascending.
+    pub(crate) sequences: Maybe<Vec<(u32, u32)>>,
+    pub(crate) to: Option<Maybe<String>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct RelayStatement {
+    pub(crate) place: Place,
+    pub(crate) flow: Maybe<u16>,
+    pub(crate) on: Option<Maybe<String>>,
+    pub(crate) through: Maybe<Turn>,
+    pub(crate) faults: Vec<FaultStatement>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct CaptureStatement {
+    pub(crate) place: Place,
+    pub(crate) on: Maybe<String>,
+    pub(crate) snap: Maybe<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct InjectStatement {
+    pub(crate) place: Place,
+    pub(crate) on: Maybe<String>,
+    pub(crate) to: Maybe<String>,
+    pub(crate) load: Maybe<u32>,
+    pub(crate) payload: Maybe<u32>,
+    pub(crate) burst: Maybe<u32>,
+}
+
+const INJECT_PAYLOAD: &str = "1472B";
+const INJECT_BURST: &str = "10";
+
+/// How a payload can be filled.
+pub(crate) const FILLS: [(&str, Fill); 2] = [("sequential", Fill::Sequential), ("random", Fill::Random)];
+/// Where a relay can turn a message round.
+pub(crate) const TURNS: [(&str, Turn); 2] = [("servicing", Turn::Servicing), ("task", Turn::Task)];
+/// Frames of one burst of an injector, at most.
+pub(crate) const MOST_BURST: u64 = 10_000;
+
+pub(super) fn send(element: &Element, found: &mut Findings) -> SendStatement {
+    let mut reader = Reader::new(element, found);
+    let choices = [("periodic", false), ("exponential", true)];
+    let distribution = reader.optional_choice("distribution", &choices).flatten();
+    let exponential = distribution.is_some_and(|distribution| distribution.value);
+    let burst = reader.optional_whole("burst", 1, MOST_BURST).flatten();
+    let spacing = reader.time_or("spacing", "0s");
+    check_pattern(&mut reader, exponential, &burst);
+    SendStatement {
+        flow: reader.flow_id("flow"),
+        pace: pace(&mut reader),
+        payload: reader.payload(element.get("payload")),
+        fill: reader.choice("fill", element.get("fill").unwrap_or("sequential"), &FILLS),
+        count: element.get("count").map(|w| reader.whole("count", w, 1, u64::from(u32::MAX))),
+        offset: reader.time_or("offset", "0s"),
+        exponential,
+        burst,
+        spacing,
+        rate_limit: reader.optional("rate-limit", Kind::Rate, quantity::rate),
+        sub_link: reader.optional_whole("sub-link", 1, 4).flatten(),
+        place: reader.place,
+    }
+}
+
+/// Bursts are planned, chance is not; and a spacing is one within a burst.
+fn check_pattern(reader: &mut Reader<'_>, exponential: bool, burst: &Maybe<u32>) {
+    if exponential && burst.is_some() {
+        let cure = "write distribution=\"periodic\" or remove burst";
+        reader.found.error(&reader.place, "bursts do not come at exponential intervals", "", cure);
+    }
+    let single = burst.as_ref().is_none_or(|burst| burst.value == 1);
+    let read = reader.element.get("burst").is_none() || burst.is_some();
+    if single && read && reader.element.get("spacing").is_some() {
+        let cure = "add burst=\"10\" or remove spacing";
+        reader.found.error(&reader.place, "spacing has no effect without a burst", "", cure);
+    }
+}
+
+pub(super) fn capture(element: &Element, found: &mut Findings) -> CaptureStatement {
+    let mut reader = Reader::new(element, found);
+    let written = element.get("snap").unwrap_or("1522B");
+    CaptureStatement {
+        on: reader.name("on"),
+        snap: reader.size_within("snap", written, (14, 65_535, "14B to 65535B")),
+        place: reader.place,
+    }
+}
+
+pub(super) fn receive(element: &Element, found: &mut Findings) -> ReceiveStatement {
+    let mut reader = Reader::new(element, found);
+    ReceiveStatement {
+        flow: reader.flow_id("flow"),
+        on: element.get("on").map(|_| reader.name("on")),
+        place: reader.place,
+    }
+}
+
+pub(super) fn relay(element: &Element, found: &mut Findings) -> RelayStatement {
+    let mut reader = Reader::new(element, found);
+    let flow = reader.flow_id("flow");
+    let on = element.get("on").map(|_| reader.name("on"));
+    let through = reader.choice("through", element.get("through").unwrap_or("servicing"), &TURNS);
+    let place = reader.place;
+    let faults = element.all("fault").map(|e| fault(e, found)).collect();
+    RelayStatement { place, flow, on, through, faults }
+}
+
+fn fault(element: &Element, found: &mut Findings) -> FaultStatement {
+    let kinds = ["drop", "duplicate", "swap", "corrupt", "misdirect"].map(|kind| (kind, kind));
+    let mut reader = Reader::new(element, found);
+    let kind = reader.required("kind").and_then(|written| reader.choice("kind", written, &kinds));
+    FaultStatement {
+        kind: kind.map(|kind| reader.sourced("kind", kind.value, kind.value.to_owned())),
+        sequences: reader.required("sequence").and_then(|written| sequences(&mut reader, written)),
+        to: element.get("to").map(|_| reader.name("to")),
+        place: reader.place,
+    }
+}
+
+pub(super) fn sequences(reader: &mut Reader<'_>, written: &str) -> Maybe<Vec<(u32, u32)>> {
+    let highest = u64::from(u32::MAX);
+    let mut ranges = Vec::new();
+    for word in written.split_whitespace() {
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        let first: u32 = reader.whole("sequence", first, 0, highest)?.value;
+        let last: u32 = reader.whole("sequence", last, 0, highest)?.value;
+        if last < first {
+            reader.refuse("sequence", word, "runs backwards", "", "write the smaller number first");
+            return None;
+        }
+        ranges.push((first, last));
+    }
+    if ranges.is_empty() {
+        let cure = "name sequence numbers, for example \"5 17 100-110\"";
+        reader.refuse("sequence", written, "names no message", "", cure);
+        return None;
+    }
+    ranges.sort_unstable();
+    Some(reader.sourced("sequence", written, ranges))
+}
+
+pub(super) fn inject(element: &Element, found: &mut Findings) -> InjectStatement {
+    let mut reader = Reader::new(element, found);
+    let load = reader
+        .required("load")
+        .and_then(|written| reader.quantity("load", written, Kind::Ratio, quantity::ppm));
+    let burst = element.get("burst").unwrap_or(INJECT_BURST);
+    InjectStatement {
+        on: reader.name("on"),
+        to: reader.name("to"),
+        load,
+        payload: reader.payload(Some(element.get("payload").unwrap_or(INJECT_PAYLOAD))),
+        burst: reader.whole("burst", burst, 1, MOST_BURST),
+        place: reader.place,
+    }
+}

@@ -1,0 +1,39 @@
+//! What a statement makes of a node: every default applied.
+
+use wg_frame::time::Span;
+
+use super::MOST_PORTS;
+use crate::network::{Capacity, NodeKind, SwitchModel};
+use crate::statements::{Limits, SwitchStatement, What};
+
+/// A node of the plan. What could not be read was reported; the value in its place is never used.
+pub(super) fn kind(what: &What) -> NodeKind {
+    match what {
+        What::EndSystem(host) => NodeKind::EndSystem { host: host.clone() },
+        What::Switch(switch) => NodeKind::Switch(model(switch)),
+        What::Hub(delay) => NodeKind::Hub { delay: delay.as_ref().map_or(Span::ZERO, |delay| delay.value) },
+    }
+}
+
+fn model(switch: &SwitchStatement) -> SwitchModel {
+    let bytes = switch.buffer.as_ref().map_or(0, |buffer| buffer.value);
+    let limited = |limits: &Limits, otherwise: u64| {
+        let written = limits.bytes.is_some() || limits.frames.is_some();
+        written.then(|| Capacity { bytes: limits.bytes.unwrap_or(otherwise), frames: limits.frames })
+    };
+    SwitchModel {
+        kind: switch.kind,
+        mode: switch.mode,
+        processing_delay: switch.delay.as_ref().map_or(Span::ZERO, |delay| delay.value),
+        learning: switch.learning,
+        strict_priority: switch.strict,
+        port_buffer: Capacity { bytes, frames: switch.frames },
+        queue_buffer: limited(&switch.queue, bytes),
+        // What all ports can hold together: bytes alone then never limit.
+        shared_buffer: limited(&switch.shared, bytes * u64::from(MOST_PORTS)),
+        vlans: switch.vlans.iter().map(|(vlan, _)| vlan.clone()).collect(),
+        policing: switch.policing,
+        integration: switch.integration,
+        raster: switch.raster.as_ref().map(|(raster, _)| *raster),
+    }
+}
