@@ -13,6 +13,8 @@ mod generator;
 mod host;
 #[path = "../../crates/core/tests/protocols/bodies/hub.rs"]
 mod hub;
+#[path = "../../crates/core/tests/protocols/bodies/interface.rs"]
+mod interface;
 #[path = "../../crates/core/tests/protocols/bodies/policing.rs"]
 mod policing;
 #[path = "../../crates/core/tests/protocols/bodies/reception.rs"]
@@ -39,6 +41,8 @@ pub const GENERATOR: Body = generator::body;
 pub const HOST: Body = host::body;
 /// See `hub` in the README.
 pub const HUB: Body = hub::body;
+/// See `interface` in the README.
+pub const INTERFACE: Body = interface::body;
 /// See `policing` in the README.
 pub const POLICING: Body = policing::body;
 /// See `reception` in the README.

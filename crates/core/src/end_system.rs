@@ -124,6 +124,8 @@ pub enum Output {
         frame: Frame,
         /// Why.
         cause: Cause,
+        /// It had not come to the ports: with it ended every copy it would have had.
+        all_copies: bool,
     },
     /// The application gets a frame. The instants may lie ahead: they are certain, and acting on them before
     /// they come would be too early.
@@ -234,13 +236,13 @@ impl<P: Egress> Host<P> {
     /// The last bit of `frame` came in by `port` at `now`; the receive lane, if it sleeps, takes `wake_up` to wake.
     pub fn handle_frame(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
         if frame.marks.has(Marks::FCS_ERROR) {
-            self.outputs.push_back(Output::Dropped { port, frame, cause: Cause::FrameCheck });
+            self.outputs.push_back(Output::lost(port, frame, Cause::FrameCheck));
             return;
         }
         if let Some(interface) = &mut self.interface {
             let network = self.ports[port].0;
             if let Err(cause) = interface.handle_frame(now, &self.device.clock, network, &frame) {
-                self.outputs.push_back(Output::Dropped { port, frame, cause });
+                self.outputs.push_back(Output::lost(port, frame, cause));
                 return;
             }
         }
@@ -248,7 +250,7 @@ impl<P: Egress> Host<P> {
             self.leaving.pop_front();
         }
         if self.leaving.len() + self.unnoticed.len() >= self.config.ring as usize {
-            self.outputs.push_back(Output::Dropped { port, frame, cause: Cause::Overrun });
+            self.outputs.push_back(Output::lost(port, frame, Cause::Overrun));
             return;
         }
         match self.config.interrupts {
@@ -314,11 +316,14 @@ impl<P: Egress> Host<P> {
     /// delivered stays delivered.
     pub fn handle_restart(&mut self, now: RunTime) {
         let Self { ports, device, interface, handed, unnoticed, leaving, outputs, .. } = self;
-        let mut down = |port, frame| outputs.push_back(Output::Dropped { port, frame, cause: Cause::Down });
-        handed.drain(..).for_each(|(_, frame)| down(0, frame));
-        unnoticed.drain(..).for_each(|Unnoticed { port, frame, .. }| down(usize::from(port), frame));
+        let down = Cause::Down;
+        outputs.extend(handed.drain(..).map(|(_, frame)| Output::lost_before_ports(frame, down)));
+        let unnoticed = unnoticed.drain(..);
+        outputs.extend(unnoticed.map(|Unnoticed { port, frame, .. }| Output::lost(port.into(), frame, down)));
         if let Some(interface) = interface {
-            interface.handle_restart(now, &device.clock, |frame| down(0, frame));
+            interface.handle_restart(now, &device.clock, |frame| {
+                outputs.push_back(Output::lost_before_ports(frame, down));
+            });
         }
         for (port, (_, egress)) in ports.iter_mut().enumerate() {
             let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
@@ -389,7 +394,7 @@ impl<P: Egress> Host<P> {
         };
         let outputs = &mut self.outputs;
         interface.handle_message(now, &self.device.clock, frame, |frame, cause| {
-            outputs.push_back(Output::Dropped { port: 0, frame, cause });
+            outputs.push_back(Output::lost_before_ports(frame, cause));
         });
         self.depart(now);
     }
@@ -430,7 +435,7 @@ impl<P: Egress> Host<P> {
             }
         }
         if !sent {
-            self.outputs.push_back(Output::Dropped { port: 0, frame, cause: Cause::NoEgress });
+            self.outputs.push_back(Output::lost_before_ports(frame, Cause::NoEgress));
         }
     }
 
@@ -452,11 +457,17 @@ impl<P: Egress> Host<P> {
 }
 
 impl Output {
+    fn lost(port: usize, frame: Frame, cause: Cause) -> Self {
+        Self::Dropped { port, frame, cause, all_copies: false }
+    }
+    fn lost_before_ports(frame: Frame, cause: Cause) -> Self {
+        Self::Dropped { port: 0, frame, cause, all_copies: true }
+    }
     fn of(port: usize, effect: Effect) -> Self {
         match effect {
             Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
             Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
-            Effect::Drop { frame, cause } => Self::Dropped { port, frame, cause },
+            Effect::Drop { frame, cause } => Self::lost(port, frame, cause),
         }
     }
 }

@@ -10,6 +10,7 @@ mod bodies {
     pub(crate) mod generator;
     pub(crate) mod host;
     pub(crate) mod hub;
+    pub(crate) mod interface;
     pub(crate) mod policing;
     pub(crate) mod reception;
     pub(crate) mod regulator;
@@ -32,4 +33,16 @@ macro_rules! any_operations {
     };
 }
 
-any_operations!(clock, critical_port, dispatch, generator, host, hub, policing, reception, regulator, switch);
+any_operations!(
+    clock,
+    critical_port,
+    dispatch,
+    generator,
+    host,
+    hub,
+    interface,
+    policing,
+    reception,
+    regulator,
+    switch
+);
