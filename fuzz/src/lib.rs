@@ -5,6 +5,8 @@
 mod clock;
 #[path = "../../crates/core/tests/protocols/bodies/critical_port.rs"]
 mod critical_port;
+#[path = "../../crates/core/tests/protocols/bodies/critical_switch.rs"]
+mod critical_switch;
 #[path = "../../crates/core/tests/protocols/bodies/dispatch.rs"]
 mod dispatch;
 #[path = "../../crates/core/tests/protocols/bodies/generator.rs"]
@@ -33,6 +35,8 @@ pub type Body = fn(&[u8]);
 pub const CLOCK: Body = clock::body;
 /// See `critical_port` in the README.
 pub const CRITICAL_PORT: Body = critical_port::body;
+/// See `critical_switch` in the README.
+pub const CRITICAL_SWITCH: Body = critical_switch::body;
 /// See `dispatch` in the README.
 pub const DISPATCH: Body = dispatch::body;
 /// See `generator` in the README.

@@ -320,10 +320,11 @@ impl Interface {
                 let schedule = &mut self.schedules[at - self.links.len()];
                 schedule.dispatcher.handle_deadline(clock.read(now));
                 let mut departure = None;
-                while let (None, Some(done)) = (departure, schedule.dispatcher.poll_output()) {
+                while let Some(done) = schedule.dispatcher.poll_output() {
                     if let Dispatch::Send { message, .. } = done {
                         let frame = numbered(message, &mut schedule.numbers);
                         departure = Some(Departure { frame, networks: schedule.networks, due });
+                        break;
                     }
                 }
                 self.set_schedule(at - self.links.len(), now, clock);

@@ -6,6 +6,7 @@ mod input;
 mod bodies {
     pub(crate) mod clock;
     pub(crate) mod critical_port;
+    pub(crate) mod critical_switch;
     pub(crate) mod dispatch;
     pub(crate) mod generator;
     pub(crate) mod host;
@@ -36,6 +37,7 @@ macro_rules! any_operations {
 any_operations!(
     clock,
     critical_port,
+    critical_switch,
     dispatch,
     generator,
     host,
