@@ -28,8 +28,7 @@ from wiregauge.benches import AgentPlace, NetnsBench, agent_program
 from wiregauge.benches.base import Fact
 from wiregauge.benches.netns import ENCLOSED
 from wiregauge.config import load
-from wiregauge.master import ProgressView, run_campaign
-from wiregauge.master.campaign import new_manifest
+from wiregauge.master import ProgressView, new_manifest, run_campaign
 from wiregauge.measures import judge, show_json
 from wiregauge.records import RunDirectory
 

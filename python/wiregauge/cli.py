@@ -43,6 +43,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of the document
 class BenchName(StrEnum):
     """Where a test can run."""
 
+    SIM = "sim"
     NETNS = "netns"
 
 
@@ -153,27 +154,68 @@ def run(
         typer.Option("--out", "-o", metavar="DIR", help="Run directory to make.", show_default="NAME-run"),
     ] = None,
     bench: Annotated[
-        BenchName, typer.Option(help="Where to run: netns = namespaces of this machine.")
-    ] = BenchName.NETNS,
+        BenchName | None,
+        typer.Option(
+            help="Where to run: sim = simulator, netns = real frames between namespaces of this machine.",
+            show_default="what the test says, or sim",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            min=1,
+            help="Simulated runs side by side.",
+            show_default="one per processor",
+        ),
+    ] = None,
     realtime: Annotated[
-        bool,
-        typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling of servicing threads."),
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--realtime/--no-realtime",
+            help="netns: ask for real-time scheduling of servicing threads.",
+            show_default="yes",
+        ),
+    ] = None,
     rootless: Annotated[
-        bool, typer.Option("--rootless", help="Use a user namespace even when root.")
+        bool, typer.Option("--rootless", help="netns: use a user namespace even when root.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
+    from wiregauge.benches import beyond_namespaces
     from wiregauge.benches.netns import ENCLOSED
     from wiregauge.records import RunDirectory
 
     loaded = _load(test)
+    chosen = bench if bench is not None else BenchName(loaded.campaign["bench"])
+    _refuse_without_effect(chosen, jobs=jobs, realtime=realtime, rootless=rootless)
     target = out if out is not None else Path(f"{loaded.campaign['name']}-run")
     RunDirectory.check_free(target)
-    if ENCLOSED not in os.environ:
-        _enclose(rootless=rootless)
-    _run_here(test, loaded, target, bench, realtime=realtime, as_json=as_json)
+    if chosen is BenchName.NETNS:
+        missing = beyond_namespaces(loaded.campaign)
+        if missing:
+            for line in missing:
+                _say(f"{test}: {line}")
+            _fail("this test cannot run between namespaces; run it with --bench sim", NO_ENVIRONMENT)
+        if ENCLOSED not in os.environ:
+            _enclose(rootless=rootless)
+    _run_here(test, loaded, target, chosen, jobs=jobs, realtime=realtime is not False, as_json=as_json)
+
+
+def _refuse_without_effect(
+    bench: BenchName, *, jobs: int | None, realtime: bool | None, rootless: bool
+) -> None:
+    """An option that would change nothing is a mistake somebody should know of."""
+    if bench is BenchName.SIM and (rootless or realtime is not None):
+        option = "--rootless" if rootless else "--realtime" if realtime else "--no-realtime"
+        _fail(f"{option} has no meaning for --bench sim; leave it out or run with --bench netns", BAD_INPUT)
+    if bench is BenchName.NETNS and jobs is not None:
+        _fail(
+            "--jobs has no meaning for --bench netns, whose runs follow one another; leave it out", BAD_INPUT
+        )
 
 
 def _enclose(*, rootless: bool) -> NoReturn:
@@ -193,11 +235,17 @@ def _enclose(*, rootless: bool) -> NoReturn:
 
 
 def _run_here(
-    test: Path, loaded: Any, target: Path, bench: BenchName, *, realtime: bool, as_json: bool
+    test: Path,
+    loaded: Any,
+    target: Path,
+    bench: BenchName,
+    *,
+    jobs: int | None,
+    realtime: bool,
+    as_json: bool,
 ) -> None:
     from wiregauge.benches import NetnsBench
-    from wiregauge.master import ProgressView, run_campaign
-    from wiregauge.master.campaign import new_manifest
+    from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_campaign
     from wiregauge.records import RunDirectory, RunDirectoryError
 
     console = Console(stderr=True)
@@ -211,8 +259,12 @@ def _run_here(
     try:
         for warning in loaded.campaign["warnings"]:
             console.print(f"note: {warning}", highlight=False, markup=False)
-        with ProgressView(console, loaded.campaign["runs"]) as view:
-            run_campaign(directory, NetnsBench(loaded.campaign, realtime=realtime), view)
+        runs = loaded.campaign["runs"]
+        with ProgressView(console, runs, real_time=bench is BenchName.NETNS) as view:
+            if bench is BenchName.SIM:
+                simulate_campaign(directory, view, jobs or len(os.sched_getaffinity(0)))
+            else:
+                run_campaign(directory, NetnsBench(loaded.campaign, realtime=realtime), view)
         with contextlib.suppress(OSError):
             (target / "spool").rmdir()
         if not directory.runs:

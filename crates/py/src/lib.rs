@@ -124,9 +124,10 @@ fn simulate_into(
     watch: impl FnMut(f64) -> bool,
 ) -> Result<SimReport, SimError> {
     let mut watched = Watched { sink: Spool::create(spool, run)?, watch };
-    let report = wg_sim::simulate(network, run, &mut watched)?;
+    let simulated = wg_sim::simulate(network, run, &mut watched);
+    // What was simulated before a stop is whole, and is kept.
     watched.sink.finish()?;
-    Ok(report)
+    simulated
 }
 
 /// Version of the program.

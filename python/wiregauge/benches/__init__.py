@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 from wiregauge.benches.base import AgentPlace, Bench, BenchError, agent_program
+from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.benches.netns import NetnsBench
+from wiregauge.benches.simulator import simulator_facts
 
-__all__ = ["AgentPlace", "Bench", "BenchError", "NetnsBench", "agent_program"]
+__all__ = [
+    "AgentPlace",
+    "Bench",
+    "BenchError",
+    "NetnsBench",
+    "agent_program",
+    "beyond_namespaces",
+    "simulator_facts",
+]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from wiregauge.master.campaign import Interrupted, run_campaign
+from wiregauge.master.campaign import new_manifest, run_campaign
 from wiregauge.master.progress import ProgressView
+from wiregauge.master.simulation import simulate_campaign
 
-__all__ = ["Interrupted", "ProgressView", "run_campaign"]
+__all__ = ["ProgressView", "new_manifest", "run_campaign", "simulate_campaign"]

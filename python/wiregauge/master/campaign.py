@@ -6,14 +6,11 @@ it finished, and nothing competes with the agents for the processor while they m
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 from wiregauge import __version__, _native
@@ -21,10 +18,11 @@ from wiregauge.benches.base import AgentPlace, Bench, BenchError
 from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.host import host_facts
 from wiregauge.master.progress import ProgressView
+from wiregauge.master.stopping import Interrupted, deaf, stoppable
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
 
-__all__ = ["Interrupted", "new_manifest", "run_campaign"]
+__all__ = ["new_manifest", "run_campaign"]
 
 _LEAD_NS: Final = 200_000_000
 """How far ahead the start is announced: agents need a moment to be waiting for it."""
@@ -33,10 +31,6 @@ _EXPLAIN_S: Final = 1.0
 """How long to wait for the reason of a lost connection."""
 _OVERTIME_S: Final = 10.0
 """How long after its planned end a run may take before its agents count as stuck."""
-
-
-class Interrupted(Exception):  # noqa: N818 - an event, not an error
-    """The user or the system asked the campaign to stop."""
 
 
 def new_manifest(
@@ -64,7 +58,7 @@ def new_manifest(
 def run_campaign(directory: RunDirectory, bench: Bench, view: ProgressView) -> None:
     """Runs every run of the plan. The manifest tells how it ended; only a failing disk raises."""
     manifest = directory.manifest
-    with _stoppable():
+    with stoppable():
         try:
             places = bench.open()
             manifest["bench_facts"] = [vars(fact) for fact in bench.facts()]
@@ -157,7 +151,7 @@ class _Campaign:
         except Interrupted as event:
             stop = event
             trouble.append(str(event))
-        with _deaf():
+        with deaf():
             self._finish(entry, trouble)
             entry["finished"] = utc_now()
             entry["state"] = "partial" if trouble else "complete"
@@ -265,43 +259,6 @@ class _Campaign:
         if failure is not None:
             raise failure
         return results
-
-
-# -- signals ----------------------------------------------------------------------------------------------------
-
-_STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_NAMES: Final = {
-    signal.SIGINT: "stopped by Ctrl-C",
-    signal.SIGTERM: "stopped by SIGTERM",
-    signal.SIGHUP: "its terminal went away",
-}
-
-
-@contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Turns the first request to stop into `Interrupted` in the main thread."""
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        for each in _STOPS:
-            signal.signal(each, signal.SIG_IGN)
-        raise Interrupted(_NAMES[signal.Signals(number)])
-
-    before = {number: signal.signal(number, stop) for number in _STOPS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """Requests to stop wait until what was measured is safe."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
 
 
 def _own_pid() -> int:

@@ -24,16 +24,21 @@ def point_label(run: dict[str, Any]) -> str:
 
 
 class ProgressView:
-    """Shows a campaign as it goes on. The work is measured in planned seconds, which are known beforehand."""
+    """Shows a campaign as it goes on. The work is measured in planned seconds, which are known beforehand.
 
-    def __init__(self, console: Console, runs: list[dict[str, Any]]) -> None:
+    Runs may go on side by side. In real time no run can be faster than its plan; in virtual time it can.
+    """
+
+    def __init__(self, console: Console, runs: list[dict[str, Any]], *, real_time: bool = True) -> None:
         self._console = console
+        self._real_time = real_time
         self._runs = runs
         self._planned = [_seconds(run) for run in runs]
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        self._done = 0.0
+        self._elapsed = [0.0] * len(runs)
+        self._ended = 0
 
     def __enter__(self) -> ProgressView:
         if self._console.is_terminal:
@@ -62,32 +67,46 @@ class ProgressView:
         """A run goes on."""
         self._show(position, min(elapsed_s, self._planned[position]), sent, received)
 
+    def share(self, position: int, share: float) -> None:
+        """A run has come so far, 0 to 1; others may go on beside it."""
+        self._elapsed[position] = share * self._planned[position]
+        if self._progress is not None and self._task is not None:
+            self._progress.update(
+                self._task,
+                completed=sum(self._elapsed),
+                description=f"{self._ended} of {len(self._runs)} runs done",
+                left=self._time_left(),
+            )
+
     def end(self, position: int, text: str) -> None:
         """A run has ended; `text` says with what."""
-        self._done = sum(self._planned[: position + 1])
+        self._elapsed[position] = self._planned[position]
+        self._ended += 1
         label = f"run {position + 1}/{len(self._runs)}  {point_label(self._runs[position])}: {text}"
         if self._progress is None:
-            self._console.print(f"{label} ({self._time_left(self._done)})", highlight=False, soft_wrap=True)
+            self._console.print(f"{label} ({self._time_left()})", highlight=False, soft_wrap=True)
         else:
             self._show(position, self._planned[position], 0, 0)
 
     def _show(self, position: int, elapsed: float, sent: int, received: int) -> None:
+        self._elapsed[position] = elapsed
         if self._progress is None or self._task is None:
             return
-        done = sum(self._planned[:position]) + elapsed
         traffic = f"  {sent} sent, {received} received" if sent else ""
         self._progress.update(
             self._task,
-            completed=done,
+            completed=sum(self._elapsed),
             description=f"run {position + 1}/{len(self._runs)}  {point_label(self._runs[position])}{traffic}",
-            left=self._time_left(done),
+            left=self._time_left(),
         )
 
-    def _time_left(self, done: float) -> str:
+    def _time_left(self) -> str:
         """Planned time still to come, stretched by what the runs so far took beyond their plan."""
-        total = sum(self._planned)
+        total, done = sum(self._planned), sum(self._elapsed)
         spent = time.monotonic() - self._started
-        stretch = max(1.0, spent / done) if done > 1.0 else 1.0
+        stretch = spent / done if done > 1.0 else 1.0
+        if self._real_time:
+            stretch = max(1.0, stretch)
         left = (total - done) * stretch
         return f"{int(left // 60)}:{int(left % 60):02d} left"
 

@@ -138,6 +138,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             unplanned=strays,
             damaged_segments=parts(tracked, "damaged_segments") if tracked else [],
             contradictions=contradictions,
+            virtual_time=directory.manifest.get("bench") == "sim",
         )
     )
     return RunResult(

@@ -167,6 +167,10 @@ class RunDirectory:
         """Every record of a run."""
         return self.root / "records" / f"run-{run:04d}.parquet"
 
+    def captures(self, run: int) -> Path:
+        """What the capture tasks of a run wrote, one pcapng file per node; absent without any."""
+        return self.root / "captures" / f"run-{run:04d}"
+
     def messages(self, run: int) -> Path:
         """One row per message of a run."""
         return self.root / "messages" / f"run-{run:04d}.parquet"

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from typing import Any
+import threading
+from typing import Any, Final
 
 from wiregauge import _native
 from wiregauge.records.directory import RunDirectory, RunDirectoryError, utc_now
 
 __all__ = ["process_run", "recover"]
+
+_ONE_WRITER: Final = threading.Lock()
+"""Runs may be processed side by side; tracking.json belongs to all of them."""
 
 
 def process_run(directory: RunDirectory, index: int) -> None:
@@ -31,11 +35,16 @@ def process_run(directory: RunDirectory, index: int) -> None:
         )
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
-    tracking = _read_tracking(directory)
-    entries = [entry for entry in tracking["runs"] if entry["index"] != index]
-    entries.append({**summary, "index": index})
-    tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
-    directory.write_json("tracking.json", tracking)
+    with _ONE_WRITER:
+        tracking = _read_tracking(directory)
+        entries = [entry for entry in tracking["runs"] if entry["index"] != index]
+        entries.append({**summary, "index": index})
+        tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
+        directory.write_json("tracking.json", tracking)
+    captures = directory.spool(index) / "captures"
+    if captures.is_dir():
+        directory.captures(index).parent.mkdir(exist_ok=True)
+        captures.rename(directory.captures(index))
     shutil.rmtree(directory.spool(index), ignore_errors=True)
 
 

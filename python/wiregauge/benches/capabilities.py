@@ -1,0 +1,101 @@
+"""What the namespaces of one machine cannot do, asked before anything is built.
+
+One table: each line names something a plan may ask for, how to see it in the plan, and why real frames between
+namespaces cannot have it. What is not listed here the bench builds, or it belongs to the host itself, as the host
+model does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wiregauge.benches.names import is_end_system
+
+__all__ = ["beyond_namespaces"]
+
+_PROTOCOLS = {
+    "rc": "virtual links need an end system and a switch that know them",
+    "tt": "time-triggered frames need synchronised clocks and a switch with a schedule",
+    "be": "best effort beside critical traffic needs a switch that knows both",
+}
+_INCIDENTS = {
+    "cut": "cuts a link",
+    "babble": "lets a sender babble",
+    "restart": "restarts a switch",
+    "clock-step": "steps a clock",
+}
+
+
+def beyond_namespaces(campaign: Mapping[str, Any]) -> list[str]:
+    """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all."""
+    found = list(_network(campaign["network"]))
+    for run in campaign["runs"]:
+        found.extend(_run(run, campaign["network"]))
+    return list(dict.fromkeys(found))
+
+
+def _network(network: Mapping[str, Any]) -> Iterator[str]:
+    for node in network["nodes"]:
+        name, kind = node["name"], node["kind"]
+        if node.get("clock"):
+            yield f'"{name}" has a clock of its own: all namespaces read the clock of this machine'
+        if is_end_system(node):
+            continue
+        if kind["type"] == "hub":
+            yield f'"{name}" is a hub: there is no half-duplex medium between namespaces'
+            continue
+        if kind["kind"] != "cots":
+            yield f'switch "{name}" is of kind {kind["kind"]}: the kernel\'s bridge is a commercial switch'
+        for field, default, why in (
+            ("mode", "store-and-forward", "the kernel's bridge stores and forwards"),
+            ("learning", False, "the bench enters the ways of all flows"),
+            ("strict_priority", False, "a port of the bridge has one queue"),
+            ("queue_buffer", None, "a port of the bridge has one queue"),
+            ("shared_buffer", None, "the ports of the bridge share no buffer"),
+            ("vlans", [], "the bench does not filter by VLAN"),
+        ):
+            if kind.get(field, default) != default:
+                yield f'switch "{name}": {field.replace("_", " ")} {_said(kind[field])}: {why}'
+        if kind["port_buffer"].get("frames") is not None:
+            yield f'switch "{name}": a buffer limited in frames: ports of the bridge count bytes'
+    for link in network["links"]:
+        if link.get("network", "A") != "A":
+            ends = " ".join(network["nodes"][end["node"]]["name"] for end in link["ends"])
+            yield f'link "{ends}" is on network B: an end system has one interface'
+
+
+def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:
+    nodes = network["nodes"]
+    for flow in run["flows"]:
+        who = f"flow {flow['id']}"
+        if flow["protocol"] in _PROTOCOLS:
+            yield f"{who} is of protocol {flow['protocol']}: {_PROTOCOLS[flow['protocol']]}"
+        elif flow["protocol"] == "udp" and flow.get("vlan"):
+            yield f"{who} tags UDP frames: the kernel here has no VLAN devices"
+        if flow.get("also_to"):
+            yield f"{who} has several receivers: the agents send to one"
+    for send in run["sends"]:
+        who = f"the sender of flow {send['flow']}"
+        if send.get("pattern"):
+            yield f"{who} sends {_pattern(send['pattern'])}: the agents send at a period"
+        if send.get("rate_limit_bps"):
+            yield f"{who} is held to a rate: the agents send at a period"
+    for capture in run.get("captures", []):
+        yield f'a capture on "{nodes[capture["on"]]["name"]}": the agents do not capture'
+    for fault in run.get("link_faults", []):
+        ends = " ".join(nodes[end["node"]]["name"] for end in network["links"][fault["link"]]["ends"])
+        yield f'link "{ends}" has a fault ({fault["kind"]["type"]}): the links between namespaces have none'
+    for incident in run.get("incidents", []):
+        kind = incident["kind"]["type"]
+        yield f"the test {_INCIDENTS.get(kind, kind)}: nothing befalls namespaces at a stated instant"
+
+
+def _pattern(pattern: Mapping[str, Any]) -> str:
+    return "in bursts" if pattern["type"] == "bursts" else "at exponential intervals"
+
+
+def _said(value: object) -> str:
+    if value is True:
+        return "on"
+    return value if isinstance(value, str) else "limited" if isinstance(value, dict) else "given"

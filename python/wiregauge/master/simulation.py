@@ -1,0 +1,143 @@
+"""Running a campaign in virtual time: the runs of a sweep side by side on all cores.
+
+A run knows nothing of the others, so what it leaves is the same at any number of jobs. Each is tracked as soon as it
+is over, on the thread that simulated it, and the manifest lists runs in the order of the plan, whenever they ended.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, Final
+
+from wiregauge import _native
+from wiregauge.benches import simulator_facts
+from wiregauge.master.progress import ProgressView
+from wiregauge.master.stopping import Interrupted, deaf, stoppable
+from wiregauge.records import RunDirectory, RunDirectoryError, process_run
+from wiregauge.records.directory import utc_now
+
+__all__ = ["simulate_campaign"]
+
+_LOOK_S: Final = 0.1
+
+
+class _Stop(Exception):  # noqa: N818 - an event inside a simulation, not an error
+    """Ends a simulation from its progress callback."""
+
+
+def simulate_campaign(directory: RunDirectory, view: ProgressView, jobs: int) -> None:
+    """Simulates every run of the plan. The manifest tells how it ended; only a failing disk raises."""
+    manifest = directory.manifest
+    with stoppable():
+        try:
+            manifest["bench_facts"] = [vars(fact) for fact in simulator_facts(directory.plan)]
+            directory.save()
+            _Simulation(directory, view).run(jobs)
+            manifest["state"] = "complete"
+        except Interrupted as stop:
+            manifest["state"], manifest["reason"] = "interrupted", str(stop)
+        except (_native.NativeError, RunDirectoryError) as error:
+            manifest["state"], manifest["reason"] = "failed", str(error)
+        finally:
+            manifest["finished"] = utc_now()
+            directory.save()
+
+
+class _Simulation:
+    def __init__(self, directory: RunDirectory, view: ProgressView) -> None:
+        self._directory = directory
+        self._view = view
+        self._stop = threading.Event()
+        self._network = json.dumps(directory.plan["network"])
+        self._shares: dict[int, float] = {}
+
+    def run(self, jobs: int) -> None:
+        runs = self._directory.plan["runs"]
+        pool = ThreadPoolExecutor(max_workers=min(jobs, len(runs)), thread_name_prefix="simulation")
+        waiting = {pool.submit(self._one, position, run): position for position, run in enumerate(runs)}
+        stopped: Interrupted | None = None
+        try:
+            while waiting and stopped is None:
+                try:
+                    self._collect(waiting)
+                except Interrupted as event:
+                    stopped = event
+        finally:
+            self._stop.set()
+            for future in waiting:
+                future.cancel()
+            with deaf():
+                pool.shutdown(wait=True)
+                for future, position in waiting.items():
+                    if not future.cancelled() and future.exception() is None:
+                        self._keep(
+                            position, future.result(), str(stopped) if stopped else "another run failed"
+                        )
+        if stopped is not None:
+            raise stopped
+
+    def _collect(self, waiting: dict[Future[dict[str, Any]], int]) -> None:
+        done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+        for position, share in list(self._shares.items()):
+            self._view.share(position, share)
+        for future in done:
+            position = waiting[future]
+            with deaf():
+                entry = future.result()
+                del waiting[future]
+                self._keep(position, entry, None)
+            sent = sum(
+                task["done"]
+                for report in entry["agents"].values()
+                for task in report["tasks"]
+                if task["kind"] == "send"
+            )
+            self._view.end(position, f"{sent} messages sent")
+
+    def _keep(self, position: int, entry: dict[str, Any], reason: str | None) -> None:
+        """Enters a run into the manifest, at its place in the plan."""
+        if entry["state"] != "complete":
+            entry["reason"] = reason
+        self._directory.runs.append(entry)
+        self._directory.runs.sort(key=lambda run: int(run["index"]))
+        self._directory.save()
+        self._shares.pop(position, None)
+
+    def _one(self, position: int, run: dict[str, Any]) -> dict[str, Any]:
+        """One run, from its plan to its messages; on a thread of the pool."""
+        entry: dict[str, Any] = {
+            "index": run["index"],
+            "state": "complete",
+            "reason": None,
+            "epoch_realtime_ns": 0,
+            "started": utc_now(),
+            "finished": None,
+            "agents": {},
+            "clock_offsets": {
+                node["name"]: {"offset_ns": 0, "uncertainty_ns": 0, "method": "simulated"}
+                for node in self._directory.plan["network"]["nodes"]
+                if node["kind"]["type"] == "end-system"
+            },
+        }
+
+        def watch(share: float) -> None:
+            self._shares[position] = share
+            if self._stop.is_set():
+                raise _Stop
+
+        try:
+            watch(0.0)
+            report = json.loads(
+                _native.simulate_run(
+                    self._network, json.dumps(run), str(self._directory.spool(run["index"])), watch
+                )
+            )
+            entry["agents"] = report.pop("agents")
+            entry["simulation"] = report
+        except _Stop:
+            entry["state"] = "partial"
+        process_run(self._directory, run["index"])
+        entry["finished"] = utc_now()
+        return entry
