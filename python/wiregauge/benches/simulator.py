@@ -67,4 +67,4 @@ def _switches(switches: Sequence[dict[str, Any]]) -> str:
         delay = kind.get("processing_delay", 0) / 1e6
         text = f"{kind['kind']}, {mode}, {delay:g} µs"
         kinds[text] = kinds.get(text, 0) + 1
-    return "; ".join(f"{count} × {text}" for text, count in kinds.items())
+    return "; ".join(f"{count} of {text}" for text, count in kinds.items())

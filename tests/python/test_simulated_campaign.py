@@ -1,0 +1,109 @@
+"""A whole campaign in virtual time: the same run directory at any number of jobs, and good order when it is stopped."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from wiregauge import measures
+from wiregauge.benches import beyond_namespaces
+from wiregauge.config import Loaded, load
+from wiregauge.master import ProgressView, new_manifest, simulate_campaign
+from wiregauge.records import RunDirectory
+
+ROOT = Path(__file__).resolve().parents[2]
+WALL_CLOCK = {"started", "finished", "writer_pid", "host", "environment"}
+
+
+def simulated(loaded: Loaded, place: Path, jobs: int) -> dict[str, Any]:
+    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
+    directory = RunDirectory.create(place, manifest, loaded.xml)
+    console = Console(file=io.StringIO())
+    with ProgressView(console, loaded.campaign["runs"], real_time=False) as view:
+        simulate_campaign(directory, view, jobs)
+    directory.close()
+    return directory.manifest
+
+
+def timeless(value: Any) -> Any:
+    """Without what a clock on the wall says."""
+    if isinstance(value, dict):
+        return {key: timeless(item) for key, item in value.items() if key not in WALL_CLOCK}
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
+    loaded = load(ROOT / "examples" / "under-load.xml")
+    manifests = {jobs: simulated(loaded, tmp_path / str(jobs), jobs) for jobs in (1, 4)}
+    assert timeless(manifests[1]) == timeless(manifests[4])
+    assert manifests[1]["state"] == "complete"
+    assert len(manifests[1]["runs"]) == 18
+    names = sorted(str(p.relative_to(tmp_path / "1")) for p in (tmp_path / "1").rglob("*.parquet"))
+    assert len(names) == 36
+    for name in [*names, "tracking.json"]:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "4" / name).read_bytes(), name
+
+
+def test_a_simulated_run_is_judged_like_any_other(tmp_path: Path) -> None:
+    simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
+    shown = measures.show_json(measures.judge(tmp_path / "r"))
+    assert shown["validity"] == "VALID"
+    flow = shown["runs"][0]["flows"][0]
+    assert flow["sent"] == flow["delivered"] + flow["lost"] == flow["latency_ns"]["n"]
+    checks = {check["name"]: check for check in shown["runs"][0]["checks"]}
+    assert checks["stolen-time"]["observed"] == "does not apply: virtual time"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: signal.Signals) -> None:
+    text = (ROOT / "examples" / "first.xml").read_text(encoding="utf-8")
+    test = tmp_path / "long.xml"
+    test.write_text(re.sub(r'count="\d+"', 'count="40000000"', text), encoding="utf-8")
+    stop = threading.Timer(1.5, lambda: os.kill(os.getpid(), number))
+    stop.start()
+    manifest = simulated(load(test), tmp_path / "r", 1)
+    stop.cancel()
+    assert manifest["state"] == "interrupted"
+    assert [run["state"] for run in manifest["runs"]] == ["partial"]
+    shown = measures.show_json(measures.judge(tmp_path / "r"))
+    assert shown["validity"] == "INVALID"
+    assert shown["runs"][0]["flows"][0]["delivered"] > 0
+    assert not (tmp_path / "r" / "spool" / "run-0000").exists()
+
+
+@pytest.mark.parametrize("example", ["first", "demo", "two-switches", "faults", "under-load", "vlan"])
+def test_namespaces_carry_what_they_are_said_to(example: str) -> None:
+    assert beyond_namespaces(load(ROOT / "examples" / f"{example}.xml").campaign) == []
+
+
+def test_what_namespaces_cannot_carry_is_named_once(tmp_path: Path) -> None:
+    campaign = json.loads(json.dumps(load(ROOT / "examples" / "under-load.xml").campaign))
+    nodes = {node["name"]: node for node in campaign["network"]["nodes"]}
+    nodes["mac"]["clock"] = {"offset": 1}
+    nodes["sw1"]["kind"].update(mode="cut-through", strict_priority=True)
+    campaign["network"]["links"][0]["network"] = "B"
+    for run in campaign["runs"]:
+        run["flows"][0]["protocol"] = "rc"
+        run["sends"][0]["pattern"] = {"type": "exponential"}
+        run["incidents"] = [{"at": 1, "kind": {"type": "cut", "link": 0}}]
+    said = beyond_namespaces(campaign)
+    assert len(said) == 7
+    for words in (
+        '"mac" has',
+        "cut-through",
+        "strict priority",
+        "network B",
+        "protocol rc",
+        "exponential",
+        "cuts",
+    ):
+        assert sum(words in line for line in said) == 1, words
