@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wiregauge.config import Fault, Test, TestError, load
+from wiregauge.config import Clock, Fault, Host, Test, TestError, Window, load
 from wiregauge.config.schema import declarations
 
 TIMES = st.sampled_from(["1ms", "2.5ms", "700us", "0.003s"])
@@ -86,21 +87,108 @@ def test_the_file_means_what_the_builder_means(test: Test) -> None:
 
 def test_the_builder_can_write_every_element_and_attribute() -> None:
     """Nothing in the schema that Python cannot say."""
-    test = base(seed=7).timing(warm_up="1ms", duration="1s", drain="1ms")
-    test.switch("sw2", kind="cots").link("sw1:9", "sw2", rate="1Gbit/s")
-    test.flow(1, protocol="raw", from_="mac", to="sensor", deadline="1s", vlan=5, priority=6)
+    test = Test("built", 7, bench="sim", host="ideal")
+    clock = Clock(
+        offset="-5us", drift="-20ppm", wander="3ppb", granularity="8ns", temperature=[("1s", "5ppm")]
+    )
+    test.end_system("mac", clock=clock).end_system("other", "tuned")
+    test.end_system(
+        "sensor",
+        Host(
+            transmit="1us",
+            transmit_per_byte="1ns",
+            receive="1us",
+            receive_per_byte="1ns",
+            interface_delay="1us",
+            interrupt_latency="1us",
+            interrupts="coalesced",
+            interrupt_frames=8,
+            interrupt_wait="50us",
+            send_wake_up="1us",
+            receive_wake_up="0%:1us 100%:2us",
+            relay_wake_up="1us",
+            backlog=64,
+            ring=64,
+            egress="64KiB",
+        ),
+    )
+    test.switch(
+        "sw1",
+        kind="mixed-criticality",
+        mode="cut-through",
+        delay="1us",
+        forwarding="learning",
+        priorities="fifo",
+        buffer="64KiB",
+        buffer_frames=40,
+        queue_buffer="32KiB",
+        queue_frames=20,
+        shared_buffer="128KiB",
+        shared_frames=80,
+        policing="frames",
+        integration="shuffling",
+        raster="50us",
+        raster_others=2,
+        clock=clock,
+        vlans={5: range(1, 4), 0: [1, 2, 3]},
+    )
+    test.switch("sw2", kind="mixed-criticality")
+    for node in ("mac", "sensor", "other"):
+        test.link(node, "sw1", rate="1Gbit/s", delay="50ns")
+    test.link("mac", "sw2", rate="1Gbit/s", network="B").link("sensor", "sw2", rate="1Gbit/s", network="B")
+    test.end_system("h1").end_system("h2").hub("hub", delay="500ns")
+    test.link("h1", "hub", rate="10Mbit/s").link("h2", "hub", rate="10Mbit/s")
+    test.timing(warm_up="1ms", duration="1s", drain="1ms")
+    test.flow(1, protocol="raw", from_="mac", to="sensor", deadline="1s", vlan=5, priority=6, networks="A")
     test.send(1, period="1ms", payload="64B", fill="random", count=100, offset="1ms")
     test.relay(1, on="sensor", through="task", faults=[Fault("misdirect", "5", to="other")])
-    test.flow(2, protocol="udp", from_="mac", to="sensor").send(2, period="1ms", payload="64B")
-    test.receive(2, on="sensor").inject(on="other", to="mac", load="5%", payload="100B", burst=2)
+    test.flow(2, protocol="udp", from_="mac", to="sensor").receive(2, on="sensor")
+    test.send(2, load="1%", payload="64B", burst=10, spacing="20us", rate_limit="100Mbit/s")
+    contract: dict[str, Any] = {
+        "lmax": "200B",
+        "bag": "1ms",
+        "sub_links": 2,
+        "queue": 9,
+        "skew_max": "4ms",
+        "vl": 77,
+    }
+    test.flow(
+        3, protocol="rc", from_="mac", to="sensor", redundancy="off", jitter="1ms", priority=7, **contract
+    )
+    test.send(3, period="5ms", payload="64B", distribution="exponential", sub_link=2).receive(3)
+    schedule: dict[str, Any] = {
+        "period": "10ms",
+        "offset": "1ms",
+        "window": "300us",
+        "early": "2us",
+        "late": "40us",
+    }
+    window = Window("sw1:2", "2ms", "200us")
+    test.flow(4, protocol="tt", from_="mac", to=["sensor", "other"], windows=[window], **schedule)
+    test.send(4, period="10ms", payload="64B").receive(4)
+    test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
+    test.bit_errors("mac", "sw1", rate="1e-9", from_="mac", begin="1ms", end="1s")
+    times: dict[str, Any] = {"begin": "1ms", "end": "1s"}
+    test.frame_fault("lose", "mac", "sw1", share="1%", from_="mac", **times)
+    test.frame_fault("lose", "mac", "sw1", flow=1, sequence=[3, 4])
+    test.frame_fault("duplicate", "mac", "sw1", share="1%", from_="mac", **times)
+    test.frame_fault("duplicate", "mac", "sw1", flow=1, sequence="5-6")
+    test.frame_fault("reorder", "mac", "sw1", share="1%", by="1ms", from_="mac", **times)
+    test.frame_fault("reorder", "mac", "sw1", flow=1, sequence="5-6", by="1ms")
+    test.frame_fault("corrupt", "mac", "sw1", share="1%", from_="mac", **times)
+    test.frame_fault("corrupt", "mac", "sw1", flow=1, sequence="5-6")
+    test.cut("sensor", "sw1", at="100ms", restore="200ms").restart("sw2", at="100ms", back="200ms")
+    test.babble(3, at="1ms", until="2ms", period="100us", length="64B")
+    test.babble(3, at="3ms", until="4ms", load="10%").step_clock("mac", at="5ms", by="-1us")
     test.axis("payload", ["64B"], flow=[1]).repeat(2)
     test.limit("rtt.max", flow=1, at_most="1s").limit("sent", at_least=1)
     assert test.compile().campaign["runs"]
     xml = test.to_xml()
     for declaration in declarations().values():
-        assert f"<{declaration.name}" in xml
+        starts = re.findall(rf"<{declaration.name}\b[^>]*>", xml)
+        assert starts, declaration.name
         for attribute in declaration.attributes:
-            assert f' {attribute}="' in xml, f"{declaration.name}/{attribute}"
+            assert any(f' {attribute}="' in start for start in starts), f"{declaration.name}/{attribute}"
 
 
 def test_text_no_xml_can_hold() -> None:

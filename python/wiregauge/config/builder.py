@@ -20,8 +20,8 @@ all of it with the very checks of a file, and its messages name the element a ca
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,32 +44,121 @@ class Fault:
     to: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A node's oscillator; `temperature` has (at, drift) pairs."""
+
+    offset: str | None = None
+    drift: str | None = None
+    wander: str | None = None
+    granularity: str | None = None
+    temperature: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Figures of an end system's host that replace those of its model."""
+
+    transmit: str | None = None
+    transmit_per_byte: str | None = None
+    receive: str | None = None
+    receive_per_byte: str | None = None
+    interface_delay: str | None = None
+    interrupt_latency: str | None = None
+    interrupts: str | None = None
+    interrupt_frames: int | None = None
+    interrupt_wait: str | None = None
+    send_wake_up: str | None = None
+    receive_wake_up: str | None = None
+    relay_wake_up: str | None = None
+    backlog: int | None = None
+    ring: int | None = None
+    egress: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The window of one output port of a time-triggered flow, set by hand."""
+
+    at: str
+    offset: str
+    length: str | None = None
+
+
 class Test:
     """A test under construction; every method adds an element and returns the test itself."""
 
     __test__ = False  # the name is the field's; pytest must not take it for a test case
 
-    def __init__(self, name: str, seed: int | None = None) -> None:
+    def __init__(
+        self, name: str, seed: int | None = None, *, bench: str | None = None, host: str | None = None
+    ) -> None:
+        """A test of this name; `host` is the host model of end systems that name none."""
         self._name = name
         self._file = f'Test("{shown(name)}")'
         default: Any = {None: NAMESPACE}  # the stubs know no default namespace
         self._root = etree.Element(f"{{{NAMESPACE}}}test", nsmap=default)
-        self._set(self._root, {"name": name, "seed": seed})
+        self._set(self._root, {"name": name, "seed": seed, "bench": bench})
         self._sections: dict[str, etree._Element] = {}
         for required in ("network", "flows", "tasks"):
             self._section(required)
+        self._set(self._section("network"), {"host": host})
 
-    def end_system(self, name: str) -> Self:
-        """A host that sends, receives or relays."""
-        return self._add("network", "end-system", {"name": name})
+    def end_system(self, name: str, host: str | Host | None = None, *, clock: Clock | None = None) -> Self:
+        """A host that sends, receives or relays; `host` names its model, or replaces figures of it."""
+        model = host if isinstance(host, str) else None
+        node = self._child(self._section("network"), "end-system", {"name": name, "host": model})
+        self._clock(node, clock)
+        if isinstance(host, Host):
+            self._child(node, "host", _attributes(host))
+        return self
 
-    def switch(self, name: str, *, kind: str | None = None, buffer: str | None = None) -> Self:
-        """A switch."""
-        return self._add("network", "switch", {"name": name, "kind": kind, "buffer": buffer})
+    def switch(
+        self,
+        name: str,
+        *,
+        kind: str | None = None,
+        mode: str | None = None,
+        delay: str | None = None,
+        forwarding: str | None = None,
+        priorities: str | None = None,
+        buffer: str | None = None,
+        buffer_frames: int | None = None,
+        queue_buffer: str | None = None,
+        queue_frames: int | None = None,
+        shared_buffer: str | None = None,
+        shared_frames: int | None = None,
+        policing: str | None = None,
+        integration: str | None = None,
+        raster: str | None = None,
+        raster_others: int | None = None,
+        clock: Clock | None = None,
+        vlans: Mapping[int, Iterable[int]] | None = None,
+    ) -> Self:
+        """A switch; `vlans` has the ports that carry each VLAN."""
+        attributes: dict[str, Value] = {"name": name, "kind": kind, "mode": mode, "delay": delay}
+        attributes |= {"forwarding": forwarding, "priorities": priorities}
+        attributes |= {"buffer": buffer, "buffer-frames": buffer_frames}
+        attributes |= {"queue-buffer": queue_buffer, "queue-frames": queue_frames}
+        attributes |= {"shared-buffer": shared_buffer, "shared-frames": shared_frames}
+        attributes |= {"policing": policing, "integration": integration}
+        attributes |= {"raster": raster, "raster-others": raster_others}
+        node = self._child(self._section("network"), "switch", attributes)
+        self._clock(node, clock)
+        for vlan, ports in (vlans or {}).items():
+            self._child(node, "vlan", {"id": vlan, "ports": " ".join(map(str, ports))})
+        return self
 
-    def link(self, a: str, b: str, *, rate: str, delay: str | None = None) -> Self:
-        """A full-duplex link; an end may name a port of a switch: `"sw1:3"`."""
-        return self._add("network", "link", {"between": f"{a} {b}", "rate": rate, "delay": delay})
+    def hub(self, name: str, *, delay: str | None = None) -> Self:
+        """A repeater with one half-duplex medium on all its links."""
+        return self._add("network", "hub", {"name": name, "delay": delay})
+
+    def link(
+        self, a: str, b: str, *, rate: str, delay: str | None = None, network: str | None = None
+    ) -> Self:
+        """A cable; an end may name a port of a switch: `"sw1:3"`."""
+        attributes: dict[str, Value] = {"between": f"{a} {b}", "rate": rate, "delay": delay}
+        return self._add("network", "link", attributes | {"network": network})
 
     def flow(
         self,
@@ -77,15 +166,37 @@ class Test:
         *,
         protocol: str,
         from_: str,
-        to: str,
+        to: str | Sequence[str],
         deadline: str | None = None,
         vlan: int | None = None,
         priority: int | None = None,
+        networks: str | None = None,
+        vl: int | None = None,
+        lmax: str | None = None,
+        bag: str | None = None,
+        sub_links: int | None = None,
+        queue: int | None = None,
+        skew_max: str | None = None,
+        redundancy: str | None = None,
+        jitter: str | None = None,
+        period: str | None = None,
+        offset: str | None = None,
+        window: str | None = None,
+        early: str | None = None,
+        late: str | None = None,
+        windows: Sequence[Window] = (),
     ) -> Self:
-        """A stream of messages from one end system to another."""
-        attributes: dict[str, Value] = {"id": id, "protocol": protocol, "from": from_, "to": to}
-        attributes |= {"deadline": deadline, "vlan": vlan, "priority": priority}
-        return self._add("flows", "flow", attributes)
+        """A stream of messages from one end system to one or several others."""
+        receivers = to if isinstance(to, str) else " ".join(to)
+        attributes: dict[str, Value] = {"id": id, "protocol": protocol, "from": from_, "to": receivers}
+        attributes |= {"deadline": deadline, "vlan": vlan, "priority": priority, "networks": networks}
+        attributes |= {"vl": vl, "lmax": lmax, "bag": bag, "sub-links": sub_links, "queue": queue}
+        attributes |= {"skew-max": skew_max, "redundancy": redundancy, "jitter": jitter}
+        attributes |= {"period": period, "offset": offset, "window": window, "early": early, "late": late}
+        node = self._child(self._section("flows"), "flow", attributes)
+        for own in windows:
+            self._child(node, "window", _attributes(own))
+        return self
 
     def timing(
         self, *, warm_up: str | None = None, duration: str | None = None, drain: str | None = None
@@ -98,15 +209,23 @@ class Test:
         self,
         flow: int,
         *,
-        period: str,
         payload: str,
+        period: str | None = None,
+        load: str | None = None,
         fill: str | None = None,
         count: int | None = None,
         offset: str | None = None,
+        distribution: str | None = None,
+        burst: int | None = None,
+        spacing: str | None = None,
+        rate_limit: str | None = None,
+        sub_link: int | None = None,
     ) -> Self:
-        """The sender of a flow."""
-        attributes: dict[str, Value] = {"flow": flow, "period": period, "payload": payload}
-        return self._add("tasks", "send", attributes | {"fill": fill, "count": count, "offset": offset})
+        """The sender of a flow; either `period` or `load` says how fast it sends."""
+        attributes: dict[str, Value] = {"flow": flow, "period": period, "load": load, "payload": payload}
+        attributes |= {"fill": fill, "count": count, "offset": offset, "distribution": distribution}
+        attributes |= {"burst": burst, "spacing": spacing, "rate-limit": rate_limit, "sub-link": sub_link}
+        return self._add("tasks", "send", attributes)
 
     def receive(self, flow: int, *, on: str | None = None) -> Self:
         """The receiver of a flow."""
@@ -116,13 +235,10 @@ class Test:
         self, flow: int, *, on: str | None = None, through: str | None = None, faults: Sequence[Fault] = ()
     ) -> Self:
         """Turns the messages of a flow round, with planted faults."""
-        relay = etree.SubElement(self._section("tasks"), f"{{{NAMESPACE}}}relay")
-        self._set(relay, {"flow": flow, "on": on, "through": through})
+        relay = self._child(self._section("tasks"), "relay", {"flow": flow, "on": on, "through": through})
         for fault in faults:
-            numbers = fault.sequence
-            sequence = numbers if isinstance(numbers, str) else " ".join(map(str, numbers))
-            node = etree.SubElement(relay, f"{{{NAMESPACE}}}fault")
-            self._set(node, {"kind": fault.kind, "sequence": sequence, "to": fault.to})
+            sequence = _numbers(fault.sequence)
+            self._child(relay, "fault", {"kind": fault.kind, "sequence": sequence, "to": fault.to})
         return self
 
     def inject(
@@ -131,6 +247,69 @@ class Test:
         """Background load."""
         attributes: dict[str, Value] = {"on": on, "to": to, "load": load, "payload": payload, "burst": burst}
         return self._add("tasks", "inject", attributes)
+
+    def capture(self, on: str, *, snap: str | None = None) -> Self:
+        """Writes every frame at a node's ports."""
+        return self._add("tasks", "capture", {"on": on, "snap": snap})
+
+    def bit_errors(
+        self,
+        a: str,
+        b: str,
+        *,
+        rate: str,
+        from_: str | None = None,
+        begin: str | None = None,
+        end: str | None = None,
+    ) -> Self:
+        """Inverts bits of a link's frames at random."""
+        attributes: dict[str, Value] = {"link": f"{a} {b}", "rate": rate}
+        return self._add("faults", "bit-errors", attributes | {"from": from_, "begin": begin, "end": end})
+
+    def frame_fault(
+        self,
+        kind: str,
+        a: str,
+        b: str,
+        *,
+        share: str | None = None,
+        flow: int | None = None,
+        sequence: str | Iterable[int] | None = None,
+        by: str | None = None,
+        from_: str | None = None,
+        begin: str | None = None,
+        end: str | None = None,
+    ) -> Self:
+        """Loses, duplicates, reorders or corrupts (`kind`) frames of a link: a share, or messages of a flow."""
+        attributes: dict[str, Value] = {"link": f"{a} {b}", "by": by, "share": share, "flow": flow}
+        attributes |= {"sequence": _numbers(sequence), "from": from_, "begin": begin, "end": end}
+        return self._add("faults", kind, attributes)
+
+    def cut(self, a: str, b: str, *, at: str, restore: str | None = None) -> Self:
+        """Cuts a link."""
+        return self._add("faults", "cut", {"link": f"{a} {b}", "at": at, "restore": restore})
+
+    def babble(
+        self,
+        flow: int,
+        *,
+        at: str,
+        until: str,
+        period: str | None = None,
+        load: str | None = None,
+        length: str | None = None,
+    ) -> Self:
+        """Sends frames of a flow past every regulator and schedule."""
+        attributes: dict[str, Value] = {"flow": flow, "at": at, "until": until, "period": period}
+        return self._add("faults", "babble", attributes | {"load": load, "length": length})
+
+    def restart(self, switch: str, *, at: str, back: str) -> Self:
+        """Restarts a switch."""
+        return self._add("faults", "restart", {"switch": switch, "at": at, "back": back})
+
+    def step_clock(self, on: str, *, at: str, by: str) -> Self:
+        """Sets a node's clock."""
+        return self._add("faults", "step-clock", {"on": on, "at": at, "by": by})
 
     def axis(self, of: str, values: Iterable[str | int], *, flow: Sequence[int] | None = None) -> Self:
         """A swept parameter; the last axis added varies fastest."""
@@ -175,8 +354,22 @@ class Test:
         return self._sections[tag]
 
     def _add(self, section: str, tag: str, attributes: dict[str, Value]) -> Self:
-        self._set(etree.SubElement(self._section(section), f"{{{NAMESPACE}}}{tag}"), attributes)
+        self._child(self._section(section), tag, attributes)
         return self
+
+    def _child(self, parent: etree._Element, tag: str, attributes: dict[str, Value]) -> etree._Element:
+        node = etree.SubElement(parent, f"{{{NAMESPACE}}}{tag}")
+        self._set(node, attributes)
+        return node
+
+    def _clock(self, parent: etree._Element, clock: Clock | None) -> None:
+        if clock is None:
+            return
+        attributes: dict[str, Value] = {"offset": clock.offset, "drift": clock.drift}
+        attributes |= {"wander": clock.wander, "granularity": clock.granularity}
+        node = self._child(parent, "clock", attributes)
+        for at, drift in clock.temperature:
+            self._child(node, "temperature", {"at": at, "drift": drift})
 
     def _set(self, node: etree._Element, attributes: dict[str, Value]) -> None:
         for name, value in attributes.items():
@@ -188,3 +381,15 @@ class Test:
                 tag = f"<{etree.QName(node).localname}>"
                 message = f'{name} "{shown(str(value))}" holds characters no XML file can'
                 raise TestError([Diagnostic(self._file, 0, tag, message, "", "remove them")]) from None
+
+
+def _attributes(part: Host | Window) -> dict[str, Value]:
+    """The fields as attributes, `-` for `_`."""
+    return {field.name.replace("_", "-"): getattr(part, field.name) for field in fields(part)}
+
+
+def _numbers(sequence: str | Iterable[int] | None) -> str | None:
+    """Sequence numbers as the test language writes them."""
+    if sequence is None or isinstance(sequence, str):
+        return sequence
+    return " ".join(map(str, sequence))

@@ -57,7 +57,10 @@ impl PointCheck<'_> {
         };
         if !fits {
             let message = format!("flow {} has {}, but leads over {what}", flow.id, protocol.named());
-            let cure = format!("write another kind for \"{name}\", or another protocol");
+            let cure = match self.topology.is_hub(node) {
+                true => format!("put a switch in the place of \"{name}\", or write another protocol"),
+                false => format!("write another kind for \"{name}\", or another protocol"),
+            };
             found.error(&protocol.place, message, limit, cure);
         }
     }

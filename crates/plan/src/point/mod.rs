@@ -128,6 +128,7 @@ impl PointCheck<'_> {
                 let message = format!("flow {} takes both networks, but {}", flow.id, protocol.named());
                 let cure = "write networks=\"A\" or networks=\"B\"; nothing would remove the second copies";
                 found.error(&protocol.place, message, "rc and tt flows only", cure);
+                continue;
             }
             self.reaches(flow, found);
         }

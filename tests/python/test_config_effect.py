@@ -1,0 +1,350 @@
+"""Every attribute of the language changes the plan, and every default of the schema is the one the plan applies.
+
+One rich test holds every element of the language. Each attribute is given another value in it; the plan must change.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import etree
+
+from wiregauge.config import TestError, load
+from wiregauge.config.schema import NAMESPACE, declarations
+
+RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
+  <network>
+    <end-system name="mac"><clock><temperature at="1s" drift="5ppm"/></clock></end-system>
+    <end-system name="sensor"><host interrupts="coalesced" interrupt-wait="50us"/></end-system>
+    <end-system name="other"/><end-system name="h1"/><end-system name="h2"/>
+    <switch name="sw1" kind="mixed-criticality"><vlan id="0" ports="1 2 3"/><vlan id="5" ports="1 2"/></switch>
+    <switch name="sw2" kind="arinc664"/>
+    <switch name="sw3"/>
+    <hub name="hub"/>
+    <link between="mac sw1" rate="1Gbit/s"/>
+    <link between="sensor sw1" rate="1Gbit/s"/>
+    <link between="other sw1" rate="1Gbit/s"/>
+    <link between="mac sw2" rate="1Gbit/s" network="B"/>
+    <link between="sensor sw2" rate="1Gbit/s" network="B"/>
+    <link between="h1 hub" rate="10Mbit/s"/>
+    <link between="h2 hub" rate="10Mbit/s"/>
+    <link between="sw3 sw1" rate="1Gbit/s"/>
+  </network>
+  <flows>
+    <flow id="10" protocol="raw" from="mac" to="sensor"/>
+    <flow id="20" protocol="raw" from="mac" to="sensor"/>
+    <flow id="30" protocol="rc" from="mac" to="sensor" bag="1ms" sub-links="2"/>
+    <flow id="40" protocol="tt" from="mac" to="sensor" period="10ms">
+      <window at="sw1:2" offset="1ms"/>
+    </flow>
+    <flow id="50" protocol="udp" from="h1" to="h2"/>
+  </flows>
+  <tasks duration="1s">
+    <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="drop" sequence="5"/></relay>
+    <send flow="20" period="2ms" payload="64B" burst="2"/><receive flow="20"/>
+    <send flow="30" period="8ms" payload="64B"/><receive flow="30"/>
+    <send flow="40" period="10ms" payload="64B"/><receive flow="40"/>
+    <send flow="50" period="10ms" payload="64B"/><receive flow="50"/>
+    <inject on="other" to="sensor" load="10%"/>
+    <capture on="sw1"/>
+  </tasks>
+  <faults>
+    <bit-errors link="mac sw1" rate="1e-9"/>
+    <lose link="mac sw1" share="1%"/>
+    <duplicate link="mac sw1" share="1%"/>
+    <reorder link="mac sw1" share="1%" by="1ms"/>
+    <corrupt link="mac sw1" share="1%"/>
+    <cut link="sensor sw1" at="100ms"/>
+    <babble flow="30" at="1ms" until="2ms" period="100us"/>
+    <restart switch="sw2" at="100ms" back="200ms"/>
+    <step-clock on="mac" at="5ms" by="1us"/>
+  </faults>
+  <sweep><axis of="payload" values="64B 128B" flow="20"/><repeat times="2"/></sweep>
+  <limits><limit measure="lost" at-most="0"/><limit measure="sent" at-least="1"/></limits>
+</test>
+"""
+
+Edit = dict[str, str | None]
+"""Attributes by name; None removes one."""
+
+CHECKED = {("relay", "on")}
+"""Says again what is known already: another value is refused."""
+FRAME_FAULT: dict[str, Edit] = {
+    "link": {"link": "sensor sw1"},
+    "share": {"share": "2%"},
+    "flow": {"share": None, "flow": "10", "sequence": "5"},
+    "sequence": {"share": None, "flow": "10", "sequence": "5-7"},
+    "from": {"from": "mac"},
+    "begin": {"begin": "1ms"},
+    "end": {"end": "1s"},
+}
+
+# Per element and attribute: another value, with whatever it takes to make it mean something.
+OTHER: dict[str, dict[str, Edit]] = {
+    "test": {"name": {"name": "other"}, "seed": {"seed": "2"}, "bench": {"bench": "netns"}},
+    "network": {"host": {"host": "ideal"}},
+    "end-system": {"name": {"name": "renamed"}, "host": {"host": "ideal"}},
+    "clock": {
+        "offset": {"offset": "-5us"},
+        "drift": {"drift": "-20ppm"},
+        "wander": {"wander": "3ppb"},
+        "granularity": {"granularity": "8ns"},
+    },
+    "temperature": {"at": {"at": "2s"}, "drift": {"drift": "-5ppm"}},
+    "host": {
+        **{
+            name: {name: "7us"}
+            for name in (
+                "transmit",
+                "transmit-per-byte",
+                "receive",
+                "receive-per-byte",
+                "interface-delay",
+                "interrupt-latency",
+                "interrupt-wait",
+                "send-wake-up",
+                "receive-wake-up",
+                "relay-wake-up",
+            )
+        },
+        "interrupts": {"interrupts": "polled"},
+        "interrupt-frames": {"interrupt-frames": "7"},
+        "backlog": {"backlog": "7"},
+        "ring": {"ring": "7"},
+        "egress": {"egress": "7KiB"},
+    },
+    "switch": {
+        "name": {"name": "renamed"},
+        "kind": {"kind": "mixed-criticality"},
+        "mode": {"mode": "cut-through"},
+        "delay": {"delay": "3us"},
+        "forwarding": {"forwarding": "learning"},
+        "priorities": {"priorities": "fifo"},
+        "buffer": {"buffer": "64KiB"},
+        "buffer-frames": {"buffer-frames": "7"},
+        "queue-buffer": {"queue-buffer": "64KiB"},
+        "queue-frames": {"queue-frames": "7"},
+        "shared-buffer": {"shared-buffer": "64KiB"},
+        "shared-frames": {"shared-frames": "7"},
+        "policing": {"policing": "off"},
+        "integration": {"integration": "shuffling"},
+        "raster": {"raster": "50us"},
+        "raster-others": {"raster": "50us", "raster-others": "2"},
+    },
+    "vlan": {"id": {"id": "6"}, "ports": {"ports": "1 2 3"}},
+    "hub": {"name": {"name": "renamed"}, "delay": {"delay": "500ns"}},
+    "link": {
+        "between": {"between": "mac sw1:9"},
+        "rate": {"rate": "100Mbit/s"},
+        "delay": {"delay": "1us"},
+        "network": {"network": "B"},
+    },
+    "flow": {
+        "id": {"id": "7"},
+        "protocol": {"protocol": "udp"},
+        "from": {"from": "other"},
+        "to": {"to": "other sensor"},
+        "deadline": {"deadline": "1s"},
+        "vlan": {"vlan": "5"},
+        "priority": {"priority": "5"},
+        "networks": {"networks": "B"},
+        "vl": {"vl": "7"},
+        "lmax": {"lmax": "777B"},
+        "bag": {"bag": "2ms"},
+        "sub-links": {"sub-links": "3"},
+        "queue": {"queue": "7"},
+        "skew-max": {"skew-max": "7ms"},
+        "redundancy": {"redundancy": "off"},
+        "jitter": {"jitter": "7us"},
+        "period": {"period": "5ms"},
+        "offset": {"offset": "7us"},
+        "window": {"window": "77us"},
+        "early": {"early": "7us"},
+        "late": {"late": "777us"},
+    },
+    "window": {
+        "at": {"at": "mac", "offset": "1ms"},
+        "offset": {"offset": "2ms"},
+        "length": {"length": "77us"},
+    },
+    "tasks": {"warm-up": {"warm-up": "1s"}, "duration": {"duration": "2s"}, "drain": {"drain": "1s"}},
+    "send": {
+        "flow": {"flow": "10"},
+        "period": {"period": "4ms"},
+        "load": {"period": None, "load": "1%"},
+        "payload": {"payload": "65B"},
+        "fill": {"fill": "random"},
+        "count": {"count": "100"},
+        "offset": {"offset": "1ms"},
+        "distribution": {"burst": None, "distribution": "exponential"},
+        "burst": {"burst": "3"},
+        "spacing": {"spacing": "10us"},
+        "rate-limit": {"rate-limit": "10Mbit/s"},
+        "sub-link": {"sub-link": "2"},
+    },
+    "receive": {"flow": {"flow": "10"}, "on": {"on": "other"}},
+    "relay": {"flow": {"flow": "20"}, "on": {"on": "other"}, "through": {"through": "task"}},
+    "fault": {
+        "kind": {"kind": "corrupt"},
+        "sequence": {"sequence": "6"},
+        "to": {"kind": "misdirect", "to": "other"},
+    },
+    "inject": {
+        "on": {"on": "mac"},
+        "to": {"to": "mac"},
+        "load": {"load": "11%"},
+        "payload": {"payload": "100B"},
+        "burst": {"burst": "11"},
+    },
+    "capture": {"on": {"on": "sw2"}, "snap": {"snap": "96B"}},
+    "bit-errors": {
+        "rate": {"rate": "1e-8"},
+        **{name: FRAME_FAULT[name] for name in ("link", "from", "begin", "end")},
+    },
+    "lose": FRAME_FAULT,
+    "duplicate": FRAME_FAULT,
+    "reorder": {**FRAME_FAULT, "by": {"by": "2ms"}},
+    "corrupt": FRAME_FAULT,
+    "cut": {"link": {"link": "mac sw1"}, "at": {"at": "101ms"}, "restore": {"restore": "200ms"}},
+    "babble": {
+        "flow": {"flow": "40"},
+        "at": {"at": "1.5ms"},
+        "until": {"until": "3ms"},
+        "period": {"period": "200us"},
+        "load": {"period": None, "load": "1%"},
+        "length": {"length": "777B"},
+    },
+    "restart": {"switch": {"switch": "sw1"}, "at": {"at": "101ms"}, "back": {"back": "201ms"}},
+    "step-clock": {"on": {"on": "sw1"}, "at": {"at": "6ms"}, "by": {"by": "-1us"}},
+    "axis": {
+        "of": {"of": "period", "values": "1ms 2ms"},
+        "values": {"values": "64B 129B"},
+        "flow": {"flow": "10"},
+    },
+    "repeat": {"times": {"times": "3"}},
+    "limit": {
+        "flow": {"flow": "10"},
+        "measure": {"measure": "delivered"},
+        "at-most": {"at-most": "1"},
+        "at-least": {"at-least": None, "at-most": "5"},
+    },
+}
+
+# Which of several elements of a kind; the first where nothing is said.
+WHICH: dict[tuple[str, str], int] = {
+    **{("flow", name): 2 for name in ("networks", "vl", "lmax", "bag", "sub-links", "queue", "skew-max")},
+    **{("flow", name): 2 for name in ("redundancy", "jitter")},
+    **{("flow", name): 3 for name in ("period", "offset", "window", "early", "late")},
+    **{("flow", name): 1 for name in ("id", "from", "to", "protocol")},
+    **{("send", name): 1 for name in ("distribution", "burst", "spacing", "rate-limit", "flow")},
+    ("send", "sub-link"): 2,
+    ("end-system", "name"): 4,
+    ("end-system", "host"): 2,
+    ("switch", "name"): 1,
+    ("switch", "kind"): 1,
+    ("link", "between"): 0,
+    ("link", "network"): 5,
+    ("vlan", "id"): 1,
+    ("vlan", "ports"): 1,
+    ("limit", "at-least"): 1,
+}
+
+# What must change with it elsewhere: tag, which, attributes.
+WITH: dict[tuple[str, str], list[tuple[str, int, Edit]]] = {
+    ("end-system", "name"): [("link", 6, {"between": "renamed hub"}), ("flow", 4, {"to": "renamed"})],
+    ("switch", "name"): [
+        ("link", 3, {"between": "mac renamed"}),
+        ("link", 4, {"between": "sensor renamed"}),
+        ("restart", 0, {"switch": "renamed"}),
+    ],
+    ("hub", "name"): [("link", 5, {"between": "h1 renamed"}), ("link", 6, {"between": "h2 renamed"})],
+    ("link", "between"): [
+        ("vlan", 0, {"ports": "9 1 2"}),
+        ("vlan", 1, {"ports": "9 1 2"}),
+        ("window", 0, {"at": "sw1:1"}),
+    ],
+    ("link", "network"): [("link", 6, {"network": "B"})],
+    ("flow", "id"): [
+        ("send", 1, {"flow": "7"}),
+        ("receive", 0, {"flow": "7"}),
+        ("axis", 0, {"flow": "7"}),
+    ],
+    ("send", "flow"): [("send", 0, {"flow": "20"})],
+    ("receive", "flow"): [("relay", 0, {"flow": "20"})],
+    ("relay", "flow"): [("receive", 0, {"flow": "10"})],
+}
+
+
+def edited(root: etree._Element, tag: str, which: int, edit: Edit) -> None:
+    node = list(root.iter(f"{{{NAMESPACE}}}{tag}"))[which]
+    for name, value in edit.items():
+        if value is None:
+            node.attrib.pop(name)
+        else:
+            node.set(name, value)
+
+
+def compiled(root: etree._Element, folder: Path) -> dict[str, Any]:
+    path = folder / "t.xml"
+    path.write_bytes(etree.tostring(root))
+    return load(path).campaign
+
+
+def test_every_attribute_has_another_value() -> None:
+    declared = {(tag, name) for tag, element in declarations().items() for name in element.attributes}
+    assert {(tag, name) for tag, edits in OTHER.items() for name in edits} == declared
+    assert {element.tag for element in etree.fromstring(RICH).iter()} == {
+        f"{{{NAMESPACE}}}{tag}" for tag in declarations()
+    }
+
+
+@pytest.mark.parametrize(("tag", "name"), [(tag, name) for tag, edits in OTHER.items() for name in edits])
+def test_every_attribute_changes_the_plan(tmp_path: Path, tag: str, name: str) -> None:
+    before, after = etree.fromstring(RICH), etree.fromstring(RICH)
+    # With `on` left out a task runs at every end: only a flow with several shows that it is looked at.
+    edit = OTHER[tag][name]
+    if (tag, name) == ("receive", "on"):
+        for root in (before, after):
+            edited(root, "flow", 1, {"to": "sensor other"})
+        edited(before, "receive", 0, {"on": "sensor"})
+        extra = deepcopy(after.find(f".//{{{NAMESPACE}}}receive"))
+        assert extra is not None
+        for root, on in ((before, "other"), (after, "sensor")):
+            copy = deepcopy(extra)
+            copy.set("on", on)
+            parent = root.find(f".//{{{NAMESPACE}}}tasks")
+            assert parent is not None
+            parent.append(copy)
+    edited(after, tag, WHICH.get((tag, name), 0), edit)
+    for other in WITH.get((tag, name), []):
+        edited(after, *other)
+    if (tag, name) in CHECKED:
+        with pytest.raises(TestError, match=f"{name} "):
+            compiled(after, tmp_path)
+        return
+    assert compiled(after, tmp_path) != compiled(before, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tag", "name", "default"),
+    [
+        (declaration.name, attribute.name, attribute.default)
+        for declaration in declarations().values()
+        for attribute in declaration.attributes.values()
+        if attribute.default is not None
+    ],
+)
+def test_defaults_of_the_schema_are_those_of_the_plan(
+    tmp_path: Path, tag: str, name: str, default: str
+) -> None:
+    root = etree.fromstring(RICH)
+    nodes = [node for node in root.iter(f"{{{NAMESPACE}}}{tag}") if node.get(name) is None]
+    if (tag, name) == ("send", "spacing"):  # means something in a burst only
+        nodes = [node for node in nodes if node.get("burst")]
+    assert nodes
+    for node in nodes:
+        node.set(name, default)
+    assert compiled(root, tmp_path) == compiled(etree.fromstring(RICH), tmp_path)
