@@ -44,5 +44,15 @@ def simulate_run(
     done; what it raises ends the simulation and is raised here. Raises NativeError.
     """
 
+def store_truth(
+    run_index: int,
+    spooled: str | PathLike[str],
+    truth_out: str | PathLike[str],
+) -> str:
+    """Stores what was true of a run beside its records, from the bench's stream to Parquet.
+
+    Returns JSON: null, or what was wrong with the spooled file, whose rows up to there are stored. Raises NativeError.
+    """
+
 def version() -> str:
     """Version of the program."""

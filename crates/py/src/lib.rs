@@ -27,7 +27,7 @@ create_exception!(
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{NativeError, compile_plan, process_run, retrack, simulate_run, version};
+    use super::{NativeError, compile_plan, process_run, retrack, simulate_run, store_truth, version};
 
     /// Version of the record columns this program writes and reads.
     #[pymodule_export]
@@ -81,6 +81,18 @@ fn retrack(
         let (network, run) = parse_plan(network_json, run_json)?;
         told(wg_record::retrack(&network, &run, &records, &messages_out))
     })
+}
+
+/// Stores what was true of a run beside its records.
+///
+/// Reads `spooled` (an Arrow stream of the bench), writes `truth_out` (Parquet) and returns JSON: null, or what was
+/// wrong with the spooled file, whose rows up to there are stored. Raises NativeError.
+#[pyfunction]
+fn store_truth(py: Python<'_>, run_index: u32, spooled: PathBuf, truth_out: PathBuf) -> PyResult<String> {
+    let damage = py
+        .detach(|| wg_record::store_truth(&spooled, &truth_out, run_index))
+        .map_err(|e| NativeError::new_err(e.to_string()))?;
+    serde_json::to_string(&damage).map_err(|e| NativeError::new_err(e.to_string()))
 }
 
 /// Simulates one run and writes its records as segments, `spool/simulator/*.arrows`.

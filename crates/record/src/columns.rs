@@ -100,12 +100,12 @@ impl RecordColumns {
         RecordBatch::try_new(
             schema.clone(),
             vec![
-                numbers::<Int64Type>(records, |r| r.time.as_picos()),
-                numbers::<UInt16Type>(records, |r| r.flow),
-                numbers::<UInt32Type>(records, |r| r.sequence),
-                numbers::<UInt16Type>(records, |r| r.node),
-                numbers::<UInt16Type>(records, |r| r.port),
-                numbers::<UInt16Type>(records, |r| r.length),
+                numbers::<Record, Int64Type>(records, |r| r.time.as_picos()),
+                numbers::<Record, UInt16Type>(records, |r| r.flow),
+                numbers::<Record, UInt32Type>(records, |r| r.sequence),
+                numbers::<Record, UInt16Type>(records, |r| r.node),
+                numbers::<Record, UInt16Type>(records, |r| r.port),
+                numbers::<Record, UInt16Type>(records, |r| r.length),
                 codes(records, points, |r| r.point.code())?,
                 codes(records, clocks, |r| r.clock.code())?,
                 codes(records, crcs, |r| r.crc.code())?,
@@ -152,23 +152,26 @@ pub(crate) fn decode_records(batch: &RecordBatch, into: &mut Vec<Record>) -> Res
     Ok(())
 }
 
-fn numbers<T: ArrowPrimitiveType>(records: &[Record], get: impl Fn(&Record) -> T::Native) -> ArrayRef {
-    let values: Vec<T::Native> = records.iter().map(get).collect();
+/// A column of numbers.
+pub(crate) fn numbers<R, T: ArrowPrimitiveType>(rows: &[R], get: impl Fn(&R) -> T::Native) -> ArrayRef {
+    let values: Vec<T::Native> = rows.iter().map(get).collect();
     Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), None))
 }
 
-fn codes(
-    records: &[Record],
+/// A vocabulary column; `dictionary` is that of [`vocabulary`].
+pub(crate) fn codes<R>(
+    rows: &[R],
     dictionary: &ArrayRef,
-    get: impl Fn(&Record) -> u8,
+    get: impl Fn(&R) -> u8,
 ) -> Result<ArrayRef, ArrowError> {
-    let keys: Vec<u8> = records.iter().map(get).collect();
+    let keys: Vec<u8> = rows.iter().map(get).collect();
     let keys = PrimitiveArray::<UInt8Type>::new(ScalarBuffer::from(keys), None);
     Ok(Arc::new(DictionaryArray::try_new(keys, dictionary.clone())?))
 }
 
-fn bits(records: &[Record], get: impl Fn(&Record) -> bool) -> ArrayRef {
-    let values = BooleanBuffer::collect_bool(records.len(), |i| get(&records[i]));
+/// A column of flags.
+pub(crate) fn bits<R>(rows: &[R], get: impl Fn(&R) -> bool) -> ArrayRef {
+    let values = BooleanBuffer::collect_bool(rows.len(), |i| get(&rows[i]));
     Arc::new(BooleanArray::new(values, None))
 }
 
@@ -183,18 +186,21 @@ fn column<'a, A: Array + 'static>(batch: &'a RecordBatch, name: &str) -> Result<
         .ok_or_else(|| format!("the column `{name}` has the unexpected type {}", array.data_type()))
 }
 
-fn number_column<'a, T: ArrowPrimitiveType>(
+/// The column of this name, or what is wrong with it.
+pub(crate) fn number_column<'a, T: ArrowPrimitiveType>(
     batch: &'a RecordBatch,
     name: &str,
 ) -> Result<&'a [T::Native], String> {
     Ok(column::<PrimitiveArray<T>>(batch, name)?.values())
 }
 
-fn bit_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BooleanArray, String> {
+/// The flag column of this name, or what is wrong with it.
+pub(crate) fn bit_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BooleanArray, String> {
     column(batch, name)
 }
 
-fn code_column<T: Coded>(batch: &RecordBatch, name: &str) -> Result<Vec<T>, String> {
+/// The column of this name, or what is wrong with it.
+pub(crate) fn code_column<T: Coded>(batch: &RecordBatch, name: &str) -> Result<Vec<T>, String> {
     let array: &DictionaryArray<UInt8Type> = column(batch, name)?;
     let texts = array
         .values()

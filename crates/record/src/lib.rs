@@ -7,6 +7,7 @@
 //! - [`segment`] is where an agent keeps them while a run is going on.
 //! - [`tracking`] gives every message its history and its outcome.
 //! - [`parquet`] stores records and messages for good.
+//! - [`TruthWriter`] keeps what was true beside the records; nothing that judges reads it.
 //! - [`process_run`] goes the whole way, [`retrack`] judges stored records again.
 #![forbid(unsafe_code)]
 
@@ -18,7 +19,9 @@ mod process;
 mod schema;
 pub mod segment;
 pub mod tracking;
+mod truth;
 
 pub use error::RecordError;
 pub use process::{process_run, retrack};
 pub use schema::*;
+pub use truth::{TRUTH_FILE, TRUTH_SCHEMA, TruthWriter, read_truth, store_truth};

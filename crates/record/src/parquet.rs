@@ -105,7 +105,8 @@ fn check_metadata(metadata: Option<&Vec<KeyValue>>) -> Result<u32, String> {
     get("run").parse().map_err(|_| "its metadata does not say of which run it is".to_owned())
 }
 
-fn properties(kind: &str, schema: u32, run_index: u32, delta: &[&str]) -> WriterPropertiesBuilder {
+/// How a file of ours is encoded and what its metadata says.
+pub(crate) fn properties(kind: &str, schema: u32, run_index: u32, delta: &[&str]) -> WriterPropertiesBuilder {
     let pair = |key: &str, value: String| KeyValue::new(format!("wiregauge.{key}"), value);
     let metadata = vec![
         pair("schema", schema.to_string()),
@@ -127,7 +128,7 @@ fn properties(kind: &str, schema: u32, run_index: u32, delta: &[&str]) -> Writer
 }
 
 /// Writes `rows` beside `path` and moves the whole file there.
-fn write_whole<R>(
+pub(crate) fn write_whole<R>(
     path: &Path,
     schema: &SchemaRef,
     properties: WriterPropertiesBuilder,

@@ -171,6 +171,14 @@ class RunDirectory:
         """What the capture tasks of a run wrote, one pcapng file per node; absent without any."""
         return self.root / "captures" / f"run-{run:04d}"
 
+    def spooled_truth(self, run: int) -> Path:
+        """What was true of a run, while it goes on; only a simulation knows it."""
+        return self.spool(run) / "truth.arrows"
+
+    def truth(self, run: int) -> Path:
+        """What was true of a run beside its records; missing where nobody could know it."""
+        return self.root / "truth" / f"run-{run:04d}.parquet"
+
     def messages(self, run: int) -> Path:
         """One row per message of a run."""
         return self.root / "messages" / f"run-{run:04d}.parquet"

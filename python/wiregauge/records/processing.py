@@ -20,7 +20,7 @@ _ONE_WRITER: Final = threading.Lock()
 def process_run(directory: RunDirectory, index: int) -> None:
     """Tracks one run from its spool, writes its Parquet files and its entry in tracking.json.
 
-    The spool is removed only after both files are whole.
+    The spool is removed only after all files are whole.
     """
     plan = directory.plan
     try:
@@ -33,6 +33,11 @@ def process_run(directory: RunDirectory, index: int) -> None:
                 str(directory.messages(index)),
             )
         )
+        spooled = directory.spooled_truth(index)
+        if spooled.exists():
+            damage = json.loads(_native.store_truth(index, str(spooled), str(directory.truth(index))))
+            if damage is not None:
+                summary["damaged_segments"].append(damage)
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
     with _ONE_WRITER:

@@ -23,6 +23,7 @@ use crate::columns::{RecordColumns, record_schema};
 use crate::error::RecordError;
 use crate::schema::{RECORD_SCHEMA, Record};
 
+pub(crate) use read::Messages;
 pub use read::SegmentReader;
 
 /// Records in a full batch.

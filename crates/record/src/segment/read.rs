@@ -76,7 +76,7 @@ impl SegmentReader {
                 Some(&self.batch)
             }
             Ok(None) => {
-                if let Some(problem) = stream.get_mut().problem.take() {
+                if let Some(problem) = stream.get_mut().take_problem() {
                     self.note(problem);
                 }
                 None
@@ -105,7 +105,7 @@ impl SegmentReader {
 }
 
 /// The sound messages of a segment as one stream of bytes, which ends at the end mark or at the first problem.
-struct Messages {
+pub(crate) struct Messages {
     file: BufReader<File>,
     /// Bytes of the file not read yet; no length in the file is believed beyond it.
     left: u64,
@@ -117,7 +117,7 @@ struct Messages {
 
 impl Messages {
     /// Begins with the first message.
-    fn begin(file: File, bytes: u64) -> Result<Self, String> {
+    pub(crate) fn begin(file: File, bytes: u64) -> Result<Self, String> {
         if bytes == 0 {
             return Err("it is empty: its writer was stopped early".to_owned());
         }
@@ -126,6 +126,11 @@ impl Messages {
             Self { file, left: bytes, message: Vec::new(), served: 0, over: false, problem: None };
         messages.fetch()?;
         Ok(messages)
+    }
+
+    /// What ended the stream before its end mark.
+    pub(crate) fn take_problem(&mut self) -> Option<String> {
+        self.problem.take()
     }
 
     /// Cuts out the next message; at the end mark there is none.

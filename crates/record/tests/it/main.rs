@@ -6,3 +6,4 @@ mod scenario;
 mod segment;
 mod support;
 mod tracking;
+mod truth;
