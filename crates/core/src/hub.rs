@@ -333,6 +333,11 @@ impl<F: Clone> Hub<F> {
         self.advance(now, last);
     }
 
+    /// The frame a station is sending, or trying to send.
+    pub fn sending(&self, station: usize) -> Option<&F> {
+        self.stations.get(station)?.queue.front().map(|outgoing| &outgoing.frame)
+    }
+
     /// The next effect, in order of time.
     pub fn poll_output(&mut self) -> Option<Output<F>> {
         self.outputs.pop_front()

@@ -135,7 +135,7 @@ fn simulate_into(
     spool: &Path,
     watch: impl FnMut(f64) -> bool,
 ) -> Result<SimReport, SimError> {
-    let mut watched = Watched { sink: Spool::create(spool, run)?, watch };
+    let mut watched = Watched { sink: Spool::create(spool, network, run)?, watch };
     let simulated = wg_sim::simulate(network, run, &mut watched);
     // What was simulated before a stop is whole, and is kept.
     watched.sink.finish()?;

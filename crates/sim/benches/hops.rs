@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let begun = Instant::now();
-        let mut spool = Spool::create(&directory, &run)?;
+        let mut spool = Spool::create(&directory, &network, &run)?;
         simulate(&network, &run, &mut spool)?;
         spool.finish()?;
         best = best.min(begun.elapsed().as_secs_f64());

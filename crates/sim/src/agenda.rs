@@ -1,7 +1,7 @@
 //! The one total order of events.
 //!
-//! Every event comes from a *source*: a direction of a link, a relay, a sender, an injector, a node's own timer. A
-//! source has at most one next instant, and its own events keep their order. The agenda orders the sources by
+//! Every event comes from a *source*: a direction of a link, a hub, a relay, a sender, an injector, a node's own
+//! timer or clock. A source has at most one next instant, and its own events keep their order. The agenda orders the sources by
 //! **(time, class, number)**: the earlier instant first; at equal instants the class in the order of
 //! [`Class`]; within a class the number the plan gives. Nothing else in the simulator decides an order: there
 //! is no counter of insertions, so the order of two events never depends on what was scheduled before them.
@@ -20,21 +20,46 @@ use wg_frame::time::RunTime;
 /// What happens at one instant, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
+    /// What an oscillator will do in the time ahead becomes known: before anything is planned by it.
+    Clock,
+    /// The network changes: a link is cut, a switch restarts, a sender babbles. The instant already sees it changed.
+    Incident,
     /// A frame comes out of a direction of a link.
     Arrival,
+    /// A frame that a faulty link held back or doubled comes out of it, behind those that came in time.
+    Straggler,
+    /// The shared medium of a hub: transmissions and signals begin and end.
+    Medium,
     /// A relay has a message in hand.
     Turn,
     /// A relay has waited long enough for the successor of a swapped message.
     Flush,
     /// A message is due to be sent.
     Send,
+    /// A babbling end system sends.
+    Babble,
     /// A burst of background load is due.
     Inject,
-    /// A node does what it has waited for: last, so that a port chooses among all frames of the instant.
+    /// A node does what it has waited for: after all inputs of the instant, so that a port chooses among all frames.
     Timer,
+    /// A clock is compared with the true time: last, it changes nothing.
+    Sample,
 }
 
-const ALL: [Class; 6] = [Class::Arrival, Class::Turn, Class::Flush, Class::Send, Class::Inject, Class::Timer];
+const ALL: [Class; 12] = [
+    Class::Clock,
+    Class::Incident,
+    Class::Arrival,
+    Class::Straggler,
+    Class::Medium,
+    Class::Turn,
+    Class::Flush,
+    Class::Send,
+    Class::Babble,
+    Class::Inject,
+    Class::Timer,
+    Class::Sample,
+];
 const CLASSES: usize = ALL.len();
 const NEVER: i64 = i64::MAX;
 
@@ -141,8 +166,8 @@ mod tests {
         /// Against the order as it is written: the least (time, class, number) of all that are planned.
         #[test]
         fn the_first_is_the_least_of_time_class_and_number(
-            counts in proptest::array::uniform6(0_usize..5),
-            settings in proptest::collection::vec((0_usize..30, prop_oneof![3 => (0_i64..6).prop_map(Some), 1 => Just(None)]), 0..120),
+            counts in proptest::array::uniform12(0_usize..4),
+            settings in proptest::collection::vec((0_usize..40, prop_oneof![3 => (0_i64..6).prop_map(Some), 1 => Just(None)]), 0..120),
         ) {
             let sources: Vec<(Class, usize)> =
                 ALL.iter().zip(counts).flat_map(|(class, n)| (0..n).map(|i| (*class, i))).collect();

@@ -75,7 +75,7 @@ fn into_spool(
     spool: PathBuf,
     stop: &AtomicBool,
 ) -> Result<SimReport, SimError> {
-    let sink = Spool::create(&spool, run)?;
+    let sink = Spool::create(&spool, &campaign.network, run)?;
     let mut watched = Watched { sink, watch: |_| !stop.load(Ordering::Relaxed) };
     let report = simulate(&campaign.network, run, &mut watched)?;
     watched.sink.finish()?;

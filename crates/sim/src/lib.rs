@@ -9,19 +9,27 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod build;
 mod campaign;
+mod capture;
+mod clocks;
 mod engine;
 mod error;
+mod faults;
+mod host;
+mod incidents;
 mod models;
+mod pcapng;
 mod random;
 mod relay;
 mod report;
+mod sending;
 mod sink;
+mod switch;
 mod world;
 
 pub use campaign::simulate_campaign;
-pub use engine::{simulate, simulate_with};
+pub use engine::simulate;
 pub use error::SimError;
-pub use models::{Distribution, HostModel, Models, SwitchModel};
 pub use report::{AccessPointReport, AgentReport, PortReport, SimReport, SwitchReport, TaskReport};
 pub use sink::{Kept, Sink, Spool, Watched};

@@ -1,49 +1,57 @@
-//! What the test language does not say of hosts and switches: the models behind a simulated run.
-//!
-//! The figures are those of a plausible machine, not of a measured one, and a report must not present them as found.
-//! They stand here, in one place, and [`Models::ideal`] takes all of them away.
+//! From the models of the plan to the configurations of the cores.
 
-use wg_core::end_system::{Cost, Interrupts};
-use wg_core::switch::Mode;
+use wg_core::end_system::{Cost, HostConfig, Interrupts};
+use wg_core::frame::TrafficClass;
+use wg_core::line::LineRate;
+use wg_core::port::PortConfig;
+use wg_core::queue::{Limit, PRIORITIES, QUEUES};
+use wg_core::switch::{Mode, SwitchConfig};
 use wg_frame::time::Span;
+use wg_plan::{
+    Capacity, Distribution, ForwardingMode, HostCost, HostModel, Protocol, SwitchKind, SwitchModel,
+};
 
+use crate::error::SimError;
 use crate::random::Stream;
 
-/// Times drawn at random: a piecewise linear distribution through these quantiles.
+/// Times drawn at random by the quantiles of the plan.
 ///
 /// Draws are integers from start to end, so that they are the same on every machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Distribution {
+pub(crate) struct Draws {
     /// Share of draws that are not above (in units of 2⁻³², ascending from 0 to 2³²) and the time.
     points: Vec<(u64, Span)>,
 }
 
-impl Distribution {
-    /// Always the same.
-    pub fn constant(time: Span) -> Self {
-        Self { points: vec![(0, time)] }
-    }
-
-    /// Through the quantiles `(share in parts per million, time)`, both ascending, the first at 0 and the last at 1 000 000.
+impl Draws {
+    /// Draws by `distribution`.
     ///
-    /// Panics when they are not.
-    pub fn through(quantiles: &[(u32, Span)]) -> Self {
+    /// # Errors
+    /// [`SimError::Plan`] where its quantiles do not ascend from 0 to 1 000 000 parts per million.
+    pub(crate) fn new(distribution: &Distribution) -> Result<Self, SimError> {
+        let quantiles = &distribution.quantiles;
         let ascending = quantiles.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 <= w[1].1);
-        let whole = quantiles.first().is_some_and(|q| q.0 == 0 && q.1 >= Span::ZERO)
-            && quantiles.last().is_some_and(|q| q.0 == 1_000_000);
-        assert!(
-            ascending && whole,
-            "wg-sim misuse: quantiles must ascend from 0 to 1 000 000 parts per million"
-        );
+        let whole = match quantiles[..] {
+            [] => true,
+            [(_, only)] => only >= Span::ZERO,
+            [first, .., last] => first.0 == 0 && first.1 >= Span::ZERO && last.0 == 1_000_000,
+        };
+        if !(ascending && whole) {
+            let problem =
+                "the quantiles of a wake-up time do not ascend from 0 to 1 000 000 parts per million";
+            return Err(SimError::plan(problem));
+        }
         let scaled = |ppm: u32| (u64::from(ppm) << 32) / 1_000_000;
-        Self { points: quantiles.iter().map(|&(ppm, time)| (scaled(ppm), time)).collect() }
+        Ok(Self { points: quantiles.iter().map(|&(ppm, time)| (scaled(ppm), time)).collect() })
     }
 
     /// One draw.
     #[inline]
     pub(crate) fn draw(&self, stream: &mut Stream) -> Span {
-        if let [(_, time)] = self.points[..] {
-            return time;
+        match self.points[..] {
+            [] => return Span::ZERO,
+            [(_, time)] => return time,
+            _ => {}
         }
         let share = stream.next_u64() >> 32;
         let above = self.points.partition_point(|(point, _)| *point <= share).clamp(1, self.points.len() - 1);
@@ -54,96 +62,65 @@ impl Distribution {
     }
 }
 
-/// The model of an end system.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostModel {
-    /// From the application's call to the egress queue.
-    pub transmit: Cost,
-    /// From the woken thread to the application.
-    pub receive: Cost,
-    /// From the driver to the first bit on the wire.
-    pub interface_delay: Span,
-    /// From the interrupt to the driver's look at the ring.
-    pub interrupt_latency: Span,
-    /// When the interface raises an interrupt.
-    pub interrupts: Interrupts,
-    /// How late the scheduler wakes a sender.
-    pub send_wake_up: Distribution,
-    /// How late it wakes the receiving thread.
-    pub receive_wake_up: Distribution,
-    /// How late it wakes a relay task behind its queue.
-    pub relay_wake_up: Distribution,
-    /// Messages on their way from applications to the egress queue.
-    pub backlog: u32,
-    /// Frames in the receive ring.
-    pub ring: u32,
-    /// Bytes in the egress queue.
-    pub egress_bytes: u64,
-}
-
-/// The model of a commercial switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SwitchModel {
-    /// From the last bit in (cut-through: of the header) to the earliest first bit out.
-    pub processing_delay: Span,
-    /// Store-and-forward or cut-through.
-    pub mode: Mode,
-}
-
-/// All models of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Models {
-    /// Of every end system.
-    pub host: HostModel,
-    /// Of every switch.
-    pub switch: SwitchModel,
-}
-
-impl Models {
-    /// Hosts and switches that take no time: what is left is the network itself. For closed forms.
-    pub fn ideal() -> Self {
-        let at_once = Distribution::constant(Span::ZERO);
-        Self {
-            host: HostModel {
-                transmit: Cost::default(),
-                receive: Cost::default(),
-                interface_delay: Span::ZERO,
-                interrupt_latency: Span::ZERO,
-                interrupts: Interrupts::EachFrame,
-                send_wake_up: at_once.clone(),
-                receive_wake_up: at_once.clone(),
-                relay_wake_up: at_once,
-                backlog: 4_096,
-                ring: 4_096,
-                egress_bytes: 4 << 20,
-            },
-            switch: SwitchModel { processing_delay: Span::ZERO, mode: Mode::StoreAndForward },
-        }
+pub(crate) fn host_config(model: &HostModel) -> HostConfig {
+    let cost = |cost: HostCost| Cost { fixed: cost.fixed, per_byte: cost.per_byte };
+    HostConfig {
+        transmit: cost(model.transmit),
+        receive: cost(model.receive),
+        backlog: model.backlog,
+        ring: model.ring,
+        interrupts: match model.interrupts {
+            wg_plan::Interrupts::EachFrame => Interrupts::EachFrame,
+            wg_plan::Interrupts::Coalesced { frames, wait } => {
+                Interrupts::Coalesced { frames: frames.max(1), wait }
+            }
+            wg_plan::Interrupts::Polled { period } => Interrupts::Polled { period },
+        },
+        interrupt_latency: model.interrupt_latency,
     }
 }
 
-impl Default for Models {
-    /// A tuned machine with a real-time scheduler, and a switch that needs 2 µs.
-    fn default() -> Self {
-        let us = Span::from_micros;
-        let ns = Span::from_nanos;
-        let sleeper =
-            [(0, ns(800)), (500_000, ns(1_500)), (990_000, us(4)), (999_000, us(12)), (1_000_000, us(40))];
-        let spinner =
-            [(0, ns(50)), (500_000, ns(100)), (990_000, ns(300)), (999_000, us(3)), (1_000_000, us(20))];
-        Self {
-            host: HostModel {
-                transmit: Cost { fixed: ns(2_500), per_byte: Span::from_picos(150) },
-                receive: Cost { fixed: ns(2_000), per_byte: Span::from_picos(150) },
-                interface_delay: ns(600),
-                interrupt_latency: us(1),
-                send_wake_up: Distribution::through(&spinner),
-                receive_wake_up: Distribution::through(&sleeper),
-                relay_wake_up: Distribution::through(&sleeper),
-                ..Self::ideal().host
-            },
-            switch: SwitchModel { processing_delay: us(2), mode: Mode::StoreAndForward },
-        }
+/// A port of an end system that feeds `line`. Ordinary frames wait in one queue: the host's own queueing discipline knows
+/// no priorities, as on the live bench. Virtual links go before them.
+pub(crate) fn host_port_config(model: &HostModel, line: LineRate, critical: bool) -> PortConfig {
+    let limit = Limit::bytes(model.egress_bytes);
+    if !critical {
+        return PortConfig::first_in_first_out(line, limit);
+    }
+    PortConfig { queue_of_priority: [0; PRIORITIES], ..PortConfig::critical(line, limit) }
+}
+
+pub(crate) fn switch_config(model: &SwitchModel) -> SwitchConfig {
+    SwitchConfig {
+        processing_delay: model.processing_delay,
+        mode: match model.mode {
+            ForwardingMode::StoreAndForward => Mode::StoreAndForward,
+            ForwardingMode::CutThrough => Mode::CutThrough,
+        },
+        shared: model.shared_buffer.map_or(Limit::bytes(u64::MAX), limit),
+    }
+}
+
+/// An egress port of a switch that feeds `line`.
+pub(crate) fn port_config(model: &SwitchModel, line: LineRate) -> PortConfig {
+    let port = limit(model.port_buffer);
+    let config = match (model.strict_priority, model.kind) {
+        (false, _) => PortConfig::first_in_first_out(line, port),
+        (true, SwitchKind::Cots) => PortConfig::strict_priority(line, port),
+        (true, SwitchKind::Arinc664 | SwitchKind::MixedCriticality) => PortConfig::critical(line, port),
+    };
+    PortConfig { queue_limits: [model.queue_buffer.map_or(port, limit); QUEUES], ..config }
+}
+
+fn limit(capacity: Capacity) -> Limit {
+    Limit { bytes: capacity.bytes, frames: capacity.frames.unwrap_or(u32::MAX) }
+}
+
+pub(crate) const fn traffic_class(protocol: Protocol) -> TrafficClass {
+    match protocol {
+        Protocol::Udp | Protocol::Raw | Protocol::Be => TrafficClass::BestEffort,
+        Protocol::Rc => TrafficClass::RateConstrained,
+        Protocol::Tt => TrafficClass::TimeTriggered,
     }
 }
 
@@ -156,21 +133,28 @@ mod tests {
     fn draws_follow_the_quantiles() {
         let us = Span::from_micros;
         let points = [(0, us(1)), (500_000, us(2)), (900_000, us(10)), (1_000_000, us(100))];
-        let distribution = Distribution::through(&points);
+        let draws = Draws::new(&Distribution { quantiles: points.to_vec() }).expect("they ascend");
         let mut stream = Stream::new(7, Purpose::SendingThread, 1);
-        let mut draws: Vec<Span> = (0..100_000).map(|_| distribution.draw(&mut stream)).collect();
-        draws.sort_unstable();
-        assert!(draws[0] >= us(1) && draws[99_999] < us(100));
+        let mut drawn: Vec<Span> = (0..100_000).map(|_| draws.draw(&mut stream)).collect();
+        drawn.sort_unstable();
+        assert!(drawn[0] >= us(1) && drawn[99_999] < us(100));
         // Four standard deviations of a share of 100 000 draws are below 0.7 %.
         for (share, time) in [(0.5, us(2)), (0.9, us(10))] {
-            let below = draws.partition_point(|draw| *draw <= time) as f64 / 1e5;
+            let below = drawn.partition_point(|draw| *draw <= time) as f64 / 1e5;
             assert!((below - share).abs() < 0.007, "{below} of the draws are not above {time}");
         }
     }
 
     #[test]
-    #[should_panic(expected = "quantiles must ascend")]
-    fn quantiles_that_fall_are_refused() {
-        Distribution::through(&[(0, Span::from_micros(2)), (1_000_000, Span::from_micros(1))]);
+    fn few_quantiles_are_no_chance_and_falling_ones_are_refused() {
+        let us = Span::from_micros;
+        let mut stream = Stream::new(7, Purpose::SendingThread, 1);
+        let mut drawn = |quantiles: &[(u32, Span)]| {
+            Draws::new(&Distribution { quantiles: quantiles.to_vec() }).map(|draws| draws.draw(&mut stream))
+        };
+        assert_eq!(drawn(&[]).ok(), Some(Span::ZERO));
+        assert_eq!(drawn(&[(0, us(3))]).ok(), Some(us(3)));
+        assert!(drawn(&[(0, us(2)), (1_000_000, us(1))]).is_err());
+        assert!(drawn(&[(0, us(1)), (999_999, us(2))]).is_err());
     }
 }

@@ -17,6 +17,14 @@ pub(crate) enum Purpose {
     ReceivingThread = 2,
     /// How long a relay task takes to wake; entity: flow.
     RelayTask = 3,
+    /// Intervals of an exponential sender; entity: flow.
+    Generator = 4,
+    /// Which frames a fault of a link strikes; entity: twice its place in the plan, plus 1 from the link's second end.
+    LinkFault = 5,
+    /// How a clock's frequency wanders; entity: node.
+    ClockWander = 6,
+    /// How long a station of a hub backs off; entity: node.
+    Backoff = 7,
 }
 
 /// One stream.
@@ -47,6 +55,13 @@ impl Stream {
         s[2] ^= t;
         s[3] = s[3].rotate_left(45);
         result
+    }
+}
+
+impl Iterator for Stream {
+    type Item = u64;
+    fn next(&mut self) -> Option<u64> {
+        Some(self.next_u64())
     }
 }
 

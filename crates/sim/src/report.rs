@@ -60,7 +60,7 @@ pub struct AgentReport {
 /// An access point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AccessPointReport {
-    /// `udp` or `raw`.
+    /// `udp`, `raw`, `be`, `rc` or `tt`.
     pub protocol: String,
     /// Frames the host took.
     pub frames_sent: u64,

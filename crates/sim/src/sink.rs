@@ -1,11 +1,14 @@
 //! Where the records of a simulation go.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use wg_frame::time::RunTime;
-use wg_plan::Run;
-use wg_record::Record;
+use wg_plan::{Network, NodeIndex, Run};
 use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
+use wg_record::{Record, RecordError, Truth};
 
 use crate::error::SimError;
 
@@ -14,6 +17,12 @@ pub trait Sink {
     /// One record. What goes wrong with it is told by [`advance`](Self::advance).
     fn record(&mut self, record: &Record);
 
+    /// Something that was true beside the records. A sink that only takes records leaves it be.
+    fn truth(&mut self, _truth: &Truth) {}
+
+    /// The next bytes of a node's capture, as a pcapng file has them.
+    fn captured(&mut self, _node: NodeIndex, _bytes: &[u8]) {}
+
     /// The simulation has come to `now` and will end at `end`. Called every few thousand events and once at the end.
     ///
     /// # Errors
@@ -21,12 +30,14 @@ pub trait Sink {
     fn advance(&mut self, now: RunTime, end: RunTime) -> Result<(), SimError>;
 }
 
-/// One series of segments for all nodes, `spool/simulator/NNNNNN.arrows`.
+/// One series of segments for all nodes, `spool/simulator/NNNNNN.arrows`; the captures of the run in
+/// `spool/captures/<node name>.pcapng`.
 ///
 /// One for all, not one per node as agents write them: the batch being filled then stays in cache, however many
 /// nodes there are. Memory: one batch, whatever the length of the run.
 pub struct Spool {
     writer: SegmentWriter,
+    captures: BTreeMap<NodeIndex, (PathBuf, BufWriter<File>)>,
     failed: Option<SimError>,
 }
 
@@ -35,7 +46,7 @@ impl Spool {
     ///
     /// # Errors
     /// [`SimError::Record`] when a directory or file cannot be made.
-    pub fn create(spool: &Path, run: &Run) -> Result<Self, SimError> {
+    pub fn create(spool: &Path, network: &Network, run: &Run) -> Result<Self, SimError> {
         let info = SegmentInfo {
             end_system: "simulator".to_owned(),
             node: ALL_NODES,
@@ -43,7 +54,16 @@ impl Spool {
             epoch_realtime_ns: 0,
         };
         let writer = SegmentWriter::create(&spool.join("simulator"), info)?;
-        Ok(Self { writer, failed: None })
+        let mut captures = BTreeMap::new();
+        for capture in &run.captures {
+            let Some(node) = network.nodes.get(usize::from(capture.on)) else { continue };
+            let folder = spool.join("captures");
+            fs::create_dir_all(&folder).map_err(|error| unwritten(&folder, error))?;
+            let path = folder.join(format!("{}.pcapng", node.name));
+            let file = File::create(&path).map_err(|error| unwritten(&path, error))?;
+            captures.insert(capture.on, (path, BufWriter::new(file)));
+        }
+        Ok(Self { writer, captures, failed: None })
     }
 
     /// Ends the segments. Returns the number of records in them.
@@ -51,10 +71,13 @@ impl Spool {
     /// # Errors
     /// [`SimError::Record`] when the disk refuses.
     pub fn finish(mut self) -> Result<u64, SimError> {
-        match self.failed.take() {
-            Some(failed) => Err(failed),
-            None => Ok(self.writer.finish()?),
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
         }
+        for (path, mut file) in self.captures.into_values() {
+            file.flush().map_err(|error| unwritten(&path, error))?;
+        }
+        Ok(self.writer.finish()?)
     }
 }
 
@@ -66,9 +89,21 @@ impl Sink for Spool {
         }
     }
 
+    fn captured(&mut self, node: NodeIndex, bytes: &[u8]) {
+        if let Some((path, file)) = self.captures.get_mut(&node)
+            && let Err(error) = file.write_all(bytes)
+        {
+            self.failed.get_or_insert(unwritten(path, error).into());
+        }
+    }
+
     fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
         self.failed.take().map_or(Ok(()), Err)
     }
+}
+
+fn unwritten(path: &Path, source: io::Error) -> RecordError {
+    RecordError::Write { path: path.to_owned(), source, records_lost: 0 }
 }
 
 /// Keeps records in memory, for tests and small runs.
@@ -76,11 +111,23 @@ impl Sink for Spool {
 pub struct Kept {
     /// The records in the order they were made.
     pub records: Vec<Record>,
+    /// What was true beside them.
+    pub truth: Vec<Truth>,
+    /// Captures by node.
+    pub captures: BTreeMap<NodeIndex, Vec<u8>>,
 }
 
 impl Sink for Kept {
     fn record(&mut self, record: &Record) {
         self.records.push(*record);
+    }
+
+    fn truth(&mut self, truth: &Truth) {
+        self.truth.push(*truth);
+    }
+
+    fn captured(&mut self, node: NodeIndex, bytes: &[u8]) {
+        self.captures.entry(node).or_default().extend(bytes);
     }
 
     fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
@@ -100,6 +147,14 @@ impl<S: Sink, F: FnMut(f64) -> bool> Sink for Watched<S, F> {
     #[inline]
     fn record(&mut self, record: &Record) {
         self.sink.record(record);
+    }
+
+    fn truth(&mut self, truth: &Truth) {
+        self.sink.truth(truth);
+    }
+
+    fn captured(&mut self, node: NodeIndex, bytes: &[u8]) {
+        self.sink.captured(node, bytes);
     }
 
     fn advance(&mut self, now: RunTime, end: RunTime) -> Result<(), SimError> {

@@ -1,0 +1,287 @@
+//! What a switch knows before the run: stations, groups, VLANs, virtual links, windows.
+
+use std::collections::BTreeSet;
+
+use wg_core::arinc664::filter::Entry;
+use wg_core::arinc664::policing::{self, Account};
+use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
+use wg_core::critical_port::{CriticalPort, Missed, WindowConfig};
+use wg_core::forwarding::{Forwarding, Learning, PortSet};
+use wg_core::frame::Mac;
+use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
+use wg_core::line::{LineRate, SMALLEST_FRAME};
+use wg_core::oscillator::TrueTime;
+use wg_core::port::{AlwaysOpen, EgressPort};
+use wg_core::switch::{AdmitAll, Switch};
+use wg_core::tte::access::{self, DeltaRaster};
+use wg_core::tte::dispatch::{AcceptanceWindow, Instants};
+use wg_core::tte::schedule::{PortSchedule, Window};
+use wg_frame::time::Span;
+use wg_plan::{
+    Attachment, Flow, Integration, Network, NetworkId, NodeIndex, Policing, Protocol, Raster, Run,
+    SwitchKind, SwitchModel, TimeTriggered, VirtualLink,
+};
+
+use super::{Ports, position};
+use crate::clocks::DeviceClock;
+use crate::error::SimError;
+use crate::models::{port_config, switch_config};
+use crate::switch::SwitchCore;
+use crate::world::World;
+
+/// Addresses a switch learns at most, and for how long (IEEE Std 802.1Q-2022, 8.8.3).
+const LEARNING: Learning = Learning { ageing: Span::from_millis(300_000), places: 8_192 };
+/// First four bytes of a time-triggered frame's destination address: the marker of critical traffic.
+const CRITICAL_TRAFFIC: [u8; 4] = [0xAB, 0xAD, 0xBA, 0xBE];
+
+/// The destination address of a flow's frames: the receiver's, or a group's.
+///
+/// Groups of ordinary flows are those of IPv4 groups 239.87.0.0/16 (RFC 1112, 6.4), numbered by flow.
+pub(super) fn destination(flow: &Flow, addresses: &[Mac]) -> Mac {
+    let group = |[a, b, c, d]: [u8; 4], id: u16| {
+        let [high, low] = id.to_be_bytes();
+        Mac([a, b, c, d, high, low])
+    };
+    match (flow.protocol, &flow.virtual_link, &flow.schedule) {
+        (Protocol::Rc, Some(link), _) => Mac(VirtualLinkId(link.id).destination().0),
+        (Protocol::Tt, _, Some(schedule)) => group(CRITICAL_TRAFFIC, schedule.id),
+        _ if flow.also_to.is_empty() => addresses[usize::from(flow.to)],
+        _ => group([0x01, 0x00, 0x5e, 0x57], flow.id),
+    }
+}
+
+/// A switch to be built, and what it is built from.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub(super) network: &'a Network,
+    pub(super) run: &'a Run,
+    pub(super) ports: &'a Ports,
+    pub(super) node: NodeIndex,
+    pub(super) model: &'a SwitchModel,
+}
+
+/// A flow with a group address, as it passes a switch.
+struct Passage<'a> {
+    flow: &'a Flow,
+    enters: usize,
+    leaves: BTreeSet<usize>,
+}
+
+/// Builds the switch; `stations` are the ports on the way to every end system.
+pub(super) fn switch(
+    world: &World,
+    site: &Site<'_>,
+    stations: &[(NodeIndex, usize)],
+) -> Result<SwitchCore, SimError> {
+    let Site { model, ports, node, .. } = *site;
+    let own = &ports[usize::from(node)];
+    let mut forwarding = Forwarding::new(own.len(), model.learning.then_some(LEARNING));
+    let mut vlans = BTreeSet::from([0]);
+    for vlan in &model.vlans {
+        let members = vlan.ports.iter().map(|&number| position(own, number));
+        forwarding.set_vlan(vlan.id, PortSet::of(own.len(), members));
+        vlans.insert(vlan.id);
+    }
+    let passages = passages(site)?;
+    if !model.learning {
+        for &vlan in &vlans {
+            for &(station, port) in stations {
+                forwarding.set_station(vlan, world.addresses[usize::from(station)], port);
+            }
+            for Passage { flow, leaves, .. } in &passages {
+                let members = PortSet::of(own.len(), leaves.iter().copied());
+                forwarding.set_group(vlan, destination(flow, &world.addresses), members);
+            }
+        }
+    }
+    let config = switch_config(model);
+    let lines: Vec<LineRate> = own.iter().map(|&(_, channel)| world.channels[channel].line).collect();
+    let plain = || lines.iter().map(|&line| EgressPort::new(port_config(model, line), AlwaysOpen)).collect();
+    Ok(match model.kind {
+        SwitchKind::Cots => SwitchCore::Bridge(Switch::new(config, plain(), forwarding, AdmitAll, TrueTime)),
+        SwitchKind::Arinc664 => {
+            let ingress = ingress(site, &passages, &mut forwarding)?;
+            SwitchCore::VirtualLinks(Switch::new(config, plain(), forwarding, ingress, TrueTime))
+        }
+        SwitchKind::MixedCriticality => {
+            let ingress = ingress(site, &passages, &mut forwarding)?;
+            let egress = own.iter().zip(&lines).map(|(&(number, _), &line)| {
+                let config = port_config(model, line);
+                let at = Attachment { node, port: number };
+                Ok(match windows(site.run, at, line, model.integration, model.raster)? {
+                    Some(windows) => CriticalPort::with_windows(config, windows),
+                    None => CriticalPort::new(config),
+                })
+            });
+            let egress = egress.collect::<Result<Vec<_>, SimError>>()?;
+            let clock = &world.nodes[usize::from(node)].clock;
+            let clock = clock.as_ref().map_or(DeviceClock::True, |clock| clock.for_device());
+            SwitchCore::Windows(Switch::new(config, egress, forwarding, ingress, clock))
+        }
+    })
+}
+
+/// The flows with a group address that pass a switch, in the order of the plan.
+fn passages<'a>(site: &Site<'a>) -> Result<Vec<Passage<'a>>, SimError> {
+    let mut passages = Vec::new();
+    for flow in &site.run.flows {
+        let grouped = matches!(flow.protocol, Protocol::Rc | Protocol::Tt) || !flow.also_to.is_empty();
+        if !grouped {
+            continue;
+        }
+        let mut passage: Option<Passage<'a>> = None;
+        for (network, nodes) in flow.ways() {
+            for step in nodes.windows(3).filter(|step| step[1] == site.node) {
+                let [before, _, after] = step else { continue };
+                let enters = port_towards(site, *before, network)?;
+                let leaves = port_towards(site, *after, network)?;
+                let new = || Passage { flow, enters, leaves: BTreeSet::new() };
+                passage.get_or_insert_with(new).leaves.insert(leaves);
+            }
+        }
+        passages.extend(passage);
+    }
+    Ok(passages)
+}
+
+fn port_towards(site: &Site<'_>, other: NodeIndex, network: NetworkId) -> Result<usize, SimError> {
+    let links = site.network.links.iter().filter(|link| link.network == network);
+    let mut ends = links.flat_map(|link| [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])]);
+    ends.find(|(own, far)| own.node == site.node && far.node == other)
+        .map(|(own, _)| position(&site.ports[usize::from(site.node)], own.port))
+        .ok_or_else(|| SimError::plan(format!("there is no link between nodes {} and {other}", site.node)))
+}
+
+fn ingress(
+    site: &Site<'_>,
+    passages: &[Passage<'_>],
+    forwarding: &mut Forwarding,
+) -> Result<CriticalIngress, SimError> {
+    let own = &site.ports[usize::from(site.node)];
+    let mut tables: Vec<InputTable> = own.iter().map(|_| InputTable::default()).collect();
+    for Passage { flow, enters, leaves } in passages {
+        let group = |forwarding: &mut Forwarding| {
+            forwarding.add_group(PortSet::of(own.len(), leaves.iter().copied()))
+        };
+        match (flow.protocol, &flow.virtual_link, &flow.schedule) {
+            (Protocol::Rc, Some(link), _) => tables[*enters].virtual_links.push(VirtualLinkEntry {
+                entry: Entry { virtual_link: VirtualLinkId(link.id), lmin: SMALLEST_FRAME, lmax: link.lmax },
+                account: account(link, site.model.policing)?,
+                group: group(forwarding),
+            }),
+            (Protocol::Tt, _, Some(schedule)) => {
+                let at = Attachment { node: site.node, port: own[*enters].0 };
+                tables[*enters].time_triggered.push(TimeTriggeredEntry {
+                    id: schedule.id,
+                    longest_frame: schedule.longest_frame,
+                    window: acceptance(schedule, at)?,
+                    group: group(forwarding),
+                });
+            }
+            (Protocol::Rc | Protocol::Tt, ..) => {
+                return Err(SimError::plan(format!("flow {} has no contract or no schedule", flow.id)));
+            }
+            _ => {}
+        }
+    }
+    CriticalIngress::new(tables).map_err(|error| SimError::plan(format!("switch {}: {error}", site.node)))
+}
+
+fn account(link: &VirtualLink, policing: Policing) -> Result<Option<Account>, SimError> {
+    let mode = match policing {
+        Policing::Off => return Ok(None),
+        Policing::Bytes => policing::Mode::ByteBased,
+        Policing::Frames => policing::Mode::FrameBased,
+    };
+    let account = Account::new(contract(link)?, link.jitter, mode);
+    account.map(Some).map_err(|error| SimError::plan(format!("virtual link {}: {error}", link.id)))
+}
+
+/// The contract of a virtual link.
+pub(super) fn contract(link: &VirtualLink) -> Result<Contract, SimError> {
+    let contract = Bag::new(link.bag).and_then(|bag| Contract::new(bag, link.lmax));
+    contract.map_err(|error| SimError::plan(format!("virtual link {}: {error}", link.id)))
+}
+
+/// When a port accepts frames of a schedule, where the plan says so.
+pub(super) fn acceptance(
+    schedule: &TimeTriggered,
+    at: Attachment,
+) -> Result<Option<AcceptanceWindow>, SimError> {
+    let Some(reception) = schedule.receptions.iter().find(|reception| reception.at == at) else {
+        return Ok(None);
+    };
+    Instants::new(reception.offset, schedule.period)
+        .and_then(|instants| AcceptanceWindow::new(instants, schedule.early, schedule.late))
+        .map(Some)
+        .map_err(|error| SimError::plan(format!("critical-traffic identifier {}: {error}", schedule.id)))
+}
+
+/// The windows of a port; nothing where it has none.
+pub(super) fn windows(
+    run: &Run,
+    at: Attachment,
+    line: LineRate,
+    integration: Integration,
+    raster: Option<Raster>,
+) -> Result<Option<WindowConfig>, SimError> {
+    let schedules = run.flows.iter().filter_map(|flow| flow.schedule.as_ref());
+    let windows: Vec<Window> = schedules
+        .flat_map(|schedule| {
+            schedule.windows.iter().filter(move |window| window.at == at).map(move |window| Window {
+                flow: schedule.id,
+                offset: window.offset,
+                period: schedule.period,
+                length: window.length,
+                longest_frame: schedule.longest_frame,
+            })
+        })
+        .collect();
+    let raster = raster.map(|raster| DeltaRaster::new(raster.slot, raster.others)).transpose();
+    let named = |error: &dyn std::fmt::Display| {
+        SimError::plan(format!("port {} of node {}: {error}", at.port, at.node))
+    };
+    let raster = raster.map_err(|error| named(&error))?;
+    if windows.is_empty() && raster.is_none() {
+        return Ok(None);
+    }
+    let cycle = windows.iter().try_fold(None, |cycle: Option<i64>, window| {
+        let period = window.period.as_picos();
+        match cycle {
+            None => Some(Some(period)),
+            Some(cycle) => least_common_multiple(cycle, period).map(Some),
+        }
+    });
+    let cycle = cycle.ok_or_else(|| named(&"the cycle of its windows is longer than 106 days"))?;
+    // A raster alone needs a cycle too: any.
+    let cycle = cycle.map_or(Span::from_millis(1), Span::from_picos);
+    let schedule = PortSchedule::new(cycle, windows, line.bits_per_second())
+        .map_err(|faults| faults.first().map_or_else(|| named(&"no schedule"), |fault| named(fault)))?;
+    let integration = match integration {
+        Integration::Preemption => access::Integration::Preemption,
+        Integration::TimelyBlock => access::Integration::TimelyBlock,
+        Integration::Shuffling => access::Integration::Shuffling,
+    };
+    Ok(Some(WindowConfig { schedule, integration, raster, frames: 1, missed: Missed::Keep }))
+}
+
+fn least_common_multiple(a: i64, b: i64) -> Option<i64> {
+    let (mut divisor, mut rest) = (a, b);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    if divisor == 0 { None } else { (a / divisor).checked_mul(b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::least_common_multiple;
+
+    #[test]
+    fn the_cycle_is_the_least_all_periods_divide() {
+        assert_eq!(least_common_multiple(4, 6), Some(12));
+        assert_eq!(least_common_multiple(7, 7), Some(7));
+        assert_eq!(least_common_multiple(i64::MAX, i64::MAX - 1), None);
+        assert_eq!(least_common_multiple(0, 0), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! What an end system is built from: ports, and the critical interface where its flows need one.
+
+use wg_core::arinc664::redundancy::Redundancy;
+use wg_core::arinc664::regulator::{MAX_OUTPUT_JITTER, output_jitter};
+use wg_core::critical_port::CriticalPort;
+use wg_core::end_system::Host;
+use wg_core::frame::NetworkId;
+use wg_core::interface::{
+    IncomingLink, IncomingSchedule, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
+};
+use wg_core::oscillator::{LocalClock, TrueTime};
+use wg_core::port::{AlwaysOpen, EgressPort};
+use wg_core::tte::dispatch::{Buffer, Instants};
+use wg_frame::time::RunTime;
+use wg_plan::{
+    Attachment, Flow, HostModel, Integration, Network, NodeIndex, Protocol, Run, TimeTriggered, VirtualLink,
+};
+
+use super::forwarding::{acceptance, contract, windows};
+use crate::clocks::DeviceClock;
+use crate::error::SimError;
+use crate::host::HostCore;
+use crate::models::{host_config, host_port_config};
+use crate::world::World;
+
+/// A host to be built, and what it is built from.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub(super) network: &'a Network,
+    pub(super) run: &'a Run,
+    pub(super) node: NodeIndex,
+    /// Its ports: number and channel out of it.
+    pub(super) own: &'a [(u16, usize)],
+    pub(super) model: &'a HostModel,
+}
+
+/// Builds the host.
+pub(super) fn host(world: &World, site: &Site<'_>) -> Result<HostCore, SimError> {
+    let Site { network, node, own, model, .. } = *site;
+    let networks: Vec<NetworkId> =
+        own.iter().map(|&(_, channel)| network_id(network.links[channel / 2].network)).collect();
+    let sound = match networks[..] {
+        [_] => true,
+        [one, other] => one != other,
+        _ => false,
+    };
+    if !sound {
+        let problem =
+            format!("end system {node} has {} links, not one or one on each network", networks.len());
+        return Err(SimError::plan(problem));
+    }
+    let clock = world.nodes[usize::from(node)].clock.as_ref();
+    let clock = clock.map_or(DeviceClock::True, |clock| clock.for_device());
+    let interface = interface(world, site, &clock)?;
+    let config = host_config(model);
+    let lines = own.iter().map(|&(number, channel)| (number, world.channels[channel].line));
+    let ports = networks.into_iter().zip(lines);
+    let concerns = |flow: &&Flow| flow.from == node || flow.receivers().any(|receiver| receiver == node);
+    if !site.run.flows.iter().filter(concerns).any(|flow| flow.protocol == Protocol::Tt) {
+        let ports = ports.map(|(network, (_, line))| {
+            let config = host_port_config(model, line, interface.is_some());
+            (network, EgressPort::new(config, AlwaysOpen))
+        });
+        return Ok(HostCore::Plain(Host::new(config, ports.collect(), interface, TrueTime)));
+    }
+    let ports = ports.map(|(network, (number, line))| {
+        let config = host_port_config(model, line, true);
+        let at = Attachment { node, port: number };
+        Ok(match windows(site.run, at, line, Integration::TimelyBlock, None)? {
+            Some(windows) => (network, CriticalPort::with_windows(config, windows)),
+            None => (network, CriticalPort::new(config)),
+        })
+    });
+    let ports = ports.collect::<Result<Vec<_>, SimError>>()?;
+    Ok(HostCore::Windows(Host::new(config, ports, interface, clock)))
+}
+
+fn interface(world: &World, site: &Site<'_>, clock: &DeviceClock) -> Result<Option<Interface>, SimError> {
+    let Site { run, node, own, .. } = *site;
+    let mut config = InterfaceConfig::default();
+    for flow in &run.flows {
+        let named = |error: &dyn std::fmt::Display| SimError::plan(format!("flow {}: {error}", flow.id));
+        let receives = flow.receivers().any(|receiver| receiver == node);
+        match (flow.protocol, &flow.virtual_link, &flow.schedule) {
+            (Protocol::Rc, Some(link), _) => {
+                if flow.from == node {
+                    config.outgoing_links.push(outgoing(world, site, flow, link)?);
+                }
+                if receives {
+                    let redundancy = if link.redundancy_management {
+                        Redundancy::FirstValidWins { skew_max: link.skew_max }
+                    } else {
+                        Redundancy::Off
+                    };
+                    let bag = contract(link)?.bag();
+                    config.incoming_links.push(IncomingLink { id: link.id, bag, redundancy });
+                }
+            }
+            (Protocol::Tt, _, Some(schedule)) => {
+                if flow.from == node {
+                    let instants =
+                        Instants::new(schedule.offset, schedule.period).map_err(|error| named(&error))?;
+                    config.outgoing_schedules.push(OutgoingSchedule {
+                        id: schedule.id,
+                        instants,
+                        buffer: schedule.queue.map_or(Buffer::LastWins, |n| Buffer::Queue(n as usize)),
+                        longest_frame: schedule.longest_frame,
+                        networks: networks(flow),
+                    });
+                }
+                if receives {
+                    config.incoming_schedules.push(incoming(site, schedule, own)?);
+                }
+            }
+            _ => {}
+        }
+    }
+    let InterfaceConfig { outgoing_links, outgoing_schedules, incoming_links, incoming_schedules } = &config;
+    if outgoing_links.is_empty()
+        && outgoing_schedules.is_empty()
+        && incoming_links.is_empty()
+        && incoming_schedules.is_empty()
+    {
+        return Ok(None);
+    }
+    let start = clock.read(RunTime::ZERO);
+    Interface::new(config, start)
+        .map(Some)
+        .map_err(|error| SimError::plan(format!("end system {node}: {error}")))
+}
+
+fn outgoing(
+    world: &World,
+    site: &Site<'_>,
+    flow: &Flow,
+    link: &VirtualLink,
+) -> Result<OutgoingLink, SimError> {
+    let own = site.run.flows.iter().filter(|other| other.from == site.node);
+    let contracts = own.filter_map(|other| other.virtual_link.as_ref()).map(contract);
+    let contracts = contracts.collect::<Result<Vec<_>, _>>()?;
+    let rates = site.own.iter().map(|&(_, channel)| world.channels[channel].line.bits_per_second());
+    let budget = output_jitter(contracts, rates.min().unwrap_or(0)).unwrap_or(MAX_OUTPUT_JITTER);
+    Ok(OutgoingLink {
+        id: link.id,
+        contract: contract(link)?,
+        queues: vec![link.queue as usize; usize::from(link.sub_links)],
+        networks: networks(flow),
+        jitter_budget: budget.min(MAX_OUTPUT_JITTER),
+    })
+}
+
+fn incoming(
+    site: &Site<'_>,
+    schedule: &TimeTriggered,
+    own: &[(u16, usize)],
+) -> Result<IncomingSchedule, SimError> {
+    let mut windows = [None; 2];
+    for &(port, channel) in own {
+        let network = network_id(site.network.links[channel / 2].network);
+        let window = acceptance(schedule, Attachment { node: site.node, port })?;
+        windows[usize::from(network == NetworkId::B)] = window;
+    }
+    // The copies of a frame come within its period, or they are not of one frame.
+    let redundancy = Redundancy::FirstValidWins { skew_max: schedule.period };
+    Ok(IncomingSchedule { id: schedule.id, period: schedule.period, windows, redundancy })
+}
+
+fn networks(flow: &Flow) -> Networks {
+    flow.network.map_or(Networks::Both, |network| Networks::One(network_id(network)))
+}
+
+pub(super) const fn network_id(network: wg_plan::NetworkId) -> NetworkId {
+    match network {
+        wg_plan::NetworkId::A => NetworkId::A,
+        wg_plan::NetworkId::B => NetworkId::B,
+    }
+}

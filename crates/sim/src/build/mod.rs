@@ -1,0 +1,356 @@
+//! From the plan to the simulated network.
+
+mod forwarding;
+mod hosts;
+mod tasks;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use wg_core::frame::Mac;
+use wg_core::hub::{Hub, Rate, StationPlan};
+use wg_core::line::LineRate;
+use wg_frame::time::{RunTime, Span};
+use wg_plan::{
+    ForwardingMode, HostModel, Integration, Network, NodeIndex, NodeKind, Run, SwitchKind, SwitchModel,
+};
+
+use crate::clocks::NodeClock;
+use crate::error::SimError;
+use crate::faults::Rule;
+use crate::incidents;
+use crate::models::Draws;
+use crate::random::{Purpose, Stream};
+use crate::world::{
+    Channel, Extra, HostNode, HostPort, HubNode, NodeState, Place, Station, Strays, SwitchNode, SwitchPort,
+    World,
+};
+
+/// By node: its ports, ascending by number, each with the channel that leads out of it.
+pub(crate) type Ports = Vec<Vec<(u16, usize)>>;
+
+/// The world of one run.
+pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
+    let mut world = World {
+        nodes: Vec::new(),
+        addresses: network.nodes.iter().map(|node| Mac(node.mac)).collect(),
+        hosts: Vec::new(),
+        switches: Vec::new(),
+        hubs: Vec::new(),
+        channels: Vec::new(),
+        unusual: Vec::new(),
+        flows: Vec::new(),
+        flow_of_id: vec![u16::MAX; usize::from(u16::MAX) + 1].into_boxed_slice(),
+        senders: Vec::new(),
+        sending: 0,
+        relays: Vec::new(),
+        injectors: Vec::new(),
+        babblers: Vec::new(),
+        deeds: Vec::new(),
+        access_points: Vec::new(),
+        last_send: RunTime::ZERO + run.warm_up + run.duration,
+        drain: run.drain,
+    };
+    let ports = ports(network)?;
+    world.build_nodes(network, run)?;
+    world.build_channels(network, run, &ports)?;
+    world.build_cores(network, run, &ports)?;
+    world.build_faults(network, run)?;
+    world.build_captures(network, run, &ports)?;
+    world.build_tasks(network, run)?;
+    let temperatures = (0..)
+        .zip(&network.nodes)
+        .flat_map(|(index, node)| node.clock.temperature.iter().map(move |step| (index, step.at)));
+    world.deeds = incidents::deeds(run, temperatures);
+    Ok(world)
+}
+
+impl World {
+    fn build_nodes(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
+        let (mut hosts, mut switches, mut hubs) = (0, 0, 0);
+        for (index, node) in (0..).zip(&network.nodes) {
+            let (counter, place): (_, fn(usize) -> Place) = match node.kind {
+                NodeKind::EndSystem { .. } => (&mut hosts, Place::Host),
+                NodeKind::Switch(_) => (&mut switches, Place::Switch),
+                NodeKind::Hub { .. } => (&mut hubs, Place::Hub),
+            };
+            let clock = NodeClock::new(index, &node.clock, &run.incidents, run.seed)?;
+            self.nodes.push(NodeState { place: place(*counter), records: 0, clock: clock.map(Box::new) });
+            *counter += 1;
+        }
+        Ok(())
+    }
+
+    fn build_channels(&mut self, network: &Network, run: &Run, ports: &Ports) -> Result<(), SimError> {
+        for (number, link) in network.links.iter().enumerate() {
+            let rate = run.link_rate_bps.unwrap_or(link.rate_bps);
+            let line = LineRate::new(rate)
+                .ok_or_else(|| SimError::plan(format!("link {number} has a rate of {rate} bit/s")))?;
+            for side in [0, 1] {
+                let (from, to) = (link.ends[side], link.ends[1 - side]);
+                let lead = match &network.nodes[usize::from(from.node)].kind {
+                    NodeKind::EndSystem { host } => host.interface_delay,
+                    _ => Span::ZERO,
+                };
+                let (by_header, processing) = match &network.nodes[usize::from(to.node)].kind {
+                    NodeKind::Switch(switch) => {
+                        let cut_through = switch.mode == ForwardingMode::CutThrough;
+                        // What may be cut off is not handed on before it is whole.
+                        let whole = preempts(&network.nodes[usize::from(from.node)].kind);
+                        (cut_through && !whole, switch.processing_delay)
+                    }
+                    _ => (false, Span::ZERO),
+                };
+                self.channels.push(Channel {
+                    to: self.nodes[usize::from(to.node)].place,
+                    to_port: position(&ports[usize::from(to.node)], to.port),
+                    line,
+                    delay: link.delay,
+                    lead,
+                    by_header,
+                    processing,
+                    in_flight: VecDeque::new(),
+                    extra: None,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn build_cores(&mut self, network: &Network, run: &Run, ports: &Ports) -> Result<(), SimError> {
+        let next_ports = next_ports(network, ports);
+        for (index, node) in (0..).zip(&network.nodes) {
+            let own = &ports[usize::from(index)];
+            match &node.kind {
+                NodeKind::EndSystem { host } => self.add_host(index, own, host, network, run)?,
+                NodeKind::Switch(model) => {
+                    let core = forwarding::switch(
+                        self,
+                        &forwarding::Site { network, run, ports, node: index, model },
+                        &next_ports[usize::from(index)],
+                    )?;
+                    let ports = own.iter().map(|&(number, channel)| SwitchPort {
+                        number,
+                        channel,
+                        frames: 0,
+                        bytes: 0,
+                        dropped: BTreeMap::new(),
+                        preempts: preempts(&node.kind),
+                        begun: None,
+                    });
+                    let ports = ports.collect();
+                    let processing_delay = model.processing_delay;
+                    self.switches.push(SwitchNode {
+                        node: index,
+                        core,
+                        processing_delay,
+                        back_at: None,
+                        ports,
+                    });
+                }
+                NodeKind::Hub { delay } => self.add_hub(index, &node.name, own, *delay, network, run)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add_host(
+        &mut self,
+        node: NodeIndex,
+        own: &[(u16, usize)],
+        model: &HostModel,
+        network: &Network,
+        run: &Run,
+    ) -> Result<(), SimError> {
+        let core = hosts::host(self, &hosts::Site { network, run, node, own, model })?;
+        self.hosts.push(HostNode {
+            node,
+            address: self.addresses[usize::from(node)],
+            core,
+            ports: own.iter().map(|&(number, channel)| HostPort { number, channel }).collect(),
+            wake_ups: Stream::new(run.seed, Purpose::ReceivingThread, u32::from(node)),
+            send_wake_up: Draws::new(&model.send_wake_up)?,
+            receive_wake_up: Draws::new(&model.receive_wake_up)?,
+            relay_wake_up: Draws::new(&model.relay_wake_up)?,
+            access: Default::default(),
+            strays: Strays::default(),
+        });
+        Ok(())
+    }
+
+    fn add_hub(
+        &mut self,
+        node: NodeIndex,
+        name: &str,
+        own: &[(u16, usize)],
+        delay: Span,
+        network: &Network,
+        run: &Run,
+    ) -> Result<(), SimError> {
+        let mut stations = Vec::with_capacity(own.len());
+        for &(_, out) in own {
+            // The two directions of a link lie side by side.
+            let (back, link) = (out ^ 1, &network.links[out / 2]);
+            let end = link.ends[1 - out % 2];
+            let Place::Host(host) = self.nodes[usize::from(end.node)].place else {
+                return Err(SimError::plan(format!("hub '{name}' joins something else than end systems")));
+            };
+            let host_port = self.channels[out].to_port;
+            stations.push(Station { host, host_port, channels: [back, out], transmission: None, fate: None });
+        }
+        let rates = own.iter().map(|&(_, out)| self.channels[out].line.bits_per_second());
+        let rate = match (rates.clone().min(), rates.max()) {
+            (Some(10_000_000), Some(10_000_000)) => Rate::TenMegabit,
+            (Some(100_000_000), Some(100_000_000)) => Rate::HundredMegabit,
+            _ => {
+                let problem = format!("the links of hub '{name}' are not all of 10 or all of 100 Mbit/s");
+                return Err(SimError::plan(problem));
+            }
+        };
+        // A frame waits at its station only while it is sent: what queues, queues at the host.
+        let plans: Vec<_> =
+            own.iter().map(|&(_, out)| StationPlan { delay: self.channels[out].delay, queue: 1 }).collect();
+        let core = Hub::new(rate, delay, &plans)
+            .map_err(|error| SimError::plan(format!("hub '{name}': {error}")))?;
+        let backoff = Stream::new(run.seed, Purpose::Backoff, u32::from(node));
+        self.hubs.push(HubNode { core, stations, coming: VecDeque::new(), backoff });
+        Ok(())
+    }
+
+    fn build_faults(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
+        for (number, fault) in (0..).zip(&run.link_faults) {
+            let link = network.links.get(fault.link as usize).ok_or_else(|| no_link(fault.link))?;
+            for side in [0, 1] {
+                if fault.from.is_none_or(|from| from == link.ends[side].node) {
+                    let rule = Rule::new(number, side as u32, fault, run.seed)?;
+                    self.extra(network, 2 * fault.link as usize + side).rules.push(rule);
+                }
+                self.let_stragglers_out(network, link.ends[side].node);
+            }
+        }
+        for incident in &run.incidents {
+            if let wg_plan::IncidentKind::Cut { link, .. } = incident.kind {
+                network.links.get(link as usize).ok_or_else(|| no_link(link))?;
+                for side in [0, 1] {
+                    self.extra(network, 2 * link as usize + side);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn build_captures(&mut self, network: &Network, run: &Run, ports: &Ports) -> Result<(), SimError> {
+        for capture in &run.captures {
+            let own = ports
+                .get(usize::from(capture.on))
+                .ok_or_else(|| SimError::plan(format!("a capture is on node {}", capture.on)))?;
+            for &(number, out) in own {
+                let tap = Some((capture.on, number));
+                self.extra(network, out).taps[0] = tap;
+                self.extra(network, out ^ 1).taps[1] = tap;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a fault on the way to a hub holds back or doubles comes out of the links of all its stations.
+    fn let_stragglers_out(&mut self, network: &Network, node: NodeIndex) {
+        if let Some(Place::Hub(hub)) = self.nodes.get(usize::from(node)).map(|state| state.place) {
+            let out: Vec<_> = self.hubs[hub].stations.iter().map(|station| station.channels[1]).collect();
+            for channel in out {
+                self.extra(network, channel);
+            }
+        }
+    }
+
+    fn extra(&mut self, network: &Network, channel: usize) -> &mut Extra {
+        let end = network.links[channel / 2].ends[1 - channel % 2];
+        let (unusual, channels) = (&mut self.unusual, &mut self.channels);
+        channels[channel].extra.get_or_insert_with(|| {
+            unusual.push(channel);
+            Box::new(Extra {
+                node: end.node,
+                port: end.port,
+                rules: Vec::new(),
+                cuts: 0,
+                stragglers: BTreeMap::new(),
+                departures: 0,
+                source: unusual.len() - 1,
+                taps: [None; 2],
+            })
+        })
+    }
+}
+
+fn no_link(link: u32) -> SimError {
+    SimError::plan(format!("a fault is on link {link}, which is not there"))
+}
+
+/// Whether a node cuts off frames in progress for others.
+fn preempts(kind: &NodeKind) -> bool {
+    matches!(
+        kind,
+        NodeKind::Switch(SwitchModel {
+            kind: SwitchKind::MixedCriticality,
+            integration: Integration::Preemption,
+            ..
+        })
+    )
+}
+
+fn ports(network: &Network) -> Result<Ports, SimError> {
+    let mut ports = vec![Vec::new(); network.nodes.len()];
+    for (number, link) in network.links.iter().enumerate() {
+        for side in [0, 1] {
+            let end = link.ends[side];
+            ports
+                .get_mut(usize::from(end.node))
+                .ok_or_else(|| {
+                    SimError::plan(format!("link {number} ends at node {}, which is not there", end.node))
+                })?
+                .push((end.port, 2 * number + side));
+        }
+    }
+    for own in &mut ports {
+        own.sort_unstable();
+        if own.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(SimError::plan("two links end at one port"));
+        }
+    }
+    Ok(ports)
+}
+
+/// Index of port `number` among a node's ports.
+pub(crate) fn position(ports: &[(u16, usize)], number: u16) -> usize {
+    ports.partition_point(|(port, _)| *port < number)
+}
+
+/// By node: for every end system the port on the shortest way to it; among equals, the first link of the plan.
+fn next_ports(network: &Network, ports: &Ports) -> Vec<Vec<(NodeIndex, usize)>> {
+    let mut next = vec![Vec::new(); network.nodes.len()];
+    let mut neighbours = vec![Vec::new(); network.nodes.len()];
+    for link in &network.links {
+        let [a, b] = link.ends;
+        neighbours[usize::from(a.node)].push(b);
+        neighbours[usize::from(b.node)].push(a);
+    }
+    let is_host = |node: NodeIndex| network.nodes[usize::from(node)].is_end_system();
+    for target in (0..).take(network.nodes.len()).filter(|node| is_host(*node)) {
+        let mut seen = vec![false; network.nodes.len()];
+        seen[usize::from(target)] = true;
+        let mut front = VecDeque::from([target]);
+        while let Some(at) = front.pop_front() {
+            if at != target && is_host(at) {
+                continue;
+            }
+            for end in &neighbours[usize::from(at)] {
+                let node = usize::from(end.node);
+                if !seen[node] {
+                    seen[node] = true;
+                    next[node].push((target, position(&ports[node], end.port)));
+                    front.push_back(end.node);
+                }
+            }
+        }
+    }
+    next
+}

@@ -1,0 +1,227 @@
+//! Flows and tasks.
+
+use std::collections::VecDeque;
+
+use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_frame::time::{RunTime, Span};
+use wg_plan::wire::frame_length;
+use wg_plan::{Flow, FlowId, IncidentKind, Network, NodeIndex, Protocol, Run};
+use wg_record::FLOW_FOREIGN;
+
+use super::forwarding::destination;
+use super::hosts::network_id;
+use crate::error::SimError;
+use crate::models::traffic_class;
+use crate::random::{Purpose, Stream};
+use crate::relay::{Faults, Held};
+use crate::sending::Schedule;
+use crate::world::{Babbler, FlowState, Injector, Place, Reception, Relay, Sender, World, access};
+
+impl World {
+    pub(super) fn build_tasks(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
+        for (at, flow) in (0_u16..).zip(&run.flows) {
+            let slot = &mut self.flow_of_id[usize::from(flow.id)];
+            if *slot != u16::MAX || flow.id == FLOW_FOREIGN {
+                return Err(SimError::plan(format!("flow {} is defined twice or reserved", flow.id)));
+            }
+            *slot = at;
+            self.host(flow.from)?;
+            for receiver in flow.receivers() {
+                self.host(receiver)?;
+            }
+            self.flows.push(FlowState {
+                id: flow.id,
+                access: access(flow.protocol),
+                from: flow.from,
+                relay: None,
+                planned: 0,
+                at_from: Reception::default(),
+                receivers: flow.receivers().map(|node| (node, Reception::default())).collect(),
+            });
+            self.access_points.push(access(flow.protocol));
+        }
+        self.access_points.sort_unstable();
+        self.access_points.dedup();
+        self.build_senders(run)?;
+        self.build_relays(run)?;
+        self.build_injectors(network, run)?;
+        self.build_babblers(run)
+    }
+
+    fn build_senders(&mut self, run: &Run) -> Result<(), SimError> {
+        for send in &run.sends {
+            let flow = self.flow(send.flow)?;
+            let facts = &run.flows[flow];
+            let host = self.host(facts.from)?;
+            let length = frame_length(facts.protocol, facts.vlan, send.payload);
+            let length = u16::try_from(length).ok().filter(|length| *length <= 1_522).ok_or_else(|| {
+                SimError::plan(format!("a message of flow {} does not fit into one frame", facts.id))
+            })?;
+            let schedule = Schedule::new(run, send, length)?;
+            self.flows[flow].planned += schedule.total();
+            self.sending += usize::from(schedule.total() > 0);
+            let frame = self.frame(facts, length);
+            self.senders.push(Sender {
+                flow,
+                host,
+                // Until its sender numbers it, a frame names its sub-virtual-link.
+                frame: Frame { virtual_link_sequence: send.sub_link, ..frame },
+                period: send.period,
+                schedule,
+                due: None,
+                wake_ups: Stream::new(run.seed, Purpose::SendingThread, u32::from(facts.id)),
+                done: 0,
+                late: 0,
+            });
+        }
+        Ok(())
+    }
+
+    /// A frame of `flow`, without number.
+    fn frame(&self, flow: &Flow, length: u16) -> Frame {
+        let class = traffic_class(flow.protocol);
+        let id = flow.virtual_link.map(|link| link.id);
+        let both = flow.network.is_none() && class == TrafficClass::BestEffort;
+        let priority = match (class, &flow.virtual_link) {
+            (TrafficClass::RateConstrained, Some(link)) => link.priority,
+            _ => flow.vlan.map_or(0, |tag| tag.priority),
+        };
+        Frame {
+            destination: destination(flow, &self.addresses),
+            source: self.addresses[usize::from(flow.from)],
+            length,
+            vlan: flow.vlan.map_or(0, |tag| tag.id),
+            flow: flow.id,
+            virtual_link: id.or(flow.schedule.as_ref().map(|schedule| schedule.id)).unwrap_or(0),
+            sequence: 0,
+            priority,
+            class,
+            network: flow.network.map_or(NetworkId::A, network_id),
+            virtual_link_sequence: 0,
+            marks: if both { Marks::BOTH_NETWORKS } else { Marks::none() },
+        }
+    }
+
+    fn build_relays(&mut self, run: &Run) -> Result<(), SimError> {
+        for relay in &run.relays {
+            let flow = self.flow(relay.flow)?;
+            if traffic_class(run.flows[flow].protocol) != TrafficClass::BestEffort {
+                let id = relay.flow;
+                return Err(SimError::plan(format!("flow {id} leads one way only and cannot be relayed")));
+            }
+            for fault in &relay.faults {
+                if let wg_plan::FaultKind::Misdirect { to } = fault.kind {
+                    self.host(to)?;
+                }
+            }
+            let period = run.sends.iter().find(|send| send.flow == relay.flow).map(|send| send.period);
+            self.flows[flow].relay = Some(self.relays.len());
+            self.relays.push(Relay {
+                flow,
+                host: self.host(relay.on)?,
+                node: relay.on,
+                through: relay.through,
+                faults: Faults::new(&relay.faults),
+                held: Held::new(period.unwrap_or(Span::ZERO), run.drain),
+                coming: VecDeque::new(),
+                wake_ups: Stream::new(run.seed, Purpose::RelayTask, u32::from(relay.flow)),
+                handled: 0,
+            });
+        }
+        Ok(())
+    }
+
+    fn build_injectors(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
+        for (number, inject) in (0..).zip(&run.injects) {
+            let (host, to) = (self.host(inject.on)?, self.host(inject.to)?);
+            let length = frame_length(Protocol::Udp, None, inject.payload);
+            let length = u16::try_from(length).ok().filter(|length| *length <= 1_518);
+            let (Some(length), true) = (length, inject.interval > Span::ZERO) else {
+                return Err(SimError::plan("a background load has no interval or too large a payload"));
+            };
+            let frame = Frame {
+                destination: self.address(to),
+                source: self.address(host),
+                length,
+                vlan: 0,
+                flow: FLOW_FOREIGN,
+                virtual_link: 0,
+                // Which injector made it.
+                sequence: number,
+                priority: 0,
+                class: TrafficClass::BestEffort,
+                network: self.network(network, host),
+                virtual_link_sequence: 0,
+                marks: Marks::none(),
+            };
+            let (burst, interval) = (inject.burst, inject.interval);
+            self.injectors.push(Injector { host, frame, burst, interval, due: RunTime::ZERO, done: 0 });
+        }
+        Ok(())
+    }
+
+    fn build_babblers(&mut self, run: &Run) -> Result<(), SimError> {
+        for incident in &run.incidents {
+            match incident.kind {
+                IncidentKind::Babble { flow, period, length, until } => {
+                    let at = self.flow(flow)?;
+                    if period <= Span::ZERO || !(64..=1_522).contains(&length) {
+                        return Err(SimError::plan(format!(
+                            "flow {flow} babbles without a period or a length"
+                        )));
+                    }
+                    let count =
+                        run.sends.iter().filter(|send| send.flow == flow).map(|send| send.count).max();
+                    // Numbers above all planned ones, so that nobody takes such a frame for a message.
+                    let sequence = count.unwrap_or(0);
+                    let frame = Frame { sequence, ..self.frame(&run.flows[at], length) };
+                    let (host, node) = (self.host(run.flows[at].from)?, run.flows[at].from);
+                    self.babblers.push(Babbler { host, node, frame, period, until: RunTime::ZERO + until });
+                }
+                IncidentKind::Restart { switch, .. } => {
+                    if !matches!(self.place(switch), Some(Place::Switch(_))) {
+                        return Err(SimError::plan(format!("node {switch} restarts and is no switch")));
+                    }
+                }
+                IncidentKind::ClockStep { node, .. } => {
+                    if self.place(node).is_none() {
+                        return Err(SimError::plan(format!(
+                            "the clock of node {node} is set, which is not there"
+                        )));
+                    }
+                }
+                IncidentKind::Cut { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The network of a host's first port.
+    fn network(&self, network: &Network, host: usize) -> NetworkId {
+        let first = self.hosts[host].ports.first();
+        first.map_or(NetworkId::A, |port| network_id(network.links[port.channel / 2].network))
+    }
+
+    fn address(&self, host: usize) -> Mac {
+        self.hosts[host].address
+    }
+
+    fn flow(&self, id: FlowId) -> Result<usize, SimError> {
+        let at = usize::from(self.flow_of_id[usize::from(id)]);
+        let known = at < self.flows.len();
+        known
+            .then_some(at)
+            .ok_or_else(|| SimError::plan(format!("a task uses flow {id}, which is not defined")))
+    }
+
+    fn place(&self, node: NodeIndex) -> Option<Place> {
+        self.nodes.get(usize::from(node)).map(|state| state.place)
+    }
+
+    fn host(&self, node: NodeIndex) -> Result<usize, SimError> {
+        match self.place(node) {
+            Some(Place::Host(host)) => Ok(host),
+            _ => Err(SimError::plan(format!("node {node} is used as an end system, which it is not"))),
+        }
+    }
+}

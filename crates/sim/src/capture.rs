@@ -1,0 +1,216 @@
+//! Capture tasks: the only place where a simulated frame has bytes.
+//!
+//! A frame is written as it would be read from the wire: addresses, tag, IPv4, UDP, probe header with the right sum,
+//! content by the fill of its sender, the sequence number of a virtual link, and the FCS. Damage shows as it would: an
+//! inverted bit leaves the FCS wrong, an altered payload leaves the FCS right and the sum of the message wrong.
+//! Frames appear when their first bit leaves (sent) and when their last bit is in (received), by the clock of the
+//! node. A medium shared through a hub shows frames that were sent whole, not the remains of collisions.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_frame::ethernet::MacAddress;
+use wg_frame::fill::Pattern;
+use wg_frame::layout::{Carrier, Envelope, Tag};
+use wg_frame::probe::{self, Probe, ProbeFlags};
+use wg_frame::time::RunTime;
+use wg_frame::vlan::{Priority, VlanId};
+use wg_plan::{Fill, Flow, Network, NodeIndex, Protocol, Run};
+use wg_record::FLOW_FOREIGN;
+
+use crate::pcapng;
+use crate::sink::Sink;
+
+/// Port of the messages, as on the live bench.
+const PROBE_PORT: u16 = 61_188;
+/// Port of background load (RFC 863).
+const DISCARD_PORT: u16 = 9;
+const FCS: usize = 4;
+const LONGEST: usize = 1_522;
+
+/// What a frame of a flow looks like.
+#[derive(Clone, Debug)]
+struct Looks {
+    flow: Flow,
+    /// By sending task: bytes of payload and their fill.
+    sends: Vec<(usize, Fill)>,
+}
+
+/// All captures of a run.
+#[derive(Debug)]
+pub(crate) struct Captures {
+    /// By node: bytes kept, and its ports with their names.
+    nodes: BTreeMap<NodeIndex, (u32, Vec<(u16, String)>)>,
+    looks: BTreeMap<u16, Looks>,
+    addresses: Vec<([u8; 6], [u8; 4])>,
+    seed: u64,
+    blocks: Vec<u8>,
+}
+
+impl Captures {
+    pub(crate) fn new(network: &Network, run: &Run) -> Self {
+        let mut nodes: BTreeMap<NodeIndex, (u32, Vec<(u16, String)>)> = BTreeMap::new();
+        for capture in &run.captures {
+            let ends = network.links.iter().flat_map(|link| link.ends).filter(|end| end.node == capture.on);
+            let name = network.nodes.get(usize::from(capture.on)).map_or("", |node| node.name.as_str());
+            let mut ports: Vec<_> = ends.map(|end| (end.port, format!("{name}:{}", end.port))).collect();
+            ports.sort_unstable();
+            let (snap, _) = nodes.entry(capture.on).or_insert((0, ports));
+            *snap = (*snap).max(capture.snap);
+        }
+        let mut looks = BTreeMap::new();
+        if !nodes.is_empty() {
+            for flow in &run.flows {
+                let own = run.sends.iter().filter(|send| send.flow == flow.id);
+                let sends = own.map(|send| (send.payload as usize, send.fill)).collect();
+                looks.insert(flow.id, Looks { flow: flow.clone(), sends });
+            }
+        }
+        let addresses = network.nodes.iter().map(|node| (node.mac, node.ipv4)).collect();
+        Self { nodes, looks, addresses, seed: run.seed, blocks: Vec::new() }
+    }
+
+    /// Begins every file.
+    pub(crate) fn begin(&mut self, sink: &mut impl Sink) {
+        for (&node, (snap, ports)) in &self.nodes {
+            self.blocks.clear();
+            pcapng::section(&mut self.blocks);
+            for (_, name) in ports {
+                pcapng::interface(&mut self.blocks, name, *snap);
+            }
+            sink.captured(node, &self.blocks);
+        }
+    }
+
+    /// Writes a frame that `port` of `node` sent or received at `time` by its clock.
+    pub(crate) fn write(
+        &mut self,
+        node: NodeIndex,
+        port: u16,
+        time: RunTime,
+        frame: &Frame,
+        sink: &mut impl Sink,
+    ) {
+        let mut bytes = [0; LONGEST];
+        let length = self.bytes(frame, &mut bytes);
+        let Some((snap, ports)) = self.nodes.get(&node) else { return };
+        let Ok(interface) = ports.binary_search_by_key(&port, |(number, _)| *number) else { return };
+        // Before the epoch a clock shows what a capture cannot say.
+        let picos = time.as_picos().max(0).unsigned_abs();
+        self.blocks.clear();
+        pcapng::packet(&mut self.blocks, interface as u32, picos, &bytes[..length], *snap);
+        sink.captured(node, &self.blocks);
+    }
+
+    /// The bytes of a frame, FCS included; how many they are.
+    fn bytes(&self, frame: &Frame, bytes: &mut [u8; LONGEST]) -> usize {
+        let length = usize::from(frame.length).clamp(64, LONGEST);
+        let looks = self.looks.get(&frame.flow);
+        let envelope = self.envelope(frame, looks);
+        let begin = envelope.header_len();
+        let numbered = usize::from(frame.class == TrafficClass::RateConstrained);
+        // A frame that none of its tasks sends, as a babbler's, is full of payload.
+        let full = (length - FCS - numbered).saturating_sub(begin);
+        let tasks = looks.map_or(&[][..], |looks| &looks.sends);
+        let fits = |payload: usize| (begin + payload + numbered + FCS).max(64) == length;
+        let (payload, fill) =
+            tasks.iter().copied().find(|(payload, _)| fits(*payload)).unwrap_or((full, Fill::Sequential));
+        if frame.flow != FLOW_FOREIGN {
+            let pattern = match fill {
+                Fill::Sequential => Pattern::Sequential,
+                Fill::Random => {
+                    Pattern::Random { seed: self.seed, flow: frame.flow, sequence: frame.sequence }
+                }
+            };
+            let payload = &mut bytes[begin..begin + payload];
+            pattern.write(payload);
+            let mut flags = ProbeFlags::NONE;
+            for (mark, flag) in [(Marks::RETURN, ProbeFlags::RETURN), (Marks::WARM_UP, ProbeFlags::WARM_UP)] {
+                if frame.marks.has(mark) {
+                    flags = flags.with(flag);
+                }
+            }
+            let probe = Probe { flow: frame.flow, sequence: frame.sequence, flags };
+            // Too short a payload, which the plan refuses, stays without a header.
+            if probe::seal(payload, probe).is_ok() && frame.marks.has(Marks::DAMAGED) {
+                let last = payload.len() - 1;
+                payload[last] ^= 1;
+            }
+        }
+        if envelope.close(&mut bytes[..], payload).is_err() {
+            return 0;
+        }
+        let end = length - FCS;
+        if numbered == 1 {
+            // ARINC 664 part 7: the last byte before the FCS.
+            bytes[end - 1] = frame.virtual_link_sequence;
+        }
+        let mut fcs = crc32fast::hash(&bytes[..end]).to_le_bytes();
+        if frame.marks.has(Marks::FCS_ERROR) {
+            fcs[0] ^= 1;
+        }
+        bytes[end..length].copy_from_slice(&fcs);
+        length
+    }
+
+    fn envelope(&self, frame: &Frame, looks: Option<&Looks>) -> Envelope {
+        let source = self.station(frame.source);
+        let (ours, port) = (SocketAddrV4::new(source, PROBE_PORT), PROBE_PORT);
+        let protocol = looks.map_or(Protocol::Udp, |looks| looks.flow.protocol);
+        let carrier = match protocol {
+            Protocol::Raw | Protocol::Tt => Carrier::Raw,
+            Protocol::Rc => return self.virtual_link(frame),
+            Protocol::Udp | Protocol::Be => {
+                let port = if frame.flow == FLOW_FOREIGN { DISCARD_PORT } else { port };
+                let to = match frame.destination.0 {
+                    [0x01, 0x00, 0x5e, b, c, d] => Ipv4Addr::new(239, b & 0x7f, c, d),
+                    _ => self.station(frame.destination),
+                };
+                Carrier::udp(ours, SocketAddrV4::new(to, port))
+            }
+        };
+        let tag = looks.and_then(|looks| looks.flow.vlan).and_then(|tag| {
+            Some(Tag {
+                priority: Priority::new(tag.priority).ok()?,
+                drop_eligible: false,
+                id: VlanId::new(tag.id).ok()?,
+            })
+        });
+        Envelope {
+            destination: MacAddress(frame.destination.0),
+            source: MacAddress(frame.source.0),
+            tag,
+            carrier,
+        }
+    }
+
+    /// ARINC 664 part 7: the source address names the end system and the network, the destination the virtual link;
+    /// the UDP checksum is not used.
+    fn virtual_link(&self, frame: &Frame) -> Envelope {
+        let station = self.addresses.iter().position(|(mac, _)| *mac == frame.source.0).unwrap_or(0);
+        let [net, device] = (station as u16 + 1).to_be_bytes();
+        let interface = match frame.network {
+            NetworkId::A => 1,
+            NetworkId::B => 2,
+        };
+        let [high, low] = frame.virtual_link.to_be_bytes();
+        let source = SocketAddrV4::new(Ipv4Addr::new(10, net, device, 1), PROBE_PORT);
+        let destination = SocketAddrV4::new(Ipv4Addr::new(224, 224, high, low), PROBE_PORT);
+        let mut carrier = Carrier::udp(source, destination);
+        if let Carrier::Udp { checksummed, .. } = &mut carrier {
+            *checksummed = false;
+        }
+        Envelope {
+            destination: MacAddress(frame.destination.0),
+            source: MacAddress([0x02, 0x00, 0x00, net, device, interface << 5]),
+            tag: None,
+            carrier,
+        }
+    }
+
+    fn station(&self, address: Mac) -> Ipv4Addr {
+        let found = self.addresses.iter().find(|(mac, _)| *mac == address.0);
+        found.map_or(Ipv4Addr::UNSPECIFIED, |(_, ip)| Ipv4Addr::from(*ip))
+    }
+}

@@ -1,0 +1,193 @@
+//! Frames through hosts.
+
+use wg_core::end_system::Output;
+use wg_core::frame::{Frame, Marks};
+use wg_core::line::GAP;
+use wg_core::{Cause, Deadline};
+use wg_frame::time::{RunTime, Span};
+use wg_plan::Turn;
+use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point};
+
+use super::switches::reason;
+use super::{Engine, record};
+use crate::agenda::Class;
+use crate::sink::Sink;
+use crate::world::{HostPort, Place};
+
+impl<S: Sink> Engine<'_, S> {
+    /// The last bit of a frame is in.
+    #[inline]
+    pub(super) fn enter_host(&mut self, at: usize, port: usize, frame: Frame) {
+        // The network stack of the host discards background load: nobody listens on its port.
+        if frame.flow == FLOW_FOREIGN {
+            return;
+        }
+        let host = &mut self.world.hosts[at];
+        let (node, number) = (host.node, host.ports[port].number);
+        // An interface takes no notice of frames for others.
+        let flow = usize::from(self.world.flow_of_id[usize::from(frame.flow)]);
+        let is_for_it = if frame.destination.is_group() {
+            self.world.flows[flow].receiver(node).is_some()
+        } else {
+            frame.destination == host.address
+        };
+        if !is_for_it {
+            return;
+        }
+        if frame.marks.has(Marks::FCS_ERROR) {
+            self.note_drop(frame, node, number, DropReason::FrameCheck, Crc::Unchecked);
+            return;
+        }
+        let wake_up = host.receive_wake_up.draw(&mut host.wake_ups);
+        host.core.handle_frame(self.now, port, frame, wake_up);
+        self.note(frame, node, number, Point::WireReceive, self.now);
+        self.drain_host(at);
+    }
+
+    /// Hands a message to the host; returns when the application did so, or nothing when the host refused.
+    pub(super) fn hand_down(&mut self, host: usize, frame: Frame, wake_up: Span) -> Option<RunTime> {
+        let protocol = self.access(frame);
+        let node = &mut self.world.hosts[host];
+        let (index, port) = (node.node, node.ports[0].number);
+        match node.core.handle_send(self.now, frame, wake_up) {
+            Ok(handed) => {
+                node.access[protocol].sent += 1;
+                self.note(frame, index, port, Point::ApplicationSend, handed.application);
+                Some(handed.application)
+            }
+            Err(_) => {
+                node.access[protocol].refused += 1;
+                self.note(frame, index, port, Point::ApplicationSend, self.now);
+                self.note_drop(frame, index, port, DropReason::SendRefused, Crc::Unchecked);
+                None
+            }
+        }
+    }
+
+    pub(super) fn drain_host(&mut self, at: usize) {
+        while let Some(output) = self.world.hosts[at].core.poll_output() {
+            let host = &self.world.hosts[at];
+            let node = host.node;
+            match output {
+                Output::Transmit { port, frame, transmission } => {
+                    let HostPort { number, channel: out } = host.ports[port];
+                    self.note(frame, node, number, Point::DriverSend, self.now);
+                    let channel = &self.world.channels[out];
+                    let wire = self.now + channel.lead;
+                    if let Place::Hub(hub) = channel.to {
+                        let station = channel.to_port;
+                        self.approach_medium(hub, station, wire, frame, transmission);
+                        continue;
+                    }
+                    self.note(frame, node, number, Point::WireSend, wire);
+                    let free_at = self.launch(out, frame);
+                    self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
+                }
+                Output::Abort { port, frame, transmission } => {
+                    let HostPort { channel, .. } = host.ports[port];
+                    self.cut_short(channel, &frame);
+                    let free_at = self.now + self.world.channels[channel].line.time_of(GAP);
+                    self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
+                }
+                Output::Dropped { port, frame, cause, .. } => self.lost_at_host(at, port, frame, cause),
+                Output::Deliver { port, frame, driver, application } => {
+                    self.deliver(at, port, frame, driver, application);
+                }
+            }
+        }
+        let host = &self.world.hosts[at];
+        self.agenda.set(Class::Timer, usize::from(host.node), host.core.next_deadline());
+    }
+
+    /// A frame, or one of its copies, ended in a host.
+    fn lost_at_host(&mut self, at: usize, port: usize, frame: Frame, cause: Cause) {
+        if frame.flow == FLOW_FOREIGN {
+            self.world.injectors[frame.sequence as usize].done -= 1;
+            return;
+        }
+        let access = self.access(frame);
+        let host = &mut self.world.hosts[at];
+        let (node, number) = (host.node, host.ports[port].number);
+        let reason = match cause {
+            Cause::Overrun => {
+                host.access[access].overrun += 1;
+                reason(cause)
+            }
+            // The egress queue had no room: of a message with copies, for one of them.
+            Cause::Full(_) => {
+                if host.ports.len() == 1 {
+                    host.access[access].sent = host.access[access].sent.saturating_sub(1);
+                    self.unsend(&frame);
+                }
+                self.world.hosts[at].access[access].refused += 1;
+                DropReason::SendRefused
+            }
+            _ => reason(cause),
+        };
+        self.note_drop(frame, node, number, reason, Crc::Unchecked);
+    }
+
+    /// A message its sender handed over was refused afterwards.
+    fn unsend(&mut self, frame: &Frame) {
+        if !frame.marks.has(Marks::RETURN)
+            && let Some(sender) = self.world.senders.iter_mut().find(|sender| sender.frame.flow == frame.flow)
+        {
+            sender.done = sender.done.saturating_sub(1);
+        }
+    }
+
+    fn deliver(&mut self, at: usize, port: usize, frame: Frame, driver: RunTime, application: RunTime) {
+        let access = self.access(frame);
+        let host = &mut self.world.hosts[at];
+        let (node, port) = (host.node, host.ports[port].number);
+        host.access[access].received += 1;
+        let damaged = frame.marks.has(Marks::DAMAGED);
+        let crc = if damaged { Crc::Bad } else { Crc::Ok };
+        for (point, time) in [(Point::DriverReceive, driver), (Point::ApplicationReceive, application)] {
+            self.write(record(frame, node, port, time, (point, Clock::Simulated, crc, DropReason::None)));
+        }
+        let returning = frame.marks.has(Marks::RETURN);
+        let flow = &mut self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.flow)])];
+        let receiver = flow.receiver(node);
+        let at_home = match (returning, flow.relay) {
+            (false, _) => receiver.is_some(),
+            (true, relay) => relay.is_some() && flow.from == node,
+        };
+        if let (Some(relay), true, false, false) = (flow.relay, at_home, returning, damaged) {
+            self.take_up(relay, frame, application);
+            return;
+        }
+        let reception = match receiver {
+            Some(receiver) => Some(&mut flow.receivers[receiver].1),
+            None if flow.from == node && flow.relay.is_some() => Some(&mut flow.at_from),
+            None => None,
+        };
+        let Some(reception) = reception else {
+            let strays = &mut self.world.hosts[at].strays;
+            *(if damaged { &mut strays.damaged } else { &mut strays.elsewhere }) += 1;
+            return;
+        };
+        match (damaged, at_home) {
+            (true, _) => reception.damaged += 1,
+            (false, true) => reception.follow(frame.sequence, frame.marks.has(Marks::WARM_UP)),
+            (false, false) => reception.elsewhere += 1,
+        }
+    }
+
+    /// A message for a relay, which will have it in hand at once or, behind a queue, when its task is awake.
+    fn take_up(&mut self, number: usize, frame: Frame, application: RunTime) {
+        let relay = &mut self.world.relays[number];
+        let at = match relay.through {
+            Turn::Servicing => application,
+            Turn::Task => {
+                let draws = &self.world.hosts[relay.host].relay_wake_up;
+                application + draws.draw(&mut relay.wake_ups)
+            }
+        };
+        let at = relay.coming.back().map_or(at, |(last, _)| at.max(*last));
+        if relay.coming.is_empty() {
+            self.agenda.set(Class::Turn, number, Deadline::At(at));
+        }
+        relay.coming.push_back((at, frame));
+    }
+}

@@ -1,0 +1,99 @@
+//! What befalls the network, and what its clocks do.
+
+use wg_core::Deadline;
+use wg_frame::time::Span;
+use wg_plan::NodeIndex;
+use wg_record::TruthKind;
+
+use super::Engine;
+use crate::agenda::Class;
+use crate::clocks::TICK;
+use crate::error::SimError;
+use crate::incidents::Deed;
+use crate::sink::Sink;
+use crate::world::Place;
+
+impl<S: Sink> Engine<'_, S> {
+    pub(super) fn incident(&mut self) {
+        let Some(&(_, deed)) = self.world.deeds.get(self.next_deed) else { return };
+        self.next_deed += 1;
+        let next = self.world.deeds.get(self.next_deed).map(|(at, _)| *at);
+        self.agenda.set(Class::Incident, 0, next.into());
+        match deed {
+            Deed::Cut(link) => (0..2).for_each(|side| self.cut(2 * link + side, true)),
+            Deed::Restored(link) => (0..2).for_each(|side| self.cut(2 * link + side, false)),
+            Deed::Down(node, back_at) => {
+                let Place::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
+                let switch = &mut self.world.switches[at];
+                // A restart during a restart lengthens it.
+                let back_at = switch.back_at.map_or(back_at, |earlier| earlier.max(back_at));
+                switch.back_at = Some(back_at);
+                switch.core.handle_restart(self.now, back_at);
+                self.tell(TruthKind::Down, node, 0, 0);
+                self.drain_switch(at);
+            }
+            Deed::Up(node) => {
+                let Place::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
+                if self.world.switches[at].back_at == Some(self.now) {
+                    self.tell(TruthKind::Up, node, 0, 0);
+                }
+            }
+            Deed::BabbleBegins(number) => {
+                self.agenda.set(Class::Babble, number, Deadline::At(self.now));
+                let (frame, node) = (self.world.babblers[number].frame, self.world.babblers[number].node);
+                self.reveal(TruthKind::BabbleBegan, &frame, node, 0, 0);
+            }
+            Deed::BabbleEnds(number) => {
+                let (frame, node) = (self.world.babblers[number].frame, self.world.babblers[number].node);
+                self.reveal(TruthKind::BabbleEnded, &frame, node, 0, 0);
+            }
+            Deed::ClockStepped(node, by) => {
+                self.tell(TruthKind::ClockStepped, node, 0, by.as_picos());
+                self.sample(usize::from(node), Span::ZERO);
+            }
+            Deed::DriftChanged(node) => self.sample(usize::from(node), Span::ZERO),
+        }
+    }
+
+    /// Hands the changes of a clock's time ahead over, and plans again what was planned by it.
+    pub(super) fn clock(&mut self, node: usize) -> Result<(), SimError> {
+        let state = &mut self.world.nodes[node];
+        let Some(clock) = &mut state.clock else { return Ok(()) };
+        clock.hand_over(self.now)?;
+        self.agenda.set(Class::Clock, node, Deadline::At(self.now + TICK));
+        let place = state.place;
+        let clock = clock.for_device();
+        match place {
+            Place::Switch(at) => {
+                self.world.switches[at].core.handle_clock(self.now, &clock);
+                self.drain_switch(at);
+            }
+            Place::Host(at) => {
+                self.world.hosts[at].core.handle_clock(self.now, &clock);
+                self.drain_host(at);
+                for number in 0..self.world.senders.len() {
+                    if self.world.senders[number].host == at {
+                        self.plan_send(number);
+                    }
+                }
+                for number in 0..self.world.injectors.len() {
+                    if self.world.injectors[number].host == at {
+                        self.plan_burst(number);
+                    }
+                }
+            }
+            Place::Hub(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Writes what a clock shows less the true time; again after `every`, unless that is zero.
+    pub(super) fn sample(&mut self, node: usize, every: Span) {
+        let Some(clock) = &self.world.nodes[node].clock else { return };
+        let offset = clock.offset_ps(self.now);
+        if every > Span::ZERO {
+            self.agenda.set(Class::Sample, node, Deadline::At(self.now + every));
+        }
+        self.tell(TruthKind::ClockOffset, node as NodeIndex, 0, offset);
+    }
+}

@@ -1,0 +1,204 @@
+//! Frames over links, sound and faulty ones.
+
+use wg_core::Deadline;
+use wg_core::frame::{Frame, TrafficClass};
+use wg_frame::time::{RunTime, Span};
+use wg_plan::LinkFaultKind;
+use wg_record::TruthKind;
+
+use super::Engine;
+use crate::agenda::Class;
+use crate::faults::Fate;
+use crate::sink::Sink;
+use crate::world::{Flying, Place};
+
+impl<S: Sink> Engine<'_, S> {
+    /// Puts a frame on a link; returns when the line is free again.
+    #[inline]
+    pub(super) fn launch(&mut self, number: usize, frame: Frame) -> RunTime {
+        self.frame_hops += 1;
+        let channel = &mut self.world.channels[number];
+        let first_bit = self.now + channel.lead + channel.delay;
+        let complete = first_bit + channel.line.transmission(frame.length);
+        let seen =
+            if channel.by_header { first_bit + channel.line.header(is_tagged(&frame)) } else { complete };
+        let flying = Flying { at: seen + channel.processing, complete, frame };
+        let free_at = self.now + channel.line.occupation(frame.length);
+        if channel.extra.is_some() {
+            self.launch_faulty(number, flying);
+            return free_at;
+        }
+        if channel.in_flight.is_empty() {
+            self.agenda.set(Class::Arrival, number, Deadline::At(flying.at));
+        }
+        channel.in_flight.push_back(flying);
+        free_at
+    }
+
+    fn launch_faulty(&mut self, number: usize, flying: Flying) {
+        let wire = self.now + self.world.channels[number].lead;
+        self.capture(number, 0, &flying.frame, wire);
+        let Fate { frame, lost, by, twice } = self.fate(number, flying.frame);
+        if lost {
+            return;
+        }
+        let channel = &mut self.world.channels[number];
+        let flying = Flying { frame, ..flying };
+        if by > Span::ZERO {
+            self.hold_back(number, flying, by);
+        } else {
+            if channel.in_flight.is_empty() {
+                self.agenda.set(Class::Arrival, number, Deadline::At(flying.at));
+            }
+            channel.in_flight.push_back(flying);
+        }
+        if twice {
+            let after = self.world.channels[number].line.occupation(frame.length);
+            self.hold_back(number, flying, by + after);
+        }
+    }
+
+    /// Decides what a link does to a frame that enters it now, and writes it down.
+    pub(super) fn fate(&mut self, number: usize, frame: Frame) -> Fate {
+        let channel = &mut self.world.channels[number];
+        let wire = self.now + channel.lead;
+        let mut fate = Fate::of(frame);
+        let Some(extra) = &mut channel.extra else { return fate };
+        let (node, port) = (extra.node, extra.port);
+        if extra.cuts > 0 {
+            fate.lost = true;
+            self.reveal(TruthKind::LinkLost, &frame, node, port, 0);
+            return fate;
+        }
+        for rule in 0..extra.rules.len() {
+            let Some(extra) = &mut self.world.channels[number].extra else { break };
+            let rule = &mut extra.rules[rule];
+            // Every fault decides on every frame, so that what one decides does not hang on another.
+            if !rule.strikes(wire, &frame) || fate.lost {
+                continue;
+            }
+            let kind = rule.kind;
+            fate.suffer(kind);
+            let (kind, value) = match kind {
+                LinkFaultKind::Lose => (TruthKind::LinkLost, 0),
+                LinkFaultKind::BitError => (TruthKind::BitError, 0),
+                LinkFaultKind::Corrupt => (TruthKind::Corrupted, 0),
+                LinkFaultKind::Duplicate => (TruthKind::Duplicated, 0),
+                LinkFaultKind::Delay { by } => (TruthKind::Delayed, by.as_picos()),
+            };
+            self.reveal(kind, &frame, node, port, value);
+        }
+        fate
+    }
+
+    /// Lets a frame come out of a faulty link `by` later than it would.
+    pub(super) fn hold_back(&mut self, number: usize, flying: Flying, by: Span) {
+        let Some(extra) = &mut self.world.channels[number].extra else { return };
+        let late = Flying { at: flying.at + by, complete: flying.complete + by, frame: flying.frame };
+        extra.departures += 1;
+        extra.stragglers.insert((late.at, extra.departures), late);
+        let (source, first) = (extra.source, extra.stragglers.first_key_value().map(|((at, _), _)| *at));
+        self.agenda.set(Class::Straggler, source, first.into());
+    }
+
+    pub(super) fn arrival(&mut self, number: usize) {
+        let channel = &mut self.world.channels[number];
+        let Some(flying) = channel.in_flight.pop_front() else { return };
+        let next = channel.in_flight.front().map(|flying| flying.at);
+        let watched = channel.extra.is_some();
+        self.agenda.set(Class::Arrival, number, next.into());
+        if watched {
+            self.capture(number, 1, &flying.frame, flying.complete);
+        }
+        self.come_out(number, flying);
+    }
+
+    pub(super) fn straggler(&mut self, source: usize) {
+        let number = self.world.unusual[source];
+        let Some(extra) = &mut self.world.channels[number].extra else { return };
+        let Some((_, flying)) = extra.stragglers.pop_first() else { return };
+        let next = extra.stragglers.first_key_value().map(|((at, _), _)| *at);
+        self.agenda.set(Class::Straggler, source, next.into());
+        self.capture(number, 1, &flying.frame, flying.complete);
+        self.come_out(number, flying);
+    }
+
+    #[inline]
+    fn come_out(&mut self, number: usize, flying: Flying) {
+        let channel = &self.world.channels[number];
+        let port = channel.to_port;
+        match channel.to {
+            Place::Switch(at) => self.enter_switch(at, port, flying),
+            Place::Host(at) => self.enter_host(at, port, flying.frame),
+            // A hub's medium carries its frames itself.
+            Place::Hub(_) => {}
+        }
+    }
+
+    /// Takes the frame back whose transmission into link `number` was cut off.
+    pub(super) fn cut_short(&mut self, number: usize, frame: &Frame) {
+        let channel = &mut self.world.channels[number];
+        let is_it = |flying: &Flying| {
+            let other = &flying.frame;
+            (other.flow, other.sequence, other.length) == (frame.flow, frame.sequence, frame.length)
+        };
+        // A link that lost or delayed it has it no longer; a cut-through switch may have taken it by its header.
+        if channel.in_flight.back().is_some_and(is_it) {
+            channel.in_flight.pop_back();
+            if channel.in_flight.is_empty() {
+                self.agenda.set(Class::Arrival, number, Deadline::Never);
+            }
+        }
+    }
+
+    /// A cut of link `number` begins or ends, in this direction.
+    pub(super) fn cut(&mut self, number: usize, begins: bool) {
+        let now = self.now;
+        let channel = &mut self.world.channels[number];
+        let Some(extra) = &mut channel.extra else { return };
+        let (node, port, source) = (extra.node, extra.port, extra.source);
+        if !begins {
+            extra.cuts -= 1;
+            self.tell(TruthKind::Restored, node, port, 0);
+            return;
+        }
+        extra.cuts += 1;
+        let mut lost = Vec::new();
+        // What is all in, and only waits for the far end to decide, is not on the link any more.
+        channel.in_flight.retain(|flying| {
+            let stays = flying.complete <= now;
+            if !stays {
+                lost.push(flying.frame);
+            }
+            stays
+        });
+        extra.stragglers.retain(|_, flying| {
+            let stays = flying.complete <= now;
+            if !stays {
+                lost.push(flying.frame);
+            }
+            stays
+        });
+        let straggler = extra.stragglers.first_key_value().map(|((at, _), _)| *at);
+        let next = channel.in_flight.front().map(|flying| flying.at);
+        self.agenda.set(Class::Arrival, number, next.into());
+        self.agenda.set(Class::Straggler, source, straggler.into());
+        self.tell(TruthKind::Cut, node, port, 0);
+        for frame in lost {
+            self.reveal(TruthKind::LinkLost, &frame, node, port, 0);
+        }
+    }
+
+    /// Shows a frame to whoever captures at the near (0) or far (1) end of a link.
+    pub(super) fn capture(&mut self, number: usize, end: usize, frame: &Frame, time: RunTime) {
+        let Some(extra) = &self.world.channels[number].extra else { return };
+        let Some((node, port)) = extra.taps[end] else { return };
+        let shown = self.world.nodes[usize::from(node)].clock.as_ref().map_or(time, |clock| clock.read(time));
+        self.captures.write(node, port, shown, frame, self.sink);
+    }
+}
+
+/// Whether a frame carries an 802.1Q tag. Frames of virtual links and schedules carry none, whatever their priority.
+pub(super) fn is_tagged(frame: &Frame) -> bool {
+    (frame.vlan != 0 || frame.priority != 0) && frame.class == TrafficClass::BestEffort
+}

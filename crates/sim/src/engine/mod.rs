@@ -1,0 +1,211 @@
+//! The loop: takes the first event of the agenda, hands it to its core, carries out what the core wants.
+
+mod hosts;
+mod hubs;
+mod incidents;
+mod links;
+mod summary;
+mod switches;
+mod tasks;
+
+use wg_core::Deadline;
+use wg_core::frame::{Frame, Marks};
+use wg_frame::time::RunTime;
+use wg_plan::{Network, NodeIndex, Run};
+use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags, Truth, TruthKind};
+
+use crate::agenda::{Agenda, Class, Source};
+use crate::capture::Captures;
+use crate::clocks::{SAMPLE, TICK};
+use crate::error::SimError;
+use crate::report::SimReport;
+use crate::sink::Sink;
+use crate::world::World;
+
+/// Events between two looks at the outside.
+const LOOK: u64 = 1 << 14;
+
+/// Simulates `run` on `network` and hands the records, and what was true beside them, to `sink`.
+///
+/// # Errors
+/// [`SimError::Plan`] when the plan contradicts itself, or what the sink returned.
+pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<SimReport, SimError> {
+    let world = World::build(network, run)?;
+    let agenda = Agenda::new([
+        world.nodes.len(),
+        1,
+        world.channels.len(),
+        world.unusual.len(),
+        world.hubs.len(),
+        world.relays.len(),
+        world.relays.len(),
+        world.senders.len(),
+        world.babblers.len(),
+        world.injectors.len(),
+        world.nodes.len(),
+        world.nodes.len(),
+    ]);
+    let mut captures = Captures::new(network, run);
+    captures.begin(sink);
+    let mut engine = Engine {
+        world,
+        agenda,
+        sink,
+        captures,
+        next_deed: 0,
+        now: RunTime::ZERO,
+        events: 0,
+        frame_hops: 0,
+        records: 0,
+    };
+    engine.begin();
+    engine.run()?;
+    Ok(engine.report(network))
+}
+
+struct Engine<'a, S> {
+    world: World,
+    agenda: Agenda,
+    sink: &'a mut S,
+    captures: Captures,
+    next_deed: usize,
+    now: RunTime,
+    events: u64,
+    frame_hops: u64,
+    records: u64,
+}
+
+impl<S: Sink> Engine<'_, S> {
+    fn begin(&mut self) {
+        for number in 0..self.world.senders.len() {
+            self.plan_next(number);
+        }
+        for number in 0..self.world.injectors.len() {
+            self.plan_burst(number);
+        }
+        if let Some((at, _)) = self.world.deeds.first() {
+            self.agenda.set(Class::Incident, 0, Deadline::At(*at));
+        }
+        for (node, state) in self.world.nodes.iter().enumerate() {
+            if state.clock.is_some() {
+                self.agenda.set(Class::Clock, node, Deadline::At(RunTime::ZERO + TICK));
+                self.agenda.set(Class::Sample, node, Deadline::At(RunTime::ZERO));
+            }
+        }
+    }
+
+    fn run(&mut self) -> Result<(), SimError> {
+        while let Some((now, Source { class, number })) = self.agenda.first()
+            && (self.world.sending > 0 || now <= self.world.end())
+        {
+            self.now = now;
+            match class {
+                Class::Arrival => self.arrival(number),
+                Class::Timer => self.timer(number),
+                Class::Send => self.send(number),
+                Class::Turn => self.turn(number),
+                Class::Flush => self.give_up(number),
+                Class::Inject => self.inject(number),
+                Class::Medium => self.medium(number),
+                Class::Straggler => self.straggler(number),
+                Class::Babble => self.babble(number),
+                Class::Incident => self.incident(),
+                Class::Clock => self.clock(number)?,
+                Class::Sample => self.sample(number, SAMPLE),
+            }
+            self.events += 1;
+            if self.events.is_multiple_of(LOOK) {
+                self.sink.advance(now, self.world.end())?;
+            }
+        }
+        self.now = self.world.end();
+        // As an agent does at the end of a run: what a relay still holds goes out.
+        for relay in 0..self.world.relays.len() {
+            self.give_up(relay);
+        }
+        self.settle_begun();
+        self.sink.advance(self.now, self.now)
+    }
+
+    // -- records ----------------------------------------------------------------------------------------------
+
+    #[inline]
+    fn note(&mut self, frame: Frame, node: NodeIndex, port: u16, point: Point, time: RunTime) {
+        let what = (point, Clock::Simulated, Crc::Unchecked, DropReason::None);
+        self.write(record(frame, node, port, time, what));
+    }
+
+    fn note_drop(&mut self, frame: Frame, node: NodeIndex, port: u16, reason: DropReason, crc: Crc) {
+        self.write(record(frame, node, port, self.now, (Point::Drop, Clock::Simulated, crc, reason)));
+    }
+
+    #[inline]
+    fn write(&mut self, mut record: Record) {
+        // Background load leaves no records: it is counted at the ports.
+        if record.flow == FLOW_FOREIGN {
+            return;
+        }
+        self.records += 1;
+        let node = &mut self.world.nodes[usize::from(record.node)];
+        node.records += 1;
+        if let Some(clock) = &node.clock
+            && record.clock == Clock::Simulated
+        {
+            (record.time, record.clock) = (clock.read(record.time), Clock::Local);
+        }
+        self.sink.record(&record);
+    }
+
+    /// Writes what was done to `frame`.
+    fn reveal(&mut self, kind: TruthKind, frame: &Frame, node: NodeIndex, port: u16, value: i64) {
+        let (sequence, flow, flags) = (frame.sequence, frame.flow, flags(frame));
+        let sequence = if flow == FLOW_FOREIGN { 0 } else { sequence };
+        self.sink.truth(&Truth { time: self.now, value, sequence, flow, node, port, kind, flags });
+    }
+
+    /// Writes what befell `node`.
+    fn tell(&mut self, kind: TruthKind, node: NodeIndex, port: u16, value: i64) {
+        let flags = RecordFlags::empty();
+        let time = self.now;
+        self.sink.truth(&Truth { time, value, sequence: 0, flow: FLOW_FOREIGN, node, port, kind, flags });
+    }
+
+    /// The access point a frame belongs to; background load has none and is not asked about.
+    fn access(&self, frame: Frame) -> usize {
+        self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.flow)])].access
+    }
+}
+
+fn flags(frame: &Frame) -> RecordFlags {
+    let mut flags = RecordFlags::empty();
+    if frame.marks.has(Marks::RETURN) {
+        flags = flags.with(RecordFlags::RETURN);
+    }
+    if frame.marks.has(Marks::WARM_UP) {
+        flags = flags.with(RecordFlags::WARM_UP);
+    }
+    flags
+}
+
+#[inline]
+fn record(
+    frame: Frame,
+    node: NodeIndex,
+    port: u16,
+    time: RunTime,
+    (point, clock, crc, reason): (Point, Clock, Crc, DropReason),
+) -> Record {
+    Record {
+        time,
+        sequence: frame.sequence,
+        flow: frame.flow,
+        node,
+        port,
+        length: frame.length,
+        point,
+        clock,
+        crc,
+        reason,
+        flags: flags(&frame),
+    }
+}

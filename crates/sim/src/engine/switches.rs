@@ -1,0 +1,127 @@
+//! Frames through switches.
+
+use wg_core::Cause;
+use wg_core::switch::{Arrival, Output};
+use wg_frame::time::RunTime;
+use wg_record::{Crc, DropReason, Point, TruthKind};
+
+use super::Engine;
+use crate::agenda::Class;
+use crate::sink::Sink;
+use crate::world::{Flying, Place};
+
+impl<S: Sink> Engine<'_, S> {
+    #[inline]
+    pub(super) fn enter_switch(&mut self, at: usize, port: usize, flying: Flying) {
+        let Flying { complete, frame, .. } = flying;
+        let node = &mut self.world.switches[at];
+        let (index, number) = (node.node, node.ports[port].number);
+        // A switch that is down sees nothing of a frame.
+        let sees = node.back_at.is_none_or(|back_at| {
+            let line = self.world.channels[node.ports[port].channel].line;
+            complete - line.transmission(frame.length) >= back_at
+        });
+        node.core.handle_frame(self.now, Arrival { port, frame, complete });
+        let taken = self.now - node.processing_delay;
+        if sees {
+            self.note(frame, index, number, Point::SwitchIn, taken);
+        }
+        self.drain_switch(at);
+    }
+
+    pub(super) fn timer(&mut self, node: usize) {
+        match self.world.nodes[node].place {
+            Place::Switch(at) => {
+                self.world.switches[at].core.handle_deadline(self.now);
+                self.drain_switch(at);
+            }
+            Place::Host(at) => {
+                self.world.hosts[at].core.handle_deadline(self.now);
+                self.drain_host(at);
+            }
+            // Hubs have a class of their own.
+            Place::Hub(_) => {}
+        }
+    }
+
+    pub(super) fn drain_switch(&mut self, at: usize) {
+        while let Some(output) = self.world.switches[at].core.poll_output() {
+            let node = self.world.switches[at].node;
+            match output {
+                Output::Transmit { port, frame, transmission } => {
+                    let own = &mut self.world.switches[at].ports[port];
+                    own.frames += 1;
+                    own.bytes += u64::from(frame.length);
+                    let (number, channel) = (own.number, own.channel);
+                    if own.preempts {
+                        let earlier = own.begun.replace((frame, self.now));
+                        self.settle(node, number, earlier);
+                    } else {
+                        self.note(frame, node, number, Point::SwitchOut, self.now);
+                    }
+                    let free_at = self.launch(channel, frame);
+                    self.world.switches[at].core.handle_line_free(port, transmission, free_at);
+                }
+                Output::Abort { port, frame, transmission } => {
+                    let own = &mut self.world.switches[at].ports[port];
+                    own.frames -= 1;
+                    own.bytes -= u64::from(frame.length);
+                    own.begun = None;
+                    let (number, channel) = (own.number, own.channel);
+                    self.cut_short(channel, &frame);
+                    if self.world.switches[at].back_at.is_none_or(|back_at| back_at <= self.now) {
+                        self.reveal(TruthKind::Preempted, &frame, node, number, 0);
+                    }
+                    let free_at = self.now + self.world.channels[channel].line.time_of(wg_core::line::GAP);
+                    self.world.switches[at].core.handle_line_free(port, transmission, free_at);
+                }
+                Output::Dropped { port, frame, cause } => {
+                    let reason = reason(cause);
+                    let own = &mut self.world.switches[at].ports[port];
+                    *own.dropped.entry(reason.name()).or_insert(0) += 1;
+                    let number = own.number;
+                    self.note_drop(frame, node, number, reason, Crc::Unchecked);
+                }
+            }
+        }
+        let node = &self.world.switches[at];
+        self.agenda.set(Class::Timer, usize::from(node.node), node.core.next_deadline());
+    }
+
+    /// Writes the record of a frame that was begun at a port that may cut frames off, and was not.
+    fn settle(&mut self, node: u16, number: u16, begun: Option<(wg_core::frame::Frame, RunTime)>) {
+        if let Some((frame, began)) = begun {
+            self.note(frame, node, number, Point::SwitchOut, began);
+        }
+    }
+
+    /// At the end of a run: nothing cuts off what is on the wire.
+    pub(super) fn settle_begun(&mut self) {
+        for at in 0..self.world.switches.len() {
+            for port in 0..self.world.switches[at].ports.len() {
+                let switch = &mut self.world.switches[at];
+                let (node, number) = (switch.node, switch.ports[port].number);
+                let begun = switch.ports[port].begun.take();
+                self.settle(node, number, begun);
+            }
+        }
+    }
+}
+
+/// What a record says of a core's reason.
+pub(super) fn reason(cause: Cause) -> DropReason {
+    match cause {
+        Cause::Full(_) => DropReason::BufferFull,
+        Cause::ForeignVlan | Cause::NoEgress | Cause::NoWindow => DropReason::NotForwarded,
+        Cause::FrameCheck => DropReason::FrameCheck,
+        Cause::Filtered => DropReason::Filtered,
+        Cause::Policed => DropReason::Policed,
+        Cause::Integrity => DropReason::Integrity,
+        Cause::SecondCopy => DropReason::SecondCopy,
+        Cause::OutOfWindow | Cause::MissedWindow => DropReason::OutOfWindow,
+        Cause::Superseded => DropReason::Superseded,
+        Cause::Regulator => DropReason::RegulatorFull,
+        Cause::Overrun => DropReason::RingFull,
+        Cause::Down => DropReason::DeviceDown,
+    }
+}
