@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
 use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
-use wg_record::{Record, RecordError, Truth};
+use wg_record::{Record, RecordError, Truth, TruthWriter};
 
 use crate::error::SimError;
 
@@ -30,13 +30,14 @@ pub trait Sink {
     fn advance(&mut self, now: RunTime, end: RunTime) -> Result<(), SimError>;
 }
 
-/// One series of segments for all nodes, `spool/simulator/NNNNNN.arrows`; the captures of the run in
-/// `spool/captures/<node name>.pcapng`.
+/// One series of segments for all nodes, `spool/simulator/NNNNNN.arrows`; what was true beside them in
+/// `spool/truth.arrows`; the captures of the run in `spool/captures/<node name>.pcapng`.
 ///
 /// One for all, not one per node as agents write them: the batch being filled then stays in cache, however many
 /// nodes there are. Memory: one batch, whatever the length of the run.
 pub struct Spool {
     writer: SegmentWriter,
+    truth: TruthWriter,
     captures: BTreeMap<NodeIndex, (PathBuf, BufWriter<File>)>,
     failed: Option<SimError>,
 }
@@ -54,6 +55,7 @@ impl Spool {
             epoch_realtime_ns: 0,
         };
         let writer = SegmentWriter::create(&spool.join("simulator"), info)?;
+        let truth = TruthWriter::create(spool, run.index)?;
         let mut captures = BTreeMap::new();
         for capture in &run.captures {
             let Some(node) = network.nodes.get(usize::from(capture.on)) else { continue };
@@ -63,7 +65,7 @@ impl Spool {
             let file = File::create(&path).map_err(|error| unwritten(&path, error))?;
             captures.insert(capture.on, (path, BufWriter::new(file)));
         }
-        Ok(Self { writer, captures, failed: None })
+        Ok(Self { writer, truth, captures, failed: None })
     }
 
     /// Ends the segments. Returns the number of records in them.
@@ -77,6 +79,7 @@ impl Spool {
         for (path, mut file) in self.captures.into_values() {
             file.flush().map_err(|error| unwritten(&path, error))?;
         }
+        self.truth.finish()?;
         Ok(self.writer.finish()?)
     }
 }
@@ -85,6 +88,12 @@ impl Sink for Spool {
     #[inline]
     fn record(&mut self, record: &Record) {
         if let Err(error) = self.writer.push(*record) {
+            self.failed.get_or_insert(error.into());
+        }
+    }
+
+    fn truth(&mut self, truth: &Truth) {
+        if let Err(error) = self.truth.push(*truth) {
             self.failed.get_or_insert(error.into());
         }
     }
