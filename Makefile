@@ -32,7 +32,9 @@ $(VENV)/.installed: $(VENV)/.python $(SOURCES)
 
 demo: setup
 	rm -rf $(DEMO)
-	$(BIN)/wiregauge run examples/demo.xml --out $(DEMO)
+	mkdir $(DEMO)
+	$(BIN)/wiregauge run examples/demo.xml --bench sim --out $(DEMO)/sim
+	@tools/demo-live $(BIN)/wiregauge $(DEMO)
 
 test: test-rust test-python
 

@@ -343,7 +343,19 @@ def show(place: RunDir, as_json: AsJson = False) -> None:
 
 @app.command()
 def report(
-    place: RunDir,
+    places: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Run directories.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Several directories: the page that puts them side by side.",
+            show_default="side-by-side.html",
+        ),
+    ] = None,
     png: Annotated[
         Path | None,
         typer.Option("--png", metavar="DIR", help="Also write every figure as PNG.", show_default=False),
@@ -353,13 +365,20 @@ def report(
         typer.Option("--svg", metavar="DIR", help="Also write every figure as SVG.", show_default=False),
     ] = None,
 ) -> None:
-    """Write the report of a run directory again, and its figures as files."""
-    from wiregauge import measures
+    """Write the report of a run directory again, and its figures as files; of several, one page side by side."""
     from wiregauge import report as reports
 
-    _open(place)
-    measures.judge(place)
-    print(f"report: {reports.write(place)}")
+    for place in places:
+        _open(place)
+        print(f"report: {reports.write(place)}")
+    if len(places) > 1:
+        if png is not None or svg is not None:
+            _fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
+        print(f"side by side: {reports.write_beside(places, out or Path('side-by-side.html'))}")
+        return
+    if out is not None:
+        _fail("--out is for several run directories; one has its report in its own report.html", BAD_INPUT)
+    (place,) = places
     for folder, kind in ((png, "png"), (svg, "svg")):
         if folder is not None:
             for path in reports.export_figures(place, folder, {kind}):

@@ -44,6 +44,16 @@ def variety(protocol: str, flow_position: int) -> Style:
     )
 
 
+def side(position: int, flow_position: int) -> Style:
+    """The style of one of several run directories (hue) and a flow in it (tone, dash)."""
+    tones = _COLOURS[position % len(_COLOURS)]
+    return Style(
+        tones[flow_position % len(tones)],
+        _DASHES[flow_position % len(_DASHES)],
+        _MARKERS[position % len(_MARKERS)],
+    )
+
+
 def ordered(position: int, count: int) -> Style:
     """The style of step `position` of `count` ordered ones, light to dark."""
     at = round(position * (len(_RAMP) - 1) / max(count - 1, 1)) if count > 1 else len(_RAMP) - 2

@@ -107,7 +107,7 @@ def _key_table(
             line = [Cell(row)]
             for name in groups:
                 found = cells.get((section, row, name))
-                line += _figures(found, measure, shown) if found else [Cell("")] * len(shown)
+                line += figures_of(found, measure, shown) if found else [Cell("")] * len(shown)
             body.append(line)
         made.append(Section(section, body))
     heads = [Head("payload", unit="B")]
@@ -123,7 +123,8 @@ def _key_table(
     return Table(title, heads, made, [Head(name, span=len(shown)) for name in names], notes=notes)
 
 
-def _figures(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cell]:
+def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cell]:
+    """The cells of one flow at one point under the heads `shown`."""
     summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
     excluded = ", ".join(f"{count} {reason}" for reason, count in summary.excluded.items())
     bound = f"{flow.counts['lost']} of {flow.counts['sent']}; " + loss_text(flow)

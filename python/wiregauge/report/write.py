@@ -25,15 +25,7 @@ def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
     judgement = judgement or judge(run_dir)
     figures = build(judgement, shapes(judgement))
     path = run_dir / "report.html"
-    beside = run_dir / f".report.html.{os.getpid()}"
-    try:
-        beside.write_text(page(judgement, figures), encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise RunDirectoryError(
-            f"{path}: cannot be written ({error.strerror}); make the directory writable or copy it to one that is"
-        ) from None
+    store(path, page(judgement, figures))
     return path
 
 
@@ -58,16 +50,44 @@ def export_figures(
 
 def page(judgement: Judgement, figures: list[Figure]) -> str:
     """The text of report.html."""
-    from jinja2 import Environment, StrictUndefined
+    return render(
+        "report.html.j2",
+        figures,
+        judgement=judgement,
+        headline=headline(judgement),
+        answers=_answers(judgement),
+        key_tables=_all_or_nothing(judgement, tables.key_tables(judgement)),
+        outcomes=tables.outcome_table(judgement),
+        details=tables.detail_table(judgement),
+        checks=tables.check_table(judgement),
+        limits=tables.limit_table(judgement),
+        grants=tables.grant_table(judgement),
+        facts=_facts(judgement),
+        host=_strings(judgement.manifest.get("host")),
+        bench_facts=_bench_facts(judgement),
+        definitions=list(DEFINITIONS.values()),
+    )
+
+
+def render(template: str, figures: list[Figure], **content: object) -> str:
+    """A page of the report: the template with its content, the figures, styles and scripts all inside."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
     from wiregauge.figures import interactive
 
     files = resources.files("wiregauge.report")
+
+    def text(name: str) -> str:
+        return files.joinpath(name).read_text(encoding="utf-8")
+
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(text),
     )
-    template = environment.from_string(files.joinpath("report.html.j2").read_text(encoding="utf-8"))
     drawn = [
         {
             "id": figure.id,
@@ -82,27 +102,28 @@ def page(judgement: Judgement, figures: list[Figure]) -> str:
     ]
     # A script element ends at the first "</script", wherever it stands.
     plotly = interactive.script().replace("</script", "<\\/script") if figures else ""
-    return template.render(
-        judgement=judgement,
-        headline=headline(judgement),
-        answers=_answers(judgement),
-        key_tables=_all_or_nothing(judgement, tables.key_tables(judgement)),
-        outcomes=tables.outcome_table(judgement),
-        details=tables.detail_table(judgement),
-        checks=tables.check_table(judgement),
-        limits=tables.limit_table(judgement),
-        grants=tables.grant_table(judgement),
+    return environment.get_template(template).render(
         figures=drawn,
-        facts=_facts(judgement),
-        host=_strings(judgement.manifest.get("host")),
-        bench_facts=_bench_facts(judgement),
-        definitions=list(DEFINITIONS.values()),
         titles=DEFINITIONS,
         long_table=LONG_TABLE,
-        css=Markup(files.joinpath("report.css").read_text(encoding="utf-8")),
-        script=Markup(files.joinpath("report.js").read_text(encoding="utf-8")),
+        css=Markup(text("report.css")),
+        script=Markup(text("report.js")),
         plotly=Markup(plotly),
+        **content,
     )
+
+
+def store(path: Path, text: str) -> None:
+    """Puts a page in its place as a whole. Raises RunDirectoryError when the disk refuses."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise RunDirectoryError(
+            f"{path}: cannot be written ({error.strerror}); make the directory writable or copy it to one that is"
+        ) from None
 
 
 def _embedded(value: object) -> str:
