@@ -96,6 +96,8 @@ pub(crate) struct Agenda {
     /// Where each level begins in `nodes`.
     levels: Vec<usize>,
     starts: [usize; CLASSES + 1],
+    /// What each leaf stands for.
+    sources: Vec<Source>,
 }
 
 /// A source of events.
@@ -120,7 +122,10 @@ impl Agenda {
             levels.push(nodes);
             nodes += count;
         }
-        Self { nodes: vec![Node::EMPTY; nodes], levels, starts }
+        let all = ALL.into_iter().zip(counts);
+        let sources = all.flat_map(|(class, count)| (0..count).map(move |number| Source { class, number }));
+        let sources = sources.collect();
+        Self { nodes: vec![Node::EMPTY; nodes], levels, starts, sources }
     }
 
     /// Sets the next instant of a source.
@@ -151,9 +156,7 @@ impl Agenda {
         }
         let source =
             self.levels.iter().rev().fold(0, |at, level| at * WIDTH + self.nodes[level + at].place_of(time));
-        let class = ALL.into_iter().rev().find(|class| self.starts[*class as usize] <= source)?;
-        let number = source - self.starts[class as usize];
-        Some((RunTime::from_picos(time), Source { class, number }))
+        Some((RunTime::from_picos(time), *self.sources.get(source)?))
     }
 }
 

@@ -289,6 +289,8 @@ pub(crate) struct Babbler {
 /// Everything.
 pub(crate) struct World {
     pub(crate) nodes: Vec<NodeState>,
+    /// Nodes whose clocks are not perfect, ascending: numbers of their sources of events.
+    pub(crate) clocked: Vec<NodeIndex>,
     pub(crate) addresses: Vec<Mac>,
     pub(crate) hosts: Vec<HostNode>,
     pub(crate) switches: Vec<SwitchNode>,

@@ -32,6 +32,7 @@ pub(crate) type Ports = Vec<Vec<(u16, usize)>>;
 pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     let mut world = World {
         nodes: Vec::new(),
+        clocked: Vec::new(),
         addresses: network.nodes.iter().map(|node| Mac(node.mac)).collect(),
         hosts: Vec::new(),
         switches: Vec::new(),
@@ -74,6 +75,7 @@ impl World {
                 NodeKind::Hub { .. } => (&mut hubs, Place::Hub),
             };
             let clock = NodeClock::new(index, &node.clock, &run.incidents, run.seed)?;
+            self.clocked.extend(clock.is_some().then_some(index));
             self.nodes.push(NodeState { place: place(*counter), records: 0, clock: clock.map(Box::new) });
             *counter += 1;
         }

@@ -1,13 +1,12 @@
 //! What befalls the network, and what its clocks do.
 
 use wg_core::Deadline;
-use wg_frame::time::Span;
 use wg_plan::NodeIndex;
 use wg_record::TruthKind;
 
 use super::Engine;
 use crate::agenda::Class;
-use crate::clocks::TICK;
+use crate::clocks::{SAMPLE, TICK};
 use crate::error::SimError;
 use crate::incidents::Deed;
 use crate::sink::Sink;
@@ -49,18 +48,19 @@ impl<S: Sink> Engine<'_, S> {
             }
             Deed::ClockStepped(node, by) => {
                 self.tell(TruthKind::ClockStepped, node, 0, by.as_picos());
-                self.sample(usize::from(node), Span::ZERO);
+                self.tell_offset(node);
             }
-            Deed::DriftChanged(node) => self.sample(usize::from(node), Span::ZERO),
+            Deed::DriftChanged(node) => self.tell_offset(node),
         }
     }
 
     /// Hands the changes of a clock's time ahead over, and plans again what was planned by it.
-    pub(super) fn clock(&mut self, node: usize) -> Result<(), SimError> {
-        let state = &mut self.world.nodes[node];
+    pub(super) fn clock(&mut self, number: usize) -> Result<(), SimError> {
+        let node = self.world.clocked[number];
+        let state = &mut self.world.nodes[usize::from(node)];
         let Some(clock) = &mut state.clock else { return Ok(()) };
         clock.hand_over(self.now)?;
-        self.agenda.set(Class::Clock, node, Deadline::At(self.now + TICK));
+        self.agenda.set(Class::Clock, number, Deadline::At(self.now + TICK));
         let place = state.place;
         let clock = clock.for_device();
         match place {
@@ -87,13 +87,16 @@ impl<S: Sink> Engine<'_, S> {
         Ok(())
     }
 
-    /// Writes what a clock shows less the true time; again after `every`, unless that is zero.
-    pub(super) fn sample(&mut self, node: usize, every: Span) {
-        let Some(clock) = &self.world.nodes[node].clock else { return };
-        let offset = clock.offset_ps(self.now);
-        if every > Span::ZERO {
-            self.agenda.set(Class::Sample, node, Deadline::At(self.now + every));
+    pub(super) fn sample(&mut self, number: usize) {
+        self.agenda.set(Class::Sample, number, Deadline::At(self.now + SAMPLE));
+        self.tell_offset(self.world.clocked[number]);
+    }
+
+    /// Writes what a clock shows less the true time.
+    fn tell_offset(&mut self, node: NodeIndex) {
+        if let Some(clock) = &self.world.nodes[usize::from(node)].clock {
+            let offset = clock.offset_ps(self.now);
+            self.tell(TruthKind::ClockOffset, node, 0, offset);
         }
-        self.tell(TruthKind::ClockOffset, node as NodeIndex, 0, offset);
     }
 }

@@ -16,7 +16,7 @@ use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags
 
 use crate::agenda::{Agenda, Class, Source};
 use crate::capture::Captures;
-use crate::clocks::{SAMPLE, TICK};
+use crate::clocks::TICK;
 use crate::error::SimError;
 use crate::report::SimReport;
 use crate::sink::Sink;
@@ -32,7 +32,7 @@ const LOOK: u64 = 1 << 14;
 pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<SimReport, SimError> {
     let world = World::build(network, run)?;
     let agenda = Agenda::new([
-        world.nodes.len(),
+        world.clocked.len(),
         1,
         world.channels.len(),
         world.unusual.len(),
@@ -43,7 +43,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         world.babblers.len(),
         world.injectors.len(),
         world.nodes.len(),
-        world.nodes.len(),
+        world.clocked.len(),
     ]);
     let mut captures = Captures::new(network, run);
     captures.begin(sink);
@@ -86,11 +86,9 @@ impl<S: Sink> Engine<'_, S> {
         if let Some((at, _)) = self.world.deeds.first() {
             self.agenda.set(Class::Incident, 0, Deadline::At(*at));
         }
-        for (node, state) in self.world.nodes.iter().enumerate() {
-            if state.clock.is_some() {
-                self.agenda.set(Class::Clock, node, Deadline::At(RunTime::ZERO + TICK));
-                self.agenda.set(Class::Sample, node, Deadline::At(RunTime::ZERO));
-            }
+        for number in 0..self.world.clocked.len() {
+            self.agenda.set(Class::Clock, number, Deadline::At(RunTime::ZERO + TICK));
+            self.agenda.set(Class::Sample, number, Deadline::At(RunTime::ZERO));
         }
     }
 
@@ -111,7 +109,7 @@ impl<S: Sink> Engine<'_, S> {
                 Class::Babble => self.babble(number),
                 Class::Incident => self.incident(),
                 Class::Clock => self.clock(number)?,
-                Class::Sample => self.sample(number, SAMPLE),
+                Class::Sample => self.sample(number),
             }
             self.events += 1;
             if self.events.is_multiple_of(LOOK) {
