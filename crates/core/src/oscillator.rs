@@ -172,12 +172,33 @@ struct Piece {
     from: RunTime,
     /// What the clock shows at `from`, in 10⁻¹⁵ ps.
     phase: i128,
+    /// The same in whole picoseconds, rounded down: most clocks run true, and need no more.
+    phase_ps: i128,
     frequency: FrequencyError,
 }
 
 impl Piece {
-    fn phase_at(self, time: RunTime) -> i128 {
+    fn new(from: RunTime, phase: i128, frequency: FrequencyError) -> Self {
+        Self { from, phase, phase_ps: phase.div_euclid(FINE), frequency }
+    }
+    fn phase_at(&self, time: RunTime) -> i128 {
         self.phase + elapsed_ps(self.from, time) * self.frequency.rate()
+    }
+    /// What it shows at `time`, rounded down to a picosecond.
+    fn shown_ps(&self, time: RunTime) -> i128 {
+        if self.frequency == FrequencyError::NONE {
+            self.phase_ps + elapsed_ps(self.from, time)
+        } else {
+            self.phase_at(time).div_euclid(FINE)
+        }
+    }
+    /// How long after `from` it shows `ps` picoseconds, rounded up to one.
+    fn until_shown_ps(&self, ps: i128) -> i128 {
+        if self.frequency == FrequencyError::NONE {
+            ps - self.phase_ps
+        } else {
+            ceil_div(ps * FINE - self.phase, self.frequency.rate())
+        }
     }
 }
 
@@ -199,13 +220,13 @@ impl Oscillator {
             return Err(ClockError::Granularity(granularity));
         }
         let phase = i128::from(offset.as_picos()) * FINE;
-        let pieces = alloc::vec![Piece { from: RunTime::ZERO, phase, frequency }];
+        let pieces = alloc::vec![Piece::new(RunTime::ZERO, phase, frequency)];
         Ok(Self { granularity_ps: granularity.as_picos(), pieces })
     }
 
     /// A clock that shows true time.
     pub fn perfect() -> Self {
-        let piece = Piece { from: RunTime::ZERO, phase: 0, frequency: FrequencyError::NONE };
+        let piece = Piece::new(RunTime::ZERO, 0, FrequencyError::NONE);
         Self { granularity_ps: 1, pieces: alloc::vec![piece] }
     }
 
@@ -219,11 +240,11 @@ impl Oscillator {
         if at < last.from {
             return Err(ClockError::Order { at: at.as_picos(), last: last.from.as_picos() });
         }
-        let mut next = Piece { from: at, phase: last.phase_at(at), frequency: last.frequency };
-        match change {
-            Change::Frequency(frequency) => next.frequency = frequency,
-            Change::Step(by) => next.phase += i128::from(by.as_picos()) * FINE,
-        }
+        let phase = last.phase_at(at);
+        let next = match change {
+            Change::Frequency(frequency) => Piece::new(at, phase, frequency),
+            Change::Step(by) => Piece::new(at, phase + i128::from(by.as_picos()) * FINE, last.frequency),
+        };
         if i64::try_from(next.phase / FINE).is_err() {
             return Err(ClockError::Range { at: at.as_picos() });
         }
@@ -246,7 +267,10 @@ impl Oscillator {
     /// A reading beyond ±106 days is shown as the greatest or least [`LocalTime`].
     pub fn read(&self, time: RunTime) -> LocalTime {
         let at = self.pieces.partition_point(|piece| piece.from <= time).saturating_sub(1);
-        let shown_ps = self.pieces[at].phase_at(time).div_euclid(FINE);
+        let shown_ps = self.pieces[at].shown_ps(time);
+        if self.granularity_ps == 1 {
+            return LocalTime(saturated(shown_ps));
+        }
         let granularity_ps = i128::from(self.granularity_ps);
         LocalTime(saturated(shown_ps - shown_ps.rem_euclid(granularity_ps)))
     }
@@ -262,11 +286,12 @@ impl Oscillator {
         }
         let granularity_ps = i128::from(self.granularity_ps);
         let target_ps = i128::from(local.0);
-        let tick_ps = target_ps + (-target_ps).rem_euclid(granularity_ps);
+        let rest_ps = if granularity_ps == 1 { 0 } else { (-target_ps).rem_euclid(granularity_ps) };
+        let tick_ps = target_ps + rest_ps;
         let first = self.pieces.partition_point(|piece| piece.from <= from).saturating_sub(1);
         self.pieces.iter().enumerate().skip(first).find_map(|(at, piece)| {
             let begin_ps = if at == first { from } else { piece.from }.as_picos();
-            let wait_ps = ceil_div(tick_ps * FINE - piece.phase, piece.frequency.rate());
+            let wait_ps = piece.until_shown_ps(tick_ps);
             let time_ps = (i128::from(piece.from.as_picos()) + wait_ps).max(i128::from(begin_ps));
             let time = RunTime::from_picos(i64::try_from(time_ps).ok()?);
             match self.pieces.get(at + 1) {
