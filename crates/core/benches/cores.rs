@@ -1,6 +1,6 @@
 //! Frames per second through the cores alone, without a simulator around them: what a switch and an end system cost.
 //!
-//! `cargo bench -p wg-core --bench cores`
+//! `cargo bench -p wg-core --bench cores [-- FRAMES]` sends so many frames (4 000 000) through each.
 #![forbid(unsafe_code)]
 
 use std::time::Instant;
@@ -26,12 +26,12 @@ use wg_frame::time::{RunTime, Span};
 
 const PORTS: usize = 8;
 const LINKS: u16 = 128;
-const FRAMES: u32 = 4_000_000;
 const RATE: u64 = 100_000_000;
 /// Between two frames into the switch: each port gets one every 62.5 µs.
 const STEP: Span = Span::from_nanos(7_812);
 
 fn main() {
+    let frames = std::env::args().filter_map(|a| a.parse().ok()).next().unwrap_or(4_000_000);
     let line = LineRate::new(RATE).expect("a rate");
     let limit = Limit::bytes(1 << 20);
     let plain = || EgressPort::new(PortConfig::strict_priority(line, limit), AlwaysOpen);
@@ -40,22 +40,27 @@ fn main() {
     let config = SwitchConfig { processing_delay: Span::ZERO, mode: Mode::StoreAndForward, shared };
     let ports = |_| plain();
     let switch = Switch::new(config, (0..PORTS).map(ports).collect(), forwarding(), AdmitAll, TrueTime);
-    report("switch, by address", through_switch(switch, TrafficClass::BestEffort));
+    report("switch, by address", frames, through_switch(switch, TrafficClass::BestEffort, frames));
     let ports = (0..PORTS).map(|_| critical()).collect();
     let switch = Switch::new(config, ports, forwarding(), rule(), Oscillator::perfect());
-    report("switch, by virtual link, policed", through_switch(switch, TrafficClass::RateConstrained));
+    report(
+        "switch, by virtual link, policed",
+        frames,
+        through_switch(switch, TrafficClass::RateConstrained, frames),
+    );
     let ports = (0..PORTS).map(|_| CriticalPort::with_windows(PortConfig::critical(line, limit), windows()));
     let switch = Switch::new(config, ports.collect(), forwarding(), rule(), Oscillator::perfect());
-    report("the same around windows", through_switch(switch, TrafficClass::RateConstrained));
-    report("end system, best effort", through_host(TrafficClass::BestEffort, plain(), TrueTime, None));
+    report("the same around windows", frames, through_switch(switch, TrafficClass::RateConstrained, frames));
+    let host = through_host(TrafficClass::BestEffort, plain(), TrueTime, None, frames);
+    report("end system, best effort", frames, host);
     let interface = Interface::new(interface(), LocalTime::ZERO).expect("an interface");
-    let host =
-        through_host(TrafficClass::RateConstrained, critical(), Oscillator::perfect(), Some(interface));
-    report("end system, virtual links", host);
+    let clock = Oscillator::perfect();
+    let host = through_host(TrafficClass::RateConstrained, critical(), clock, Some(interface), frames);
+    report("end system, virtual links", frames, host);
 }
 
-fn report(what: &str, seconds: f64) {
-    println!("{what:>34}: {:6.1} M frames/s", f64::from(FRAMES) / seconds / 1e6);
+fn report(what: &str, frames: u32, seconds: f64) {
+    println!("{what:>34}: {:6.1} M frames/s", f64::from(frames) / seconds / 1e6);
 }
 
 fn frame(class: TrafficClass, number: u32) -> Frame {
@@ -129,7 +134,7 @@ fn windows() -> WindowConfig {
     }
 }
 
-fn through_switch<P: Egress, I: Ingress>(mut switch: Switch<P, I>, class: TrafficClass) -> f64 {
+fn through_switch<P: Egress, I: Ingress>(mut switch: Switch<P, I>, class: TrafficClass, frames: u32) -> f64 {
     let begun = Instant::now();
     let (mut now, mut sent) = (RunTime::ZERO, 0);
     let mut drain = |switch: &mut Switch<P, I>, now: RunTime| {
@@ -144,7 +149,7 @@ fn through_switch<P: Egress, I: Ingress>(mut switch: Switch<P, I>, class: Traffi
             }
         }
     };
-    for number in 0..FRAMES {
+    for number in 0..frames {
         let arrival = now + STEP;
         while let Some(at) = switch.next_deadline().instant().filter(|at| *at < arrival) {
             switch.handle_deadline(at);
@@ -160,7 +165,7 @@ fn through_switch<P: Egress, I: Ingress>(mut switch: Switch<P, I>, class: Traffi
         switch.handle_deadline(at);
         drain(&mut switch, at);
     }
-    assert_eq!(sent, FRAMES);
+    assert_eq!(sent, frames);
     begun.elapsed().as_secs_f64()
 }
 
@@ -192,6 +197,7 @@ fn through_host<P: Egress>(
     port: P,
     clock: P::Clock,
     interface: Option<Interface>,
+    frames: u32,
 ) -> f64 {
     let cost = Cost { fixed: Span::from_nanos(2_000), per_byte: Span::from_picos(150) };
     let config = HostConfig {
@@ -219,7 +225,7 @@ fn through_host<P: Egress>(
         }
     };
     let mut numbers = [0_u8; 16];
-    for number in 0..FRAMES {
+    for number in 0..frames {
         let next = now + Span::from_micros(40);
         while let Some(at) = host.next_deadline().instant().filter(|at| *at < next) {
             host.handle_deadline(at);
@@ -241,6 +247,6 @@ fn through_host<P: Egress>(
         host.handle_deadline(at);
         drain(&mut host, at);
     }
-    assert_eq!(ended, FRAMES);
+    assert_eq!(ended, frames);
     begun.elapsed().as_secs_f64()
 }

@@ -27,7 +27,7 @@ use wg_frame::time::{RunTime, Span};
 use crate::cause::Cause;
 use crate::deadline::Deadline;
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
-use crate::interface::{Interface, Networks};
+use crate::interface::{Departure, Interface, Networks};
 use crate::line::LineRate;
 use crate::port::{Device, Effect, Egress, Transmission};
 use crate::queue::{Fill, Full, Limit};
@@ -393,10 +393,13 @@ impl<P: Egress> Host<P> {
             return;
         };
         let outputs = &mut self.outputs;
-        interface.handle_message(now, &self.device.clock, frame, |frame, cause| {
+        let departure = interface.handle_message(now, &self.device.clock, frame, |frame, cause| {
             outputs.push_back(Output::lost_before_ports(frame, cause));
         });
-        self.depart(now);
+        match departure {
+            Some(Departure { frame, networks, due }) => self.send_on(now, frame, networks, due),
+            None => self.depart(now),
+        }
     }
 
     /// Hands on what the critical interface has due.
@@ -414,6 +417,15 @@ impl<P: Egress> Host<P> {
     /// Puts a frame, or a copy on each network, into the queues.
     #[inline]
     fn send_on(&mut self, now: RunTime, frame: Frame, networks: Networks, due: RunTime) {
+        if let ([(network, egress)], None) = (&mut self.ports[..], &self.interface)
+            && networks.has(*network)
+        {
+            // Most hosts by far are like this.
+            let outputs = &mut self.outputs;
+            let effect = &mut |effect| outputs.push_back(Output::of(0, effect));
+            egress.handle_frame(now, frame, &mut self.device, effect);
+            return;
+        }
         self.copies(frame, networks, |host, port, frame| {
             if let Some(interface) = &mut host.interface {
                 interface.joins(port, &frame, due);

@@ -256,23 +256,25 @@ impl Interface {
     }
 
     /// A message in its frame, from the lane. `lost` gets each frame that will not be sent: this one, or an older one
-    /// whose place it takes.
+    /// whose place it takes. Gives the departure of a message that need not wait and comes when nothing else is due.
     pub fn handle_message(
         &mut self,
         now: RunTime,
         clock: &impl LocalClock,
         frame: Frame,
         mut lost: impl FnMut(Frame, Cause),
-    ) {
+    ) -> Option<Departure> {
         let id = frame.virtual_link;
         match frame.class {
             TrafficClass::TimeTriggered => {
                 let Some(at) = place(&self.schedules, |schedule| schedule.id, id) else {
-                    return lost(frame, Cause::Filtered);
+                    lost(frame, Cause::Filtered);
+                    return None;
                 };
                 let schedule = &mut self.schedules[at];
                 if frame.length > schedule.longest_frame {
-                    return lost(frame, Cause::Regulator);
+                    lost(frame, Cause::Regulator);
+                    return None;
                 }
                 match schedule.dispatcher.handle_message(clock.read(now), frame) {
                     None => {}
@@ -283,18 +285,25 @@ impl Interface {
             }
             TrafficClass::RateConstrained => {
                 let Some(at) = place(&self.links, |link| link.id, id) else {
-                    return lost(frame, Cause::Filtered);
+                    lost(frame, Cause::Filtered);
+                    return None;
                 };
+                let link = &mut self.links[at];
                 let sub_link = usize::from(frame.virtual_link_sequence);
-                let taken =
-                    self.links[at].regulator.handle_frame(now, sub_link, usize::from(frame.length), frame);
-                if taken.is_err() {
-                    return lost(frame, Cause::Regulator);
+                if link.regulator.handle_frame(now, sub_link, usize::from(frame.length), frame).is_err() {
+                    lost(frame, Cause::Regulator);
+                    return None;
+                }
+                // Alone and at rest: neither the list of what is due nor anybody's turn changes.
+                if self.earliest > now && self.due[at] == NEVER && link.regulator.next_deadline().is_due(now)
+                {
+                    return link.depart();
                 }
                 self.set_link(at);
             }
             TrafficClass::BestEffort => lost(frame, Cause::Filtered),
         }
+        None
     }
 
     /// The next frame that leaves for the ports at `now`; `None` when there is none before the next deadline. Ask after
@@ -306,12 +315,7 @@ impl Interface {
             if at < self.links.len() {
                 let link = &mut self.links[at];
                 link.regulator.handle_deadline(now);
-                let eligible = link.regulator.poll_output();
-                let departure = eligible.map(|eligible| Departure {
-                    frame: numbered(eligible.frame, &mut link.numbers),
-                    networks: link.networks,
-                    due: eligible.eligible_at,
-                });
+                let departure = link.depart();
                 self.set_link(at);
                 if departure.is_some() {
                     return departure;
@@ -510,6 +514,12 @@ impl Link {
         };
         let ports = [multiplexed(), multiplexed()];
         Ok(Self { id, regulator, numbers: SequenceGenerator::new(), networks, ports })
+    }
+
+    fn depart(&mut self) -> Option<Departure> {
+        let eligible = self.regulator.poll_output()?;
+        let frame = numbered(eligible.frame, &mut self.numbers);
+        Some(Departure { frame, networks: self.networks, due: eligible.eligible_at })
     }
 }
 

@@ -45,6 +45,7 @@ impl LineRate {
     }
 
     /// The time `bytes` take, rounded up to a picosecond.
+    #[inline]
     pub const fn time_of(self, bytes: u32) -> Span {
         if self.picos_per_byte != 0 {
             return Span::from_picos(self.picos_per_byte * bytes as i64);
@@ -56,16 +57,19 @@ impl LineRate {
     }
 
     /// From the first bit of the preamble to the last bit of the FCS.
+    #[inline]
     pub const fn transmission(self, length: u16) -> Span {
         self.time_of(PREAMBLE + floor(length))
     }
 
     /// From the first bit of the preamble until the next may follow.
+    #[inline]
     pub const fn occupation(self, length: u16) -> Span {
         self.time_of(PREAMBLE + floor(length) + GAP)
     }
 
     /// From the first bit of the preamble until addresses and EtherType are through.
+    #[inline]
     pub const fn header(self, tagged: bool) -> Span {
         self.time_of(PREAMBLE + HEADER + if tagged { TAG } else { 0 })
     }

@@ -224,7 +224,7 @@ enum Line {
 struct OnWire {
     frame: Frame,
     queue: u8,
-    last_bit: RunTime,
+    since: RunTime,
 }
 
 /// An egress port.
@@ -315,11 +315,6 @@ impl<G: Gate> EgressPort<G> {
         Some((frame, Transmission(())))
     }
 
-    /// The last bit of a frame from a queue that is on the wire at `now`, and whose transmission was answered.
-    pub fn last_bit_of_other(&self, now: RunTime) -> Option<RunTime> {
-        self.abortable(now).map(|on_wire| on_wire.last_bit)
-    }
-
     /// When the line is free; `None` before that was answered.
     pub const fn free_at(&self) -> Option<RunTime> {
         match self.line {
@@ -339,8 +334,7 @@ impl<G: Gate> EgressPort<G> {
     }
 
     fn begin(&mut self, now: RunTime, queue: usize, frame: Frame) -> Transmission {
-        let last_bit = now + self.config.line.transmission(frame.length);
-        self.on_wire = Some(OnWire { frame, queue: queue as u8, last_bit });
+        self.on_wire = Some(OnWire { frame, queue: queue as u8, since: now });
         self.line = Line::Taken;
         Transmission(())
     }
@@ -349,7 +343,8 @@ impl<G: Gate> EgressPort<G> {
         if self.line == Line::Taken {
             return None;
         }
-        self.on_wire.filter(|on_wire| on_wire.last_bit > now)
+        let transmission = |on_wire: &OnWire| self.config.line.transmission(on_wire.frame.length);
+        self.on_wire.filter(|on_wire| on_wire.since + transmission(on_wire) > now)
     }
 
     fn abortable(&self, now: RunTime) -> Option<OnWire> {

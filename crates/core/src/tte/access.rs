@@ -7,8 +7,9 @@
 //! - *Shuffling*: another frame starts whenever the line is free; a time-triggered frame waits for at most the one
 //!   in progress.
 //! - *Preemption*: another frame in progress is aborted when a time-triggered one is due, and sent again from its
-//!   beginning (Steiner and others, "Time-Triggered Ethernet", on the preemptive switch). The time-triggered
-//!   frame waits for one gap.
+//!   beginning, as often as need be (Steiner and others, "Time-Triggered Ethernet", on the preemptive switch;
+//!   Mikolasek, Ademaj and Racek, ETFA 2008: such a switch sends a preempted message again as soon as the real-time one
+//!   is through, and may preempt it several times). The time-triggered frame waits for one gap.
 //!
 //! In all three a window whose buffer is empty is free for others: under timely block up to the next window. Under
 //! preemption a frame longer than every gap between windows that carry traffic is aborted over and over.
