@@ -56,7 +56,7 @@ pub fn write_messages(path: &Path, tracked: &Tracked) -> Result<(), RecordError>
         Field::new(*name, get(&[]).map_or(DataType::Null, |array| array.data_type().clone()), *nullable)
     });
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let delta = ["sequence", "intended", "tx_app", "tx_drv", "rx_drv", "rx_app"];
+    let delta = ["sequence", "intended", "tx_app", "tx_drv", "rx_drv", "rx_app", "tx_wire", "rx_wire"];
     let properties = properties("messages", MESSAGE_SCHEMA, tracked.summary.index, &delta);
     write_whole(path, &schema, properties, &tracked.messages, |rows| {
         let arrays = columns.iter().map(|(_, _, get)| get(rows)).collect::<Result<Vec<_>, _>>()?;
@@ -175,9 +175,10 @@ fn parquet_error(path: &Path, error: ParquetError) -> RecordError {
 type Get = fn(&[Message]) -> Result<ArrayRef, ArrowError>;
 
 /// The message columns: name, whether a cell may be empty, and its values.
-fn message_columns() -> [(&'static str, bool, Get); 23] {
+fn message_columns() -> [(&'static str, bool, Get); 28] {
     [
         ("flow", false, |rows| u16s(rows, |m| Some(m.flow))),
+        ("to", false, |rows| u16s(rows, |m| Some(m.to))),
         ("sequence", false, |rows| u32s(rows, |m| m.sequence)),
         ("warm_up", false, |rows| bools(rows, |m| m.warm_up)),
         ("outcome", false, |rows| codes(rows, |m| Some(m.outcome), Outcome::code)),
@@ -190,6 +191,10 @@ fn message_columns() -> [(&'static str, bool, Get); 23] {
         ("back_tx_drv", true, |rows| times(rows, |m| m.back_tx_drv)),
         ("back_rx_drv", true, |rows| times(rows, |m| m.back_rx_drv)),
         ("back_rx_app", true, |rows| times(rows, |m| m.back_rx_app)),
+        ("tx_wire", true, |rows| times(rows, |m| m.tx_wire)),
+        ("tx_wire_b", true, |rows| times(rows, |m| m.tx_wire_b)),
+        ("rx_wire", true, |rows| times(rows, |m| m.rx_wire)),
+        ("rx_wire_b", true, |rows| times(rows, |m| m.rx_wire_b)),
         ("length", false, |rows| u16s(rows, |m| Some(m.length))),
         ("copies", false, |rows| u16s(rows, |m| Some(m.copies))),
         ("corrupted_copies", false, |rows| u16s(rows, |m| Some(m.corrupted_copies))),

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::FlowState;
+use super::flow::FlowState;
 use super::message::{FlowSummary, Message, Outcome, OutcomeCounts, UnplannedCounts, WarmUpCounts};
-use super::store::{Instant, Messages, Seen};
+use super::store::{Instant, Messages, Seen, Way};
 use crate::schema::DropReason;
 
 /// Judges the messages of one flow: appends their rows and returns their counts.
 pub(super) fn flow(flow: FlowState, rows: &mut Vec<Message>, unplanned: &mut UnplannedCounts) -> FlowSummary {
     let mut summary = FlowSummary {
         flow: flow.id,
+        to: flow.to,
         planned: u64::from(flow.measured.planned()),
         sent: 0,
         delivered: 0,
@@ -29,6 +30,7 @@ pub(super) fn flow(flow: FlowState, rows: &mut Vec<Message>, unplanned: &mut Unp
             .map(|reason| (reason.name().to_owned(), 0))
             .collect::<BTreeMap<_, _>>(),
         missing_send_records: 0,
+        second_copies: 0,
     };
     for warm_up in [true, false] {
         let messages = if warm_up { &flow.warm_up } else { &flow.measured };
@@ -48,19 +50,21 @@ pub(super) fn flow(flow: FlowState, rows: &mut Vec<Message>, unplanned: &mut Unp
         if !warm_up {
             summary.missing_send_records =
                 sent(messages).filter(|(_, seen)| !seen.send_recorded).count() as u64;
+            summary.second_copies = sent(messages).map(|(_, seen)| u64::from(seen.second_copies)).sum();
         }
     }
     summary
 }
 
-/// Messages that were sent: the sender says so, or a verified frame proves it and the plan has it. A verified
-/// frame beyond the plan proves nothing of this run, for the sender would not have sent it.
+/// Messages that were sent: the sender says so, or a verified frame proves it and the plan has it. Beyond the plan
+/// only the sender's application proves it: a frame that it does not know of is no message, be it left over from
+/// another run or babbled.
 fn sent(messages: &Messages) -> impl Iterator<Item = (u32, &Seen)> {
     messages.iter().filter(|(sequence, seen)| was_sent(messages, *sequence, seen))
 }
 
 fn was_sent(messages: &Messages, sequence: u32, seen: &Seen) -> bool {
-    seen.send_recorded || (seen.verified && sequence < messages.planned())
+    if sequence < messages.planned() { seen.send_recorded || seen.verified } else { seen.handed_over }
 }
 
 /// One arrival at the final destination, in the order in which reordering is judged.
@@ -104,9 +108,10 @@ fn rows_of(
             }
             _ => false,
         };
-        let is_lost = arrived.is_none();
+        let last = Some(seen.last).filter(|last| arrived.is_none() && *last != Way::NOWHERE);
         rows.push(Message {
             flow: flow.id,
+            to: flow.to,
             sequence,
             warm_up,
             outcome: Outcome::Lost,
@@ -119,6 +124,10 @@ fn rows_of(
             back_tx_drv: seen.time(Instant::BackTxDrv),
             back_rx_drv: seen.time(Instant::BackRxDrv),
             back_rx_app: seen.time(Instant::BackRxApp),
+            tx_wire: seen.time(Instant::TxWire),
+            tx_wire_b: seen.time(Instant::TxWireB),
+            rx_wire: seen.time(Instant::RxWire),
+            rx_wire_b: seen.time(Instant::RxWireB),
             length: seen.first.1,
             copies: saturated(seen.copies),
             corrupted_copies: saturated(seen.corrupted),
@@ -126,8 +135,8 @@ fn rows_of(
             reordered: false,
             reorder_extent: 0,
             late,
-            last_node: is_lost.then(|| seen.last.node()),
-            last_point: if is_lost { seen.last.point() } else { None },
+            last_node: last.map(Way::node),
+            last_point: last.and_then(Way::point),
             drop_reason: DropReason::from_code(seen.drop.1).unwrap_or(DropReason::None),
         });
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use wg_frame::time::RunTime;
-use wg_plan::FlowId;
+use wg_plan::{FlowId, NodeIndex};
 
 use crate::schema::{DropReason, Point, coded};
 use crate::segment::Damage;
@@ -42,6 +42,8 @@ impl Outcome {
 pub struct Message {
     /// Its flow.
     pub flow: FlowId,
+    /// The receiver whose copy this row follows; a multicast message has a row for each.
+    pub to: NodeIndex,
     /// Its number; the warm-up counts on its own.
     pub sequence: u32,
     /// Sent in the warm-up, and so excluded from every measure and count.
@@ -66,6 +68,14 @@ pub struct Message {
     pub back_rx_drv: Option<RunTime>,
     /// Application back at the sender, first intact copy.
     pub back_rx_app: Option<RunTime>,
+    /// First bit on the wire at the sender; of a flow on both networks, on A.
+    pub tx_wire: Option<RunTime>,
+    /// Likewise on network B, where the flow is on both.
+    pub tx_wire_b: Option<RunTime>,
+    /// Last bit off the wire at the receiver; of a flow on both networks, from A.
+    pub rx_wire: Option<RunTime>,
+    /// Likewise from network B, where the flow is on both.
+    pub rx_wire_b: Option<RunTime>,
     /// Frame length in bytes, DA to FCS, where it was seen nearest to the sender.
     pub length: u16,
     /// Intact copies at the final destination; 65 535 stands for that many or more.
@@ -80,18 +90,18 @@ pub struct Message {
     pub reorder_extent: u32,
     /// Later than the flow's deadline; also set when the outcome is another.
     pub late: bool,
-    /// Not delivered: the last observer on the way …
+    /// Not delivered: the last observer on the way, where anybody saw it at all …
     pub last_node: Option<u16>,
     /// … and where there.
     pub last_point: Option<Point>,
-    /// Reason of the farthest drop record.
+    /// Reason of the farthest drop record, the removal of second copies apart.
     pub drop_reason: DropReason,
 }
 
 /// All messages of a run and what they add up to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracked {
-    /// By flow, warm-up first, then sequence.
+    /// By flow, receiver in the order of the plan, warm-up first, then sequence.
     pub messages: Vec<Message>,
     /// The counts.
     pub summary: RunSummary,
@@ -104,7 +114,7 @@ pub struct RunSummary {
     pub index: u32,
     /// Records that were judged.
     pub records: u64,
-    /// By flow number.
+    /// By flow number, then receiver in the order of the plan.
     pub flows: Vec<FlowSummary>,
     /// Frames that belong to no sent message.
     pub unplanned: UnplannedCounts,
@@ -112,11 +122,13 @@ pub struct RunSummary {
     pub damaged_segments: Vec<Damage>,
 }
 
-/// Counts of one flow, in messages of the measured part unless said otherwise. `sent = delivered + lost`.
+/// Counts of one flow at one receiver, in messages of the measured part unless said otherwise. `sent = delivered + lost`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// The flow.
     pub flow: FlowId,
+    /// The receiver; a multicast flow has an entry for each.
+    pub to: NodeIndex,
     /// Messages the plan wanted sent.
     pub planned: u64,
     /// Messages that were sent.
@@ -145,6 +157,8 @@ pub struct FlowSummary {
     pub drop_reasons: BTreeMap<String, u64>,
     /// Messages known to have been sent only because somebody received them.
     pub missing_send_records: u64,
+    /// Copies removed because that of the other network came first, in copies.
+    pub second_copies: u64,
 }
 
 /// Messages by outcome.

@@ -5,22 +5,23 @@
 //! of records, so a duplicate or a swap has no state to upset and can never turn into a stream of errors. A
 //! tracker that follows an expected sequence number as frames come in was not taken for that reason.
 //!
-//! Memory: about 130 bytes a message, in pages that are made when a record first touches them.
+//! Memory: about 170 bytes a message and receiver, in pages that are made when a record first touches them.
 
+mod flow;
 mod judge;
 mod message;
 mod store;
 
 use std::collections::BTreeMap;
 
-use wg_plan::{FlowId, Network, Run};
+use wg_plan::{Flow, FlowId, Network, Run};
 
 pub use message::{
     FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts, WarmUpCounts,
 };
 
-use crate::schema::{Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
-use store::{Instant, Messages, Way};
+use crate::schema::{Crc, FLOW_FOREIGN, Point, Record};
+use flow::FlowState;
 
 /// `slots` entry of a flow that is not in the plan.
 const NO_FLOW: u16 = u16::MAX;
@@ -41,37 +42,27 @@ pub struct Tracker {
     run_index: u32,
     /// Place in `flows` by flow number.
     slots: Box<[u16]>,
-    flows: Vec<FlowState>,
+    /// Each flow as its receivers see it, one entry per receiver.
+    flows: Vec<Vec<FlowState>>,
     unplanned: UnplannedCounts,
     records: u64,
-}
-
-#[derive(Debug)]
-struct FlowState {
-    id: FlowId,
-    from: u16,
-    to: u16,
-    relayed: bool,
-    deadline_ps: Option<i64>,
-    /// Number of nodes on the way.
-    hops: u16,
-    /// By node: its place on the outward way, or `hops` when it is not on it.
-    places: Vec<u16>,
-    measured: Messages,
-    warm_up: Messages,
 }
 
 impl Tracker {
     /// A tracker for `run`, which was or is to be run on `network`.
     pub fn new(network: &Network, run: &Run) -> Self {
-        let flows: BTreeMap<FlowId, FlowState> =
-            run.flows.iter().map(|flow| (flow.id, FlowState::new(network, run, flow))).collect();
-        let flows: Vec<FlowState> = flows.into_values().collect();
+        let seen_by_all = |flow: &Flow| -> Vec<FlowState> {
+            flow.receivers().map(|to| FlowState::new(network, run, flow, to)).collect()
+        };
+        let flows: BTreeMap<FlowId, Vec<FlowState>> =
+            run.flows.iter().map(|flow| (flow.id, seen_by_all(flow))).collect();
+        let ids: Vec<FlowId> = flows.keys().copied().collect();
         let mut slots = vec![NO_FLOW; usize::from(u16::MAX) + 1].into_boxed_slice();
-        for (slot, flow) in (0..NO_FLOW).zip(&flows) {
-            slots[usize::from(flow.id)] = slot;
+        for (slot, id) in (0..NO_FLOW).zip(ids) {
+            slots[usize::from(id)] = slot;
         }
         slots[usize::from(FLOW_FOREIGN)] = NO_FLOW;
+        let flows = flows.into_values().collect();
         Self { run_index: run.index, slots, flows, unplanned: UnplannedCounts::default(), records: 0 }
     }
 
@@ -100,7 +91,11 @@ impl Tracker {
             }
             return;
         };
-        if !flow.observe(record, order) && record.point == Point::ApplicationReceive {
+        let believed = match flow.as_mut_slice() {
+            [only] => only.observe(record, order),
+            receivers => observe_multicast(receivers, record, order),
+        };
+        if !believed && record.point == Point::ApplicationReceive {
             self.unplanned.damaged += 1;
         }
     }
@@ -109,8 +104,12 @@ impl Tracker {
     pub fn finish(self) -> Tracked {
         let mut messages = Vec::new();
         let mut unplanned = self.unplanned;
-        let flows =
-            self.flows.into_iter().map(|flow| judge::flow(flow, &mut messages, &mut unplanned)).collect();
+        let flows = self
+            .flows
+            .into_iter()
+            .flatten()
+            .map(|flow| judge::flow(flow, &mut messages, &mut unplanned))
+            .collect();
         let summary = RunSummary {
             index: self.run_index,
             records: self.records,
@@ -122,88 +121,29 @@ impl Tracker {
     }
 }
 
-impl FlowState {
-    fn new(network: &Network, run: &Run, flow: &wg_plan::Flow) -> Self {
-        let hops = u16::try_from(flow.path.len()).unwrap_or(u16::MAX);
-        let mut places = vec![hops; network.nodes.len()];
-        for (place, &node) in (0..hops).zip(&flow.path) {
-            if let Some(entry) = places.get_mut(usize::from(node)) {
-                *entry = place;
-            }
-        }
-        let sends = || run.sends.iter().filter(|send| send.flow == flow.id);
-        Self {
-            id: flow.id,
-            from: flow.from,
-            to: flow.to,
-            relayed: run.relays.iter().any(|relay| relay.flow == flow.id),
-            deadline_ps: flow.deadline.map(wg_frame::time::Span::as_picos),
-            hops,
-            places,
-            measured: Messages::new(sends().map(|send| send.count).max().unwrap_or(0)),
-            warm_up: Messages::new(sends().map(|send| send.warm_up_count).max().unwrap_or(0)),
+/// Notes a record with every receiver whose copy it tells of: one taken at a receiver with that one, one taken before
+/// the ways part with all behind it. What concerns nobody (a frame gone astray) goes to the first, so that
+/// it is counted once.
+fn observe_multicast(receivers: &mut [FlowState], record: &Record, order: u64) -> bool {
+    let at = receivers.iter().position(|flow| flow.to == record.node);
+    let is_arrival = record.point == Point::ApplicationReceive;
+    let concerned = |at_place: usize, flow: &FlowState| match at {
+        Some(at) => at == at_place,
+        None => !is_arrival && flow.is_passed_by(record),
+    };
+    let mut told = false;
+    let mut believed = true;
+    for (place, flow) in receivers.iter_mut().enumerate() {
+        if concerned(place, flow) {
+            told = true;
+            believed &= flow.observe(record, order);
         }
     }
-
-    /// Notes the record with its message. False when it is damaged and was seen off the flow's way: then its
-    /// header cannot be believed.
-    fn observe(&mut self, record: &Record, order: u64) -> bool {
-        let returning = record.flags.has(RecordFlags::RETURN);
-        let outward_place = self.places.get(usize::from(record.node)).copied().unwrap_or(self.hops);
-        let on_the_way = outward_place < self.hops;
-        let damaged = record.crc == Crc::Bad;
-        if damaged && !on_the_way {
-            return false;
-        }
-        let place = if returning && on_the_way { self.hops - 1 - outward_place } else { outward_place };
-        let way = Way::new(returning, place, record.point, record.node);
-        let (at_from, at_to) = (record.node == self.from, record.node == self.to);
-        let messages =
-            if record.flags.has(RecordFlags::WARM_UP) { &mut self.warm_up } else { &mut self.measured };
-        let seen = messages.entry(record.sequence);
-
-        seen.last = seen.last.max(way);
-        if record.point == Point::Drop && record.reason != DropReason::None {
-            seen.drop = seen.drop.max((way, record.reason.code()));
-        }
-        if damaged {
-            seen.corrupted += u32::from(record.point == Point::ApplicationReceive);
-            return true;
-        }
-        seen.first = seen.first.min((way, record.length));
-        if at_from && !returning && is_send_side(record.point) {
-            seen.send_recorded = true;
-        } else if record.crc == Crc::Ok {
-            seen.verified = true;
-        }
-
-        // A one-way flow has no return leg: what comes back of it is meant for nobody.
-        let leg_is_planned = self.relayed || !returning;
-        let (at_source, at_destination) = if returning { (at_to, at_from) } else { (at_from, at_to) };
-        let arrived = record.point == Point::ApplicationReceive;
-        let intact = arrived && record.crc == Crc::Ok;
-        let is_final = returning == self.relayed;
-        if leg_is_planned
-            && (intact || !arrived)
-            && let Some(instant) = Instant::of(record.point, returning, at_source, at_destination)
-        {
-            let is_earliest = seen.note(instant, record.time);
-            if intact && is_final && is_earliest {
-                seen.first_copy_order = order;
-            }
-        }
-        seen.arrivals += u32::from(arrived);
-        if intact && !(leg_is_planned && at_destination) {
-            seen.misdirected += 1;
-        } else if intact && is_final {
-            seen.copies += 1;
-        }
-        true
+    if !told && let Some(first) = receivers.first_mut() {
+        believed = first.observe(record, order);
     }
-}
-
-/// Whether a record of this point at the sender proves that the message was sent, or that sending was tried
-/// and refused.
-fn is_send_side(point: Point) -> bool {
-    matches!(point, Point::ApplicationSend | Point::DriverSend | Point::WireSend | Point::Drop)
+    if record.crc == Crc::Ok {
+        receivers.iter_mut().for_each(|flow| flow.vouch(record));
+    }
+    believed
 }

@@ -26,14 +26,29 @@ pub(super) enum Instant {
     BackTxDrv,
     BackRxDrv,
     BackRxApp,
+    TxWire,
+    TxWireB,
+    RxWire,
+    RxWireB,
 }
 
 impl Instant {
-    const COUNT: usize = Self::BackRxApp as usize + 1;
+    const COUNT: usize = Self::RxWireB as usize + 1;
 
-    /// The time a record of `point` gives, seen at the source or the destination of its leg.
-    pub(super) fn of(point: Point, returning: bool, at_source: bool, at_destination: bool) -> Option<Self> {
+    /// The time a record of `point` gives, seen at the source or the destination of its leg; `on_b` where it is of
+    /// the copy on network B of a flow that travels on both.
+    pub(super) fn of(
+        point: Point,
+        returning: bool,
+        at_source: bool,
+        at_destination: bool,
+        on_b: bool,
+    ) -> Option<Self> {
         match (point, returning) {
+            (Point::WireSend, false) if at_source => Some(if on_b { Self::TxWireB } else { Self::TxWire }),
+            (Point::WireReceive, false) if at_destination => {
+                Some(if on_b { Self::RxWireB } else { Self::RxWire })
+            }
             (Point::IntendedSend, false) if at_source => Some(Self::Intended),
             (Point::ApplicationSend, false) if at_source => Some(Self::TxApp),
             (Point::DriverSend, false) if at_source => Some(Self::TxDrv),
@@ -54,12 +69,17 @@ impl Instant {
 pub(super) struct Way(u64);
 
 impl Way {
-    const FIRST: Self = Self(0);
+    /// Before every place: nothing was seen.
+    pub(super) const NOWHERE: Self = Self(0);
+    /// After every place.
     const BEYOND: Self = Self(u64::MAX);
+    /// Set in every real place.
+    const SEEN: u64 = 1 << 41;
 
     pub(super) fn new(returning: bool, place: u16, point: Point, node: u16) -> Self {
         Self(
-            u64::from(returning) << 40
+            Self::SEEN
+                | u64::from(returning) << 40
                 | u64::from(place) << 24
                 | u64::from(point.code()) << 16
                 | u64::from(node),
@@ -94,8 +114,12 @@ pub(super) struct Seen {
     pub(super) misdirected: u32,
     /// Undamaged frames at any application.
     pub(super) arrivals: u32,
+    /// Copies removed because that of the other network came first.
+    pub(super) second_copies: u32,
     /// The sender has a record of sending it.
     pub(super) send_recorded: bool,
+    /// An application of the sender handed it over.
+    pub(super) handed_over: bool,
     /// Somebody verified its CRC.
     pub(super) verified: bool,
 }
@@ -104,14 +128,16 @@ impl Seen {
     const NOTHING: Self = Self {
         times: [UNSEEN; Instant::COUNT],
         first_copy_order: u64::MAX,
-        first: (Way::BEYOND, u16::MAX),
-        last: Way::FIRST,
-        drop: (Way::FIRST, 0),
+        first: (Way::BEYOND, 0),
+        last: Way::NOWHERE,
+        drop: (Way::NOWHERE, 0),
         copies: 0,
         corrupted: 0,
         misdirected: 0,
         arrivals: 0,
+        second_copies: 0,
         send_recorded: false,
+        handed_over: false,
         verified: false,
     };
 

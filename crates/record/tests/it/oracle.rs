@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use wg_frame::time::RunTime;
-use wg_plan::{Flow, Run};
+use wg_plan::{Flow, NodeIndex, Run};
 use wg_record::tracking::{
     FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts, WarmUpCounts,
 };
@@ -30,10 +30,15 @@ pub(crate) enum Mutant {
     LastByTime,
     LatestCopyCounts,
     NeverSentIsSent,
+    BabbleIsSent,
+    SecondCopyIsADrop,
+    NetworksShareAWire,
+    EverySwitchRecordIsEverybodys,
+    ReceiversDoNotVouch,
 }
 
 impl Mutant {
-    pub(crate) const BROKEN: [Self; 13] = [
+    pub(crate) const BROKEN: [Self; 18] = [
         Self::ExtentFromNearest,
         Self::ReorderedAgainstPredecessor,
         Self::EveryCopyIsAnArrival,
@@ -47,12 +52,19 @@ impl Mutant {
         Self::LastByTime,
         Self::LatestCopyCounts,
         Self::NeverSentIsSent,
+        Self::BabbleIsSent,
+        Self::SecondCopyIsADrop,
+        Self::NetworksShareAWire,
+        Self::EverySwitchRecordIsEverybodys,
+        Self::ReceiversDoNotVouch,
     ];
 }
 
 struct Judge<'a> {
     run: &'a Run,
     flow: &'a Flow,
+    /// The receiver judged for.
+    to: NodeIndex,
     records: &'a [Record],
     mutant: Mutant,
 }
@@ -74,11 +86,11 @@ pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Tracked {
     }
     let mut messages = Vec::new();
     let mut summaries = Vec::new();
-    for flow in flows {
-        let judge = Judge { run, flow, records, mutant };
+    for (flow, to) in flows.iter().flat_map(|flow| flow.receivers().map(move |to| (*flow, to))) {
+        let judge = Judge { run, flow, to, records, mutant };
         let mut rows = judge.rows(true);
         rows.extend(judge.rows(false));
-        for r in records.iter().filter(app).filter(|r| r.flow == flow.id) {
+        for r in records.iter().filter(app).filter(|r| r.flow == flow.id && judge.concerns(r)) {
             let warm_up = r.flags.has(RecordFlags::WARM_UP);
             let sent = rows.iter().any(|m| m.warm_up == warm_up && m.sequence == r.sequence);
             if judge.damaged(r) {
@@ -111,7 +123,29 @@ impl Judge<'_> {
         r.crc == Crc::Ok || (r.crc == Crc::Bad && self.mutant == Mutant::DamagedIsIntact)
     }
     fn believable(&self, r: &Record) -> bool {
-        self.flow.path.contains(&r.node) || self.mutant == Mutant::DamagedBelievedAnywhere
+        self.ways().any(|way| way.contains(&r.node)) || self.mutant == Mutant::DamagedBelievedAnywhere
+    }
+    /// The ways to this receiver.
+    fn ways(&self) -> impl Iterator<Item = &[NodeIndex]> {
+        self.flow.ways().map(|(_, way)| way).filter(|way| way.last() == Some(&self.to))
+    }
+    /// Whether the record tells of the copy for this receiver. Switches are joined to end system `e` by port `e + 1`.
+    fn concerns(&self, r: &Record) -> bool {
+        let receivers: Vec<NodeIndex> = self.flow.receivers().collect();
+        let is_arrival = r.point == Point::ApplicationReceive;
+        let passes = |to: NodeIndex| {
+            let on_way = self.flow.ways().any(|(_, way)| way.contains(&r.node) && way.last() == Some(&to));
+            let by_port = [self.flow.from, to].contains(&(r.port.wrapping_sub(1)));
+            on_way && (by_port || self.mutant == Mutant::EverySwitchRecordIsEverybodys)
+        };
+        match () {
+            () if receivers.len() == 1 => true,
+            () if receivers.contains(&r.node) => r.node == self.to,
+            () if is_arrival => self.to == receivers[0],
+            () if r.node == self.flow.from => true,
+            () if receivers.iter().any(|&to| passes(to)) => passes(self.to),
+            () => self.to == receivers[0],
+        }
     }
     fn returning(r: &Record) -> bool {
         r.flags.has(RecordFlags::RETURN)
@@ -128,18 +162,32 @@ impl Judge<'_> {
         };
         let mine = |r: &Record| r.flow == self.flow.id && same_phase(r) && r.sequence == sequence;
         let all = self.records.iter().copied().enumerate();
+        let mine = |r: &Record| mine(r) && self.concerns(r);
         all.filter(|(_, r)| mine(r) && (!self.damaged(r) || self.believable(r))).collect()
     }
 
     fn sent(&self, warm_up: bool, sequence: u32) -> bool {
-        let provable = sequence < self.planned(warm_up) || self.mutant == Mutant::NeverSentIsSent;
-        let received = self.of(warm_up, sequence).iter().any(|(_, r)| self.intact(r));
-        self.send_recorded(warm_up, sequence)
-            || (received && provable && self.mutant != Mutant::SentOnlyIfRecorded)
+        if sequence >= self.planned(warm_up) {
+            return match self.mutant {
+                Mutant::NeverSentIsSent => !self.of(warm_up, sequence).is_empty(),
+                Mutant::BabbleIsSent => self.send_recorded(warm_up, sequence),
+                _ => self.sent_with(warm_up, sequence, &[Point::ApplicationSend]),
+            };
+        }
+        let receivers = self.flow.receivers().filter(|_| self.mutant != Mutant::ReceiversDoNotVouch);
+        let received = receivers.chain([self.to]).any(|to| {
+            let other = Judge { to, ..*self };
+            other.of(warm_up, sequence).iter().any(|(_, r)| self.intact(r))
+        });
+        self.send_recorded(warm_up, sequence) || (received && self.mutant != Mutant::SentOnlyIfRecorded)
     }
 
     fn send_recorded(&self, warm_up: bool, sequence: u32) -> bool {
         let points = [Point::ApplicationSend, Point::DriverSend, Point::WireSend, Point::Drop];
+        self.sent_with(warm_up, sequence, &points)
+    }
+
+    fn sent_with(&self, warm_up: bool, sequence: u32, points: &[Point]) -> bool {
         self.of(warm_up, sequence).iter().any(|(_, r)| {
             !self.damaged(r) && points.contains(&r.point) && r.node == self.flow.from && !Self::returning(r)
         })
@@ -148,8 +196,8 @@ impl Judge<'_> {
     /// Where an intact frame of this leg should end; nowhere when the flow has no such leg.
     fn destination(&self, r: &Record) -> Option<u16> {
         match (Self::returning(r), self.relayed()) {
-            _ if self.mutant == Mutant::DestinationIgnoresLeg => Some(self.flow.to),
-            (false, _) => Some(self.flow.to),
+            _ if self.mutant == Mutant::DestinationIgnoresLeg => Some(self.to),
+            (false, _) => Some(self.to),
             (true, true) => Some(self.flow.from),
             (true, false) => None,
         }
@@ -202,7 +250,13 @@ impl Judge<'_> {
     fn row(&self, warm_up: bool, sequence: u32, order: &[u32]) -> Message {
         let all = self.of(warm_up, sequence);
         let sound: Vec<Record> = all.iter().map(|(_, r)| *r).filter(|r| !self.damaged(r)).collect();
-        let (from, to) = (self.flow.from, self.flow.to);
+        let (from, to) = (self.flow.from, self.to);
+        let wire = |point: Point, node: u16, port: u16| {
+            let both = self.flow.network.is_none() && self.mutant != Mutant::NetworksShareAWire;
+            let here = sound.iter().filter(|r| r.point == point && r.node == node && !Self::returning(r));
+            let here = here.filter(|r| if both { (r.port == 2) == (port == 2) } else { port == 1 });
+            here.map(|r| r.time).min()
+        };
         let time = |point: Point, back: bool, node: u16| {
             let planned_leg = !back || self.relayed();
             let matching = sound.iter().filter(|r| r.point == point && r.node == node);
@@ -236,14 +290,21 @@ impl Judge<'_> {
             () if misdirected > 0 => Outcome::Misdirected,
             () => Outcome::Lost,
         };
+        let ends = |r: &&Record| {
+            r.point != Point::Drop
+                || r.reason != DropReason::SecondCopy
+                || self.mutant == Mutant::SecondCopyIsADrop
+        };
         let last = match self.mutant {
             Mutant::LastByTime => all.iter().map(|(_, r)| r).max_by_key(|r| (r.time, self.way(r))),
-            _ => all.iter().map(|(_, r)| r).max_by_key(|r| self.way(r)),
+            _ => all.iter().map(|(_, r)| r).filter(ends).max_by_key(|r| self.way(r)),
         };
         let last = last.filter(|_| !delivered);
         let drops = all.iter().filter(|(_, r)| r.point == Point::Drop && r.reason != DropReason::None);
+        let drops = drops.filter(|(_, r)| ends(&r));
         Message {
             flow: self.flow.id,
+            to,
             sequence,
             warm_up,
             outcome,
@@ -256,6 +317,10 @@ impl Judge<'_> {
             back_tx_drv: time(Point::DriverSend, true, to),
             back_rx_drv: time(Point::DriverReceive, true, from),
             back_rx_app: time(Point::ApplicationReceive, true, from),
+            tx_wire: wire(Point::WireSend, from, 1),
+            tx_wire_b: wire(Point::WireSend, from, 2),
+            rx_wire: wire(Point::WireReceive, to, 1),
+            rx_wire_b: wire(Point::WireReceive, to, 2),
             length: sound.iter().min_by_key(|r| (self.way(r), r.length)).map_or(0, |r| r.length),
             copies: copies.len() as u16,
             corrupted_copies: corrupted as u16,
@@ -273,12 +338,13 @@ impl Judge<'_> {
 
     /// The order of the way: leg, node on the leg (those off the way last), point, node.
     fn way(&self, r: &Record) -> (bool, usize, Point, u16) {
-        let mut path = self.flow.path.clone();
+        let mut ways: Vec<Vec<NodeIndex>> = self.ways().map(<[_]>::to_vec).collect();
+        let longest = ways.iter().map(Vec::len).max().unwrap_or(0);
         if Self::returning(r) {
-            path.reverse();
+            ways.iter_mut().for_each(|way| way.reverse());
         }
-        let place = path.iter().position(|&node| node == r.node).unwrap_or(path.len());
-        (Self::returning(r), place, r.point, r.node)
+        let place = ways.iter().find_map(|way| way.iter().position(|&node| node == r.node));
+        (Self::returning(r), place.unwrap_or(longest), r.point, r.node)
     }
 
     fn summary(&self, rows: &[Message]) -> FlowSummary {
@@ -289,6 +355,7 @@ impl Judge<'_> {
             |test: &dyn Fn(&Message) -> bool| rows.iter().filter(|m| m.warm_up && test(m)).count() as u64;
         FlowSummary {
             flow: self.flow.id,
+            to: self.to,
             planned: u64::from(self.planned(false)),
             sent: measured.len() as u64,
             delivered: count(&|m| m.copies > 0),
@@ -315,6 +382,11 @@ impl Judge<'_> {
                 .map(|r| (r.name().to_owned(), count(&|m| m.drop_reason == *r)))
                 .collect(),
             missing_send_records: count(&|m| !self.send_recorded(false, m.sequence)),
+            second_copies: measured
+                .iter()
+                .flat_map(|m| self.of(false, m.sequence))
+                .filter(|(_, r)| r.point == Point::Drop && r.reason == DropReason::SecondCopy)
+                .count() as u64,
         }
     }
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{
-    Flow, FlowId, HostModel, Network, Node, NodeIndex, NodeKind, Protocol, Relay, Run, Send, SwitchModel,
-    Turn,
+    Attachment, Flow, FlowId, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Path, Protocol,
+    Relay, Run, Send, SwitchModel, Turn,
 };
 use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
 
@@ -15,7 +15,13 @@ pub(crate) const RELAYED: FlowId = 3;
 /// One way, without a deadline; nobody sends it.
 pub(crate) const UNFED: FlowId = 12;
 
-/// Four end systems (0 to 3) and two switches (4, 5).
+/// One way over both networks.
+pub(crate) const BOTH: FlowId = 5;
+/// To two receivers over both networks.
+pub(crate) const MULTICAST: FlowId = 9;
+
+/// Four end systems (0 to 3) and two switches (4, 5). End system `e` has port 1 at port `e + 1` of switch 4, network
+/// A, and port 2 at that of switch 5, network B.
 pub(crate) fn network() -> Network {
     let node = |i: u8| Node {
         name: format!("n{i}"),
@@ -28,7 +34,15 @@ pub(crate) fn network() -> Network {
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
     };
-    Network { nodes: (0..6).map(node).collect(), links: Vec::new() }
+    let link = |end_system: u16, (switch, port, network)| Link {
+        ends: [Attachment { node: end_system, port }, Attachment { node: switch, port: end_system + 1 }],
+        rate_bps: 1_000_000_000,
+        delay: Span::ZERO,
+        network,
+    };
+    let networks = [(4, 1, NetworkId::A), (5, 2, NetworkId::B)];
+    let links = networks.into_iter().flat_map(|on| (0..4).map(move |end_system| link(end_system, on)));
+    Network { nodes: (0..6).map(node).collect(), links: links.collect() }
 }
 
 /// Both fed flows send `count` messages after `warm_up_count`.
@@ -36,6 +50,22 @@ pub(crate) fn run(count: u32, warm_up_count: u32) -> Run {
     let flow = |id, path: &[NodeIndex], deadline: Option<i64>| Flow {
         deadline: deadline.map(Span::from_picos),
         ..Flow::plain(id, Protocol::Udp, path.to_vec())
+    };
+    let path = |network, nodes: &[NodeIndex]| Path { network, nodes: nodes.to_vec() };
+    let both = Flow {
+        network: None,
+        further_paths: vec![path(NetworkId::B, &[0, 5, 1])],
+        ..flow(BOTH, &[0, 4, 1], Some(30))
+    };
+    let multicast = Flow {
+        also_to: vec![2],
+        network: None,
+        further_paths: vec![
+            path(NetworkId::A, &[3, 4, 2]),
+            path(NetworkId::B, &[3, 5, 1]),
+            path(NetworkId::B, &[3, 5, 2]),
+        ],
+        ..flow(MULTICAST, &[3, 4, 1], Some(25))
     };
     let send = |flow| Send { warm_up_count, ..Send::periodic(flow, Span::from_millis(1), 64, count) };
     Run {
@@ -45,8 +75,10 @@ pub(crate) fn run(count: u32, warm_up_count: u32) -> Run {
             flow(ONE_WAY, &[0, 4, 1], Some(20)),
             flow(RELAYED, &[1, 4, 5, 0], Some(40)),
             flow(UNFED, &[2, 4, 1], None),
+            both,
+            multicast,
         ],
-        sends: vec![send(ONE_WAY), send(RELAYED)],
+        sends: vec![send(ONE_WAY), send(RELAYED), send(BOTH), send(MULTICAST)],
         relays: vec![Relay { flow: RELAYED, on: 0, through: Turn::Servicing, faults: Vec::new() }],
         ..Run::default()
     }
@@ -107,7 +139,7 @@ struct Journey {
 fn journey() -> impl Strategy<Value = Journey> {
     let copies = || prop::collection::vec((fate(), 0i64..40), 1..3);
     (
-        prop::sample::select(vec![ONE_WAY, ONE_WAY, RELAYED, RELAYED, UNFED]),
+        prop::sample::select(vec![ONE_WAY, RELAYED, RELAYED, UNFED, BOTH, BOTH, MULTICAST, MULTICAST]),
         0u32..9,
         prop::bool::weighted(0.2),
         0i64..40,
@@ -133,12 +165,17 @@ impl Journey {
         for (leg, copies) in self.legs.iter().enumerate().take(legs) {
             let (source, destination) = if leg == 0 { (flow.from, flow.to) } else { (flow.to, flow.from) };
             let flags = if leg == 0 { phase } else { phase.with(RecordFlags::RETURN) };
-            let mut push = |node, point, time, crc: Option<Crc>, reason| {
+            let mut push_at = |node, port, point, time, crc: Option<Crc>, reason| {
                 let mut r = record(self.flow, self.sequence, node, point, time);
                 r.crc = crc.unwrap_or(r.crc);
                 r.length += node;
-                records.push(Record { flags, reason, ..r });
+                records.push(Record { flags, reason, port, ..r });
             };
+            if flow.network.is_none() {
+                self.over_both(flow, &mut push_at);
+                continue;
+            }
+            let mut push = |node, point, time, crc, reason| push_at(node, 1, point, time, crc, reason);
             let sent = self.start + leg as i64 * 20;
             if leg == 0 {
                 push(source, Point::IntendedSend, sent - 1, None, DropReason::None);
@@ -164,19 +201,61 @@ impl Journey {
         }
         records
     }
+
+    /// The records of a message on both networks: each copy has its fate on each way, and a receiver removes the
+    /// copy that is not the first.
+    fn over_both(
+        &self,
+        flow: &Flow,
+        push: &mut impl FnMut(NodeIndex, u16, Point, i64, Option<Crc>, DropReason),
+    ) {
+        let fates = self.legs.iter().flatten().cycle();
+        if self.send_recorded {
+            push(flow.from, 1, Point::ApplicationSend, self.start, None, DropReason::None);
+        }
+        for (port, switch) in [(1, 4), (2, 5)] {
+            push(flow.from, port, Point::WireSend, self.start + 1, None, DropReason::None);
+            push(switch, flow.from + 1, Point::SwitchIn, self.start + 2, None, DropReason::None);
+        }
+        let mut delivered = Vec::new();
+        for ((network, way), (fate, delay)) in flow.ways().zip(fates) {
+            let (port, switch) = if network == NetworkId::A { (1, 4) } else { (2, 5) };
+            let Some(&to) = way.last() else { continue };
+            let arrival = self.start + delay;
+            let (crc, node) = match fate {
+                Fate::Arrives => (Crc::Ok, to),
+                Fate::ArrivesDamaged => (Crc::Bad, to),
+                Fate::GoesTo(node) => (Crc::Ok, *node),
+                Fate::IsDropped(_, reason) => {
+                    push(switch, to + 1, Point::Drop, arrival, None, *reason);
+                    continue;
+                }
+                Fate::Vanishes => continue,
+            };
+            push(switch, to + 1, Point::SwitchOut, arrival - 2, None, DropReason::None);
+            push(node, port, Point::WireReceive, arrival - 1, None, DropReason::None);
+            if delivered.contains(&node) {
+                push(node, port, Point::Drop, arrival, None, DropReason::SecondCopy);
+            } else {
+                push(node, port, Point::ApplicationReceive, arrival, Some(crc), DropReason::None);
+                delivered.push(node);
+            }
+        }
+    }
 }
 
 /// Any record at all, in ranges small enough that records meet.
 fn noise() -> impl Strategy<Value = Record> {
     (
-        prop::sample::select(vec![ONE_WAY, RELAYED, UNFED, 99, FLOW_FOREIGN]),
-        (0u32..9, 0u16..8, 0i64..60),
+        prop::sample::select(vec![ONE_WAY, RELAYED, UNFED, BOTH, MULTICAST, 99, FLOW_FOREIGN]),
+        (0u32..9, 0u16..8, 0u16..6, 0i64..60),
         prop::sample::select(Point::ALL),
         prop::sample::select(Crc::ALL),
         (reason(), 0u8..4, 60u16..70),
     )
-        .prop_map(|(flow, (sequence, node, time), point, crc, (reason, flags, length))| Record {
+        .prop_map(|(flow, (sequence, node, port, time), point, crc, (reason, flags, length))| Record {
             crc,
+            port,
             reason,
             length,
             flags: RecordFlags::from_bits(flags),
