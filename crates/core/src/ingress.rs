@@ -1,7 +1,7 @@
 //! What a critical-traffic switch asks of every frame: virtual links and time-triggered frames by table, all else by
 //! address.
 //!
-//! A rate-constrained frame passes the [filter](crate::arinc664::filter) of its input port, then the
+//! A rate-constrained frame passes the [filter] of its input port, then the
 //! [account](crate::arinc664::policing) of its virtual link there, and goes to its group of ports. A time-triggered
 //! frame is admitted by its identifier and its length and, where the plan gives a window of arrival, if its last bit
 //! came within it by the switch's clock. Filter before account, because the account charges bytes of a virtual link

@@ -295,8 +295,7 @@ impl Interface {
                     return None;
                 }
                 // Alone and at rest: neither the list of what is due nor anybody's turn changes.
-                if self.earliest > now && self.due[at] == NEVER && link.regulator.next_deadline().is_due(now)
-                {
+                if link.regulator.next_deadline().is_due(now) {
                     return link.depart();
                 }
                 self.set_link(at);
@@ -556,3 +555,6 @@ fn sort<T>(list: &mut [T], id: impl Fn(&T) -> u16) -> Result<(), InterfaceError>
 fn place<T>(list: &[T], id: impl Fn(&T) -> u16, wanted: u16) -> Option<usize> {
     list.binary_search_by_key(&wanted, id).ok()
 }
+
+#[cfg(test)]
+mod tests;
