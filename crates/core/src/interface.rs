@@ -295,7 +295,8 @@ impl Interface {
                     return None;
                 }
                 // Alone and at rest: neither the list of what is due nor anybody's turn changes.
-                if link.regulator.next_deadline().is_due(now) {
+                if self.earliest > now && self.due[at] == NEVER && link.regulator.next_deadline().is_due(now)
+                {
                     return link.depart();
                 }
                 self.set_link(at);
