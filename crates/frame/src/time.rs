@@ -155,56 +155,66 @@ const fn mul(value: i64, by: i64) -> i64 {
     }
 }
 
+#[inline]
 fn add(a: i64, b: i64) -> i64 {
     a.checked_add(b).expect("time overflow: a run is at most 106 days")
 }
 
+#[inline]
 fn sub(a: i64, b: i64) -> i64 {
     a.checked_sub(b).expect("time overflow: a run is at most 106 days")
 }
 
 impl Add for Span {
     type Output = Self;
+    #[inline]
     fn add(self, rhs: Self) -> Self {
         Self(add(self.0, rhs.0))
     }
 }
 impl AddAssign for Span {
+    #[inline]
     fn add_assign(&mut self, rhs: Self) {
         *self = *self + rhs;
     }
 }
 impl Sub for Span {
     type Output = Self;
+    #[inline]
     fn sub(self, rhs: Self) -> Self {
         Self(sub(self.0, rhs.0))
     }
 }
 impl SubAssign for Span {
+    #[inline]
     fn sub_assign(&mut self, rhs: Self) {
         *self = *self - rhs;
     }
 }
 impl Neg for Span {
     type Output = Self;
+    #[inline]
     fn neg(self) -> Self {
         Self(sub(0, self.0))
     }
 }
 impl Add<Span> for RunTime {
     type Output = Self;
+    #[inline]
     fn add(self, rhs: Span) -> Self {
         Self(add(self.0, rhs.0))
     }
 }
 impl Sub<Span> for RunTime {
     type Output = Self;
+    #[inline]
     fn sub(self, rhs: Span) -> Self {
         Self(sub(self.0, rhs.0))
     }
 }
 impl Sub for RunTime {
     type Output = Span;
+    #[inline]
     fn sub(self, rhs: Self) -> Span {
         Span(sub(self.0, rhs.0))
     }
