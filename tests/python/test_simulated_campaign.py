@@ -55,7 +55,7 @@ def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
 
 def test_a_simulated_run_is_judged_like_any_other(tmp_path: Path) -> None:
     simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
-    shown = measures.show_json(measures.judge(tmp_path / "r"))
+    shown: Any = measures.show_json(measures.judge(tmp_path / "r"))
     assert shown["validity"] == "VALID"
     flow = shown["runs"][0]["flows"][0]
     assert flow["sent"] == flow["delivered"] + flow["lost"] == flow["latency_ns"]["n"]
@@ -74,7 +74,7 @@ def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: sig
     stop.cancel()
     assert manifest["state"] == "interrupted"
     assert [run["state"] for run in manifest["runs"]] == ["partial"]
-    shown = measures.show_json(measures.judge(tmp_path / "r"))
+    shown: Any = measures.show_json(measures.judge(tmp_path / "r"))
     assert shown["validity"] == "INVALID"
     assert shown["runs"][0]["flows"][0]["delivered"] > 0
     assert not (tmp_path / "r" / "spool" / "run-0000").exists()

@@ -1,0 +1,137 @@
+"""What the tests of the simulator share: a test in, records and truth out, and the arithmetic of the wire.
+
+The arithmetic is written from IEEE Std 802.3 alone and on purpose not taken from the program: a judge that asked the
+judged would agree with every mistake. All times are integers in picoseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wiregauge import _native
+from wiregauge.config import load
+
+US = 1_000_000
+MS = 1_000 * US
+
+PREAMBLE, GAP, SMALLEST, HEADERS = 8, 12, 64, 14 + 4
+IP_UDP = 28
+
+
+def frame(payload: int, protocol: str = "raw", *, tagged: bool = False) -> int:
+    """Bytes of a frame, destination address to FCS."""
+    inside = payload + {"raw": 0, "tt": 0, "udp": IP_UDP, "be": IP_UDP, "rc": IP_UDP + 1}[protocol]
+    return max(SMALLEST, inside + HEADERS + (4 if tagged else 0))
+
+
+def bits(count: int, rate: int) -> int:
+    """Time of `count` bytes at `rate` bit/s, ps; exact at every rate that Ethernet has."""
+    time, rest = divmod(count * 8 * 10**12, rate)
+    assert rest == 0
+    return time
+
+
+def sending(length: int, rate: int) -> int:
+    """From the first bit of the preamble to the last bit of the FCS."""
+    return bits(PREAMBLE + length, rate)
+
+
+def occupation(length: int, rate: int) -> int:
+    """Until the next frame may begin."""
+    return bits(PREAMBLE + length + GAP, rate)
+
+
+@dataclass
+class Simulated:
+    """A simulated run."""
+
+    plan: dict[str, Any]
+    report: dict[str, Any]
+    records: pl.DataFrame
+    messages: pl.DataFrame
+    truth: pl.DataFrame
+    summary: dict[str, Any]
+
+    def node(self, name: str) -> int:
+        """Index of a node."""
+        return [node["name"] for node in self.plan["network"]["nodes"]].index(name)
+
+    def at(
+        self, point: str, flow: int | None = None, node: str | None = None, port: int | None = None
+    ) -> pl.DataFrame:
+        """Records of a point in the order of time, warm-up left out."""
+        found = self.records.filter((pl.col("point") == point) & ~pl.col("warm_up"))
+        if flow is not None:
+            found = found.filter(pl.col("flow") == flow)
+        if node is not None:
+            found = found.filter(pl.col("node") == self.node(node))
+        if port is not None:
+            found = found.filter(pl.col("port") == port)
+        return found
+
+    def times(self, point: str, flow: int, node: str | None = None) -> dict[int, int]:
+        """Time by sequence number; of several, the first."""
+        rows = self.at(point, flow, node).select("sequence", "time").iter_rows()
+        found: dict[int, int] = {}
+        for sequence, time in rows:
+            found.setdefault(sequence, time)
+        return found
+
+    def latencies(self, flow: int) -> list[int]:
+        """First bit out of the sender to the application of an ideal receiver, by sequence number."""
+        sent, came = self.times("wire-send", flow), self.times("application-receive", flow)
+        return [came[sequence] - sent[sequence] for sequence in sorted(came)]
+
+    def told(self, kind: str) -> int:
+        """How often this was true."""
+        return self.truth.filter(pl.col("kind") == kind).height
+
+    def dropped(self, reason: str, flow: int | None = None) -> int:
+        """Drops of this reason."""
+        return self.at("drop", flow).filter(pl.col("reason") == reason).height
+
+
+def simulate(text: str, place: Path, run: int = 0) -> Simulated:
+    """Simulates run `run` of a test given as XML; `place` is an empty directory for its files."""
+    place.mkdir(parents=True, exist_ok=True)
+    file = place / "t.xml"
+    file.write_text(text, encoding="utf-8")
+    plan = load(file).campaign
+    network, planned = json.dumps(plan["network"]), json.dumps(plan["runs"][run])
+    report = json.loads(_native.simulate_run(network, planned, str(place / "spool")))
+    segments = [str(path) for path in sorted((place / "spool").glob("*/*.arrows"))]
+    records, messages = place / "records.parquet", place / "messages.parquet"
+    summary = json.loads(_native.process_run(network, planned, segments, str(records), str(messages)))
+    truth = place / "truth.parquet"
+    _native.store_truth(plan["runs"][run]["index"], str(place / "spool" / "truth.arrows"), str(truth))
+    return Simulated(
+        plan,
+        report,
+        _plain(records),
+        _plain(messages),
+        _plain(truth),
+        summary,
+    )
+
+
+def _plain(path: Path) -> pl.DataFrame:
+    table = pl.read_parquet(path)
+    return table.with_columns(
+        pl.col(name).cast(pl.String) for name, kind in table.schema.items() if kind == pl.Categorical
+    )
+
+
+def written(
+    network: str, flows: str, tasks: str, *, attributes: str = "", more: str = "", seed: int = 1
+) -> str:
+    """A test with ideal hosts, so that what is left is the network."""
+    return (
+        f'<test xmlns="urn:wiregauge:test:1" name="closed" seed="{seed}">'
+        f'<network host="ideal">{network}</network><flows>{flows}</flows>'
+        f"<tasks {attributes}>{tasks}</tasks>{more}</test>"
+    )
