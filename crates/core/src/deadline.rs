@@ -23,6 +23,7 @@ pub enum Deadline {
 
 impl Deadline {
     /// The instant, where there is one.
+    #[inline]
     pub const fn instant(self) -> Option<RunTime> {
         match self {
             Self::At(at) => Some(at),
@@ -36,12 +37,14 @@ impl Deadline {
     }
 
     /// Whether there is something to do at `now`.
+    #[inline]
     pub fn is_due(self, now: RunTime) -> bool {
         self <= Self::At(now)
     }
 }
 
 impl From<Option<RunTime>> for Deadline {
+    #[inline]
     fn from(at: Option<RunTime>) -> Self {
         at.map_or(Self::Never, Self::At)
     }

@@ -11,7 +11,7 @@
 //! The filter checks the frame check sequence only where the frame is whole when it is judged, that is, never in a
 //! cut-through switch: the [switch](crate::switch) drops such frames itself.
 //!
-//! Each frame costs one binary search over the virtual links of its port.
+//! Each frame costs one look-up by the number of its virtual link.
 
 use alloc::vec::Vec;
 

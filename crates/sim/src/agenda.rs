@@ -9,8 +9,8 @@
 //! It is a tournament tree of wide nodes. Sources are numbered class after class, the leaves stand in that order, and a
 //! tie goes to the left: time and place *are* the total order, and no key is stored besides the time. A node
 //! holds the earliest instants of its eight children in one cache line. Setting a source costs a climb of at most
-//! log8(sources) nodes, ending where the least above does not change; the next event is found by as many steps down. A
-//! binary tree climbs three times as far, each step waiting for the one before. A heap was not taken because
+//! log8(sources) nodes, ending where the least above does not change; the next event is found by as many steps down, each
+//! to the child that was the least when it was set. A binary tree climbs three times as far, each step waiting for the one before. A heap was not taken because
 //! sources change their instant in place all the time (a link delivers its next frame, a sender plans its
 //! next message), which in a heap is a search or a dead entry.
 
@@ -74,17 +74,15 @@ struct Node([i64; WIDTH]);
 impl Node {
     const EMPTY: Self = Self([NEVER; WIDTH]);
 
+    /// The least instant and the leftmost child that has it, found without a branch that the processor would have to
+    /// guess.
     #[inline]
-    fn least(&self) -> i64 {
+    fn least(&self) -> (i64, u8) {
+        let first = |a: (i64, u8), b: (i64, u8)| if b.0 < a.0 { b } else { a };
         let [a, b, c, d, e, f, g, h] = self.0;
-        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
-    }
-
-    /// The leftmost child with this instant, found without a branch that the processor would have to guess.
-    #[inline]
-    fn place_of(&self, time: i64) -> usize {
-        let alike = (0..WIDTH).fold(0_u32, |bits, at| bits | u32::from(self.0[at] == time) << at);
-        alike.trailing_zeros() as usize % WIDTH
+        let left = first(first((a, 0), (b, 1)), first((c, 2), (d, 3)));
+        let right = first(first((e, 4), (f, 5)), first((g, 6), (h, 7)));
+        first(left, right)
     }
 }
 
@@ -93,6 +91,10 @@ impl Node {
 pub(crate) struct Agenda {
     /// Level by level, the leaves first and the root last.
     nodes: Vec<Node>,
+    /// By node: its child with the least instant.
+    best: Vec<u8>,
+    /// The least of all.
+    earliest: i64,
     /// Where each level begins in `nodes`.
     levels: Vec<usize>,
     starts: [usize; CLASSES + 1],
@@ -106,7 +108,7 @@ pub(crate) struct Source {
     /// What it does.
     pub(crate) class: Class,
     /// Which of its class.
-    pub(crate) number: usize,
+    pub(crate) number: u32,
 }
 
 impl Agenda {
@@ -123,9 +125,17 @@ impl Agenda {
             nodes += count;
         }
         let all = ALL.into_iter().zip(counts);
-        let sources = all.flat_map(|(class, count)| (0..count).map(move |number| Source { class, number }));
+        let sources = all
+            .flat_map(|(class, count)| (0..count).map(move |number| Source { class, number: number as u32 }));
         let sources = sources.collect();
-        Self { nodes: vec![Node::EMPTY; nodes], levels, starts, sources }
+        Self {
+            nodes: vec![Node::EMPTY; nodes],
+            best: vec![0; nodes],
+            earliest: NEVER,
+            levels,
+            starts,
+            sources,
+        }
     }
 
     /// Sets the next instant of a source.
@@ -136,27 +146,28 @@ impl Agenda {
         debug_assert!(source < self.starts[class as usize + 1], "a source of another class");
         let (mut at, mut time) = (source, time);
         for level in &self.levels {
-            let node = &mut self.nodes[level + at / WIDTH];
+            let number = level + at / WIDTH;
+            let node = &mut self.nodes[number];
             let place = &mut node.0[at % WIDTH];
             if *place == time {
                 return;
             }
             *place = time;
-            time = node.least();
+            (time, self.best[number]) = node.least();
             at /= WIDTH;
         }
+        self.earliest = time;
     }
 
     /// The first event in the total order; `None` when nothing is planned.
     #[inline]
     pub(crate) fn first(&self) -> Option<(RunTime, Source)> {
-        let time = self.nodes.last()?.least();
-        if time == NEVER {
+        if self.earliest == NEVER {
             return None;
         }
-        let source =
-            self.levels.iter().rev().fold(0, |at, level| at * WIDTH + self.nodes[level + at].place_of(time));
-        Some((RunTime::from_picos(time), *self.sources.get(source)?))
+        let down = |at: usize, level: &usize| at * WIDTH + usize::from(self.best[level + at]);
+        let source = self.levels.iter().rev().fold(0, down);
+        Some((RunTime::from_picos(self.earliest), *self.sources.get(source)?))
     }
 }
 
@@ -183,7 +194,7 @@ mod tests {
                 agenda.set(class, number, time.into());
                 planned.insert((class, number), time);
                 let least = planned.iter().filter_map(|(key, at)| at.map(|at| (at, key.0, key.1))).min();
-                let first = agenda.first().map(|(at, source)| (at, source.class, source.number));
+                let first = agenda.first().map(|(at, source)| (at, source.class, source.number as usize));
                 prop_assert_eq!(first, least);
             }
         }

@@ -97,6 +97,7 @@ impl<S: Sink> Engine<'_, S> {
             && (self.world.sending > 0 || now <= self.world.end())
         {
             self.now = now;
+            let number = number as usize;
             match class {
                 Class::Arrival => self.arrival(number),
                 Class::Timer => self.timer(number),
