@@ -10,7 +10,19 @@ use crate::topology::on_line;
 use crate::tree::shown;
 
 /// Measures of time; each has every statistic of [`STATISTICS`].
-pub const TIMES: [&str; 6] = ["latency", "rtt", "return_latency", "period", "receive_period", "send_error"];
+pub const TIMES: [&str; 11] = [
+    "latency",
+    "rtt",
+    "return_latency",
+    "period",
+    "receive_period",
+    "send_error",
+    "residence",
+    "skew",
+    "bag_spacing",
+    "bag_jitter",
+    "window_error",
+];
 /// Statistics of a measure of time.
 pub const STATISTICS: [&str; 9] = ["min", "mean", "sd", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 /// Counts of messages.
@@ -240,7 +252,7 @@ mod tests {
 
     #[test]
     fn every_measure_has_a_dimension() {
-        assert_eq!(measures().count(), 6 * 9 + 9 + 2);
+        assert_eq!(measures().count(), 11 * 9 + 9 + 2);
         for measure in measures() {
             assert!(dimension(&measure).is_some(), "{measure}");
         }

@@ -147,6 +147,49 @@ _ALL = (
         f"{_MAPS}: variance of the time between transmissions, here as its standard deviation",
     ),
     Definition(
+        "residence",
+        "Residence in a switch",
+        "time(switch-out) - time(switch-in)",
+        "ns",
+        "RFC 1242, 3.8 (store-and-forward: last bit in to first bit out), per frame and switch",
+        "One value per passage of a frame through a switch, from the records of the switch: processing and waiting. "
+        "In a cut-through switch the frame counts as in when its header is, and the time can be less than its length.",
+    ),
+    Definition(
+        "skew",
+        "Redundancy skew",
+        "|rx_wire_b - rx_wire|",
+        "ns",
+        "ARINC 664 part 7, redundancy management (time between the two copies of a frame)",
+        "Between the last bits of the copies from networks A and B; messages of which only one copy came have none.",
+    ),
+    Definition(
+        "bag_spacing",
+        "Spacing of a virtual link",
+        "tx_wire[i] - tx_wire[i-1]",
+        "ns",
+        "ARINC 664 part 7, bandwidth allocation gap (BAG)",
+        "First bit to first bit at the sender's wire, in the order they leave, on network A or the only one. "
+        "The regulator keeps the BAG; what multiplexing adds or takes is jitter.",
+    ),
+    Definition(
+        "bag_jitter",
+        "Output jitter of a virtual link",
+        "max(0, BAG - bag_spacing)",
+        "ns",
+        "ARINC 664 part 7, virtual link scheduling: maximum allowed jitter at the output of an end system",
+        "How much earlier than its BAG a frame follows the one before: what a policing switch sees.",
+    ),
+    Definition(
+        "window_error",
+        "Error of the reception window",
+        "rx_wire - nearest planned instant of reception",
+        "ns",
+        "SAE AS6802, acceptance window of time-triggered frames",
+        "By the receiver's own clock, as its acceptance window is; negative: early. Frames outside the window have a "
+        "wire stamp, too, and are in it.",
+    ),
+    Definition(
         "sent",
         "Sent",
         "messages of the measured part that left the sender",
@@ -253,6 +296,11 @@ SERIES = (
     "period",
     "receive_period",
     "ipdv",
+    "residence",
+    "skew",
+    "bag_spacing",
+    "bag_jitter",
+    "window_error",
 )
 """Measures that have one value per message (or pair of messages) and so a distribution."""
 

@@ -12,20 +12,23 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from wiregauge import stats
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
+from wiregauge.measures.hops import Passages, passages
 from wiregauge.measures.limits import judge_limits
-from wiregauge.measures.plan import FlowPlan, RunPlan
+from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.results import (
     Check,
     FlowResult,
     Grade,
+    Hop,
     Judgement,
     PointResult,
     RunResult,
     Series,
 )
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
-from wiregauge.measures.series import Offsets, extract
+from wiregauge.measures.series import Extracted, Offsets, extract
 from wiregauge.measures.show import show_json
 from wiregauge.measures.summarise import loss, summarise, with_loss
 from wiregauge.measures.validity import Evidence, judge_validity, number, parts
@@ -111,14 +114,27 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     frame = directory.messages(plan.index)
     agents = _reports(entry)
     offsets = _clock_offsets(entry)
+    wrong_clocks = _wrong_clocks(directory.plan, plan)
+    for name, bound in wrong_clocks.items():
+        offset, uncertainty = offsets.get(name, (0.0, 0.0))
+        offsets[name] = (offset, uncertainty + bound)
     contradictions: list[str] = []
     flows = []
     names = [node.name for node in directory.plan.nodes]
-    counted = {number(flow, "flow"): flow for flow in parts(tracked, "flows")} if tracked else {}
+    counted = (
+        {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
+    )
+    through = passages(directory.records(plan.index)) if frame is not None else {}
     for flow in plan.flows if frame is not None else ():
-        rows = frame.filter(pl.col("flow") == flow.id) if frame is not None else pl.DataFrame()
-        result = _judge_flow(flow, rows, counted.get(flow.id, {}), offsets, _stamp_error(agents), names)
-        contradictions += _contradictions(result, counted.get(flow.id)) if tracked is not None else []
+        mine = pl.col("flow") == flow.id
+        if flow.multicast:
+            mine &= pl.col("to") == flow.receiver
+        rows = frame.filter(mine) if frame is not None else pl.DataFrame()
+        count = counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
+        result = _judge_flow(
+            flow, rows, count or {}, offsets, _stamp_error(agents), names, through.get(flow.id)
+        )
+        contradictions += _contradictions(result, count) if tracked is not None else []
         flows.append(result)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
     strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
@@ -139,6 +155,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             damaged_segments=parts(tracked, "damaged_segments") if tracked else [],
             contradictions=contradictions,
             virtual_time=directory.manifest.get("bench") == "sim",
+            wrong_clocks=wrong_clocks,
         )
     )
     return RunResult(
@@ -173,6 +190,15 @@ def _clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]
     return found
 
 
+def _wrong_clocks(campaign: CampaignPlan, run: RunPlan) -> dict[str, float]:
+    """By node with a simulated clock that is not perfect: the most its readings are off in the run, ns."""
+    length = run.warm_up_ns + run.duration_ns
+    found = {node.name: node.clock.error_bound_ns(length) for node in campaign.nodes if node.clock}
+    for name, stepped in run.stepped.items():
+        found[name] = found.get(name, 0.0) + stepped
+    return found
+
+
 def _between(offsets: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Offsets:
     """Clock of the destination against the clock of the source; the two uncertainties are bounds and add."""
     source, destination = offsets.get(flow.source, (0.0, 0.0)), offsets.get(flow.destination, (0.0, 0.0))
@@ -197,9 +223,12 @@ def _judge_flow(
     offsets: Mapping[str, tuple[float, float]],
     stamp_ns: float,
     names: Sequence[str],
+    through: Passages | None,
 ) -> FlowResult:
     between = _between(offsets, flow)
     extracted = extract(rows, flow, between)
+    if through is not None:
+        extracted["residence"] = Extracted(through.series(), {})
     measured = rows.filter(~pl.col("warm_up"))
     tally = dict(measured["outcome"].value_counts().iter_rows())
     outcomes = {name: int(tally.get(name, 0)) for name in OUTCOMES}
@@ -244,10 +273,41 @@ def _judge_flow(
         goodput=_goodput(delivered[final], flow.payload),
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
+        hops=_hops(through, names),
+        second_copies=number(tracked, "second_copies"),
+        lost_copies=_lost_copies(measured) if flow.both_networks else {},
         late_sends=int(np.count_nonzero(series["send_error"].value > flow.period_ns / 10))
         if flow.period_ns
         else 0,
     )
+
+
+def _hops(through: Passages | None, names: Sequence[str]) -> tuple[Hop, ...]:
+    """The passages by switch and output port; a hop has no more figures than a table shows."""
+    found = []
+    for node, port, values in through.hops() if through is not None else ():
+        ascending = np.sort(values)
+        supported = stats.supported(len(ascending), 0.99)
+        found.append(
+            Hop(
+                names[node] if 0 <= node < len(names) else f"node {node}",
+                port,
+                len(ascending),
+                float(ascending[0]),
+                float(ascending.mean()),
+                stats.quantile(ascending, 0.99) if supported else None,
+                float(ascending[-1]),
+            )
+        )
+    return tuple(found)
+
+
+def _lost_copies(measured: pl.DataFrame) -> dict[str, int]:
+    """Copies that were sent on a network and did not come off its wire at the receiver."""
+    return {
+        network: int((measured[f"tx_wire{of}"].is_not_null() & measured[f"rx_wire{of}"].is_null()).sum())
+        for network, of in (("A", ""), ("B", "_b"))
+    }
 
 
 def _counts(measured: pl.DataFrame, lost: int) -> dict[str, int]:
@@ -292,18 +352,18 @@ def _effective_bandwidth(mean_ns: float | None, payload: int | None) -> float | 
 def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None) -> list[str]:
     """Where the message table and tracking.json disagree, or do not add up in themselves."""
     if tracked is None:
-        return [f"flow {flow.plan.id} is not in tracking.json"]
+        return [f"flow {flow.plan.name} is not in tracking.json"]
     found = [
-        f"flow {flow.plan.id}: {flow.counts[key]} {key} in the table, {number(tracked, key)} counted"
+        f"flow {flow.plan.name}: {flow.counts[key]} {key} in the table, {number(tracked, key)} counted"
         for key in COUNTS
         if number(tracked, key) != flow.counts[key]
     ]
     if sum(flow.outcomes.values()) != flow.counts["sent"]:
         found.append(
-            f"flow {flow.plan.id}: outcomes add to {sum(flow.outcomes.values())} of {flow.counts['sent']} sent"
+            f"flow {flow.plan.name}: outcomes add to {sum(flow.outcomes.values())} of {flow.counts['sent']} sent"
         )
     if number(tracked, "delivered") + number(tracked, "lost") != number(tracked, "sent"):
-        found.append(f"flow {flow.plan.id}: delivered and lost do not add to sent")
+        found.append(f"flow {flow.plan.name}: delivered and lost do not add to sent")
     return found
 
 
@@ -323,10 +383,10 @@ def _points(runs: Sequence[RunResult]) -> tuple[PointResult, ...]:
 
 
 def _pooled_flows(members: Sequence[RunResult]) -> tuple[FlowResult, ...]:
-    by_flow: dict[int, list[FlowResult]] = defaultdict(list)
+    by_flow: dict[tuple[int, str], list[FlowResult]] = defaultdict(list)
     for run in members:
         for flow in run.flows:
-            by_flow[flow.plan.id].append(flow)
+            by_flow[flow.plan.id, flow.plan.destination].append(flow)
     return tuple(flows[0] if len(flows) == 1 else pool(flows) for flows in by_flow.values())
 
 
@@ -371,8 +431,31 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         goodput=float(np.mean(rates)) if rates else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, plan.payload),
         reorder_extent=max(flow.reorder_extent for flow in flows),
+        hops=_pooled_hops(flows),
+        second_copies=sum(flow.second_copies for flow in flows),
+        lost_copies=_added([flow.lost_copies for flow in flows]),
         late_sends=sum(flow.late_sends for flow in flows),
         repeats=len(flows),
+    )
+
+
+def _pooled_hops(flows: Sequence[FlowResult]) -> tuple[Hop, ...]:
+    """Hops of all repeats; a percentile of several runs is not the percentiles' mean, so it is left out."""
+    groups: dict[tuple[str, int], list[Hop]] = defaultdict(list)
+    for flow in flows:
+        for hop in flow.hops:
+            groups[hop.switch, hop.port].append(hop)
+    return tuple(
+        Hop(
+            switch,
+            port,
+            sum(hop.n for hop in hops),
+            min(hop.minimum for hop in hops),
+            sum(hop.mean * hop.n for hop in hops) / sum(hop.n for hop in hops),
+            None,
+            max(hop.maximum for hop in hops),
+        )
+        for (switch, port), hops in groups.items()
     )
 
 

@@ -8,6 +8,11 @@ from wiregauge.measures.definitions import COUNTS, SERIES
 from wiregauge.measures.plan import LimitPlan
 from wiregauge.measures.results import FlowResult, LimitResult
 
+_OF_SOME = frozenset(
+    {"rtt", "return_latency", "turnaround", "residence", "skew", "bag_spacing", "bag_jitter", "window_error"}
+)
+"""Measures that not every flow has."""
+
 
 def judge_limits(
     limits: Sequence[LimitPlan], flows: Sequence[FlowResult], unplanned: Mapping[str, int]
@@ -20,16 +25,13 @@ def _judge(limit: LimitPlan, flows: Sequence[FlowResult], unplanned: Mapping[str
     if limit.measure == "unplanned":
         stray = sum(count for kind, count in unplanned.items() if kind != "foreign")
         return [_result(limit, None, float(stray), "")]
-    # A limit on the round trip of every flow means every flow that has one.
-    needs_relay = limit.flow is None and limit.measure.partition(".")[0] in (
-        "rtt",
-        "return_latency",
-        "turnaround",
-    )
+    # A limit on the round trip of every flow means every flow that has one; likewise what only critical traffic has.
+    name = limit.measure.partition(".")[0]
     chosen = [
         flow
         for flow in flows
-        if (limit.flow is None or flow.plan.id == limit.flow) and (flow.plan.relayed or not needs_relay)
+        if flow.plan.id == limit.flow
+        or (limit.flow is None and (name not in _OF_SOME or name in flow.summaries))
     ]
     if not chosen:
         return [_result(limit, limit.flow, None, "the run has no messages of such a flow")]

@@ -6,14 +6,16 @@ file and the key, never a traceback.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from wiregauge.records import RunDirectoryError
 
 __all__ = [
     "CampaignPlan",
+    "ClockPlan",
     "FlowPlan",
     "InjectPlan",
     "LimitPlan",
@@ -21,6 +23,7 @@ __all__ = [
     "Node",
     "RunDirectoryError",
     "RunPlan",
+    "Schedule",
     "get",
     "objects",
     "read_plan",
@@ -67,25 +70,61 @@ def objects(obj: Mapping[str, object], key: str, where: str) -> list[dict[str, o
 
 
 @dataclass(frozen=True, slots=True)
+class ClockPlan:
+    """A simulated clock that the test makes imperfect."""
+
+    offset_ns: float
+    drift_ppb: float
+    wander_ppb: float
+    granularity_ns: float
+    temperature: tuple[tuple[float, float], ...] = ()
+    """Changes of drift: when (ns after the epoch), by how much (ppb)."""
+
+    def error_bound_ns(self, length_ns: float) -> float:
+        """The most it can be off within `length_ns` of its epoch: without wander exactly, with it at three sigma."""
+        warmer = sum(abs(ppb) * max(length_ns - at, 0.0) for at, ppb in self.temperature) * 1e-9
+        seconds = length_ns / 1e9
+        # The drift walks at random once a second; its integral has the variance sigma^2 t^3 / 3.
+        walked = 3 * self.wander_ppb * math.sqrt(seconds**3 / 3)
+        steady = abs(self.offset_ns) + abs(self.drift_ppb) * length_ns * 1e-9
+        return steady + warmer + walked + self.granularity_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
-    """An end system (`end-system`) or a switch (`switch`)."""
+    """An end system (`end-system`), a switch (`switch`) or a hub (`hub`).
+
+    `model` says what a switch forwards by; `clock` what is known of a clock that is not perfect.
+    """
 
     name: str
     kind: str
+    model: str = ""
+    clock: ClockPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A full-duplex link between two nodes, by index."""
+    """A link between two nodes, by index; `ports` are its ports there, `network` is A or B."""
 
     ends: tuple[int, int]
     rate_bps: int
     delay_ns: float
+    ports: tuple[int, int] = (0, 0)
+    network: str = "A"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When a receiver expects a time-triggered frame: every `period_ns` at `reception_ns`, by its own clock."""
+
+    period_ns: float
+    reception_ns: float
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """A flow of one run with what its sender task was told."""
+    """A flow of one run at one receiver, with what its sender task was told. A multicast flow has one per receiver."""
 
     id: int
     protocol: str
@@ -98,6 +137,16 @@ class FlowPlan:
     period_ns: float | None
     count: int
     planted_faults: int
+    receiver: int = -1
+    multicast: bool = False
+    both_networks: bool = False
+    bag_ns: float | None = None
+    schedule: Schedule | None = None
+
+    @property
+    def name(self) -> str:
+        """Its number, and its receiver where there are several."""
+        return f"{self.id} to {self.destination}" if self.multicast else str(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +174,11 @@ class RunPlan:
     duration_ns: float
     flows: tuple[FlowPlan, ...]
     injects: tuple[InjectPlan, ...]
+    disturbances: tuple[str, ...] = ()
+    """What the test does to the network on purpose, by kind, one entry each."""
+    cut_links: tuple[int, ...] = ()
+    stepped: Mapping[str, float] = field(default_factory=dict)
+    """By node: the sum of what its clock is set by, forth and back, ns."""
 
     @property
     def load(self) -> str | None:
@@ -167,10 +221,7 @@ def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
     if schema != 2:
         raise RunDirectoryError(f"{where}: plan schema {schema} is unknown to this wiregauge, which reads 2")
     network = get(raw, "network", dict, where)
-    nodes = tuple(
-        Node(get(n, "name", str, where), get(get(n, "kind", dict, where), "type", str, where))
-        for n in objects(network, "nodes", where)
-    )
+    nodes = tuple(_node(n, where) for n in objects(network, "nodes", where))
     links = tuple(_link(link, len(nodes), where) for link in objects(network, "links", where))
     axes = {
         get(axis, "of", str, where): tuple(str(v) for v in get(axis, "values", list, where))
@@ -196,7 +247,39 @@ def _link(raw: Mapping[str, object], nodes: int, where: str) -> Link:
     ends = [get(end, "node", int, where) for end in objects(raw, "ends", where)]
     if len(ends) != 2 or not all(0 <= end < nodes for end in ends):
         raise RunDirectoryError(f"{where}: a link does not join two nodes of the plan; the file is damaged")
-    return Link((ends[0], ends[1]), get(raw, "rate_bps", int, where), _ns(raw, "delay", where))
+    ports = [get(end, "port", int, where) for end in objects(raw, "ends", where)]
+    return Link(
+        (ends[0], ends[1]),
+        get(raw, "rate_bps", int, where),
+        _ns(raw, "delay", where),
+        (ports[0], ports[1]),
+        "B" if raw.get("network") == "B" else "A",
+    )
+
+
+def _node(raw: Mapping[str, object], where: str) -> Node:
+    kind = get(raw, "kind", dict, where)
+    clock = raw.get("clock")
+    return Node(
+        get(raw, "name", str, where),
+        get(kind, "type", str, where),
+        str(kind.get("kind", "")),
+        _clock(clock, where) if isinstance(clock, dict) else None,
+    )
+
+
+def _clock(raw: Mapping[str, object], where: str) -> ClockPlan:
+    def figure(of: Mapping[str, object], key: str, divisor: float = 1.0) -> float:
+        return get(of, key, int, where) / divisor if key in of else 0.0
+
+    steps = objects(raw, "temperature", where) if "temperature" in raw else []
+    return ClockPlan(
+        figure(raw, "offset", 1000),
+        figure(raw, "drift_ppb"),
+        figure(raw, "wander_ppb"),
+        figure(raw, "granularity", 1000),
+        tuple((figure(step, "at", 1000), figure(step, "drift_ppb")) for step in steps),
+    )
 
 
 def _name(nodes: Sequence[Node], index: int, where: str) -> str:
@@ -220,24 +303,39 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
         send = sends.get(number)
         relay = relays.get(number)
         deadline = flow.get("deadline")
-        flows.append(
+        others = get(flow, "also_to", list, where) if "also_to" in flow else []
+        receivers = [get(flow, "to", int, where), *(n if isinstance(n, int) else -1 for n in others)]
+        link = flow.get("virtual_link")
+        flows += [
             FlowPlan(
                 id=number,
                 protocol=get(flow, "protocol", str, where),
                 source=_name(nodes, get(flow, "from", int, where), where),
-                destination=_name(nodes, get(flow, "to", int, where), where),
-                path=tuple(
-                    _name(nodes, n if isinstance(n, int) else -1, where)
-                    for n in get(flow, "path", list, where)
-                ),
+                destination=_name(nodes, receiver, where),
+                path=tuple(_name(nodes, node, where) for node in _path(flow, receiver, where)),
                 deadline_ns=deadline / 1000 if isinstance(deadline, int) else None,
                 relayed=relay is not None,
                 payload=get(send, "payload", int, where) if send else None,
                 period_ns=_ns(send, "period", where) if send else None,
                 count=get(send, "count", int, where) if send else 0,
                 planted_faults=len(objects(relay, "faults", where)) if relay else 0,
+                receiver=receiver,
+                multicast=len(receivers) > 1,
+                both_networks="network" in flow and flow["network"] is None,
+                bag_ns=_ns(link, "bag", where) if isinstance(link, dict) else None,
+                schedule=_schedule(flow.get("schedule"), receiver, where),
             )
-        )
+            for receiver in receivers
+        ]
+    incidents = objects(raw, "incidents", where) if "incidents" in raw else []
+    faults = objects(raw, "link_faults", where) if "link_faults" in raw else []
+    deeds = [get(deed, "kind", dict, where) for deed in (*faults, *incidents)]
+    kinds = [get(deed, "type", str, where) for deed in deeds]
+    stepped: dict[str, float] = {}
+    for deed, kind in zip(deeds, kinds, strict=True):
+        if kind == "clock-step":
+            node = _name(nodes, get(deed, "node", int, where), where)
+            stepped[node] = stepped.get(node, 0.0) + abs(_ns(deed, "by", where))
     return RunPlan(
         index=get(raw, "index", int, where),
         point={str(k): str(v) for k, v in get(raw, "point", dict, where).items()},
@@ -247,7 +345,32 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
         duration_ns=_ns(raw, "duration", where),
         flows=tuple(flows),
         injects=tuple(_inject(i, nodes, links, where) for i in objects(raw, "injects", where)),
+        disturbances=tuple(kinds),
+        cut_links=tuple(
+            get(deed, "link", int, where) for deed, kind in zip(deeds, kinds, strict=True) if kind == "cut"
+        ),
+        stepped=stepped,
     )
+
+
+def _path(flow: Mapping[str, object], receiver: int, where: str) -> list[int]:
+    """The way to `receiver` on the first network that leads there."""
+    first = get(flow, "path", list, where)
+    further = objects(flow, "further_paths", where) if "further_paths" in flow else []
+    ways = [first, *(get(path, "nodes", list, where) for path in further)]
+    chosen = next((way for way in ways if way and way[-1] == receiver), first)
+    return [node if isinstance(node, int) else -1 for node in chosen]
+
+
+def _schedule(raw: object, receiver: int, where: str) -> Schedule | None:
+    if not isinstance(raw, dict):
+        return None
+    for reception in objects(raw, "receptions", where):
+        # Port 1 is the one on network A, or the only one.
+        at = get(reception, "at", dict, where)
+        if at.get("node") == receiver and at.get("port") == 1:
+            return Schedule(_ns(raw, "period", where), _ns(reception, "offset", where))
+    return None
 
 
 def _inject(

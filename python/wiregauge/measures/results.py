@@ -118,8 +118,21 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Hop:
+    """Passages of a flow's frames through a switch, by output port; residence times in ns."""
+
+    switch: str
+    port: int
+    n: int
+    minimum: float
+    mean: float
+    p99: float | None
+    maximum: float
+
+
+@dataclass(frozen=True, slots=True)
 class FlowResult:
-    """One flow in one run, or in all repeats of a point pooled (`repeats` > 1)."""
+    """One flow at one receiver in one run, or in all repeats of a point pooled (`repeats` > 1)."""
 
     plan: FlowPlan
     counts: Mapping[str, int]
@@ -138,6 +151,11 @@ class FlowResult:
     reorder_extent: int
     late_sends: int
     repeats: int = 1
+    hops: tuple[Hop, ...] = ()
+    second_copies: int = 0
+    """Copies the receiver removed because that of the other network came first."""
+    lost_copies: Mapping[str, int] = field(default_factory=dict)
+    """Copies that one of two networks did not deliver, by network."""
 
 
 @dataclass(frozen=True, slots=True)

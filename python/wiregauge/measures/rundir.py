@@ -40,6 +40,8 @@ _COLUMNS: dict[str, pl.DataType] = {
     "last_point": pl.String(),
     "drop_reason": pl.String(),
 }
+_WIRE = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
+"""Columns that tables written before there were two networks do not have; `to` is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,18 @@ class RunDirectory:
     plan: CampaignPlan
     runs: Mapping[int, Mapping[str, object]]
     tracked: Mapping[int, Mapping[str, object]] | None
+
+    def records(self, index: int) -> Path | None:
+        """The records of a run; None when they are not there."""
+        return self._found("records", index)
+
+    def truth(self, index: int) -> Path | None:
+        """What was true of a run; None where nobody knew it."""
+        return self._found("truth", index)
+
+    def _found(self, folder: str, index: int) -> Path | None:
+        path = self.path / folder / f"run-{index:04d}.parquet"
+        return path if path.exists() else None
 
     def messages(self, index: int) -> pl.DataFrame | None:
         """The message table of a run, ordered by flow, warm-up first, then sequence; None when there is none.
@@ -83,9 +97,13 @@ class RunDirectory:
             raise RunDirectoryError(
                 f"{path}: column {missing[0]} is missing; track the run again from its records"
             )
+        added = [pl.lit(None, pl.Int64()).alias(name) for name in ("to", *_WIRE) if name not in frame.columns]
+        columns = {"to": pl.Int64(), **_COLUMNS} | dict.fromkeys(_WIRE, pl.Int64())
         try:
-            return frame.select(pl.col(name).cast(kind) for name, kind in _COLUMNS.items()).sort(
-                "flow", pl.col("warm_up").not_(), "sequence"
+            return (
+                frame.with_columns(added)
+                .select(pl.col(name).cast(kind) for name, kind in columns.items())
+                .sort("flow", "to", pl.col("warm_up").not_(), "sequence")
             )
         except pl.exceptions.PolarsError as error:
             raise RunDirectoryError(

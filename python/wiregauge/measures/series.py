@@ -23,6 +23,7 @@ LOST = "lost"
 NOT_RETURNED = "lost on the way back"
 NO_STAMP = "no stamp"
 GAP = "neighbour missing"
+ONE_COPY = "only one copy came"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,37 @@ def extract(frame: pl.DataFrame, flow: FlowPlan, offsets: Offsets) -> dict[str, 
     found["period"] = _consecutive(table, "tx_app", seconds, warm)
     found["ipdv"] = _consecutive(table, "latency", seconds, warm)
     found["receive_period"] = _arrivals(table, warm)
+    return found | _on_the_wire(rows, flow, warm)
+
+
+def _on_the_wire(rows: pl.DataFrame, flow: FlowPlan, warm: int) -> dict[str, Extracted]:
+    """The measures of critical traffic, from the stamps of the wire; each only where the flow can have it."""
+    found: dict[str, Extracted] = {}
+    if flow.both_networks:
+        skew = (pl.col("rx_wire_b") - pl.col("rx_wire")).abs()
+        found["skew"] = _of_messages(rows, skew, "tx_wire", ONE_COPY, warm)
+    if flow.bag_ns is not None:
+        left = rows["tx_wire"].drop_nulls().sort()
+        spacing = left.diff().drop_nulls().cast(pl.Float64).to_numpy() / 1000
+        at = left.cast(pl.Float64).to_numpy()[1:] / 1e12
+        excluded = {WARM_UP: warm, NO_STAMP: rows.height - len(left)}
+        found["bag_spacing"] = Extracted(Series(at, spacing), excluded)
+        early = np.maximum(flow.bag_ns - spacing, 0.0)
+        found["bag_jitter"] = Extracted(Series(at, early), excluded)
+    if flow.schedule is not None:
+        period, planned = (round(ns * 1000) for ns in (flow.schedule.period_ns, flow.schedule.reception_ns))
+        half = period // 2
+        error = (pl.col("rx_wire") - planned + half) % period - half
+        found["window_error"] = _of_messages(rows, error, "rx_wire", LOST, warm)
     return found
+
+
+def _of_messages(rows: pl.DataFrame, value: pl.Expr, at: str, missing: str, warm: int) -> Extracted:
+    """One value per message that has it; the others are `missing`."""
+    table = rows.select(value=value, at=pl.col(at)).drop_nulls("value")
+    values = table["value"].cast(pl.Float64).to_numpy() / 1000
+    seconds = table["at"].cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e12
+    return Extracted(Series(seconds, values), {WARM_UP: warm, missing: rows.height - table.height})
 
 
 def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, warm: int) -> Extracted:

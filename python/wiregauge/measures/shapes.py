@@ -72,7 +72,7 @@ def key_of(flow: FlowResult, point: Mapping[str, str], run: int) -> Key:
     kind = "relay" if plan.relayed else "one-way"
     return Key(
         flow=plan.id,
-        label=f"{plan.protocol} · flow {plan.id} ({kind})",
+        label=f"{plan.protocol} · flow {plan.name} ({kind})",
         protocol=plan.protocol,
         relayed=plan.relayed,
         payload=plan.payload or 0,

@@ -116,6 +116,20 @@ def _flow(flow: FlowResult) -> Json:
             name: "lost" if value is not None and isinf(value) else value
             for name, value in flow.with_loss.items()
         },
+        "hops": [
+            {
+                "switch": hop.switch,
+                "port": hop.port,
+                "n": hop.n,
+                "min": hop.minimum,
+                "mean": hop.mean,
+                "p99": hop.p99,
+                "max": hop.maximum,
+            }
+            for hop in flow.hops
+        ],
+        "second_copies": flow.second_copies,
+        "lost_copies": dict(flow.lost_copies),
         "throughput_bit_per_s": flow.goodput,
         "effective_bandwidth_bit_per_s": flow.effective_bandwidth,
     }

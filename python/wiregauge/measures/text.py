@@ -102,6 +102,8 @@ def _table(judgement: Judgement, columns: Sequence[str]) -> Table:
         for flow in run.flows:
             turned = flow.plan.relayed and columns is _WIDE  # a narrow table tells by its round trip
             name = f"{flow.plan.id} {escape(flow.plan.protocol)}" + (" relay" if turned else "")
+            if flow.plan.multicast:
+                name += f" to {escape(flow.plan.destination)}"
             cells = {**_cells(flow), "validity": mark}
             table.add_row(str(run.plan.index), point, name, *(cells[title] for title in columns))
     table.caption = "one-way latency at the application; -: n does not support it"

@@ -8,7 +8,7 @@ a refused real-time priority) is shown and recorded but never spoils a run by it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade
@@ -40,6 +40,8 @@ class Evidence:
     contradictions: Sequence[str]
     virtual_time: bool = False
     """A simulation: no host took part, so what a host could spoil is said not to apply."""
+    wrong_clocks: Mapping[str, float] = field(default_factory=dict)
+    """Nodes whose simulated clocks the test makes imperfect, with the most they are off, ns."""
 
     def total(self, key: str) -> int:
         """Sum of a counter over the flows."""
@@ -272,7 +274,7 @@ def _stamps(run: Evidence) -> Iterator[Check]:
 
 def _clocks(run: Evidence) -> Iterator[Check]:
     wrong = [
-        (flow.plan.id, name, flow.summaries[name])
+        (flow.plan.name, name, flow.summaries[name])
         for flow in run.flows
         for name in (
             "latency",
@@ -317,6 +319,9 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     )
     missing = f"; unknown for {', '.join(run.clocks_missing)}" if run.clocks_missing else ""
     grade = _graded(share, CLOCK_DEGRADED, CLOCK_INVALID)
+    if run.wrong_clocks:
+        # What the test wants to be wrong spoils one-way times, but not the counts beside them.
+        grade = min(grade, Grade.DEGRADED)
     if run.clocks_missing:
         grade = max(grade, Grade.DEGRADED)
     yield _check(
@@ -326,6 +331,17 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         observed + missing,
         grade,
         f"the clock offset is uncertain: {observed}{missing}",
+    )
+    named = ", ".join(
+        f"{name} (up to {bound / 1000:.3g} µs)" for name, bound in sorted(run.wrong_clocks.items())
+    )
+    yield _check(
+        "imperfect-clocks",
+        "Clocks that the test makes imperfect",
+        "noted: records bear the time of the node's own clock",
+        named or "none",
+        Grade.NOTE if run.wrong_clocks else Grade.OK,
+        f"the clock is not perfect of {named}: times between two nodes include the error of their clocks",
     )
 
 
@@ -356,10 +372,9 @@ def _network_load(run: Evidence) -> Iterator[Check]:
     stray = {kind: count for kind, count in run.unplanned.items() if count and kind != "foreign"}
     text = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in stray.items())
     foreign = run.unplanned.get("foreign", 0)
-    grade = Grade.DEGRADED if stray else Grade.NOTE if foreign else Grade.OK
-    silent = [
-        str(flow.plan.id) for flow in run.flows if flow.counts["sent"] and not flow.summaries["latency"].n
-    ]
+    babble = "babble" in run.plan.disturbances and set(stray) <= {"never_sent"}
+    grade = Grade.DEGRADED if stray and not babble else Grade.NOTE if stray or foreign else Grade.OK
+    silent = [flow.plan.name for flow in run.flows if flow.counts["sent"] and not flow.summaries["latency"].n]
     yield _check(
         "arrivals",
         "Something arrived",
@@ -375,7 +390,12 @@ def _network_load(run: Evidence) -> Iterator[Check]:
         "0 of our own that no message explains; foreign frames are noted",
         text or (f"foreign {foreign}" if foreign else "0"),
         grade,
-        f"frames that belong to no sent message: {text}" if stray else f"{foreign} foreign frames were seen",
+        (
+            f"frames that belong to no sent message: {text}"
+            + ("; the test makes a sender babble" if babble else "")
+        )
+        if stray
+        else f"{foreign} foreign frames were seen",
     )
 
 
@@ -427,7 +447,7 @@ def _host(run: Evidence) -> Iterator[Check]:
         Grade.NOTE if refused else Grade.OK,
         f"the host refused {', '.join(refused)}: expect longer tails",
     )
-    planted = sum(flow.plan.planted_faults for flow in run.flows)
+    planted = sum(flow.plan.planted_faults for flow in run.flows) + len(run.plan.disturbances)
     yield _check(
         "planted-faults",
         "Planted faults",

@@ -66,8 +66,9 @@ def key_tables(judgement: Judgement) -> list[Table]:
     """The main tables, laid out like MAPS 2015, Table 3: a row per payload, a column group per load or protocol."""
     flows = [(point, flow) for point in judgement.points for flow in point.flows]
     tables = []
-    for number in sorted({flow.plan.id for _, flow in flows}):
-        members = [(point, flow) for point, flow in flows if flow.plan.id == number]
+    each = dict.fromkeys((flow.plan.id, flow.plan.receiver) for _, flow in flows)
+    for number, receiver in sorted(each, key=lambda key: key[0]):
+        members = [(p, flow) for p, flow in flows if (flow.plan.id, flow.plan.receiver) == (number, receiver)]
         plan = members[0][1].plan
         way = f"flow {number}, {plan.source} to {plan.destination}"
         tables.append(_key_table(judgement, members, "latency", f"One-way latency, {way}"))
@@ -249,7 +250,8 @@ def point_text(run: RunResult) -> str:
 
 def flow_text(flow: FlowResult) -> str:
     """Number, protocol and kind of a flow."""
-    return f"{flow.plan.id} {flow.plan.protocol}" + (" relay" if flow.plan.relayed else "")
+    to = f" to {flow.plan.destination}" if flow.plan.multicast else ""
+    return f"{flow.plan.id} {flow.plan.protocol}" + (" relay" if flow.plan.relayed else "") + to
 
 
 def detail_table(judgement: Judgement) -> Table:
@@ -295,6 +297,79 @@ def detail_table(judgement: Judgement) -> Table:
                 ]
             )
     return Table("Steadiness and rate", heads, [Section("", rows)], lead=2)
+
+
+def hop_table(judgement: Judgement) -> Table:
+    """Residence in every switch by output port; no rows where no switch kept records."""
+    heads = [
+        Head("point", kind="text"),
+        Head("flow", kind="text"),
+        Head("switch", kind="text"),
+        Head("port"),
+        Head("n"),
+        Head("min", "residence", unit="µs"),
+        Head("mean", "residence", unit="µs"),
+        Head("p99", "residence", unit="µs"),
+        Head("max", "residence", unit="µs"),
+    ]
+    rows = [
+        [
+            Cell(", ".join(point.point.values()) or "the test", kind="text short"),
+            Cell(f"{flow.plan.id} {flow.plan.protocol}", kind="text short"),
+            Cell(hop.switch, kind="text short"),
+            Cell(str(hop.port)),
+            Cell(str(hop.n)),
+            *(_time(figure) for figure in (hop.minimum, hop.mean, hop.p99, hop.maximum)),
+        ]
+        for point in judgement.points
+        # The passages of a multicast flow are those of all its frames: one set of rows for all receivers.
+        for flow in {flow.plan.id: flow for flow in point.flows}.values()
+        for hop in flow.hops
+    ]
+    return Table("Residence in the switches", heads, [Section("", rows)], lead=4)
+
+
+def critical_table(judgement: Judgement) -> Table:
+    """Virtual links and schedules: spacing against the BAG, the two networks, reception windows."""
+    heads = [
+        Head("point", kind="text"),
+        Head("flow", kind="text"),
+        Head("BAG", "bag_spacing", unit="µs"),
+        Head("least spacing", "bag_spacing", unit="µs"),
+        Head("jitter max", "bag_jitter", unit="µs"),
+        Head("skew p99", "skew", unit="µs"),
+        Head("skew max", "skew", unit="µs"),
+        Head("lost on A"),
+        Head("lost on B"),
+        Head("window error min", "window_error", unit="µs"),
+        Head("window error max", "window_error", unit="µs"),
+    ]
+    rows = []
+    for point in judgement.points:
+        for flow in point.flows:
+            found = {name: flow.summaries[name] for name in _CRITICAL if name in flow.summaries}
+            if not found:
+                continue
+            spacing, jitter, skew, window = (found.get(name) or Summary(name, 0, {}, 0) for name in _CRITICAL)
+            lost = [str(flow.lost_copies[n]) if n in flow.lost_copies else NONE for n in ("A", "B")]
+            rows.append(
+                [
+                    Cell(", ".join(point.point.values()) or "the test", kind="text short"),
+                    Cell(flow_text(flow), kind="text short"),
+                    _time(flow.plan.bag_ns),
+                    _time(spacing.minimum),
+                    _time(jitter.maximum),
+                    _percentile(skew, "p99"),
+                    _time(skew.maximum),
+                    *(Cell(count) for count in lost),
+                    _time(window.minimum),
+                    _time(window.maximum),
+                ]
+            )
+    return Table("Virtual links and schedules", heads, [Section("", rows)], lead=2)
+
+
+_CRITICAL = ("bag_spacing", "bag_jitter", "skew", "window_error")
 
 
 def check_table(judgement: Judgement) -> Table:

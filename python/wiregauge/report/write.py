@@ -59,6 +59,8 @@ def page(judgement: Judgement, figures: list[Figure]) -> str:
         key_tables=_all_or_nothing(judgement, tables.key_tables(judgement)),
         outcomes=tables.outcome_table(judgement),
         details=tables.detail_table(judgement),
+        critical=tables.critical_table(judgement),
+        hops=tables.hop_table(judgement),
         checks=tables.check_table(judgement),
         limits=tables.limit_table(judgement),
         grants=tables.grant_table(judgement),
