@@ -25,6 +25,10 @@ use crate::topology::{Hop, on_line};
 
 /// What a derived window is longer than its frame.
 const SLACK: Span = Span::from_micros(2);
+/// More lateness than any window has room for.
+const ENDLESS: Span = Span::from_millis(1_000_000);
+/// Clashes of one port that are named; the next ones tell nothing new.
+const MOST_CLASHES: usize = 50;
 /// How early a frame is accepted where nothing is written.
 const DEFAULT_EARLY: Span = Span::from_micros(1);
 /// Most openings of all windows of a port until all begin together again.
@@ -286,7 +290,8 @@ impl PointCheck<'_> {
         let flow = plan.flow;
         let period = i128::from(plan.period.as_picos());
         let occupied = Span::of_bits((u64::from(plan.frame).max(64) + AROUND_FRAME) * 8, rate)?;
-        let late = ready.late + self.hold_up(at, rate, occupied);
+        // Longer than any period: no window holds the frame then, and many hops add up to no more.
+        let late = (ready.late + self.hold_up(at, rate, occupied)).min(ENDLESS);
         let by_hand: Option<&'m HandSet> = flow.windows.iter().find(|window| window.at == at);
         let own_length = by_hand.and_then(|window| window.length.as_ref());
         let written = own_length.or(flow.carriage.window.as_ref());
@@ -450,6 +455,9 @@ fn clashes(slots: &[(i64, i64, usize)]) -> Vec<(usize, usize, i64)> {
     for slot in &slots[1..] {
         let known =
             |(a, b, _): &(usize, usize, i64)| (*a, *b) == (open.2, slot.2) || (*b, *a) == (open.2, slot.2);
+        if clashes.len() >= MOST_CLASHES {
+            break;
+        }
         if slot.0 < open.1 && !clashes.iter().any(known) {
             clashes.push((open.2, slot.2, slot.0));
         }

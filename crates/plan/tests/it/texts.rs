@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use wg_plan::{Campaign, Diagnostic, Element, compile, compile_json};
+use wg_plan::{Campaign, Diagnostic, Element, Protocol, compile, compile_json};
 
 use crate::outline::{BASE, tree};
 
@@ -88,6 +88,26 @@ fn values() -> impl Strategy<Value = String> {
         "4294967295",
         "5 5",
         "2ms 3ms",
+        "1ms",
+        "128ms",
+        "100s",
+        "-5us",
+        "-20ppm",
+        "100000ppm",
+        "64ms",
+        "1518B",
+        "rc",
+        "tt",
+        "be",
+        "both",
+        "B",
+        "sw1:2",
+        "sw1:3",
+        "sensor other",
+        "1e-9",
+        "0%:1us 100%:100s",
+        "65535",
+        "1s",
         "udp raw",
         "é",
         "\u{0}",
@@ -98,10 +118,75 @@ fn values() -> impl Strategy<Value = String> {
 fn mutate(element: &mut Element, which: &mut usize, attribute: usize, value: &str) {
     if *which == 0 {
         let names = [
-            "name", "between", "rate", "delay", "buffer", "id", "protocol", "from", "to", "deadline", "vlan",
-            "flow", "period", "payload", "count", "offset", "on", "through", "sequence", "kind", "load",
-            "burst", "of", "values", "times", "measure", "at-most", "at-least", "warm-up", "duration",
-            "drain", "seed", "fill",
+            "name",
+            "between",
+            "rate",
+            "delay",
+            "buffer",
+            "id",
+            "protocol",
+            "from",
+            "to",
+            "deadline",
+            "vlan",
+            "flow",
+            "period",
+            "payload",
+            "count",
+            "offset",
+            "on",
+            "through",
+            "sequence",
+            "kind",
+            "load",
+            "burst",
+            "of",
+            "values",
+            "times",
+            "measure",
+            "at-most",
+            "at-least",
+            "warm-up",
+            "duration",
+            "drain",
+            "seed",
+            "fill",
+            "bag",
+            "lmax",
+            "vl",
+            "window",
+            "early",
+            "late",
+            "skew-max",
+            "raster",
+            "raster-others",
+            "network",
+            "networks",
+            "host",
+            "spacing",
+            "rate-limit",
+            "sub-links",
+            "sub-link",
+            "distribution",
+            "at",
+            "until",
+            "restore",
+            "back",
+            "by",
+            "share",
+            "link",
+            "begin",
+            "end",
+            "switch",
+            "drift",
+            "wander",
+            "granularity",
+            "snap",
+            "length",
+            "queue",
+            "jitter",
+            "priority",
+            "ports",
         ];
         let name = element.attributes.keys().nth(attribute).cloned();
         let name = name.unwrap_or_else(|| names[attribute % names.len()].to_owned());
@@ -114,26 +199,58 @@ fn mutate(element: &mut Element, which: &mut usize, attribute: usize, value: &st
 }
 
 const LARGE: &str = "\
-test name=large seed=1
- network
+test name=large seed=1 bench=sim
+ network host=ideal
   end-system name=mac
-  end-system name=sensor
+   clock offset=-5us drift=-20ppm wander=3ppb granularity=8ns
+    temperature at=1s drift=5ppm
+  end-system name=sensor host=tuned
+   host interrupts=coalesced interrupt-wait=50us interrupt-frames=8 send-wake-up='0%:1us 100%:2us' ring=64
   end-system name=other
-  switch name=sw1
+  end-system name=h1
+  end-system name=h2
+  switch name=sw1 kind=mixed-criticality mode=cut-through integration=shuffling raster=50us raster-others=2
+   vlan id=0 ports='1 2 3'
+   vlan id=5 ports='1 2'
+  switch name=sw2 kind=arinc664 policing=frames shared-buffer=1MiB
+  hub name=hub delay=460ns
   link between='mac sw1' rate=1Gbit/s
   link between='sensor sw1' rate=1Gbit/s
   link between='other sw1' rate=1Gbit/s
+  link between='mac sw2' rate=1Gbit/s network=B
+  link between='sensor sw2' rate=1Gbit/s network=B
+  link between='h1 hub' rate=10Mbit/s
+  link between='h2 hub' rate=10Mbit/s
  flows
   flow id=10 protocol=udp from=mac to=sensor deadline=1s
   flow id=20 protocol=raw from=mac to=sensor vlan=5
+  flow id=30 protocol=rc from=mac to=sensor bag=1ms lmax=200B sub-links=2 skew-max=4ms networks=both
+  flow id=40 protocol=tt from=mac to='sensor other' period=10ms offset=1ms early=2us late=1ms window=250us
+   window at=sw1:2 offset=1500us length=300us
+  flow id=50 protocol=be from=h1 to=h2
  tasks warm-up=5ms duration=1s drain=1s
-  send flow=10 period=2ms payload=64B
+  send flow=10 period=2ms payload=64B distribution=exponential
   receive flow=10 on=sensor
-  send flow=20 period=2ms payload=64B count=10 offset=1ms fill=random
+  send flow=20 period=2ms payload=64B count=10 offset=1ms fill=random burst=2 spacing=20us
   relay flow=20 on=sensor through=task
    fault kind=drop sequence=5
    fault kind=misdirect sequence=7-8 to=other
+  send flow=30 period=5ms payload=64B sub-link=2
+  receive flow=30
+  send flow=40 period=10ms payload=64B
+  receive flow=40
+  send flow=50 load=1% payload=64B rate-limit=1Mbit/s
+  receive flow=50
   inject on=other to=sensor load=50% payload=100B burst=2
+  capture on=sw1 snap=96B
+ faults
+  bit-errors link='mac sw1' rate=1e-9 from=mac begin=1ms end=1s
+  lose link='mac sw1' flow=30 sequence='3-5 8'
+  reorder link='mac sw1' share=1% by=1ms
+  cut link='sensor sw1' at=100ms restore=200ms
+  babble flow=30 at=1ms until=2ms load=10% length=64B
+  restart switch=sw2 at=100ms back=200ms
+  step-clock on=mac at=5ms by=-1us
  sweep
   axis of=payload values='64B 128B' flow=10
   axis of=load values='0% 5%'
@@ -142,6 +259,11 @@ test name=large seed=1
   limit flow=20 measure=rtt.p99 at-most=1s
   limit measure=lost at-most=0
 ";
+
+#[test]
+fn the_large_test_is_good() {
+    assert_eq!(compile(&tree(LARGE)).map(|campaign| campaign.runs.len()), Ok(8));
+}
 
 fn trees() -> impl Strategy<Value = Element> {
     let text = prop_oneof![
@@ -184,7 +306,7 @@ proptest! {
     /// everything a bench relies on holds.
     #[test]
     fn a_damaged_test_gets_an_answer(
-        changes in prop::collection::vec((0_usize..30, 0_usize..33, values()), 1..4)
+        changes in prop::collection::vec((0_usize..64, 0_usize..73, values()), 1..4)
     ) {
         let mut tree = tree(LARGE);
         for (which, attribute, value) in &changes {
@@ -200,10 +322,16 @@ proptest! {
                 prop_assert!(!campaign.runs.is_empty());
                 for run in &campaign.runs {
                     prop_assert_eq!(run.sends.len(), run.flows.len());
-                    prop_assert_eq!(run.receives.len() + run.relays.len(), run.flows.len());
+                    let ends: usize = run.flows.iter().map(|flow| flow.receivers().count()).sum();
+                    prop_assert_eq!(run.receives.len() + run.relays.len(), ends);
                     for send in &run.sends {
                         prop_assert!(send.period.as_picos() > 0 && send.count > 0);
                     }
+                    for flow in &run.flows {
+                        prop_assert_eq!(flow.virtual_link.is_some(), flow.protocol == Protocol::Rc);
+                        prop_assert_eq!(flow.schedule.is_some(), flow.protocol == Protocol::Tt);
+                    }
+                    prop_assert!(run.incidents.is_sorted_by_key(|incident| incident.at));
                     for inject in &run.injects {
                         prop_assert!(inject.interval.as_picos() > 0 && inject.load_ppm > 0);
                     }
