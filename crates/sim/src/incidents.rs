@@ -25,35 +25,34 @@ pub(crate) enum Deed {
 }
 
 /// The incidents of `run` and the temperature steps of its clocks, ascending; at equal instants in the order of the
-/// plan, what ends before what begins.
+/// plan, an end after its own beginning.
 pub(crate) fn deeds(
     run: &Run,
     temperatures: impl Iterator<Item = (NodeIndex, Span)>,
 ) -> Vec<(RunTime, Deed)> {
     let at = |span: Span| RunTime::ZERO + span;
-    let (mut ends, mut begins) = (Vec::new(), Vec::new());
+    let mut deeds = Vec::new();
     let mut babblers = 0;
     for &Incident { at: when, kind } in &run.incidents {
         let when = at(when);
         match kind {
             IncidentKind::Cut { link, restored } => {
-                begins.push((when, Deed::Cut(link as usize)));
-                ends.extend(restored.map(|restored| (at(restored), Deed::Restored(link as usize))));
+                deeds.push((when, Deed::Cut(link as usize)));
+                deeds.extend(restored.map(|restored| (at(restored), Deed::Restored(link as usize))));
             }
             IncidentKind::Babble { until, .. } => {
-                begins.push((when, Deed::BabbleBegins(babblers)));
-                ends.push((at(until), Deed::BabbleEnds(babblers)));
+                deeds.push((when, Deed::BabbleBegins(babblers)));
+                deeds.push((at(until), Deed::BabbleEnds(babblers)));
                 babblers += 1;
             }
             IncidentKind::Restart { switch, back } => {
-                begins.push((when, Deed::Down(switch, at(back))));
-                ends.push((at(back), Deed::Up(switch)));
+                deeds.push((when, Deed::Down(switch, at(back))));
+                deeds.push((at(back), Deed::Up(switch)));
             }
-            IncidentKind::ClockStep { node, by } => begins.push((when, Deed::ClockStepped(node, by))),
+            IncidentKind::ClockStep { node, by } => deeds.push((when, Deed::ClockStepped(node, by))),
         }
     }
-    begins.extend(temperatures.map(|(node, when)| (at(when), Deed::DriftChanged(node))));
-    ends.extend(begins);
-    ends.sort_by_key(|(when, _)| *when);
-    ends
+    deeds.extend(temperatures.map(|(node, when)| (at(when), Deed::DriftChanged(node))));
+    deeds.sort_by_key(|(when, _)| *when);
+    deeds
 }

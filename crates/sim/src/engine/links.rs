@@ -67,25 +67,29 @@ impl<S: Sink> Engine<'_, S> {
         let (node, port) = (extra.node, extra.port);
         if extra.cuts > 0 {
             fate.lost = true;
-            self.reveal(TruthKind::LinkLost, &frame, node, port, 0);
-            return fate;
         }
-        for rule in 0..extra.rules.len() {
-            let Some(extra) = &mut self.world.channels[number].extra else { break };
-            let rule = &mut extra.rules[rule];
+        let mut told = Vec::new();
+        for rule in &mut extra.rules {
             // Every fault decides on every frame, so that what one decides does not hang on another.
             if !rule.strikes(wire, &frame) || fate.lost {
                 continue;
             }
-            let kind = rule.kind;
-            fate.suffer(kind);
-            let (kind, value) = match kind {
-                LinkFaultKind::Lose => (TruthKind::LinkLost, 0),
-                LinkFaultKind::BitError => (TruthKind::BitError, 0),
-                LinkFaultKind::Corrupt => (TruthKind::Corrupted, 0),
-                LinkFaultKind::Duplicate => (TruthKind::Duplicated, 0),
-                LinkFaultKind::Delay { by } => (TruthKind::Delayed, by.as_picos()),
-            };
+            let twice = fate.twice;
+            fate.suffer(rule.kind);
+            match rule.kind {
+                LinkFaultKind::Lose => {}
+                LinkFaultKind::BitError => told.push((TruthKind::BitError, 0)),
+                LinkFaultKind::Corrupt => told.push((TruthKind::Corrupted, 0)),
+                LinkFaultKind::Duplicate if twice => {}
+                LinkFaultKind::Duplicate => told.push((TruthKind::Duplicated, 0)),
+                LinkFaultKind::Delay { by } => told.push((TruthKind::Delayed, by.as_picos())),
+            }
+        }
+        if fate.lost {
+            // What else was done to it happened to nobody.
+            told = vec![(TruthKind::LinkLost, 0)];
+        }
+        for (kind, value) in told {
             self.reveal(kind, &frame, node, port, value);
         }
         fate
@@ -158,7 +162,7 @@ impl<S: Sink> Engine<'_, S> {
         let Some(extra) = &mut channel.extra else { return };
         let (node, port, source) = (extra.node, extra.port, extra.source);
         if !begins {
-            extra.cuts -= 1;
+            extra.cuts = extra.cuts.saturating_sub(1);
             self.tell(TruthKind::Restored, node, port, 0);
             return;
         }

@@ -1,0 +1,68 @@
+//! Whole runs of small networks: what is done to the traffic on purpose, and that the records and the truth tell it.
+#![forbid(unsafe_code)]
+
+mod captures;
+mod clocks;
+mod critical;
+mod disturbances;
+mod networks;
+
+use wg_frame::time::Span;
+use wg_plan::{
+    Attachment, Flow, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Receive, Run, Send,
+    SwitchModel,
+};
+use wg_record::{DropReason, Point, Record, Truth, TruthKind};
+use wg_sim::{Kept, SimReport, simulate};
+
+/// `hosts` ideal end systems around node `hosts`; each on port 1, its index + 1 at the centre.
+fn star(hosts: u16, centre: NodeKind, rate_bps: u64) -> Network {
+    let host =
+        |index| Node::new(index, format!("h{index}"), NodeKind::EndSystem { host: HostModel::ideal() });
+    let mut nodes: Vec<Node> = (0..hosts).map(host).collect();
+    nodes.push(Node::new(hosts, "centre", centre));
+    let link = |index: NodeIndex| Link {
+        ends: [Attachment { node: index, port: 1 }, Attachment { node: hosts, port: index + 1 }],
+        rate_bps,
+        delay: Span::from_nanos(500),
+        network: NetworkId::A,
+    };
+    Network { nodes, links: (0..hosts).map(link).collect() }
+}
+
+fn switch() -> NodeKind {
+    NodeKind::Switch(SwitchModel::cots(1 << 20))
+}
+
+/// A run of `flows`, each with its sender, for a second.
+fn run(flows: Vec<(Flow, Send)>) -> Run {
+    let receives = flows
+        .iter()
+        .flat_map(|(flow, _)| flow.receivers().map(|on| Receive { flow: flow.id, on }).collect::<Vec<_>>());
+    let receives = receives.collect();
+    let (flows, sends) = flows.into_iter().unzip();
+    let (duration, drain) = (Span::from_millis(1_000), Span::from_millis(100));
+    Run { seed: 5, duration, drain, flows, sends, receives, ..Run::default() }
+}
+
+fn simulated(network: &Network, run: &Run) -> (Kept, SimReport) {
+    let mut kept = Kept::default();
+    let report = simulate(network, run, &mut kept).expect("a sound plan");
+    (kept, report)
+}
+
+fn at(kept: &Kept, point: Point) -> Vec<Record> {
+    kept.records.iter().copied().filter(|record| record.point == point).collect()
+}
+
+fn sequences(records: &[Record]) -> Vec<u32> {
+    records.iter().map(|record| record.sequence).collect()
+}
+
+fn dropped(kept: &Kept, reason: DropReason) -> Vec<Record> {
+    at(kept, Point::Drop).into_iter().filter(|record| record.reason == reason).collect()
+}
+
+fn truths(kept: &Kept, kind: TruthKind) -> Vec<Truth> {
+    kept.truth.iter().copied().filter(|truth| truth.kind == kind).collect()
+}
