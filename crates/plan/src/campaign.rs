@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
-use crate::network::{Attachment, Network, NetworkId, NodeIndex};
+use crate::network::{Attachment, Network, NetworkId, NodeIndex, SwitchChange};
 
 /// Number of a flow as the test gives it (1 to 65 534); it travels in the probe header.
 pub type FlowId = u16;
@@ -74,6 +74,9 @@ pub struct Run {
     /// Rate of every link in bit/s where the sweep sets it; else each link has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_rate_bps: Option<u64>,
+    /// What the sweep changes in the switches.
+    #[serde(default, skip_serializing_if = "SwitchChange::is_none")]
+    pub switches: SwitchChange,
     /// Time before the measured part. Messages sent in it are marked and excluded from every measure.
     pub warm_up: Span,
     /// Length of the measured part.

@@ -126,7 +126,9 @@ fn expand(
     let mut runs = Vec::new();
     for number in 0..points {
         let (at_point, point) = sweep.at(model, number);
-        let run = PointCheck { test, topology, model: &at_point, disturbances }.run(&mut said, found);
+        let topology = topology.changed(at_point.switches);
+        let run =
+            PointCheck { test, topology: &topology, model: &at_point, disturbances }.run(&mut said, found);
         for repeat in 0..sweep.repeats {
             if !found.clean() {
                 break;

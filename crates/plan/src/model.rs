@@ -10,7 +10,7 @@ use wg_frame::time::Span;
 
 use crate::campaign::{FaultKind, Fill, FlowId, Protocol, Turn, VlanTag};
 use crate::diagnostic::{Findings, Place};
-use crate::network::{Attachment, NetworkId, NodeIndex};
+use crate::network::{Attachment, NetworkId, NodeIndex, SwitchChange};
 use crate::reader::{Maybe, Sourced};
 use crate::statements::{
     CaptureStatement, Carriage, FaultStatement, FlowStatement, InjectStatement, Pace, RelayStatement,
@@ -170,6 +170,8 @@ pub(crate) struct Model {
     pub(crate) injects: Vec<InjectModel>,
     /// Rate of every link, where an axis sets it.
     pub(crate) rate: Maybe<u64>,
+    /// What axes change in the switches.
+    pub(crate) switches: SwitchChange,
     /// Every flow could be read, so an unknown flow is a mistake and not a consequence of one.
     pub(crate) flows_whole: bool,
 }
@@ -197,6 +199,7 @@ impl Model {
             relays: Vec::new(),
             injects: Vec::new(),
             rate: None,
+            switches: SwitchChange::default(),
             flows_whole: true,
         };
         let mut resolver = Resolver { topology, found, by_id: BTreeMap::new(), model };

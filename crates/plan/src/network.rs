@@ -3,6 +3,8 @@
 //! Every default of the test language is applied here, so a bench reads figures and never invents one. A bench that runs
 //! on real machines takes from this what it can build and leaves the rest to the machine.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
@@ -129,6 +131,46 @@ impl SwitchModel {
             integration: Integration::TimelyBlock,
             raster: None,
         }
+    }
+}
+
+/// What one run changes in every switch it applies to, where the sweep does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchChange {
+    /// Of every switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ForwardingMode>,
+    /// Of every switch that knows virtual links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policing: Option<Policing>,
+    /// Of every mixed-criticality switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integration: Option<Integration>,
+}
+
+impl SwitchChange {
+    /// Whether it changes nothing.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The network with its switches changed.
+    pub fn applied<'n>(&self, network: &'n Network) -> Cow<'n, Network> {
+        if self.is_none() {
+            return Cow::Borrowed(network);
+        }
+        let mut changed = network.clone();
+        for node in &mut changed.nodes {
+            let NodeKind::Switch(switch) = &mut node.kind else { continue };
+            switch.mode = self.mode.unwrap_or(switch.mode);
+            if switch.kind >= SwitchKind::Arinc664 {
+                switch.policing = self.policing.unwrap_or(switch.policing);
+            }
+            if switch.kind == SwitchKind::MixedCriticality {
+                switch.integration = self.integration.unwrap_or(switch.integration);
+            }
+        }
+        Cow::Owned(changed)
     }
 }
 

@@ -7,10 +7,12 @@ use wg_frame::time::Span;
 use crate::campaign::{Fill, Protocol, Turn};
 use crate::diagnostic::{Findings, Place};
 use crate::model::Model;
+use crate::network::{ForwardingMode, Integration, Policing, SwitchKind};
 use crate::quantity::{self, Kind, QuantityError};
 use crate::reader::{Maybe, Sourced, payload};
 use crate::statements::{
-    AxisStatement, FILLS, MOST_BURST, PROTOCOLS, Pace, Statements, TURNS, check_bag, check_rate,
+    AxisStatement, FILLS, INTEGRATIONS, MODES, MOST_BURST, POLICINGS, PROTOCOLS, Pace, Statements, TURNS,
+    check_bag, check_rate,
 };
 use crate::topology::on_line;
 use crate::tree::shown;
@@ -19,8 +21,20 @@ use crate::tree::shown;
 pub(crate) const MOST_RUNS: u64 = 10_000;
 
 /// Names of the axes, in the order the documentation lists them.
-pub const AXES: [&str; 9] =
-    ["payload", "load", "protocol", "period", "bag", "burst", "fill", "rate", "through"];
+pub const AXES: [&str; 12] = [
+    "payload",
+    "load",
+    "protocol",
+    "period",
+    "bag",
+    "burst",
+    "fill",
+    "rate",
+    "through",
+    "mode",
+    "policing",
+    "integration",
+];
 
 #[derive(Clone, Debug)]
 enum Value {
@@ -33,6 +47,9 @@ enum Value {
     Fill(Sourced<Fill>),
     Rate(Sourced<u64>),
     Through(Sourced<Turn>),
+    Mode(ForwardingMode),
+    Policing(Policing),
+    Integration(Integration),
 }
 
 /// An axis whose name and values could be read.
@@ -152,6 +169,9 @@ impl SweptAxis {
                 model.injects.iter_mut().for_each(|inject| inject.burst = Some(value.clone()));
             }
             Value::Rate(value) => model.rate = Some(value.clone()),
+            Value::Mode(value) => model.switches.mode = Some(*value),
+            Value::Policing(value) => model.switches.policing = Some(*value),
+            Value::Integration(value) => model.switches.integration = Some(*value),
         }
     }
 }
@@ -211,8 +231,18 @@ fn check_effect(
     found: &mut Findings,
 ) {
     let covered = |flow: usize| flows.as_ref().is_none_or(|flows| flows.contains(&flow));
+    let switches = |least: SwitchKind| test.nodes.iter().any(|node| node.is_switch(least));
     let (idle, cure) = match name {
         "load" | "burst" => (test.injects.is_empty(), "add an <inject> task or remove the axis"),
+        "mode" => (!switches(SwitchKind::Cots), "add a <switch> or remove the axis"),
+        "policing" => (
+            !switches(SwitchKind::Arinc664),
+            "add a <switch> of kind arinc664 or mixed-criticality, or remove the axis",
+        ),
+        "integration" => (
+            !switches(SwitchKind::MixedCriticality),
+            "add a <switch> of kind mixed-criticality or remove the axis",
+        ),
         "through" => {
             let whole = model.relays.len() == test.relays.len();
             (
@@ -236,7 +266,7 @@ fn flows(
 ) -> Option<Option<Vec<usize>>> {
     let Some(listed) = &statement.flows else { return Some(None) };
     let listed = listed.as_ref()?;
-    if matches!(name, "load" | "burst" | "rate") {
+    if matches!(name, "load" | "burst" | "rate" | "mode" | "policing" | "integration") {
         let message = format!("an axis of {name} does not act on flows");
         found.error(&statement.place, message, "", "remove flow=\"…\"");
         return None;
@@ -269,6 +299,11 @@ fn value(of: &'static str, text: &str, place: &Place, found: &mut Findings) -> O
         "protocol" => choice(of, text, &PROTOCOLS, place, found).map(Value::Protocol),
         "fill" => choice(of, text, &FILLS, place, found).map(Value::Fill),
         "through" => choice(of, text, &TURNS, place, found).map(Value::Through),
+        "mode" => choice(of, text, &MODES, place, found).map(|mode| Value::Mode(mode.value)),
+        "policing" => choice(of, text, &POLICINGS, place, found).map(|kind| Value::Policing(kind.value)),
+        "integration" => {
+            choice(of, text, &INTEGRATIONS, place, found).map(|kind| Value::Integration(kind.value))
+        }
         _ => {
             let number = text.parse::<u32>().ok().filter(|n| (1..=MOST_BURST).contains(&u64::from(*n)));
             if number.is_none() {

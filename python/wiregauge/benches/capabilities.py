@@ -67,6 +67,9 @@ def _network(network: Mapping[str, Any]) -> Iterator[str]:
 
 def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:
     nodes = network["nodes"]
+    for field, value in run.get("switches", {}).items():
+        if value != "store-and-forward":
+            yield f"the sweep sets {field} {value}: the kernel's bridge has no choice of {field}"
     for flow in run["flows"]:
         who = f"flow {flow['id']}"
         if flow["protocol"] in _PROTOCOLS:

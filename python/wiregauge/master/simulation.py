@@ -118,7 +118,7 @@ class _Simulation:
             "clock_offsets": {
                 node["name"]: {"offset_ns": 0, "uncertainty_ns": 0, "method": "simulated"}
                 for node in self._directory.plan["network"]["nodes"]
-                if node["kind"]["type"] == "end-system"
+                if node["kind"]["type"] == "end-system" and not node.get("clock")
             },
         }
 

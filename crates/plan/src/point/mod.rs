@@ -92,6 +92,7 @@ impl PointCheck<'_> {
         }
         Run {
             link_rate_bps: self.model.rate.as_ref().map(|rate| rate.value),
+            switches: self.model.switches,
             warm_up,
             duration,
             drain,

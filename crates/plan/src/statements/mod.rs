@@ -16,7 +16,10 @@ use crate::tree::Element;
 
 pub(crate) use faults::{Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Whom};
 pub(crate) use flows::{Carriage, FlowStatement, PROTOCOLS, check_bag, homes};
-pub(crate) use network::{End, Limits, LinkStatement, NodeStatement, SwitchStatement, What, check_rate};
+pub(crate) use network::{
+    End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
+    check_rate,
+};
 pub(crate) use tasks::{
     CaptureStatement, FILLS, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement, RelayStatement,
     SendStatement, TURNS,

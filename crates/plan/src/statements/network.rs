@@ -20,6 +20,13 @@ pub(crate) struct NodeStatement {
     pub(crate) clock: Clock,
 }
 
+impl NodeStatement {
+    /// Whether it is a switch that knows what one of kind `least` does.
+    pub(crate) fn is_switch(&self, least: SwitchKind) -> bool {
+        matches!(&self.what, What::Switch(switch) if switch.kind >= least)
+    }
+}
+
 /// What a node is.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
@@ -84,11 +91,11 @@ const KINDS: [(&str, SwitchKind); 3] = [
     ("arinc664", SwitchKind::Arinc664),
     ("mixed-criticality", SwitchKind::MixedCriticality),
 ];
-const MODES: [(&str, ForwardingMode); 2] =
+pub(crate) const MODES: [(&str, ForwardingMode); 2] =
     [("store-and-forward", ForwardingMode::StoreAndForward), ("cut-through", ForwardingMode::CutThrough)];
-const POLICINGS: [(&str, Policing); 3] =
+pub(crate) const POLICINGS: [(&str, Policing); 3] =
     [("off", Policing::Off), ("bytes", Policing::Bytes), ("frames", Policing::Frames)];
-const INTEGRATIONS: [(&str, Integration); 3] = [
+pub(crate) const INTEGRATIONS: [(&str, Integration); 3] = [
     ("preemption", Integration::Preemption),
     ("timely-block", Integration::TimelyBlock),
     ("shuffling", Integration::Shuffling),

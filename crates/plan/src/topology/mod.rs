@@ -8,12 +8,13 @@
 mod nodes;
 mod ports;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wg_frame::time::Span;
 
 use crate::diagnostic::{Findings, Place};
-use crate::network::{Attachment, Link, Network, NetworkId, Node, NodeIndex, NodeKind};
+use crate::network::{Attachment, Link, Network, NetworkId, Node, NodeIndex, NodeKind, SwitchChange};
 use crate::reader::Sourced;
 use crate::statements::{End, LinkStatement, NodeStatement, Statements, What};
 
@@ -53,6 +54,14 @@ pub(crate) struct Hop {
 }
 
 impl Topology {
+    /// The same with its switches changed, as a point of the sweep wants it.
+    pub(crate) fn changed(&self, change: SwitchChange) -> Cow<'_, Self> {
+        match change.applied(&self.network) {
+            Cow::Borrowed(_) => Cow::Borrowed(self),
+            Cow::Owned(network) => Cow::Owned(Self { network, ..self.clone() }),
+        }
+    }
+
     pub(crate) fn build(test: &Statements, found: &mut Findings) -> Self {
         let mut topology = Self {
             network: Network { nodes: Vec::new(), links: Vec::new() },

@@ -30,6 +30,7 @@ const LOOK: u64 = 1 << 14;
 /// # Errors
 /// [`SimError::Plan`] when the plan contradicts itself, or what the sink returned.
 pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<SimReport, SimError> {
+    let network = &*run.switches.applied(network);
     let world = World::build(network, run)?;
     let agenda = Agenda::new([
         world.clocked.len(),
