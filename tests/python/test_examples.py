@@ -100,7 +100,7 @@ def test_hub(example: functools.partial[Simulated]) -> None:
         latencies = sorted(came[k] - sent[k] for k in came)
         tails.append(latencies[len(latencies) * 99 // 100])
     assert tails[0] < tails[1] < tails[2]
-    assert runs[2].told("collision") > runs[1].told("collision") > 0
+    assert runs[1].told("collision") > 1_000 > runs[0].told("collision")
     assert runs[2].dropped("excessive-collisions") > 0
 
 
