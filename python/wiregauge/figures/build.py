@@ -14,8 +14,10 @@ import numpy as np
 from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, Scatter, Style, Trace
 from wiregauge.figures.network import network_figure
 from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
+from wiregauge.figures.views import view_figures
 from wiregauge.measures.results import Judgement
 from wiregauge.measures.shapes import BoxShape, DensityShape, EnvelopeShape, Key, Shapes, TailShape
+from wiregauge.measures.views import Views
 
 S = TypeVar("S")
 US = 1e3
@@ -29,8 +31,8 @@ PART_TITLES = {
 }
 
 
-def build(judgement: Judgement, shapes: Shapes) -> list[Figure]:
-    """Every figure the data allow, in the order of the report."""
+def build(judgement: Judgement, shapes: Shapes, views: Views | None = None) -> list[Figure]:
+    """Every figure the data allow, in the order of the report; the views where they are given."""
     made = [
         network_figure(judgement.plan),
         latency_density(shapes),
@@ -43,6 +45,7 @@ def build(judgement: Judgement, shapes: Shapes) -> list[Figure]:
         period_box(shapes),
         send_error(shapes),
         outcomes(shapes),
+        *(view_figures(judgement, views) if views is not None else ()),
     ]
     return [figure for figure in made if figure is not None]
 

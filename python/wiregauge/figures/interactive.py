@@ -22,6 +22,7 @@ from wiregauge.figures.model import (
     Panel,
     Rule,
     Scatter,
+    Spans,
     Style,
     Trace,
 )
@@ -194,6 +195,11 @@ def _numbers(values: Floats) -> list[float | None]:
     return [float(f"{v:.6g}") if np.isfinite(v) else None for v in values.tolist()]
 
 
+def _exact(values: Floats) -> list[float]:
+    """Nine significant digits, for places that are close together and far from zero."""
+    return [float(f"{v:.9g}") for v in values.tolist()]
+
+
 def _rgba(colour: str, alpha: float) -> str:
     return f"rgba({int(colour[1:3], 16)},{int(colour[3:5], 16)},{int(colour[5:7], 16)},{alpha})"
 
@@ -287,6 +293,27 @@ def _trace(trace: Trace, named: set[str]) -> list[Json]:
                             "solidity": 0.2,
                         },
                     },
+                    **_legend(trace.name, trace.legend, named),
+                }
+            ]
+        case Spans():
+            return [
+                {
+                    "type": "bar",
+                    "orientation": "h",
+                    "x": _numbers(trace.length),
+                    "y": _numbers(trace.lane),
+                    "base": _exact(trace.start),
+                    "width": trace.height,
+                    "marker": {
+                        "color": "rgba(0,0,0,0)" if trace.hollow else trace.style.colour,
+                        "line": {
+                            "color": trace.style.colour if trace.hollow else "white",
+                            "width": 1.4 if trace.hollow else 0.3,
+                        },
+                    },
+                    "hovertext": [_plain(text) for text in trace.texts],
+                    "hoverinfo": "text" if trace.texts else "skip",
                     **_legend(trace.name, trace.legend, named),
                 }
             ]

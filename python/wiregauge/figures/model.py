@@ -102,6 +102,21 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
+class Spans:
+    """Horizontal bars, each from `start` and `length` long, `height` high around `lane`; `hollow` draws edges only."""
+
+    name: str
+    lane: Floats
+    start: Floats
+    length: Floats
+    height: float
+    style: Style
+    texts: Sequence[str] = ()
+    hollow: bool = False
+    legend: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A vertical (or horizontal) line across the panel, with a short text at its end."""
 
@@ -111,7 +126,7 @@ class Rule:
     vertical: bool = True
 
 
-Trace = Line | Band | Scatter | Box | Bars | Rule
+Trace = Line | Band | Scatter | Box | Bars | Spans | Rule
 
 
 @dataclass(frozen=True, slots=True)

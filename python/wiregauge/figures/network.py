@@ -1,4 +1,8 @@
-"""A drawing of the network under test: switches in a row, end systems around them."""
+"""A drawing of the network under test, from the plan: switches and hubs in rows, end systems beside them.
+
+A redundant network has its two halves above and below the end systems they join. Links tell network, rate and whether
+the test cuts them.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,20 @@ from collections import defaultdict
 
 import numpy as np
 
-from wiregauge.figures.model import Axis, Figure, Line, Panel, Scatter, Style, Trace
-from wiregauge.figures.palette import BLUE, GREY, INK
-from wiregauge.measures.plan import CampaignPlan
+from wiregauge.figures.model import Axis, Dash, Figure, Line, Marker, Panel, Scatter, Style, Trace
+from wiregauge.figures.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION
+from wiregauge.measures.plan import CampaignPlan, Link, Node
 
 _MOST_NAMED = 60
+
+_KINDS: dict[str, tuple[str, Marker]] = {
+    "end-system": (BLUE, "circle"),
+    "cots switch": (INK, "square"),
+    "arinc664 switch": (GREEN, "square"),
+    "mixed-criticality switch": (PURPLE, "square"),
+    "hub": (ORANGE, "diamond"),
+}
+_NETWORKS: dict[str, tuple[str, Dash]] = {"A": (GREY, "solid"), "B": ("#4C78A8", "dash")}
 
 
 def network_figure(plan: CampaignPlan) -> Figure | None:
@@ -18,41 +31,31 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
     if not plan.nodes:
         return None
     places = _places(plan)
-    traces: list[Trace] = [
-        Line(
-            f"link {plan.nodes[a].name} to {plan.nodes[b].name}",
-            np.array([places[a][0], places[b][0]]),
-            np.array([places[a][1], places[b][1]]),
-            Style(GREY, width=1.6),
-            legend=False,
-        )
-        for a, b in (link.ends for link in plan.links)
-    ]
-    for switch in (False, True):
-        for below in (False, True):
-            chosen = [
-                k
-                for k, node in enumerate(plan.nodes)
-                if (node.kind != "end-system") == switch and (places[k][1] < 0) == below
-            ]
-            if not chosen:
-                continue
-            traces.append(
-                Scatter(
-                    "switch" if switch else "end system",
-                    np.array([places[k][0] for k in chosen]),
-                    np.array([places[k][1] for k in chosen]),
-                    Style(INK if switch else BLUE, marker="square" if switch else "circle"),
-                    size=17,
-                    legend=False,
-                    texts=[plan.nodes[k].name for k in chosen] if len(plan.nodes) <= _MOST_NAMED else (),
-                    texts_below=below,
-                )
-            )
+    cut = {number for run in plan.runs for number in run.cut_links}
+    two = any(link.network == "B" for link in plan.links)
     rates = sorted({link.rate_bps for link in plan.links})
-    speed = ", ".join(
-        f"{rate / 1e9:g} Gbit/s" if rate >= 10**9 else f"{rate / 1e6:g} Mbit/s" for rate in rates
-    )
+    traces: list[Trace] = [
+        _link(link, places, rates, is_cut=number in cut, two=two) for number, link in enumerate(plan.links)
+    ]
+    kinds = [kind_of(node) for node in plan.nodes]
+    for kind in dict.fromkeys(kinds):
+        colour, marker = _KINDS.get(kind, (INK, "square"))
+        for below in (False, True):
+            chosen = [k for k, other in enumerate(kinds) if other == kind and (places[k][1] < 0) == below]
+            if chosen:
+                traces.append(
+                    Scatter(
+                        kind.replace("end-system", "end system"),
+                        np.array([places[k][0] for k in chosen]),
+                        np.array([places[k][1] for k in chosen]),
+                        Style(colour, marker=marker),
+                        size=17,
+                        legend=len(set(kinds)) > 2 or len(rates) > 1 or two or bool(cut),
+                        texts=[plan.nodes[k].name for k in chosen] if len(plan.nodes) <= _MOST_NAMED else (),
+                        texts_below=below,
+                    )
+                )
+    speed = ", ".join(rate_text(rate) for rate in rates)
     xs, ys = [p[0] for p in places], [p[1] for p in places]
     x = Axis("", shown=False, span=(min(xs) - 0.7, max(xs) + 0.7))
     y = Axis("", shown=False, span=(min(ys) - 0.5, max(ys) + 0.5))
@@ -61,24 +64,78 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
         "The network under test",
         f"{len(plan.links)} links"
         + (f", {speed}" if speed else "")
-        + ". Circles are end systems, squares are switches.",
+        + f". Circles are end systems, squares are switches{', diamonds are hubs' if 'hub' in kinds else ''}."
+        + (" Solid links are network A, dashed ones network B." if two else "")
+        + (" Dotted red links are cut in the course of the test." if cut else ""),
         [Panel("", x, y, traces)],
         zoomable=False,
-        panel_height=170,
+        panel_height=260 if two else 170,
     )
 
 
+def kind_of(node: Node) -> str:
+    """What a node is, in the words of the legend."""
+    return f"{node.model or 'cots'} switch" if node.kind == "switch" else node.kind
+
+
+def rate_text(rate: int) -> str:
+    """A bit rate with its unit."""
+    return f"{rate / 1e9:g} Gbit/s" if rate >= 10**9 else f"{rate / 1e6:g} Mbit/s"
+
+
+def _link(
+    link: Link, places: list[tuple[float, float]], rates: list[int], *, is_cut: bool, two: bool
+) -> Line:
+    """A link: colour and dash tell the network, the width the rate."""
+    (ax, ay), (bx, by) = (places[end] for end in link.ends)
+    colour, dash = _NETWORKS.get(link.network, _NETWORKS["A"])
+    width = 1.6 + 1.4 * rates.index(link.rate_bps)
+    style = Style(VERMILION, "dot", width=max(width, 2.2)) if is_cut else Style(colour, dash, width=width)
+    parts = [f"network {link.network}"] if two else []
+    parts += [rate_text(link.rate_bps)] if len(rates) > 1 else []
+    name = "link that is cut" if is_cut else ", ".join(parts)
+    return Line(name, np.array([ax, bx]), np.array([ay, by]), style, legend=bool(parts) or is_cut)
+
+
 def _places(plan: CampaignPlan) -> list[tuple[float, float]]:
+    if any(link.network == "B" for link in plan.links):
+        return _two_networks(plan)
+    return _one_network(plan, [k for k, node in enumerate(plan.nodes) if node.kind != "end-system"])
+
+
+def _two_networks(plan: CampaignPlan) -> list[tuple[float, float]]:
+    """End systems in the middle row in the order network A has them; A above, B below, each over its end systems."""
+    inner = {k for k, node in enumerate(plan.nodes) if node.kind != "end-system"}
+    of_b = {end for link in plan.links if link.network == "B" for end in link.ends} & inner
+    first = sorted(inner - of_b)
+    spread = _one_network(plan, first)
+    ends = sorted((k for k in range(len(plan.nodes)) if k not in inner), key=lambda k: (spread[k][0], k))
+    places = {k: (float(rank), 0.0) for rank, k in enumerate(ends)}
+    for row, members in ((1.0, first), (-1.0, sorted(of_b))):
+        wished = []
+        for switch in members:
+            joined = [end for link in plan.links if switch in link.ends for end in link.ends if end in places]
+            near = [places[end][0] for end in joined if end not in inner]
+            wished.append((sum(near) / len(near) if near else (len(ends) - 1) / 2, switch))
+        wished.sort()
+        step = max(len(ends) - 1, len(members) - 1, 1) / max(len(members), 1)
+        for rank, (at, switch) in enumerate(wished):
+            even = (rank + 0.5) * step
+            places[switch] = ((at + even) / 2 if len(members) > 1 else at, row)
+    return [places[k] for k in range(len(plan.nodes))]
+
+
+def _one_network(plan: CampaignPlan, switches: list[int]) -> list[tuple[float, float]]:
     """Switches from left to right in the order a walk along the tree meets them, their end systems above and below."""
+    known = set(switches)
     neighbours: dict[int, list[int]] = defaultdict(list)
     for a, b in (link.ends for link in plan.links):
         neighbours[a].append(b)
         neighbours[b].append(a)
-    switches = [k for k, node in enumerate(plan.nodes) if node.kind != "end-system"]
     order: list[int] = []
 
     def degree(k: int) -> int:
-        return sum(n in switches for n in neighbours[k])
+        return sum(n in known for n in neighbours[k])
 
     waiting = sorted(switches, key=lambda k: (degree(k), k), reverse=True)
     while waiting:
@@ -88,12 +145,12 @@ def _places(plan: CampaignPlan) -> list[tuple[float, float]]:
             if at in order:
                 continue
             order.append(at)
-            stack += sorted((n for n in neighbours[at] if n in switches and n not in order), reverse=True)
+            stack += sorted((n for n in neighbours[at] if n in known and n not in order), reverse=True)
         waiting = [k for k in waiting if k not in order]
     places: dict[int, tuple[float, float]] = {}
     left = 0.0
     for switch in order:
-        ends = [n for n in neighbours[switch] if n not in switches and n not in places]
+        ends = [n for n in neighbours[switch] if plan.nodes[n].kind == "end-system" and n not in places]
         above, below = ends[0::2], ends[1::2]
         width = max(len(above), len(below), 1)
         places[switch] = (left + (width - 1) / 2, 0.0)

@@ -6,7 +6,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, Rule, Scatter, Style, Trace
+from wiregauge.figures.model import (
+    Axis,
+    Band,
+    Bars,
+    Box,
+    Figure,
+    Line,
+    Panel,
+    Rule,
+    Scatter,
+    Spans,
+    Style,
+    Trace,
+)
 from wiregauge.figures.palette import INK, PALE
 from wiregauge.figures.ticks import extent, linear_range, log_ticks
 
@@ -205,6 +218,18 @@ def _trace(axes: Axes, trace: Trace) -> Artist | None:
                 linewidth=0.6,
             )
             return bars.patches[0] if bars.patches else None
+        case Spans():
+            spans = axes.barh(
+                trace.lane,
+                trace.length,
+                trace.height,
+                left=trace.start,
+                color="none" if trace.hollow else trace.style.colour,
+                edgecolor=trace.style.colour if trace.hollow else "white",
+                linewidth=1.1 if trace.hollow else 0.3,
+                zorder=4 if trace.hollow else 3,
+            )
+            return spans.patches[0] if spans.patches else None
         case Box():
             return _box(axes, trace)
         case Rule():

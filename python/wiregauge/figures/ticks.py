@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from wiregauge.figures.model import Band, Bars, Box, Floats, Line, Panel, Rule, Scatter, Trace
+from wiregauge.figures.model import Band, Bars, Box, Floats, Line, Panel, Rule, Scatter, Spans, Trace
 
 
 def _coordinates(trace: Trace, axis: str) -> Iterable[Floats]:
@@ -24,6 +24,8 @@ def _coordinates(trace: Trace, axis: str) -> Iterable[Floats]:
                 yield trace.outliers
             else:
                 yield np.array([trace.x])
+        case Spans():
+            yield from (trace.start, trace.start + trace.length) if axis == "x" else (trace.lane,)
         case Rule():
             if trace.vertical == (axis == "x"):
                 yield np.array([trace.at])

@@ -20,6 +20,7 @@ from wiregauge.measures.results import (
 from wiregauge.measures.shapes import Shapes, shapes
 from wiregauge.measures.show import schema_path, show_json
 from wiregauge.measures.text import headline, show_text
+from wiregauge.measures.views import Views, views
 
 __all__ = [
     "DEFINITIONS",
@@ -35,6 +36,7 @@ __all__ = [
     "RunResult",
     "Shapes",
     "Summary",
+    "Views",
     "exit_code",
     "headline",
     "judge",
@@ -42,4 +44,5 @@ __all__ = [
     "shapes",
     "show_json",
     "show_text",
+    "views",
 ]

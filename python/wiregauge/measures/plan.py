@@ -174,6 +174,8 @@ class RunPlan:
     duration_ns: float
     flows: tuple[FlowPlan, ...]
     injects: tuple[InjectPlan, ...]
+    link_rate_bps: int | None = None
+    """Rate of every link where the sweep sets it."""
     disturbances: tuple[str, ...] = ()
     """What the test does to the network on purpose, by kind, one entry each."""
     cut_links: tuple[int, ...] = ()
@@ -345,6 +347,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
         duration_ns=_ns(raw, "duration", where),
         flows=tuple(flows),
         injects=tuple(_inject(i, nodes, links, where) for i in objects(raw, "injects", where)),
+        link_rate_bps=get(raw, "link_rate_bps", int, where) if "link_rate_bps" in raw else None,
         disturbances=tuple(kinds),
         cut_links=tuple(
             get(deed, "link", int, where) for deed, kind in zip(deeds, kinds, strict=True) if kind == "cut"

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from wiregauge.figures import Figure, build
-from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes
+from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.report import tables
 from wiregauge.report.tables import Table
 
@@ -23,7 +23,7 @@ def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
     Raises RunDirectoryError when the directory cannot be judged or written.
     """
     judgement = judgement or judge(run_dir)
-    figures = build(judgement, shapes(judgement))
+    figures = build(judgement, shapes(judgement), views(judgement))
     path = run_dir / "report.html"
     store(path, page(judgement, figures))
     return path
@@ -39,7 +39,7 @@ def export_figures(
     from wiregauge.figures import printed
 
     judgement = judge(run_dir)
-    figures = build(judgement, shapes(judgement))
+    figures = build(judgement, shapes(judgement), views(judgement))
     try:
         return [path for figure in figures for path in printed.save(figure, out_dir, formats)]
     except OSError as error:

@@ -1,0 +1,178 @@
+"""Views of a simulated run: who waited for whom at the ports, how long the queues were, how far the clocks were off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace
+from wiregauge.figures.palette import BLUE, GREY, INK, VERMILION, ordered, variety
+from wiregauge.measures.results import Judgement
+from wiregauge.measures.views import ClockShape, FrameWindow, QueueShape, Views
+
+US = 1e3
+_BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
+"""Heights of a frame and of its wait, and how far below the frame the wait is drawn, in lanes."""
+
+
+def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
+    """The views the records allow, in the order of the report."""
+    made = [_timeline(judgement, views), _queues(views), _clocks(views.clocks)]
+    return [figure for figure in made if figure is not None]
+
+
+def _timeline(judgement: Judgement, views: Views) -> Figure | None:
+    """One panel per worst message: a lane per port, bars are frames, thin bars their waiting."""
+    if not views.windows:
+        return None
+    protocols = {flow.id: flow.protocol for flow in judgement.runs[0].plan.flows}
+    # Only neighbours in one lane must differ here: the tone goes by the place among the flows of the protocol.
+    kin = {name: [n for n in protocols if protocols[n] == name] for name in protocols.values()}
+    styles = {number: variety(name, kin[name].index(number)) for number, name in protocols.items()}
+    panels = [_window(window, styles, protocols) for window in views.windows]
+    lanes = max(len(window.lanes) for window in views.windows)
+    left_out = sum(window.left_out for window in views.windows)
+    notes = (
+        ["Background load leaves no records: a wait without a frame before it is its doing."]
+        if (views.background)
+        else []
+    )
+    if left_out:
+        notes.append(f"{left_out} frames farther from the middle of their windows are not drawn.")
+    if any(node.clock for node in judgement.plan.nodes):
+        notes.append(
+            "Records of a node bear the time of its own clock: lanes of different nodes may be shifted."
+        )
+    return Figure(
+        "frames",
+        "Frames at the ports around the worst latencies",
+        "Who waited for whom. A lane is an output port on the way of the message that took longest, from the sender "
+        "down; a bar is a frame on the wire, the thin bar below and before it the time since it came to the device. "
+        "The message itself is outlined in black. Drag to zoom.",
+        panels,
+        1,
+        share_x=False,
+        share_y=False,
+        notes=notes,
+        measures=["latency", "residence"],
+        panel_height=34 * lanes + 50,
+    )
+
+
+def _window(window: FrameWindow, styles: dict[int, Style], protocols: dict[int, str]) -> Panel:
+    top = len(window.lanes) - 1
+    origin = window.begin_ns
+    traces: list[Trace] = []
+    for number in dict.fromkeys(bar.flow for bar in window.frames):
+        bars = [bar for bar in window.frames if bar.flow == number]
+        style, name = styles[number], f"{protocols[number]} · flow {number}"
+        lane = np.array([float(top - bar.lane) for bar in bars])
+        since = np.array([(max(bar.since, origin) - origin) / US for bar in bars])
+        start = np.array([(max(bar.start, origin) - origin) / US for bar in bars])
+        end = np.array([(bar.end - origin) / US for bar in bars])
+        texts = [
+            f"flow {bar.flow}, message {bar.sequence}: waited {(bar.start - bar.since) / US:.3f} µs, "
+            f"on the wire {(bar.end - bar.start) / US:.3f} µs"
+            for bar in bars
+        ]
+        traces.append(
+            Spans(name, lane - _BELOW, since, start - since, _WAIT, style, texts=texts, legend=False)
+        )
+        traces.append(Spans(name, lane, start, end - start, _BAR, style, texts=texts))
+        own = np.array([bar.chosen for bar in bars])
+        if own.any():
+            outline = replace(style, colour=INK)
+            edge = Spans(
+                "", lane[own], start[own], (end - start)[own], _BAR, outline, hollow=True, legend=False
+            )
+            traces.append(edge)
+    return Panel(
+        f"{protocols[window.flow]} · flow {window.flow} to {window.destination}, message {window.sequence}: "
+        f"{window.latency_ns / US:.4g} µs",
+        Axis(f"time (µs) from {origin / 1e9:.6f} s", span=(0.0, (window.end_ns - origin) / US)),
+        Axis(
+            "",
+            span=(-0.6, top + 0.6),
+            ticks=[(float(top - k), lane) for k, lane in enumerate(window.lanes)],
+        ),
+        traces,
+    )
+
+
+def _queues(views: Views) -> Figure | None:
+    """Bytes and frames per switch port against time, the greatest marked, and what happened around it."""
+    if not views.queues:
+        return None
+    panels = [panel for shape in views.queues for panel in _queue(shape)]
+    notes = ["Background load leaves no records and is not in the lines."] if views.background else []
+    if views.read_until_s is not None:
+        notes.append(f"Read up to {views.read_until_s:.4g} s of the run.")
+    return Figure(
+        "queues",
+        "Queues at the switch ports",
+        "How full it was: frames in a switch bound for the port, from their coming in to their first bit out, the time "
+        "for processing included. The greatest is marked, and on the right is what happened around it; crosses are "
+        "frames dropped for want of room.",
+        panels,
+        3,
+        share_x=False,
+        share_y=False,
+        notes=notes,
+        measures=["residence"],
+        panel_height=150,
+    )
+
+
+def _queue(shape: QueueShape) -> list[Panel]:
+    where = f"{shape.switch} port {shape.port}"
+    lost = f", {shape.dropped} dropped" if shape.dropped else ""
+    x = Axis("time in the run (s)")
+    made = []
+    for what, y, most, at in (
+        ("bytes", shape.bytes, shape.most_bytes, shape.most_bytes_at),
+        ("frames", shape.frames, float(shape.most_frames), shape.most_frames_at),
+    ):
+        traces: list[Trace] = [
+            Line(what, shape.t, y, Style(BLUE, width=0.9), steps=True, legend=False),
+            Scatter(
+                "greatest",
+                np.array([at]),
+                np.array([most]),
+                Style(VERMILION, marker="diamond"),
+                size=8,
+            ),
+        ]
+        if len(shape.drops_at):
+            crosses = np.full(len(shape.drops_at), most)
+            traces.append(Scatter("dropped", shape.drops_at, crosses, Style(INK, marker="x"), size=6))
+        made.append(Panel(f"{where}: at most {most:.0f} {what}{lost}", x, Axis(what), traces))
+    near: list[Trace] = [
+        Line("bytes", shape.near_t / US, shape.near_bytes, Style(BLUE, width=1.4), steps=True, legend=False),
+        Scatter(
+            "greatest", np.zeros(1), np.array([shape.most_bytes]), Style(VERMILION, marker="diamond"), size=8
+        ),
+    ]
+    return [*made, Panel(f"{where}: around the greatest", Axis("time (µs)"), Axis("bytes"), near)]
+
+
+def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
+    """What each clock showed less the true time, against true time."""
+    if not clocks:
+        return None
+    traces: list[Trace] = [
+        Line(f"clock of {shape.node}", shape.t, shape.offset / US, ordered(place, len(clocks)))
+        for place, shape in enumerate(clocks)
+    ]
+    steps = sorted({(float(at), shape.node) for shape in clocks for at in shape.steps_at})
+    traces += [Rule(at, f"{node} set", Style(GREY, "dot", width=1.2)) for at, node in steps[:20]]
+    return Figure(
+        "clock-offsets",
+        "Clock offsets",
+        "How far each clock was off the true time. This is truth that the simulator knows and no node does; clocks "
+        "that are not drawn are perfect.",
+        [Panel("", Axis("true time (s)"), Axis("clock less true time (µs)"), traces)],
+        measures=["latency"],
+        panel_height=300,
+    )

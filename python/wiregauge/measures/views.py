@@ -1,0 +1,361 @@
+"""What the views of a simulated run draw: frames at ports, queues, clocks. Computed here: figures compute nothing.
+
+Everything is bounded, however long the run: a timeline shows a few windows with a limited number of frames, a queue is
+reduced to the extremes of equal stretches of time. What is left out is counted and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge.measures.hops import read_columns
+from wiregauge.measures.plan import CampaignPlan, RunPlan
+from wiregauge.measures.results import Judgement
+from wiregauge.measures.rundir import RunDirectory, open_run_directory
+
+__all__ = ["ClockShape", "FrameBar", "FrameWindow", "QueueShape", "Views", "views"]
+
+Floats = NDArray[np.float64]
+
+MOST_WINDOWS = 6
+"""Windows of a timeline: one per flow and receiver, the worst latencies first."""
+MOST_FRAMES = 240
+"""Frames drawn in a window."""
+MOST_QUEUES = 8
+"""Switch ports whose queues are drawn, the fullest first."""
+QUEUE_MARKS = 800
+"""Stretches of time a queue is reduced to."""
+NEAR = 40
+"""Changes before and after the greatest length of a queue that are drawn one by one."""
+MOST_RECORDS = 4_000_000
+"""Records of switches that are read for the queues; a longer run is drawn up to there."""
+
+PREAMBLE = 8
+"""Bytes on the wire before the destination address: preamble and start delimiter."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBar:
+    """A frame at an output port, times in ns: it came to the device at `since`, its bits left from `start` to `end`."""
+
+    lane: int
+    flow: int
+    sequence: int
+    since: float
+    start: float
+    end: float
+    chosen: bool
+    """It is the message the window is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameWindow:
+    """Output ports on the way of one message, and every frame that used or waited for them meanwhile."""
+
+    run: int
+    flow: int
+    protocol: str
+    destination: str
+    sequence: int
+    latency_ns: float
+    begin_ns: float
+    end_ns: float
+    lanes: tuple[str, ...]
+    frames: tuple[FrameBar, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShape:
+    """Frames in a switch bound for one of its ports against time (s), at the extremes of equal stretches of time."""
+
+    run: int
+    switch: str
+    port: int
+    t: Floats
+    bytes: Floats
+    frames: Floats
+    most_bytes: float
+    most_bytes_at: float
+    most_frames: int
+    most_frames_at: float
+    drops_at: Floats
+    dropped: int
+    near_t: Floats
+    near_bytes: Floats
+    """Every change around the greatest number of bytes; times in ns from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockShape:
+    """What the clock of a node showed less the true time, ns, against true time, s; and when it was set."""
+
+    run: int
+    node: str
+    t: Floats
+    offset: Floats
+    steps_at: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Everything the views draw; empty where a bench keeps no records in the network."""
+
+    windows: tuple[FrameWindow, ...] = ()
+    queues: tuple[QueueShape, ...] = ()
+    clocks: tuple[ClockShape, ...] = ()
+    background: bool = False
+    """The run has background load, which leaves no records."""
+    read_until_s: float | None = None
+    """The queues are drawn up to here, because the run has more records than are read."""
+
+
+def views(judgement: Judgement) -> Views:
+    """The views of the first run that has records of switches.
+
+    Raises RunDirectoryError for a damaged file of the run directory.
+    """
+    if not judgement.runs:
+        return Views()
+    directory = open_run_directory(judgement.directory)
+    plan = judgement.runs[0].plan
+    clocks = _clocks(directory, plan)
+    table = _switch_records(directory, plan)
+    if table is None:
+        return Views(clocks=clocks)
+    until = float(table["time"].max() or 0) / 1e12 if table.height == MOST_RECORDS else None  # type: ignore[arg-type]
+    return Views(
+        windows=_windows(directory, plan),
+        queues=_queues(directory.plan, plan, table),
+        clocks=clocks,
+        background=bool(plan.injects),
+        read_until_s=until,
+    )
+
+
+# -- clocks ---------------------------------------------------------------------------------------------------
+
+
+def _clocks(directory: RunDirectory, plan: RunPlan) -> tuple[ClockShape, ...]:
+    path = directory.truth(plan.index)
+    if path is None:
+        return ()
+    wanted = pl.col("kind").cast(pl.String).is_in(["clock-offset", "clock-stepped"])
+    truth = read_columns(path, ("time", "kind", "value", "node"), wanted).sort("time")
+    found = []
+    for (node,), part in sorted(truth.partition_by("node", as_dict=True).items()):
+        is_offset = part["kind"].cast(pl.String) == "clock-offset"
+        offsets = part.filter(is_offset)
+        found.append(
+            ClockShape(
+                plan.index,
+                _name(directory.plan, int(node)),
+                offsets["time"].cast(pl.Float64).to_numpy() / 1e12,
+                offsets["value"].cast(pl.Float64).to_numpy() / 1e3,
+                part.filter(~is_offset)["time"].cast(pl.Float64).to_numpy() / 1e12,
+            )
+        )
+    return tuple(found)
+
+
+def _name(plan: CampaignPlan, node: int) -> str:
+    return plan.nodes[node].name if 0 <= node < len(plan.nodes) else f"node {node}"
+
+
+# -- queues ---------------------------------------------------------------------------------------------------
+
+
+_KEY = ("flow", "sequence", "returning", "warm_up", "node")
+
+
+def _switch_records(directory: RunDirectory, plan: RunPlan) -> pl.DataFrame | None:
+    path = directory.records(plan.index)
+    if path is None:
+        return None
+    switches = [k for k, node in enumerate(directory.plan.nodes) if node.kind == "switch"]
+    passing = pl.col("point").is_in(["switch-in", "switch-out", "drop"])
+    columns = (*_KEY, "port", "length", "point", "reason", "time")
+    table = read_columns(path, columns, passing & pl.col("node").is_in(switches), most=MOST_RECORDS)
+    return table if (table["point"] == "switch-out").any() else None
+
+
+def _queues(campaign: CampaignPlan, plan: RunPlan, table: pl.DataFrame) -> tuple[QueueShape, ...]:
+    entered = table.filter(pl.col("point") == "switch-in").unique(_KEY, keep="first", maintain_order=True)
+    left = table.filter(pl.col("point") == "switch-out")
+    stays = left.join(entered.select(*_KEY, came="time"), on=_KEY, how="inner")
+    drops = table.filter((pl.col("point") == "drop") & (pl.col("reason") == "buffer-full"))
+    shapes = []
+    for (node, port), part in stays.partition_by("node", "port", as_dict=True).items():
+        lost = drops.filter((pl.col("node") == node) & (pl.col("port") == port))
+        at = lost["time"].cast(pl.Float64).to_numpy() / 1e12
+        shapes.append(_queue(plan.index, _name(campaign, int(node)), int(port), part, at))
+    shapes.sort(key=lambda shape: (-shape.dropped, -shape.most_bytes, shape.switch, shape.port))
+    # A port at which never two frames met has no queue to show.
+    return tuple(shape for shape in shapes if shape.most_frames > 1 or shape.dropped)[:MOST_QUEUES]
+
+
+def _queue(run: int, switch: str, port: int, stays: pl.DataFrame, drops_at: Floats) -> QueueShape:
+    came, went = stays["came"].to_numpy(), stays["time"].to_numpy()
+    length = stays["length"].cast(pl.Int64).to_numpy()
+    t, size, count = occupancy(came, went, length)
+    seconds = t.astype(np.float64) / 1e12
+    most, most_frames = int(np.argmax(size)), int(np.argmax(count))
+    near = slice(max(most - NEAR, 0), most + NEAR)
+    kept = extremes(seconds, size, count, QUEUE_MARKS)
+    return QueueShape(
+        run,
+        switch,
+        port,
+        seconds[kept],
+        size[kept].astype(np.float64),
+        count[kept].astype(np.float64),
+        float(size[most]),
+        float(seconds[most]),
+        int(count[most_frames]),
+        float(seconds[most_frames]),
+        drops_at[:: max(1, len(drops_at) // QUEUE_MARKS)],
+        len(drops_at),
+        (t[near] - t[most]).astype(np.float64) / 1e3,
+        size[near].astype(np.float64),
+    )
+
+
+def occupancy(
+    came: NDArray[np.int64], went: NDArray[np.int64], length: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Instants of change, and bytes and frames there from each on; what comes and goes at one instant is one change."""
+    at = np.concatenate([came, went])
+    by = np.concatenate([length, -length])
+    one = np.concatenate([np.ones_like(length), -np.ones_like(length)])
+    order = np.argsort(at, kind="stable")
+    at, by, one = at[order], np.cumsum(by[order]), np.cumsum(one[order])
+    last = np.append(at[1:] != at[:-1], True) if len(at) else np.zeros(0, dtype=bool)
+    return at[last], by[last], one[last]
+
+
+def extremes(t: Floats, size: NDArray[np.int64], count: NDArray[np.int64], marks: int) -> NDArray[np.int64]:
+    """Places that remain when time is cut into `marks` stretches: first, greatest of both, least and last of each."""
+    if len(t) <= 5 * marks:
+        return np.arange(len(t))
+    stretch = np.minimum(((t - t[0]) / (t[-1] - t[0]) * marks).astype(np.int64), marks - 1)
+    begins = np.flatnonzero(np.append(True, stretch[1:] != stretch[:-1]))
+    ends = np.append(begins[1:], len(t))
+    kept = [
+        place
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+        for place in (
+            begin,
+            begin + int(np.argmax(size[begin:end])),
+            begin + int(np.argmax(count[begin:end])),
+            begin + int(np.argmin(size[begin:end])),
+            end - 1,
+        )
+    ]
+    return np.unique(np.array(kept, dtype=np.int64))
+
+
+# -- timelines ------------------------------------------------------------------------------------------------
+
+
+def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
+    messages, records = directory.messages(plan.index), directory.records(plan.index)
+    if messages is None or records is None:
+        return ()
+    worst = []
+    for flow in plan.flows:
+        mine = (pl.col("flow") == flow.id) & ~pl.col("warm_up")
+        if flow.multicast:
+            mine &= pl.col("to") == flow.receiver
+        took = messages.filter(mine).select(
+            "sequence", "tx_app", "rx_app", took=pl.col("rx_app") - pl.col("tx_app")
+        )
+        took = took.drop_nulls("took")
+        if not took.is_empty():
+            row = took.row(int(took["took"].arg_max() or 0), named=True)
+            worst.append((int(row["took"]), flow, row))
+    # Of a multicast flow the receiver that waited longest.
+    worst.sort(key=lambda entry: -entry[0])
+    chosen = list({entry[1].id: entry for entry in reversed(worst)}.values())
+    chosen.sort(key=lambda entry: -entry[0])
+    rates = _rates(directory.plan, plan)
+    found = []
+    for took, flow, row in chosen[:MOST_WINDOWS]:
+        begin, end = int(row["tx_app"]), int(row["rx_app"])
+        margin = max((end - begin) // 4, 1)
+        # Frames that came before the window may still wait in it.
+        inside = pl.col("time").is_between(begin - 6 * margin, end + margin)
+        points = ["application-send", "wire-send", "switch-in", "switch-out"]
+        columns = (*_KEY, "port", "length", "point", "reason", "time")
+        table = read_columns(records, columns, inside & pl.col("point").is_in(points))
+        lanes, frames = _frames(table, rates, (flow.id, int(row["sequence"])))
+        span = (begin - margin) / 1e3, (end + margin) / 1e3
+        seen = [bar for bar in frames if bar.end > span[0] and bar.since < span[1]]
+        middle = (span[0] + span[1]) / 2
+        near = sorted(seen, key=lambda bar: (not bar.chosen, abs(bar.start - middle)))[:MOST_FRAMES]
+        found.append(
+            FrameWindow(
+                plan.index,
+                flow.id,
+                flow.protocol,
+                flow.destination,
+                int(row["sequence"]),
+                took / 1e3,
+                span[0],
+                span[1],
+                tuple(f"{_name(directory.plan, node)}:{port}" for node, port in lanes),
+                tuple(sorted(near, key=lambda bar: (bar.lane, bar.start))),
+                len(seen) - len(near),
+            )
+        )
+    return tuple(found)
+
+
+def _rates(campaign: CampaignPlan, plan: RunPlan) -> Mapping[tuple[int, int], int]:
+    rate = plan.link_rate_bps
+    return {
+        (node, port): rate or link.rate_bps
+        for link in campaign.links
+        for node, port in zip(link.ends, link.ports, strict=True)
+    }
+
+
+def _frames(
+    table: pl.DataFrame,
+    rates: Mapping[tuple[int, int], int],
+    chosen: tuple[int, int],
+) -> tuple[list[tuple[int, int]], list[FrameBar]]:
+    """The output ports the chosen message passed, in that order, and the frames that left by them."""
+    came: dict[tuple[int, int, bool, bool, int], int] = {}
+    left: list[tuple[tuple[int, int, bool, bool, int], int, int, int]] = []
+    rows = table.sort("time", maintain_order=True).select(*_KEY, "port", "length", "point", "time")
+    for flow, sequence, returning, warm_up, node, port, length, point, time in rows.iter_rows():
+        key = (flow, sequence, returning, warm_up, node)
+        if point in ("switch-out", "wire-send"):
+            left.append((key, port, length, time))
+        else:
+            came.setdefault(key, time)
+    mine = [(key, port) for key, port, _, _ in left if key[:2] == chosen and not key[3]]
+    lanes = list(dict.fromkeys((key[4], port) for key, port in mine))
+    frames = []
+    for key, port, length, time in left:
+        place = (key[4], port)
+        if place not in lanes or place not in rates:
+            continue
+        on_wire = (length + PREAMBLE) * 8 / rates[place] * 1e9
+        frames.append(
+            FrameBar(
+                lanes.index(place),
+                key[0],
+                key[1],
+                came.get(key, time) / 1e3,
+                time / 1e3,
+                time / 1e3 + on_wire,
+                key[:2] == chosen and not key[3],
+            )
+        )
+    return lanes, frames
