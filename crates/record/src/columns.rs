@@ -77,6 +77,11 @@ impl RecordColumns {
         self.records.push(record);
     }
 
+    /// The gathered records.
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }

@@ -9,6 +9,7 @@
 //! structurally broken file is.
 
 mod read;
+mod stencil;
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -25,6 +26,7 @@ use crate::schema::{RECORD_SCHEMA, Record};
 
 pub(crate) use read::Messages;
 pub use read::SegmentReader;
+use stencil::Stencil;
 
 /// Records in a full batch.
 pub const BATCH_RECORDS: usize = 16_384;
@@ -72,6 +74,7 @@ pub struct SegmentWriter {
     directory: PathBuf,
     schema: SchemaRef,
     columns: RecordColumns,
+    stencil: Stencil,
     next_number: u32,
     rotate_at: u64,
     current: Option<Open>,
@@ -107,10 +110,14 @@ impl SegmentWriter {
             .last()
             .and_then(|path| path.file_stem()?.to_str()?.parse::<u32>().ok())
             .map_or(0, |number| number.saturating_add(1));
+        let schema = record_schema(info.metadata());
+        let columns = RecordColumns::new(BATCH_RECORDS);
+        let stencil = Stencil::new(directory, &columns, &schema, BATCH_RECORDS)?;
         let mut writer = Self {
             directory: directory.to_owned(),
-            schema: record_schema(info.metadata()),
-            columns: RecordColumns::new(BATCH_RECORDS),
+            schema,
+            columns,
+            stencil,
             next_number,
             rotate_at,
             current: None,
@@ -211,12 +218,17 @@ impl SegmentWriter {
             Some(open) => open,
             None => self.open()?,
         };
-        let written = self
-            .columns
-            .batch(&self.schema)
-            .and_then(|batch| open.encoder.write(&batch))
-            .map_err(|e| RecordError::encode(&open.path, e))
-            .and_then(|()| open.push());
+        // The first batch of a file brings the dictionaries with it.
+        let laid = if open.whole > 0 { self.stencil.lay(self.columns.records()) } else { None };
+        let written = match laid {
+            Some(message) => open.write(message),
+            None => self
+                .columns
+                .batch(&self.schema)
+                .and_then(|batch| open.encoder.write(&batch))
+                .map_err(|e| RecordError::encode(&open.path, e))
+                .and_then(|()| open.push()),
+        };
         self.current = Some(open);
         written
     }
@@ -225,13 +237,18 @@ impl SegmentWriter {
 impl Open {
     /// Moves the encoded bytes to the file.
     fn push(&mut self) -> Result<(), RecordError> {
-        let bytes = self.encoder.get_mut();
-        let written = self.file.write_all(bytes).map_err(|e| RecordError::write(&self.path, e));
-        if written.is_ok() {
-            self.whole += bytes.len() as u64;
-        }
+        let mut bytes = std::mem::take(self.encoder.get_mut());
+        let written = self.write(&bytes);
         bytes.clear();
+        *self.encoder.get_mut() = bytes;
         written
+    }
+
+    /// Writes whole messages.
+    fn write(&mut self, messages: &[u8]) -> Result<(), RecordError> {
+        self.file.write_all(messages).map_err(|e| RecordError::write(&self.path, e))?;
+        self.whole += messages.len() as u64;
+        Ok(())
     }
 
     fn close(mut self) -> Result<(), RecordError> {

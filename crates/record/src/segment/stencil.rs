@@ -1,0 +1,197 @@
+//! A full batch without the encoder.
+//!
+//! All full batches of a segment have one length, so that their messages differ in the bytes of the columns and in
+//! nothing else. Arrow encodes such a message once; after that the columns are laid into it where that message says
+//! they are. This writes what Arrow would write, byte for byte, in a third of the time, and allocates nothing.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::root_as_message;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::SchemaRef;
+use wg_frame::time::RunTime;
+
+use crate::columns::RecordColumns;
+use crate::error::RecordError;
+use crate::schema::{Clock, Crc, DropReason, Point, Record, RecordFlags};
+
+/// Columns of a record.
+const COLUMNS: usize = 12;
+/// Records laid in at a time: they stay in the innermost cache while their columns are. A whole number of bytes of flags.
+const BLOCK: usize = 64;
+
+/// A record to have a message of; it is overwritten.
+const ANY: Record = Record {
+    time: RunTime::ZERO,
+    sequence: 0,
+    flow: 0,
+    node: 0,
+    port: 0,
+    length: 0,
+    point: Point::IntendedSend,
+    clock: Clock::Schedule,
+    crc: Crc::Unchecked,
+    reason: DropReason::None,
+    flags: RecordFlags::empty(),
+};
+
+/// The message of a full batch.
+pub(super) struct Stencil {
+    message: Vec<u8>,
+    /// Where the values of each column are.
+    places: [Range<usize>; COLUMNS],
+    records: usize,
+}
+
+impl Stencil {
+    /// For batches of `records` records.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`] at `path` when Arrow refuses to encode them, or in a way that is not known here.
+    pub(super) fn new(
+        path: &std::path::Path,
+        columns: &RecordColumns,
+        schema: &SchemaRef,
+        records: usize,
+    ) -> Result<Self, RecordError> {
+        let any = vec![ANY; records];
+        let batch = columns.batch_of(&any, schema).map_err(|error| RecordError::encode(path, error))?;
+        let message = second_message(&batch, schema).map_err(|error| RecordError::encode(path, error))?;
+        let places = places(&message).ok_or_else(|| {
+            let unknown = "a batch is not laid out as the Arrow columnar format has it".to_owned();
+            RecordError::encode(path, arrow_schema::ArrowError::IpcError(unknown))
+        })?;
+        Ok(Self { message, places, records })
+    }
+
+    /// The message of `records`; nothing when they are not as many as it is for.
+    pub(super) fn lay(&mut self, records: &[Record]) -> Option<&[u8]> {
+        if records.len() != self.records {
+            return None;
+        }
+        for (number, block) in records.chunks(BLOCK).enumerate() {
+            let first = number * BLOCK;
+            self.values(0, first, block, |r| r.time.as_picos().to_ne_bytes());
+            self.values(1, first, block, |r| r.flow.to_ne_bytes());
+            self.values(2, first, block, |r| r.sequence.to_ne_bytes());
+            self.values(3, first, block, |r| r.node.to_ne_bytes());
+            self.values(4, first, block, |r| r.port.to_ne_bytes());
+            self.values(5, first, block, |r| r.length.to_ne_bytes());
+            self.values(6, first, block, |r| [r.point.code()]);
+            self.values(7, first, block, |r| [r.clock.code()]);
+            self.values(8, first, block, |r| [r.crc.code()]);
+            self.values(9, first, block, |r| [r.reason.code()]);
+            self.flags(10, first, block, RecordFlags::RETURN);
+            self.flags(11, first, block, RecordFlags::WARM_UP);
+        }
+        Some(&self.message)
+    }
+
+    #[inline]
+    fn values<const N: usize>(
+        &mut self,
+        column: usize,
+        first: usize,
+        block: &[Record],
+        get: impl Fn(&Record) -> [u8; N],
+    ) {
+        let column = &mut self.message[self.places[column].clone()][first * N..];
+        for (value, record) in column.as_chunks_mut::<N>().0.iter_mut().zip(block) {
+            *value = get(record);
+        }
+    }
+
+    /// Least significant bit first (Arrow columnar format, validity bitmaps and Booleans).
+    #[inline]
+    fn flags(&mut self, column: usize, first: usize, block: &[Record], flag: RecordFlags) {
+        let column = &mut self.message[self.places[column].clone()][first / 8..];
+        for (bits, eight) in column.iter_mut().zip(block.chunks(8)) {
+            let set = eight.iter().enumerate();
+            *bits = set.fold(0, |bits, (at, record)| bits | u8::from(record.flags.has(flag)) << at);
+        }
+    }
+}
+
+/// The message of a batch that is not the first of its stream, so that no dictionary comes with it.
+fn second_message(batch: &RecordBatch, schema: &SchemaRef) -> Result<Vec<u8>, arrow_schema::ArrowError> {
+    let mut encoder = StreamWriter::try_new(Vec::new(), schema)?;
+    encoder.write(batch)?;
+    encoder.get_mut().clear();
+    encoder.write(batch)?;
+    Ok(std::mem::take(encoder.get_mut()))
+}
+
+/// Where the values of each column are in `message`: each has a bitmap of what is valid and its values.
+fn places(message: &[u8]) -> Option<[Range<usize>; COLUMNS]> {
+    let length: [u8; 4] = message.get(4..8)?.try_into().ok()?;
+    let body = 8 + usize::try_from(u32::from_le_bytes(length)).ok()?;
+    let header = root_as_message(message.get(8..body)?).ok()?;
+    let buffers = header.header_as_record_batch()?.buffers()?;
+    if buffers.len() != 2 * COLUMNS {
+        return None;
+    }
+    let mut places = [const { 0..0 }; COLUMNS];
+    for (column, place) in places.iter_mut().enumerate() {
+        let values = buffers.get(2 * column + 1);
+        let begin = body.checked_add(usize::try_from(values.offset()).ok()?)?;
+        *place = begin..begin.checked_add(usize::try_from(values.length()).ok()?)?;
+        message.get(place.clone())?;
+    }
+    Some(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::columns::record_schema;
+
+    fn any_record() -> impl Strategy<Value = Record> {
+        let vocabulary = (
+            prop::sample::select(Point::ALL),
+            prop::sample::select(Clock::ALL),
+            prop::sample::select(Crc::ALL),
+            prop::sample::select(DropReason::ALL),
+        );
+        let numbers = (any::<i64>(), any::<u32>(), any::<[u16; 4]>(), 0_u8..4);
+        (numbers, vocabulary).prop_map(|((time, sequence, [flow, node, port, length], flags), words)| {
+            Record {
+                time: RunTime::from_picos(time),
+                sequence,
+                flow,
+                node,
+                port,
+                length,
+                point: words.0,
+                clock: words.1,
+                crc: words.2,
+                reason: words.3,
+                flags: RecordFlags::from_bits(flags),
+            }
+        })
+    }
+
+    proptest! {
+        /// Twice with one stencil, so that nothing of one batch is left in the next.
+        #[test]
+        fn it_writes_what_arrow_writes(
+            batches in (1_usize..300).prop_flat_map(|n| {
+                let batch = || prop::collection::vec(any_record(), n);
+                (batch(), batch())
+            }),
+        ) {
+            let schema = record_schema([].into());
+            let columns = RecordColumns::new(1);
+            let path = std::path::Path::new("none");
+            let mut stencil = Stencil::new(path, &columns, &schema, batches.0.len()).expect("a message");
+            for records in [&batches.0, &batches.1] {
+                let batch = columns.batch_of(records, &schema).expect("columns");
+                let expected = second_message(&batch, &schema).expect("a message");
+                prop_assert_eq!(stencil.lay(records), Some(&expected[..]));
+            }
+            prop_assert_eq!(stencil.lay(&batches.0[1..]), None);
+        }
+    }
+}
