@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import shutil
 import statistics
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from simulation import MS, US, Simulated, frame, occupation, sending, simulate
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -60,7 +62,7 @@ def test_afdx(example: functools.partial[Simulated]) -> None:
     assert run.told("link-lost") > 50
     assert run.dropped("second-copy") > 1_000
     sent = sorted(run.at("wire-send", 11, "fms", 1)["time"])
-    assert min(later - earlier for earlier, later in zip(sent, sent[1:], strict=False)) >= 4 * MS
+    assert min(later - earlier for earlier, later in itertools.pairwise(sent)) >= 4 * MS
     assert max(run.latencies(13)) < 1 * MS
 
 
@@ -159,7 +161,7 @@ def test_generators(example: functools.partial[Simulated]) -> None:
     spread = {}
     for flow in (10, 20, 30, 40, 50):
         due = sorted(run.times("wire-send", flow).values())
-        gaps = [later - earlier for earlier, later in zip(due, due[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in itertools.pairwise(due)]
         assert abs(statistics.mean(gaps) - 1 * MS) < 0.05 * MS
         spread[flow] = statistics.pstdev(gaps) / MS
     assert spread[10] == spread[40] == 0
