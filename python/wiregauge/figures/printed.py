@@ -142,7 +142,8 @@ def _scale(axes: Axes, axis: Axis, which: str, figure: Figure, panel: Panel) -> 
     side = axes.xaxis if which == "x" else axes.yaxis
     limits = axes.set_xlim if which == "x" else axes.set_ylim
     ticks = list(axis.ticks)
-    if axis.log:
+    on_log = axis.span or extent(figure.panels, which, positive=True)
+    if axis.log and on_log is not None:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
         span = axis.span or extent(figure.panels, which, positive=True)
         if span is not None:

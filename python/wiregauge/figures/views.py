@@ -20,7 +20,12 @@ _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
 def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
     """The views the records allow, in the order of the report."""
     made = [_timeline(judgement, views), _queues(views), _clocks(views.clocks)]
-    return [figure for figure in made if figure is not None]
+    found = [figure for figure in made if figure is not None]
+    if len(judgement.runs) < 2:
+        return found
+    point = ", ".join(f"{name} {value}" for name, value in judgement.runs[0].plan.point.items())
+    note = "Drawn from the first of the runs" + (f" ({point})." if point else ".")
+    return [replace(figure, notes=[note, *figure.notes]) for figure in found]
 
 
 def _timeline(judgement: Judgement, views: Views) -> Figure | None:
@@ -49,7 +54,8 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
         "frames",
         "Frames at the ports around the worst latencies",
         "Who waited for whom. A lane is an output port on the way of the message that took longest, from the sender "
-        "down; a bar is a frame on the wire, the thin bar below and before it the time since it came to the device. "
+        "down (at a hub, of every station); a bar is a frame on the wire, the thin bar below and before it the time "
+        "since it came to the device. "
         "The message itself is outlined in black. Drag to zoom.",
         panels,
         1,

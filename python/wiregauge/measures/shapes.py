@@ -130,7 +130,12 @@ def _span(series: Sequence[Floats]) -> tuple[float, float] | None:
 def _densities(
     values: Mapping[Key, Floats], span: tuple[float, float] | None, *, log: bool
 ) -> dict[Key, DensityShape]:
-    return {key: stats.density(v, log=log, span=span) for key, v in values.items() if len(v)}
+    # Nothing that is zero or less has a place on a logarithmic axis: an ideal sender's error, say.
+    return {
+        key: stats.density(v, log=log, span=span)
+        for key, v in values.items()
+        if len(v) and (not log or bool((v > 0).any()))
+    }
 
 
 def _period_density(values: Floats) -> DensityShape:

@@ -116,7 +116,7 @@ class Views:
 
 
 def views(judgement: Judgement) -> Views:
-    """The views of the first run that has records of switches.
+    """The views of the first run.
 
     Raises RunDirectoryError for a damaged file of the run directory.
     """
@@ -124,17 +124,15 @@ def views(judgement: Judgement) -> Views:
         return Views()
     directory = open_run_directory(judgement.directory)
     plan = judgement.runs[0].plan
-    clocks = _clocks(directory, plan)
     table = _switch_records(directory, plan)
-    if table is None:
-        return Views(clocks=clocks)
-    until = float(table["time"].max() or 0) / 1e12 if table.height == MOST_RECORDS else None  # type: ignore[arg-type]
+    # The rows are in the order of time.
+    cut_short = table is not None and table.height == MOST_RECORDS
     return Views(
         windows=_windows(directory, plan),
-        queues=_queues(directory.plan, plan, table),
-        clocks=clocks,
+        queues=_queues(directory.plan, plan, table) if table is not None else (),
+        clocks=_clocks(directory, plan),
         background=bool(plan.injects),
-        read_until_s=until,
+        read_until_s=int(table["time"][-1]) / 1e12 if table is not None and cut_short else None,
     )
 
 
@@ -283,6 +281,7 @@ def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
     chosen = list({entry[1].id: entry for entry in reversed(worst)}.values())
     chosen.sort(key=lambda entry: -entry[0])
     rates = _rates(directory.plan, plan)
+    shared = _shared(directory.plan)
     found = []
     for took, flow, row in chosen[:MOST_WINDOWS]:
         begin, end = int(row["tx_app"]), int(row["rx_app"])
@@ -292,7 +291,9 @@ def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
         points = ["application-send", "wire-send", "switch-in", "switch-out"]
         columns = (*_KEY, "port", "length", "point", "reason", "time")
         table = read_columns(records, columns, inside & pl.col("point").is_in(points))
-        lanes, frames = _frames(table, rates, (flow.id, int(row["sequence"])))
+        if not table["point"].is_in(["wire-send", "switch-out"]).any():
+            continue
+        lanes, frames = _frames(table, rates, shared, (flow.id, int(row["sequence"])))
         span = (begin - margin) / 1e3, (end + margin) / 1e3
         seen = [bar for bar in frames if bar.end > span[0] and bar.since < span[1]]
         middle = (span[0] + span[1]) / 2
@@ -324,12 +325,27 @@ def _rates(campaign: CampaignPlan, plan: RunPlan) -> Mapping[tuple[int, int], in
     }
 
 
+def _shared(campaign: CampaignPlan) -> Mapping[tuple[int, int], list[tuple[int, int]]]:
+    """By port at a hub: all ports there, which share one medium."""
+    stations: dict[int, list[tuple[int, int]]] = {}
+    for link in campaign.links:
+        for side in (0, 1):
+            if campaign.nodes[link.ends[side]].kind == "hub":
+                other = (link.ends[1 - side], link.ports[1 - side])
+                stations.setdefault(link.ends[side], []).append(other)
+    return {port: ports for ports in stations.values() for port in ports}
+
+
 def _frames(
     table: pl.DataFrame,
     rates: Mapping[tuple[int, int], int],
+    shared: Mapping[tuple[int, int], list[tuple[int, int]]],
     chosen: tuple[int, int],
 ) -> tuple[list[tuple[int, int]], list[FrameBar]]:
-    """The output ports the chosen message passed, in that order, and the frames that left by them."""
+    """The output ports the chosen message passed, in that order, and the frames that left by them.
+
+    At a hub the ports of all stations: they wait for one another.
+    """
     came: dict[tuple[int, int, bool, bool, int], int] = {}
     left: list[tuple[tuple[int, int, bool, bool, int], int, int, int]] = []
     rows = table.sort("time", maintain_order=True).select(*_KEY, "port", "length", "point", "time")
@@ -340,7 +356,8 @@ def _frames(
         else:
             came.setdefault(key, time)
     mine = [(key, port) for key, port, _, _ in left if key[:2] == chosen and not key[3]]
-    lanes = list(dict.fromkeys((key[4], port) for key, port in mine))
+    passed = [(key[4], port) for key, port in mine]
+    lanes = list(dict.fromkeys(lane for port in passed for lane in (port, *shared.get(port, ()))))
     frames = []
     for key, port, length, time in left:
         place = (key[4], port)
