@@ -21,18 +21,18 @@ def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
     """The views the records allow, in the order of the report."""
     made = [_timeline(judgement, views), _queues(views), _clocks(views.clocks)]
     found = [figure for figure in made if figure is not None]
-    if len(judgement.runs) < 2:
+    if len(judgement.runs) < 2 or views.run is None:
         return found
-    point = ", ".join(f"{name} {value}" for name, value in judgement.runs[0].plan.point.items())
-    note = "Drawn from the first of the runs" + (f" ({point})." if point else ".")
+    point = ", ".join(f"{name} {value}" for name, value in views.run.point.items())
+    note = f"Drawn from run {views.run.index}{f' ({point})' if point else ''}, which has the longest latency."
     return [replace(figure, notes=[note, *figure.notes]) for figure in found]
 
 
 def _timeline(judgement: Judgement, views: Views) -> Figure | None:
     """One panel per worst message: a lane per port, bars are frames, thin bars their waiting."""
-    if not views.windows:
+    if not views.windows or views.run is None:
         return None
-    protocols = {flow.id: flow.protocol for flow in judgement.runs[0].plan.flows}
+    protocols = {flow.id: flow.protocol for flow in views.run.flows}
     # Only neighbours in one lane must differ here: the tone goes by the place among the flows of the protocol.
     kin = {name: [n for n in protocols if protocols[n] == name] for name in protocols.values()}
     styles = {number: variety(name, kin[name].index(number)) for number, name in protocols.items()}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.plan import CampaignPlan, RunPlan
-from wiregauge.measures.results import Judgement
+from wiregauge.measures.results import Judgement, RunResult
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
 
 __all__ = ["ClockShape", "FrameBar", "FrameWindow", "QueueShape", "Views", "views"]
@@ -106,6 +106,8 @@ class ClockShape:
 class Views:
     """Everything the views draw; empty where a bench keeps no records in the network."""
 
+    run: RunPlan | None = None
+    """The run that is drawn."""
     windows: tuple[FrameWindow, ...] = ()
     queues: tuple[QueueShape, ...] = ()
     clocks: tuple[ClockShape, ...] = ()
@@ -116,24 +118,29 @@ class Views:
 
 
 def views(judgement: Judgement) -> Views:
-    """The views of the first run.
+    """The views of the run with the longest latency.
 
     Raises RunDirectoryError for a damaged file of the run directory.
     """
     if not judgement.runs:
         return Views()
     directory = open_run_directory(judgement.directory)
-    plan = judgement.runs[0].plan
+    plan = max(judgement.runs, key=_longest).plan
     table = _switch_records(directory, plan)
     # The rows are in the order of time.
     cut_short = table is not None and table.height == MOST_RECORDS
     return Views(
+        run=plan,
         windows=_windows(directory, plan),
         queues=_queues(directory.plan, plan, table) if table is not None else (),
         clocks=_clocks(directory, plan),
         background=bool(plan.injects),
         read_until_s=int(table["time"][-1]) / 1e12 if table is not None and cut_short else None,
     )
+
+
+def _longest(run: RunResult) -> float:
+    return max((flow.summaries["latency"].maximum or 0.0 for flow in run.flows), default=0.0)
 
 
 # -- clocks ---------------------------------------------------------------------------------------------------

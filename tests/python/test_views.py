@@ -1,0 +1,245 @@
+"""What the records of the network say: passages, queues, networks, schedules and clocks, judged and drawn."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from wiregauge import measures
+from wiregauge.config import load
+from wiregauge.figures import build
+from wiregauge.master import ProgressView, new_manifest, simulate_campaign
+from wiregauge.measures.plan import ClockPlan
+from wiregauge.measures.results import FlowResult, Grade, Judgement
+from wiregauge.measures.views import MOST_FRAMES, extremes, occupancy
+from wiregauge.records import RunDirectory
+
+TEST = """
+<test xmlns="urn:wiregauge:test:1" name="views" seed="3">
+  <network host="ideal">
+    <end-system name="mac"/>
+    <end-system name="sensor"><clock offset="2us" drift="3ppm"/></end-system>
+    <end-system name="fcc"/>
+    <switch name="sa" kind="mixed-criticality" delay="5us"/>
+    <switch name="sb" kind="mixed-criticality" delay="9us"/>
+    <link between="mac sa" rate="100Mbit/s"/> <link between="sensor sa" rate="100Mbit/s"/>
+    <link between="fcc sa" rate="100Mbit/s"/>
+    <link between="mac sb" rate="100Mbit/s" network="B"/> <link between="fcc sb" rate="100Mbit/s" network="B"/>
+  </network>
+  <flows>
+    <flow id="1" protocol="rc" from="mac" to="fcc" bag="2ms" lmax="300B"/>
+    <flow id="2" protocol="udp" from="mac" to="sensor fcc"/>
+    <flow id="3" protocol="tt" from="mac" to="fcc" period="4ms" offset="1500us" lmax="200B" networks="A"/>
+    <flow id="4" protocol="udp" from="sensor" to="fcc"/>
+  </flows>
+  <tasks duration="1s">
+    <send flow="1" period="2ms" payload="100B" count="500"/> <receive flow="1"/>
+    <send flow="2" period="5ms" payload="400B" count="200" offset="100us"/>
+    <receive flow="2" on="sensor"/> <receive flow="2" on="fcc"/>
+    <send flow="3" period="4ms" payload="182B" count="250"/> <receive flow="3"/>
+    <send flow="4" period="5ms" payload="900B" count="200" offset="100us"/> <receive flow="4"/>
+  </tasks>
+  <limits>
+    <limit measure="skew.max" at-most="1ms"/>
+    <limit flow="1" measure="bag_spacing.min" at-least="1ms"/>
+    <limit flow="3" measure="window_error.max" at-most="1us"/>
+    <limit flow="4" measure="residence.max" at-most="1ms"/>
+  </limits>
+  <faults>
+    <lose link="sa fcc" flow="1" sequence="10-19" from="sa"/>
+    <lose link="sb fcc" flow="1" sequence="15-29" from="sb"/>
+    <lose link="sensor sa" flow="2" sequence="5" from="sa"/>
+    <babble flow="4" at="300ms" until="310ms" period="1ms" length="200B"/>
+  </faults>
+</test>
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run directory of the test above."""
+    place = tmp_path_factory.mktemp("views")
+    file = place / "t.xml"
+    file.write_text(TEST, encoding="utf-8")
+    loaded = load(file)
+    root = place / "run"
+    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
+    directory = RunDirectory.create(root, manifest, loaded.xml)
+    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
+        simulate_campaign(directory, view, 1)
+    directory.close()
+    return root
+
+
+@pytest.fixture(scope="module")
+def judged(place: Path) -> Judgement:
+    return measures.judge(place)
+
+
+def flow_of(judged: Judgement, number: int, to: str = "fcc") -> FlowResult:
+    return next(f for f in judged.runs[0].flows if (f.plan.id, f.plan.destination) == (number, to))
+
+
+def test_a_copy_lost_on_one_network_is_no_loss(judged: Judgement, place: Path) -> None:
+    """The counts of the judgement against what the simulator knows that it did."""
+    flow = flow_of(judged, 1)
+    truth = pl.read_parquet(place / "truth" / "run-0000.parquet")
+    lost = truth.filter(pl.col("kind").cast(pl.String) == "link-lost")
+    on = {
+        network: lost.filter((pl.col("flow") == 1) & (pl.col("port") == port))
+        for network, port in (("A", 1), ("B", 2))
+    }
+    planted = {network: set(rows["sequence"].to_list()) for network, rows in on.items()}
+    assert planted == {"A": set(range(10, 20)), "B": set(range(15, 30))}
+    assert flow.lost_copies == {"A": 10, "B": 15}
+    assert flow.counts["sent"] == 500
+    assert flow.counts["duplicated"] == 0
+    # A gap of more than one number fails the integrity check of a network once; the first after it is dropped there.
+    assert len(planted["A"] & planted["B"]) <= flow.counts["lost"] <= len(planted["A"] & planted["B"]) + 2
+    assert flow.counts["delivered"] + flow.counts["lost"] == 500
+
+
+def test_each_receiver_of_a_multicast_message_has_its_own_outcome(judged: Judgement) -> None:
+    sensor, fcc = flow_of(judged, 2, "sensor"), flow_of(judged, 2, "fcc")
+    assert (sensor.counts["sent"], sensor.counts["lost"]) == (200, 1)
+    assert (fcc.counts["sent"], fcc.counts["lost"]) == (200, 0)
+    assert sensor.last_seen == {"switch-out at sa": 1}
+    shown = measures.show_json(judged)["runs"]
+    assert isinstance(shown, list)
+    assert [f["to"] for f in shown[0]["flows"] if f["flow"] == 2] == ["sensor", "fcc"]
+
+
+def test_babble_is_unplanned_and_a_note(judged: Judgement) -> None:
+    run = judged.runs[0]
+    assert run.unplanned["never_sent"] == 10
+    assert flow_of(judged, 4).counts == flow_of(judged, 4).counts | {"sent": 200, "lost": 0, "duplicated": 0}
+    check = next(check for check in run.checks if check.name == "unplanned")
+    assert check.grade == Grade.NOTE
+
+
+def test_an_imperfect_clock_is_named_and_makes_its_times_uncertain(judged: Judgement) -> None:
+    check = next(check for check in judged.runs[0].checks if check.name == "imperfect-clocks")
+    assert check.grade == Grade.NOTE
+    assert check.observed.startswith("sensor (up to 5")
+    theirs = flow_of(judged, 4).summaries["latency"].uncertainty
+    others = flow_of(judged, 3).summaries["latency"].uncertainty
+    assert theirs is not None
+    assert others is not None
+    assert theirs.clock == pytest.approx(2_000 + 3e-6 * 1e9 + 0.001)
+    assert others.clock == 0
+
+
+def test_residence_skew_spacing_and_windows(judged: Judgement, place: Path) -> None:
+    """Against the records, one by one."""
+    records = pl.read_parquet(place / "records" / "run-0000.parquet").with_columns(
+        pl.col("point").cast(pl.String)
+    )
+    mine = records.filter((pl.col("flow") == 1) & ~pl.col("warm_up"))
+
+    def stamps(point: str, **where: int) -> dict[int, int]:
+        chosen = mine.filter(pl.col("point") == point)
+        for column, value in where.items():
+            chosen = chosen.filter(pl.col(column) == value)
+        return dict(chosen.select("sequence", "time").iter_rows())
+
+    flow = flow_of(judged, 1)
+    a, b = stamps("wire-receive", port=1), stamps("wire-receive", port=2)
+    skew = [abs(b[k] - a[k]) / 1000 for k in sorted(a.keys() & b.keys())]
+    assert sorted(flow.series["skew"].value) == pytest.approx(sorted(skew))
+    assert flow.summaries["skew"].excluded == {"only one copy came": 500 - len(skew)}
+    left = sorted(stamps("wire-send", port=1).values())
+    assert flow.series["bag_spacing"].value == pytest.approx(np.diff(left) / 1000)
+    assert flow.series["bag_jitter"].value == pytest.approx(np.maximum(2e6 - np.diff(left) / 1000, 0))
+    came, went = stamps("switch-in", node=4), stamps("switch-out", node=4)
+    in_b = next(hop for hop in flow.hops if hop.switch == "sb")
+    took = [(went[k] - came[k]) / 1000 for k in went]
+    assert (in_b.n, in_b.minimum, in_b.maximum) == (500, pytest.approx(min(took)), pytest.approx(max(took)))
+    # The plan's instants are of the longest frame, and this is one.
+    window = flow_of(judged, 3).summaries["window_error"]
+    assert window.n == 250
+    assert window.maximum is not None
+    assert window.minimum is not None
+    assert abs(window.maximum) < 10
+    assert abs(window.minimum) < 10
+    assert all(limit.holds for limit in judged.runs[0].limits), judged.runs[0].limits
+
+
+def test_the_views_show_who_waited(judged: Judgement) -> None:
+    views = measures.views(judged)
+    assert {window.flow for window in views.windows} == {1, 2, 3, 4}
+    for window in views.windows:
+        assert 0 < len(window.frames) <= MOST_FRAMES
+        assert any(bar.chosen for bar in window.frames)
+        for lane in range(len(window.lanes)):
+            bars = [bar for bar in window.frames if bar.lane == lane]
+            assert all(bar.since <= bar.start < bar.end for bar in bars)
+            # Never two frames on one wire.
+            assert all(one.end <= next_.start + 1e-3 for one, next_ in itertools.pairwise(bars))
+    assert [shape.node for shape in views.clocks] == ["sensor"]
+    assert views.clocks[0].offset[0] == pytest.approx(2_000)
+    figures = {figure.id for figure in build(judged, measures.shapes(judged), views)}
+    assert figures >= {"network", "frames", "queues", "clock-offsets"}
+
+
+def test_a_table_without_the_new_columns_is_judged_as_before(place: Path, tmp_path: Path) -> None:
+    """Run directories written before there were two networks stay readable."""
+    for name in ("manifest.json", "tracking.json"):
+        (tmp_path / name).write_bytes((place / name).read_bytes())
+    (tmp_path / "messages").mkdir()
+    old = pl.read_parquet(place / "messages" / "run-0000.parquet").filter(pl.col("flow") == 4)
+    old.drop("to", "tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b").write_parquet(
+        tmp_path / "messages" / "run-0000.parquet"
+    )
+    tracking = json.loads((tmp_path / "tracking.json").read_text())
+    for flow in tracking["runs"][0]["flows"]:
+        del flow["to"]
+    (tmp_path / "tracking.json").write_text(json.dumps(tracking))
+    judged = measures.judge(tmp_path)
+    assert flow_of(judged, 4).counts["delivered"] == 200
+    assert "residence" not in flow_of(judged, 4).summaries
+    assert measures.views(judged).windows == ()
+
+
+stays = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(64, 1518)), max_size=30)
+
+
+@given(stays)
+def test_occupancy_is_what_is_there(stays: list[tuple[int, int, int]]) -> None:
+    came = np.array([at for at, _, _ in stays], dtype=np.int64)
+    went = came + np.array([long for _, long, _ in stays], dtype=np.int64)
+    length = np.array([size for _, _, size in stays], dtype=np.int64)
+    t, size, count = occupancy(came, went, length)
+    assert (np.diff(t) > 0).all()
+    for at, bytes_there, frames_there in zip(t, size, count, strict=True):
+        there = (came <= at) & (at < went)
+        assert (bytes_there, frames_there) == (length[there].sum(), there.sum())
+    assert not stays or (size[-1], count[-1]) == (0, 0)
+
+
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=400), st.integers(1, 20))
+def test_a_reduction_keeps_the_extremes_and_its_bound(sizes: list[int], marks: int) -> None:
+    t = np.linspace(0.0, 1.0, len(sizes))
+    size = np.array(sizes, dtype=np.int64)
+    count = size[::-1].copy()
+    kept = extremes(t, size, count, marks)
+    assert len(kept) <= 5 * marks
+    assert (np.diff(kept) > 0).all()
+    assert size[kept].max() == size.max()
+    assert count[kept].max() == count.max()
+    assert kept[0] == 0
+    assert kept[-1] == len(sizes) - 1
+
+
+def test_the_bound_of_a_clock_adds_up() -> None:
+    clock = ClockPlan(-500.0, -2000.0, 0.0, 100.0, ((5e8, 1000.0),))
+    assert clock.error_bound_ns(1e9) == pytest.approx(500 + 2000 + 500 + 100)
+    assert ClockPlan(0, 0, 10.0, 0).error_bound_ns(3e9) == pytest.approx(3 * 10 * 3)
