@@ -133,6 +133,9 @@ def test_every_measure_of_the_schema_can_be_limited(tmp_path: Path, choice: str)
         ("fill", "sequential random"),
         ("rate", "100Mbit/s 1Gbit/s"),
         ("through", "servicing task"),
+        ("mode", "store-and-forward cut-through"),
+        ("policing", "off bytes frames"),
+        ("integration", "preemption timely-block shuffling"),
     ],
 )
 def test_every_axis_of_the_schema_changes_the_run(tmp_path: Path, axis: str, values: str) -> None:
@@ -143,7 +146,7 @@ def test_every_axis_of_the_schema_changes_the_run(tmp_path: Path, axis: str, val
     if axis == "protocol":
         text = text.replace('id="20" protocol="raw"', 'id="20" protocol="raw" bag="1ms" period="2ms"')
         text = text.replace("relay", "receive").replace('values="udp', 'flow="20" values="udp')
-    if axis in ("bag", "protocol"):
+    if axis in ("bag", "protocol", "policing", "integration"):
         text = text.replace('<switch name="sw1"/>', '<switch name="sw1" kind="mixed-criticality"/>')
     runs = compiled(text, tmp_path)["runs"]
     assert [run["point"] for run in runs] == [{axis: value} for value in values.split() for _ in range(2)]
