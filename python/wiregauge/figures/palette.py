@@ -54,6 +54,19 @@ def side(position: int, flow_position: int) -> Style:
     )
 
 
+_SHADES = (0.0, 0.45, -0.35, 0.2, 0.65, -0.55)
+"""How far a tone goes towards white (or, negative, towards black)."""
+
+
+def shade(protocol: str, place: int) -> Style:
+    """The colour of flow number `place` of a protocol where its flows lie side by side: six shades of one hue."""
+    base = _COLOURS[min(protocol_order(protocol), len(_COLOURS) - 1)][0]
+    by = _SHADES[place % len(_SHADES)]
+    parts = [int(base[k : k + 2], 16) for k in (1, 3, 5)]
+    mixed = [round(part + (255 - part) * by) if by >= 0 else round(part * (1 + by)) for part in parts]
+    return Style("#" + "".join(f"{part:02X}" for part in mixed))
+
+
 def ordered(position: int, count: int) -> Style:
     """The style of step `position` of `count` ordered ones, light to dark."""
     at = round(position * (len(_RAMP) - 1) / max(count - 1, 1)) if count > 1 else len(_RAMP) - 2

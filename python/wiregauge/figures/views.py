@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace
-from wiregauge.figures.palette import BLUE, GREY, INK, VERMILION, ordered, variety
+from wiregauge.figures.palette import BLUE, GREY, INK, VERMILION, ordered, shade
 from wiregauge.measures.results import Judgement
+from wiregauge.measures.units import duration
 from wiregauge.measures.views import ClockShape, FrameWindow, QueueShape, Views
 
 US = 1e3
@@ -33,9 +34,9 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
     if not views.windows or views.run is None:
         return None
     protocols = {flow.id: flow.protocol for flow in views.run.flows}
-    # Only neighbours in one lane must differ here: the tone goes by the place among the flows of the protocol.
+    # Neighbours in one lane must differ: the shade goes by the place among the flows of the protocol.
     kin = {name: [n for n in protocols if protocols[n] == name] for name in protocols.values()}
-    styles = {number: variety(name, kin[name].index(number)) for number, name in protocols.items()}
+    styles = {number: shade(name, kin[name].index(number)) for number, name in protocols.items()}
     panels = [_window(window, styles, protocols) for window in views.windows]
     lanes = max(len(window.lanes) for window in views.windows)
     left_out = sum(window.left_out for window in views.windows)
@@ -96,7 +97,7 @@ def _window(window: FrameWindow, styles: dict[int, Style], protocols: dict[int, 
             traces.append(edge)
     return Panel(
         f"{protocols[window.flow]} · flow {window.flow} to {window.destination}, message {window.sequence}: "
-        f"{window.latency_ns / US:.4g} µs",
+        f"{duration(window.latency_ns)}",
         Axis(f"time (µs) from {origin / 1e9:.6f} s", span=(0.0, (window.end_ns - origin) / US)),
         Axis(
             "",
@@ -132,8 +133,8 @@ def _queues(views: Views) -> Figure | None:
 
 
 def _queue(shape: QueueShape) -> list[Panel]:
-    where = f"{shape.switch} port {shape.port}"
-    lost = f", {shape.dropped} dropped" if shape.dropped else ""
+    where = f"{shape.switch}:{shape.port}"
+    lost = {"bytes": "", "frames": f", {shape.dropped} dropped" if shape.dropped else ""}
     x = Axis("time in the run (s)")
     made = []
     for what, y, most, at in (
@@ -152,15 +153,15 @@ def _queue(shape: QueueShape) -> list[Panel]:
         ]
         if len(shape.drops_at):
             crosses = np.full(len(shape.drops_at), most)
-            traces.append(Scatter("dropped", shape.drops_at, crosses, Style(INK, marker="x"), size=6))
-        made.append(Panel(f"{where}: at most {most:.0f} {what}{lost}", x, Axis(what), traces))
+            traces.append(Scatter("dropped", shape.drops_at, crosses, Style(INK, marker="cross"), size=7))
+        made.append(Panel(f"{where}, at most {most:.0f} {what}{lost[what]}", x, Axis(what), traces))
     near: list[Trace] = [
         Line("bytes", shape.near_t / US, shape.near_bytes, Style(BLUE, width=1.4), steps=True, legend=False),
         Scatter(
             "greatest", np.zeros(1), np.array([shape.most_bytes]), Style(VERMILION, marker="diamond"), size=8
         ),
     ]
-    return [*made, Panel(f"{where}: around the greatest", Axis("time (µs)"), Axis("bytes"), near)]
+    return [*made, Panel(f"{where}, around the greatest", Axis("time (µs)"), Axis("bytes"), near)]
 
 
 def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
