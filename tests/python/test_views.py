@@ -209,6 +209,14 @@ def test_a_table_without_the_new_columns_is_judged_as_before(place: Path, tmp_pa
     assert measures.views(judged).windows == ()
 
 
+def test_frames_shorter_than_lmax_are_not_taken_for_early_ones(tmp_path: Path) -> None:
+    """They are whole sooner than the planned instant, which is that of the longest frame."""
+    file = tmp_path / "t.xml"
+    file.write_text(TEST.replace('payload="182B"', 'payload="82B"'), encoding="utf-8")
+    (schedule,) = (f["schedule"] for f in load(file).campaign["runs"][0]["flows"] if f["id"] == 3)
+    assert schedule["early"] == 1_000_000 + 100 * 8 * 10_000
+
+
 stays = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(64, 1518)), max_size=30)
 
 

@@ -29,7 +29,7 @@ const SLACK: Span = Span::from_micros(2);
 const ENDLESS: Span = Span::from_millis(1_000_000);
 /// Clashes of one port that are named; the next ones tell nothing new.
 const MOST_CLASHES: usize = 50;
-/// How early a frame is accepted where nothing is written.
+/// How early a frame of full length is accepted where nothing is written.
 const DEFAULT_EARLY: Span = Span::from_micros(1);
 /// Most openings of all windows of a port until all begin together again.
 const MOST_OPENINGS: i128 = 65_536;
@@ -75,6 +75,10 @@ struct Plan<'m> {
     openings: BTreeMap<Attachment, Opening>,
     receptions: Vec<TtReception>,
     last: Span,
+    /// Length of the frames that are sent, which may be shorter than planned for.
+    sent: u32,
+    /// How much sooner than a frame of full length they are there.
+    sooner: Span,
     whole: bool,
 }
 
@@ -140,6 +144,8 @@ impl PointCheck<'_> {
             openings: BTreeMap::new(),
             receptions: Vec::new(),
             last: Span::ZERO,
+            sent: sender.frame,
+            sooner: Span::ZERO,
             whole: true,
         };
         for (_, reach) in flow.used() {
@@ -154,7 +160,8 @@ impl PointCheck<'_> {
                 found.error(&hand_set.place, message, "", cure);
             }
         }
-        let (early, late) = (early.unwrap_or(DEFAULT_EARLY.min(period.value)), late.unwrap_or(plan.last));
+        let usual = (DEFAULT_EARLY + plan.sooner).min(period.value);
+        let (early, late) = (early.unwrap_or(usual), late.unwrap_or(plan.last));
         if plan.whole && early + late >= period.value {
             let message = format!(
                 "flow {} is accepted from {early} before to {late} after its instant, which is its whole {}",
@@ -271,6 +278,8 @@ impl PointCheck<'_> {
                 _ => {
                     let period = i128::from(plan.period.as_picos());
                     let offset = Span::from_picos(last_bit.rem_euclid(period) as i64);
+                    let missing = time(u64::from(plan.frame)) - time(u64::from(plan.sent));
+                    plan.sooner = plan.sooner.max(Span::from_picos(missing.max(0) as i64));
                     plan.receptions.push(TtReception { at: into, offset });
                 }
             }
