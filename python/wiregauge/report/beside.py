@@ -94,7 +94,9 @@ def _results(judgement: Judgement, measure: str) -> dict[Where, FlowResult]:
         rest = ", ".join(f"{k} {v}" for k, v in point.point.items() if k not in ("payload", "protocol"))
         for flow in point.flows:
             if measure in flow.summaries and (measure == "latency" or flow.plan.relayed):
-                found[flow.plan.id, flow.plan.protocol, rest, flow.plan.payload or 0] = flow
+                to = [f"to {flow.plan.destination}"] if flow.plan.multicast else []
+                where = ", ".join([*to, *([rest] if rest else [])])
+                found[flow.plan.id, flow.plan.protocol, where, flow.plan.payload or 0] = flow
     return found
 
 
