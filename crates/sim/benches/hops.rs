@@ -1,4 +1,5 @@
-//! Frame-hops per second on one core: an AFDX-like network of 58 end systems, 8 switches and 265 periodic flows.
+//! Frame-hops per second on one core: an AFDX network of 58 end systems, 8 switches and 265 periodic flows, once as
+//! virtual links (regulated, filtered, policed, checked for integrity) and once as UDP over commercial switches.
 //!
 //! A frame-hop is one frame over one link. Every frame leaves a record at every observation point. Two sinks: one that
 //! looks at each record and forgets it (what the simulator itself costs) and the segment files a run directory gets.
@@ -10,9 +11,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use wg_frame::time::{RunTime, Span};
+use wg_plan::wire::frame_length;
 use wg_plan::{
     Attachment, Flow, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Protocol, Receive, Run,
-    Send, SwitchModel,
+    Send, SwitchKind, SwitchModel, VirtualLink,
 };
 use wg_record::Record;
 use wg_sim::{SimError, SimReport, Sink, Spool, simulate};
@@ -42,12 +44,19 @@ impl Sink for Digest {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = std::env::args().filter_map(|a| a.parse::<i64>().ok()).next().unwrap_or(60);
-    let network = network();
-    let run = run(&network, seconds);
-    println!(
-        "{END_SYSTEMS} end systems, {SWITCHES} switches, {FLOWS} flows, {} Mbit/s, {seconds} s simulated",
-        RATE / 1_000_000
-    );
+    for (protocol, what) in [(Protocol::Rc, "virtual links"), (Protocol::Udp, "UDP flows")] {
+        println!(
+            "{END_SYSTEMS} end systems, {SWITCHES} switches, {FLOWS} {what}, {} Mbit/s, {seconds} s simulated",
+            RATE / 1_000_000
+        );
+        measure(protocol, seconds)?;
+    }
+    Ok(())
+}
+
+fn measure(protocol: Protocol, seconds: i64) -> Result<(), Box<dyn std::error::Error>> {
+    let network = network(protocol);
+    let run = run(&network, protocol, seconds);
     let mut best = f64::INFINITY;
     let mut report = SimReport::default();
     for _ in 0..ROUNDS {
@@ -85,13 +94,20 @@ fn show(what: &str, report: &SimReport, seconds: f64) {
 }
 
 /// Switches in a ring with chords across it, end systems spread evenly over them.
-fn network() -> Network {
+fn network(protocol: Protocol) -> Network {
     let node = |index: u16| {
         if index < END_SYSTEMS {
             Node::new(index, format!("es{index}"), NodeKind::EndSystem { host: HostModel::default() })
         } else {
             let name = format!("sw{}", index - END_SYSTEMS);
-            Node::new(index, name, NodeKind::Switch(SwitchModel::cots(1 << 20)))
+            let cots = SwitchModel::cots(1 << 20);
+            let afdx = SwitchModel {
+                kind: SwitchKind::Arinc664,
+                strict_priority: true,
+                processing_delay: Span::from_micros(16),
+                ..cots.clone()
+            };
+            Node::new(index, name, NodeKind::Switch(if protocol == Protocol::Rc { afdx } else { cots }))
         }
     };
     let mut used: BTreeMap<NodeIndex, u16> = BTreeMap::new();
@@ -113,7 +129,7 @@ fn network() -> Network {
     Network { nodes: (0..END_SYSTEMS + SWITCHES).map(node).collect(), links }
 }
 
-fn run(network: &Network, seconds: i64) -> Run {
+fn run(network: &Network, protocol: Protocol, seconds: i64) -> Run {
     let duration = Span::from_millis(1_000 * seconds);
     let (mut flows, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..FLOWS {
@@ -121,9 +137,21 @@ fn run(network: &Network, seconds: i64) -> Run {
         let from = index % END_SYSTEMS;
         let to = (from + 1 + (index * 23) % (END_SYSTEMS - 1)) % END_SYSTEMS;
         let bag = Span::from_millis(1 << (index % 8));
-        let payload = 18 + (u32::from(index) * 389) % (1_472 - 18 + 1);
+        // The longest fits a frame of either kind.
+        let payload = 18 + (u32::from(index) * 389) % (1_471 - 18 + 1);
         let id = index + 1;
-        flows.push(Flow::plain(id, Protocol::Udp, path(network, from, to)));
+        let virtual_link = (protocol == Protocol::Rc).then(|| VirtualLink {
+            id,
+            bag,
+            lmax: frame_length(protocol, None, payload) as u16,
+            sub_links: 1,
+            queue: 64,
+            skew_max: Span::from_millis(5),
+            redundancy_management: true,
+            jitter: Span::from_micros(500),
+            priority: VirtualLink::usual_priority(),
+        });
+        flows.push(Flow { virtual_link, ..Flow::plain(id, protocol, path(network, from, to)) });
         let offset = Span::from_micros(i64::from(index) * 7_919 % (bag.as_picos() / 1_000_000));
         let count = ((duration - offset).as_picos() / bag.as_picos()) as u32;
         sends.push(Send { offset, ..Send::periodic(id, bag, payload, count) });
