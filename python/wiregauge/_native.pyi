@@ -37,7 +37,7 @@ def simulate_run(
     spool: str | PathLike[str],
     progress: Callable[[float], object] | None = None,
 ) -> str:
-    """Simulates one run and writes its records as segments, `spool/<node name>/*.arrows`.
+    """Simulates one run: records as segments in `spool/simulator`, truth and captures beside them.
 
     Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`, `events`,
     `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is

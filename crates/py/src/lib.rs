@@ -95,7 +95,8 @@ fn store_truth(py: Python<'_>, run_index: u32, spooled: PathBuf, truth_out: Path
     serde_json::to_string(&damage).map_err(|e| NativeError::new_err(e.to_string()))
 }
 
-/// Simulates one run and writes its records as segments, `spool/simulator/*.arrows`.
+/// Simulates one run and writes its records as segments, `spool/simulator/*.arrows`, what was true beside them,
+/// `spool/truth.arrows`, and its captures, `spool/captures/*.pcapng`.
 ///
 /// Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`, `events`,
 /// `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is done, 0 to 1; what
