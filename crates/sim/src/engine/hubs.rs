@@ -36,8 +36,7 @@ impl<S: Sink> Engine<'_, S> {
 
     pub(super) fn medium(&mut self, number: usize) {
         let now = self.now;
-        self.world.hubs[number].core.handle_deadline(now);
-        self.drain_hub(number);
+        // What is handed in comes before signals that begin, as the core orders an instant.
         while let Some(&(at, station, frame)) = self.world.hubs[number].coming.front()
             && at <= now
         {
@@ -48,6 +47,8 @@ impl<S: Sink> Engine<'_, S> {
             }
             self.drain_hub(number);
         }
+        self.world.hubs[number].core.handle_deadline(now);
+        self.drain_hub(number);
         self.plan_medium(number);
     }
 
