@@ -387,25 +387,25 @@ def report(
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Show what this machine grants to a measurement, and the cure for what it does not."""
-    from wiregauge.benches.base import BenchError, agent_program
+    """Show which benches work here, what this machine grants to a measurement, and the cure for what it does not."""
+    from wiregauge.benches import Findings, benches_here, examine
 
-    try:
-        program = agent_program()
-    except BenchError as error:
-        _fail(str(error), NO_ENVIRONMENT)
-    answer = subprocess.run([str(program), "doctor", "--json"], capture_output=True, text=True, check=False)
-    if answer.returncode not in (0, NO_ENVIRONMENT) or not answer.stdout:
-        _fail(f"{program} doctor failed: {answer.stderr.strip()}", NO_ENVIRONMENT)
+    found: Findings = examine()
+    benches = benches_here(found)
     if as_json:
-        print(answer.stdout.rstrip())
-        raise typer.Exit(answer.returncode)
-    table = Table("what", "granted", "detail", "cure", box=None, header_style="bold")
-    for item in json.loads(answer.stdout)["findings"]:
-        mark = "[green]yes[/]" if item["granted"] else "[yellow]no[/]"
-        table.add_row(escape(item["name"]), mark, escape(item["detail"]), escape(item.get("cure", "")))
-    Console().print(table)
-    raise typer.Exit(answer.returncode)
+        print(json.dumps({**found, "benches": benches}, indent=1))
+        return
+    for heading, items, word in (
+        ("bench", benches, "works"),
+        ("what", found["findings"], "granted"),
+    ):
+        if not items:
+            continue
+        table = Table(heading, word, "detail", "cure", box=None, header_style="bold")
+        for item in items:
+            mark = "[green]yes[/]" if item[word] else "[yellow]no[/]"
+            table.add_row(escape(item["name"]), mark, escape(item["detail"]), escape(item.get("cure", "")))
+        Console().print(table)
 
 
 @app.command(

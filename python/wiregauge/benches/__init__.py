@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wiregauge.benches.base import AgentPlace, Bench, BenchError, agent_program
 from wiregauge.benches.capabilities import beyond_namespaces
+from wiregauge.benches.doctor import Findings, benches_here, examine
 from wiregauge.benches.netns import NetnsBench
 from wiregauge.benches.simulator import simulator_facts
 
@@ -11,8 +12,11 @@ __all__ = [
     "AgentPlace",
     "Bench",
     "BenchError",
+    "Findings",
     "NetnsBench",
     "agent_program",
+    "benches_here",
     "beyond_namespaces",
+    "examine",
     "simulator_facts",
 ]

@@ -27,6 +27,10 @@ class _Stop(Exception):  # noqa: N818 - an event inside a simulation, not an err
     """Ends a simulation from its progress callback."""
 
 
+class _FailedError(Exception):
+    """A run could not be simulated, or what it left not be stored; the text says why."""
+
+
 def simulate_campaign(directory: RunDirectory, view: ProgressView, jobs: int) -> None:
     """Simulates every run of the plan. The manifest tells how it ended; only a failing disk raises."""
     manifest = directory.manifest
@@ -38,7 +42,7 @@ def simulate_campaign(directory: RunDirectory, view: ProgressView, jobs: int) ->
             manifest["state"] = "complete"
         except Interrupted as stop:
             manifest["state"], manifest["reason"] = "interrupted", str(stop)
-        except (_native.NativeError, RunDirectoryError) as error:
+        except (_FailedError, RunDirectoryError) as error:
             manifest["state"], manifest["reason"] = "failed", str(error)
         finally:
             manifest["finished"] = utc_now()
@@ -46,24 +50,27 @@ def simulate_campaign(directory: RunDirectory, view: ProgressView, jobs: int) ->
 
 
 class _Simulation:
+    """Only the main thread touches the manifest; the pool's threads leave entries and shares for it."""
+
     def __init__(self, directory: RunDirectory, view: ProgressView) -> None:
         self._directory = directory
         self._view = view
         self._stop = threading.Event()
         self._network = json.dumps(directory.plan["network"])
+        self._begun: dict[int, dict[str, Any]] = {}
         self._shares: dict[int, float] = {}
 
     def run(self, jobs: int) -> None:
         runs = self._directory.plan["runs"]
         pool = ThreadPoolExecutor(max_workers=min(jobs, len(runs)), thread_name_prefix="simulation")
         waiting = {pool.submit(self._one, position, run): position for position, run in enumerate(runs)}
-        stopped: Interrupted | None = None
+        reason = "another run failed"
         try:
-            while waiting and stopped is None:
-                try:
-                    self._collect(waiting)
-                except Interrupted as event:
-                    stopped = event
+            while waiting:
+                self._collect(waiting)
+        except Interrupted as event:
+            reason = str(event)
+            raise
         finally:
             self._stop.set()
             for future in waiting:
@@ -72,11 +79,7 @@ class _Simulation:
                 pool.shutdown(wait=True)
                 for future, position in waiting.items():
                     if not future.cancelled() and future.exception() is None:
-                        self._keep(
-                            position, future.result(), str(stopped) if stopped else "another run failed"
-                        )
-        if stopped is not None:
-            raise stopped
+                        self._keep(position, future.result(), reason)
 
     def _collect(self, waiting: dict[Future[dict[str, Any]], int]) -> None:
         done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
@@ -88,6 +91,8 @@ class _Simulation:
                 entry = future.result()
                 del waiting[future]
                 self._keep(position, entry, None)
+            if entry["reason"] is not None:
+                raise _FailedError(entry["reason"])
             sent = sum(
                 task["done"]
                 for report in entry["agents"].values()
@@ -95,21 +100,37 @@ class _Simulation:
                 if task["kind"] == "send"
             )
             self._view.end(position, f"{sent} messages sent")
+        with deaf():
+            self._enter_begun()
+
+    def _enter_begun(self) -> None:
+        """Enters the runs under way, so that what they had recorded is found even if this program is killed."""
+        entered = {run["index"] for run in self._directory.runs}
+        fresh = [entry for entry in list(self._begun.values()) if entry["index"] not in entered]
+        self._begun.clear()
+        if fresh:
+            self._enter(fresh)
 
     def _keep(self, position: int, entry: dict[str, Any], reason: str | None) -> None:
-        """Enters a run into the manifest, at its place in the plan."""
-        if entry["state"] != "complete":
+        """Enters a run that has ended into the manifest."""
+        if entry["state"] != "complete" and entry["reason"] is None:
             entry["reason"] = reason
-        self._directory.runs.append(entry)
-        self._directory.runs.sort(key=lambda run: int(run["index"]))
-        self._directory.save()
+        self._begun.pop(position, None)
         self._shares.pop(position, None)
+        self._enter([entry])
+
+    def _enter(self, entries: list[dict[str, Any]]) -> None:
+        """Replaces or adds entries, in the order of the plan."""
+        runs = {run["index"]: run for run in self._directory.runs}
+        runs.update({entry["index"]: entry for entry in entries})
+        self._directory.runs[:] = [runs[index] for index in sorted(runs)]
+        self._directory.save()
 
     def _one(self, position: int, run: dict[str, Any]) -> dict[str, Any]:
         """One run, from its plan to its messages; on a thread of the pool."""
         entry: dict[str, Any] = {
             "index": run["index"],
-            "state": "complete",
+            "state": "running",
             "reason": None,
             "epoch_realtime_ns": 0,
             "started": utc_now(),
@@ -121,6 +142,8 @@ class _Simulation:
                 if node["kind"]["type"] == "end-system" and not node.get("clock")
             },
         }
+        self._begun[position] = dict(entry)
+        entry["state"] = "partial"
 
         def watch(share: float) -> None:
             self._shares[position] = share
@@ -136,8 +159,15 @@ class _Simulation:
             )
             entry["agents"] = report.pop("agents")
             entry["simulation"] = report
+            entry["state"] = "complete"
         except _Stop:
+            pass
+        except _native.NativeError as error:
+            entry["reason"] = str(error)
+        try:
+            process_run(self._directory, run["index"])
+        except RunDirectoryError as error:
             entry["state"] = "partial"
-        process_run(self._directory, run["index"])
+            entry["reason"] = entry["reason"] or str(error)
         entry["finished"] = utc_now()
         return entry

@@ -48,15 +48,20 @@ def process_run(directory: RunDirectory, index: int) -> None:
         directory.write_json("tracking.json", tracking)
     captures = directory.spool(index) / "captures"
     if captures.is_dir():
-        directory.captures(index).parent.mkdir(exist_ok=True)
-        captures.rename(directory.captures(index))
+        try:
+            directory.captures(index).parent.mkdir(exist_ok=True)
+            captures.rename(directory.captures(index))
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{directory.captures(index)}: cannot be written: {error.strerror}; the captures are still in {captures}"
+            ) from error
     shutil.rmtree(directory.spool(index), ignore_errors=True)
 
 
 def recover(directory: RunDirectory) -> bool:
     """Makes a campaign readable whose testmaster was killed, or whose disk was too full to track its last run.
 
-    What the agents had spooled is tracked like any other run. Returns whether there was anything to do.
+    What the bench had spooled is tracked like any other run. Returns whether there was anything to do.
     """
     if directory.is_being_written():
         return False
@@ -73,9 +78,7 @@ def recover(directory: RunDirectory) -> bool:
         process_run(directory, run["index"])
     if killed:
         directory.manifest["state"] = "interrupted"
-        directory.manifest["reason"] = (
-            "the testmaster was killed; what the agents had recorded by then is shown"
-        )
+        directory.manifest["reason"] = "the testmaster was killed; what was recorded by then is shown"
         directory.manifest["finished"] = utc_now()
     directory.save()
     with contextlib.suppress(OSError):
