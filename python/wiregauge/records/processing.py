@@ -53,7 +53,8 @@ def process_run(directory: RunDirectory, index: int) -> None:
             captures.rename(directory.captures(index))
         except OSError as error:
             raise RunDirectoryError(
-                f"{directory.captures(index)}: cannot be written: {error.strerror}; the captures are still in {captures}"
+                f"{directory.captures(index)}: cannot be written: {error.strerror}; "
+                f"the captures are still in {captures}"
             ) from error
     shutil.rmtree(directory.spool(index), ignore_errors=True)
 
