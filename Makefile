@@ -59,6 +59,7 @@ format: setup
 bench: setup
 	cargo bench --workspace --locked
 	$(BIN)/python -m benches.round_trip
+	$(BIN)/python -m benches.ns3.compare
 
 proto: setup
 	$(BIN)/python tools/generate_rpc.py

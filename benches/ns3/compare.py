@@ -1,0 +1,97 @@
+"""Frame-hops per second on one core beside ns-3's: one switched UDP network, one run of this program.
+
+A frame-hop is one frame over one link. Ours writes every record of every frame to segment files, ns-3 keeps
+nothing. The two take turns, so that a noisy machine disturbs both alike; the best round of each counts.
+
+Bar: 40 times ns-3's switches (bridges). Its routers over point-to-point links, which are not an equal network,
+stand beside.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROUNDS = 3
+SECONDS = 10
+LONG = 1_000
+BAR = 40.0
+SOURCE = Path(__file__).with_name("switched_udp.cc")
+MODULES = ("applications", "bridge", "csma", "point-to-point", "internet", "network", "core")
+OURS = ("cargo", "bench", "--quiet", "--locked", "-p", "wg-sim", "--bench", "switched_udp", "--")
+
+
+def build(program: Path) -> str | None:
+    """Compiles ns-3's side; returns why that cannot be done."""
+    if shutil.which("g++") is None:
+        return "install g++"
+    libraries = [f"-lns3-{module}" for module in MODULES]
+    command = ["g++", "-std=c++17", "-O3", "-DNDEBUG", str(SOURCE), "-o", str(program), *libraries]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    if "ns3/" in done.stderr and "No such file" in done.stderr:
+        return "install libns3-dev"
+    sys.exit(f"the ns-3 comparison does not compile:\n{done.stderr}")
+
+
+def measure(*command: str) -> dict[str, Any]:
+    """What one simulator says of one run."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"`{' '.join(command)}` failed:\n{done.stderr}")
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def speed(result: dict[str, Any]) -> float:
+    """Frame-hops per second."""
+    return float(result["frame_hops"]) / float(result["wall_s"])
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="wiregauge-ns3-") as folder:
+        program = Path(folder) / "switched_udp"
+        if missing := build(program):
+            print(f"ns-3 comparison skipped: {missing}")
+            return 0
+        best: dict[str, dict[str, Any]] = {}
+        for _ in range(ROUNDS):
+            for command in (
+                (*OURS, str(SECONDS)),
+                (str(program), "bridged", str(SECONDS)),
+                (str(program), "routed", str(SECONDS)),
+            ):
+                result = measure(*command)
+                name = result["simulator"]
+                if name not in best or speed(result) > speed(best[name]):
+                    best[name] = result
+    ours = best.pop("wiregauge")
+    print(f"32 end systems, 4 switches, 128 UDP flows, {SECONDS} s simulated, best of {ROUNDS}")
+    print(
+        f"  {'wiregauge':>14}: {speed(ours) / 1e6:6.3f} M frame-hops/s  ({ours['frame_hops']} hops), records on"
+    )
+    for name, theirs in best.items():
+        ratio = speed(ours) / speed(theirs)
+        verdict = ""
+        if "bridged" in name:
+            verdict = "  at or above the bar" if ratio >= BAR else f"  BELOW the bar of {BAR:.0f}"
+        print(
+            f"  {name:>14}: {speed(theirs) / 1e6:6.3f} M frame-hops/s  ({theirs['frame_hops']} hops)"
+            f"  ratio {ratio:.1f}{verdict}"
+        )
+    long = measure(*OURS, str(LONG))
+    print(
+        f"  memory: at most {ours['peak_rss_kib']} KiB in {SECONDS} s of simulated time, "
+        f"{long['peak_rss_kib']} KiB in {LONG} s"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
