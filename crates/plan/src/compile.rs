@@ -113,12 +113,18 @@ fn expand(
     sweep: &Sweep,
     found: &mut Findings,
 ) -> Vec<Run> {
-    let entries =
-        sweep.points.saturating_mul(u64::from(sweep.repeats)).saturating_mul(model.flows.len() as u64);
+    let ends = model.flows.iter().map(|flow| flow.ends.as_ref().map_or(1, |(_, to)| to.len() as u64));
+    let planned = sweep.points.saturating_mul(u64::from(sweep.repeats));
+    let entries = planned.saturating_mul(ends.sum());
     if entries > MOST_ENTRIES {
         let place = test.sweep.as_ref().unwrap_or(&test.place);
         let message = format!("the sweep expands to {entries} measurements of a flow");
-        found.error(place, message, MOST_ENTRIES.to_string(), "use fewer values, repeats or flows");
+        found.error(
+            place,
+            message,
+            MOST_ENTRIES.to_string(),
+            "use fewer values, repeats, flows or receivers",
+        );
     }
     // What is refused anyway is still checked, but at its first point only.
     let points = if found.clean() { sweep.points } else { sweep.points.min(100) };

@@ -272,8 +272,9 @@ impl Resolver<'_> {
             let on = |node: &NodeIndex| self.topology.is_on(*node, network);
             let mut reach = Reach { linked: on(from) && to.iter().all(on), ..Reach::default() };
             let mut tree = BTreeSet::new();
+            let reached = self.topology.reached(*from, network);
             for receiver in to.iter() {
-                match self.topology.route(*from, *receiver, network) {
+                match reached.route(*receiver) {
                     Some((nodes, hops)) => {
                         tree.extend(hops.iter().copied());
                         reach.ways.push(Way { nodes, hops });

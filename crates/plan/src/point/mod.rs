@@ -240,7 +240,7 @@ impl PointCheck<'_> {
     }
 }
 
-/// Refuses attributes of flows that belong to none of the protocols the flow takes in the test.
+/// Refuses attributes of flows, and of their senders, that belong to none of the protocols the flow takes in the test.
 pub(crate) fn check_belongings(
     model: &Model,
     protocols_of: impl Fn(usize) -> Vec<Protocol>,
@@ -262,6 +262,16 @@ pub(crate) fn check_belongings(
             let cure =
                 format!("remove {attribute} or write protocol=\"{}\"", names.join("\" or protocol=\""));
             found.error(&flow.place, message, format!("{} flows", names.join(" and ")), cure);
+        }
+    }
+    for send in &model.sends {
+        let Some(sub_link) = &send.sub_link else { continue };
+        let flow = &model.flows[send.flow];
+        let Some(written) = &flow.protocol else { continue };
+        if !protocols_of(send.flow).contains(&Protocol::Rc) {
+            let message =
+                format!("{} has no effect on flow {} with {}", sub_link.named(), flow.id, written.named());
+            found.error(&send.place, message, "rc flows", "remove sub-link or write protocol=\"rc\"");
         }
     }
 }

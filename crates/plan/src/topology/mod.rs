@@ -467,29 +467,45 @@ impl Topology {
         to: NodeIndex,
         network: NetworkId,
     ) -> Option<(Vec<NodeIndex>, Vec<Hop>)> {
-        let mut reached: BTreeMap<NodeIndex, (NodeIndex, Hop)> = BTreeMap::new();
+        self.reached(from, network).route(to)
+    }
+
+    /// All routes from one node over one network.
+    pub(crate) fn reached(&self, from: NodeIndex, network: NetworkId) -> Reached {
+        let mut before = vec![None; self.network.nodes.len()];
         let mut waiting = VecDeque::from([from]);
         while let Some(at) = waiting.pop_front() {
-            if at == to {
-                break;
-            }
             if at != from && self.is_end_system(at) {
                 continue;
             }
             for (next, hop) in &self.neighbours[usize::from(at)] {
                 let here = self.network.links[hop.link].network == network;
-                if here && *next != from && !reached.contains_key(next) {
-                    reached.insert(*next, (at, *hop));
+                let slot = &mut before[usize::from(*next)];
+                if here && *next != from && slot.is_none() {
+                    *slot = Some((at, *hop));
                     waiting.push_back(*next);
                 }
             }
         }
+        Reached { from, before }
+    }
+}
+
+/// How every node is reached from one.
+pub(crate) struct Reached {
+    from: NodeIndex,
+    /// By node: the node before it and the link from there.
+    before: Vec<Option<(NodeIndex, Hop)>>,
+}
+
+impl Reached {
+    pub(crate) fn route(&self, to: NodeIndex) -> Option<(Vec<NodeIndex>, Vec<Hop>)> {
         let (mut nodes, mut hops, mut at) = (vec![to], Vec::new(), to);
-        while at != from {
-            let (before, hop) = reached.get(&at)?;
-            nodes.push(*before);
-            hops.push(*hop);
-            at = *before;
+        while at != self.from {
+            let (before, hop) = self.before[usize::from(at)]?;
+            nodes.push(before);
+            hops.push(hop);
+            at = before;
         }
         nodes.reverse();
         hops.reverse();
