@@ -14,7 +14,7 @@ US = 1e3
 
 def latency_beside(sides: Sequence[tuple[str, Shapes]]) -> Figure | None:
     """Densities of one-way latency, a panel per protocol, payload and point that every directory has."""
-    groups = [{_group(key) for key in shapes.latency} for _, shapes in sides]
+    groups = [{_group(key) for key, shape in shapes.latency.items() if len(shape.x)} for _, shapes in sides]
     common = set.intersection(*groups) if groups else set()
     if not common:
         return None

@@ -113,6 +113,11 @@ def _density_lines(key: Key, shape: DensityShape, style: Style) -> list[Trace]:
     return [Line(key.label, shape.x / US, shape.y, style, filled=True)]
 
 
+def _drawable(data: Mapping[Key, DensityShape]) -> dict[Key, DensityShape]:
+    """Densities that have a point: on a logarithmic axis values that are not positive have none."""
+    return {key: shape for key, shape in data.items() if len(shape.x)}
+
+
 def _hidden(data: Mapping[Key, DensityShape], why: str) -> list[str]:
     outside = sum(shape.outside for shape in data.values())
     return [f"{outside} values {why} are not drawn."] if outside else []
@@ -120,10 +125,11 @@ def _hidden(data: Mapping[Key, DensityShape], why: str) -> list[str]:
 
 def latency_density(shapes: Shapes) -> Figure | None:
     """Where the latencies lie, per payload and load (as MAPS 2015, Figure 5)."""
-    if not shapes.latency:
+    drawn = _drawable(shapes.latency)
+    if not drawn:
         return None
     panels, columns, notes = _multiples(
-        shapes.latency, _density_lines, Axis("one-way latency (µs)", log=True), Axis("density (1/decade)")
+        drawn, _density_lines, Axis("one-way latency (µs)", log=True), Axis("density (1/decade)")
     )
     return Figure(
         "latency-density",
@@ -423,10 +429,11 @@ def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], payloads: Sequence
 
 def send_error(shapes: Shapes) -> Figure | None:
     """How far the sender missed its own schedule."""
-    if not shapes.send_error:
+    drawn = _drawable(shapes.send_error)
+    if not drawn:
         return None
     panels, columns, notes = _multiples(
-        shapes.send_error,
+        drawn,
         _density_lines,
         Axis("actual after intended send (µs)", log=True),
         Axis("density (1/decade)"),
