@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from support import COMMAND, Runner, scenario
 
 SIMULATED = scenario(
