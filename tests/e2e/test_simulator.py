@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
+import time
 from pathlib import Path
+
+import pytest
 
 from support import COMMAND, Runner, scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = '<tasks><send flow="10" period="1ms" payload="64B" count="60000"/><receive flow="10"/></tasks>'
+
+SIMULATED = scenario(
+    '<tasks warm-up="10ms"><send flow="10" period="1ms" payload="64B" count="300"/><receive flow="10"/></tasks>'
+).replace(' bench="netns"', "")
 
 
 def test_a_first_report_needs_no_privilege(wiregauge: Runner, tmp_path: Path) -> None:
@@ -51,3 +59,79 @@ def test_doctor_says_which_benches_work(wiregauge: Runner) -> None:
     benches = {bench["name"]: bench for bench in wiregauge("doctor", "--json").json()["benches"]}
     assert benches["sim"]["works"]
     assert benches["netns"]["works"] or benches["netns"]["cure"]
+
+
+def test_the_simulator_is_the_default(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "t.xml").write_text(SIMULATED)
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 0, done.err
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert manifest["bench"] == "sim"
+    assert not (tmp_path / "r" / "spool").exists()
+    assert (tmp_path / "r" / "truth" / "run-0000.parquet").exists()
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert "discrete-event simulation" in page
+
+
+def test_the_same_bytes_twice(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "t.xml").write_text(SIMULATED)
+    for place, jobs in (("a", "1"), ("b", "2")):
+        assert wiregauge("run", "t.xml", "--out", place, "--jobs", jobs).code == 0
+    for name in ("records/run-0000.parquet", "messages/run-0000.parquet", "truth/run-0000.parquet"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--rootless",), "--rootless has no meaning for --bench sim"),
+        (("--no-realtime",), "--no-realtime has no meaning for --bench sim"),
+        (("--bench", "netns", "--jobs", "2"), "--jobs has no meaning for --bench netns"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    wiregauge: Runner, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "t.xml").write_text(SIMULATED)
+    done = wiregauge("run", "t.xml", "--out", "r", *options)
+    assert done.code == 2
+    assert said in done.err
+    assert not (tmp_path / "r").exists()
+
+
+def test_side_by_side(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "t.xml").write_text(SIMULATED)
+    assert wiregauge("run", "t.xml", "--out", "sim").code == 0
+    live = wiregauge("run", "t.xml", "--out", "live", "--bench", "netns")
+    assert live.code == 0, live.err
+    done = wiregauge("report", "sim", "live", "--out", "both.html")
+    assert done.code == 0, done.err
+    page = (tmp_path / "both.html").read_text()
+    assert "sim beside netns" in page
+    assert 'href="sim/report.html"' in page
+    assert 'href="live/report.html"' in page
+    assert wiregauge("report", "sim", "--out", "one.html").code == 2
+
+
+def test_ctrl_c_keeps_what_was_simulated(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "t.xml").write_text(SIMULATED.replace('count="300"', 'count="30000000"'))
+    process = subprocess.Popen(
+        [str(COMMAND), "run", "t.xml", "--out", "r"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    patience = time.monotonic() + 60
+    segments = tmp_path / "r" / "spool" / "run-0000" / "simulator"
+    while time.monotonic() < patience and not (
+        segments.is_dir() and any(p.stat().st_size > 2e6 for p in segments.iterdir())
+    ):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 4, said
+    assert "stopped by Ctrl-C" in said
+    shown = wiregauge("show", "r", "--json")
+    assert shown.code == 4
+    assert shown.json()["runs"][0]["flows"][0]["delivered"] > 0
