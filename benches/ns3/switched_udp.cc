@@ -163,18 +163,26 @@ main(int argc, char* argv[])
 {
     const std::string kind = argc > 1 ? argv[1] : "bridged";
     const int64_t seconds = argc > 2 ? std::atoll(argv[2]) : 10;
-    if ((kind != "bridged" && kind != "routed") || seconds < 1)
+    const bool recorded = kind == "recorded" && argc > 3;
+    const bool bridged = recorded || kind == "bridged";
+    if ((!bridged && kind != "routed") || seconds < 1)
     {
-        std::cerr << "usage: switched_udp bridged|routed SECONDS\n";
+        std::cerr << "usage: switched_udp bridged|routed SECONDS, or switched_udp recorded SECONDS PREFIX\n";
         return 2;
     }
+    // Headers only: a record of ours holds no payload either.
+    Config::SetDefault("ns3::PcapFileWrapper::CaptureSize", UintegerValue(64));
     NodeContainer ends;
     ends.Create(END_SYSTEMS);
     NodeContainer switches;
     switches.Create(SWITCHES);
-    const auto addresses = kind == "bridged" ? Bridged(ends, switches) : Routed(ends, switches);
+    const auto addresses = bridged ? Bridged(ends, switches) : Routed(ends, switches);
+    if (recorded)
+    {
+        CsmaHelper().EnablePcapAll(argv[3], false);
+    }
     Traffic(ends, addresses, seconds);
-    Config::ConnectWithoutContext(kind == "bridged"
+    Config::ConnectWithoutContext(bridged
                                       ? "/NodeList/*/DeviceList/*/$ns3::CsmaNetDevice/PhyTxBegin"
                                       : "/NodeList/*/DeviceList/*/$ns3::PointToPointNetDevice/PhyTxBegin",
                                   MakeCallback(&CountHop));
