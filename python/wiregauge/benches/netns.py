@@ -166,6 +166,14 @@ class NetnsBench:
             ),
             Fact("control", "back-end network of its own", "no control frame crosses the network under test"),
         ]
+        if any(node["kind"].get("processing_delay") for node in self._nodes):
+            facts.append(
+                Fact(
+                    "time to decide",
+                    "that of the kernel's bridge",
+                    "the delays of switches in the test file have no effect on this bench",
+                )
+            )
         if any(link["delay"] for link in self._network["links"]):
             facts.append(
                 Fact(
