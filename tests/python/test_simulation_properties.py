@@ -91,16 +91,18 @@ def test_no_frame_is_made_or_lost_without_an_event(
     run = simulate(text, tmp_path_factory.mktemp("any"))
     began = run.at("wire-send").height + run.at("switch-out").height
     ended = run.at("wire-receive").height + run.at("switch-in").height
-    due = began - run.told("preempted") - run.told("link-lost") + run.told("duplicated")
+    # A sending that was cut off leaves no record of its own; a faulty link may tell of it all the same.
+    due = began - run.told("link-lost") + run.told("duplicated")
+    slack = run.told("preempted") if "<faults>" in text else 0
     # An end system tells of a damaged frame by its drop alone; a switch has seen it come.
     hosts = [run.node(n["name"]) for n in run.plan["network"]["nodes"] if n["kind"]["type"] == "end-system"]
     damaged = run.at("drop").filter((pl.col("reason") == "frame-check") & pl.col("node").is_in(hosts))
     ended += damaged.height
     if "learning" in text:
         # What a switch floods, interfaces that are not meant leave alone, as they do in life.
-        assert ended <= due
+        assert ended <= due + slack
     else:
-        assert ended == due
+        assert due <= ended <= due + slack
     for flow in run.summary["flows"]:
         assert flow["sent"] == flow["delivered"] + flow["lost"]
 
@@ -108,11 +110,9 @@ def test_no_frame_is_made_or_lost_without_an_event(
 @FEW
 @given(text=networks())
 def test_never_two_frames_on_one_wire(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Two frames begin on one port at least one occupation apart, but for one that was aborted."""
+    """Two frames begin on one port at least one occupation apart."""
     run = simulate(text, tmp_path_factory.mktemp("any"))
     rate = run.plan["network"]["links"][0]["rate_bps"]
-    if run.told("preempted"):
-        return
     begun = run.records.filter(pl.col("point").is_in(["wire-send", "switch-out"])).sort("time")
     for (_, _), port in begun.group_by("node", "port"):
         rows = port.sort("time").select("time", "length").rows()
@@ -129,8 +129,7 @@ def test_messages_of_a_flow_keep_their_order(text: str, tmp_path_factory: pytest
         return
     for (_, _, _, _), port in run.at("switch-out").group_by("node", "port", "flow", "returning"):
         numbers = port.sort("time", maintain_order=True)["sequence"].to_list()
-        if not run.told("preempted"):
-            assert numbers == sorted(numbers)
+        assert numbers == sorted(numbers)
     for flow in run.summary["flows"]:
         assert flow["outcomes"]["reordered"] == 0
 
