@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import shutil
 import statistics
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -14,23 +14,24 @@ import pytest
 
 from simulation import MS, US, Simulated, frame, occupation, sending, simulate
 
+Shown = Callable[..., Simulated]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture
-def example(tmp_path: Path) -> functools.partial[Simulated]:
+def example(tmp_path: Path) -> Shown:
     def shown(name: str, run: int = 0) -> Simulated:
         text = (EXAMPLES / f"{name}.xml").read_text(encoding="utf-8")
         return simulate(text, tmp_path / f"{name}-{run}", run)
 
-    return functools.partial(shown)
+    return shown
 
 
 def lost(run: Simulated, flow: int) -> int:
     return sum(int(entry["lost"]) for entry in run.summary["flows"] if entry["flow"] == flow)
 
 
-def test_cut_through(example: functools.partial[Simulated]) -> None:
+def test_cut_through(example: Shown) -> None:
     wire, cable = 4, 200_000 + 6 * US
     for run, payload in enumerate((18, 256, 1_472)):
         stored, cut = example("cut-through", run), example("cut-through", run + 3)
@@ -39,7 +40,7 @@ def test_cut_through(example: functools.partial[Simulated]) -> None:
         assert set(cut.latencies(10)) == {sending(length, 10**9) + 3 * 22 * 8_000 + cable}
 
 
-def test_priorities(example: functools.partial[Simulated]) -> None:
+def test_priorities(example: Shown) -> None:
     run = example("priorities")
     undisturbed = min(run.latencies(20))
     longest = occupation(frame(1_500, tagged=True), 10**8)
@@ -49,14 +50,14 @@ def test_priorities(example: functools.partial[Simulated]) -> None:
     assert lost(run, 10) > 0
 
 
-def test_buffers(example: functools.partial[Simulated]) -> None:
+def test_buffers(example: Shown) -> None:
     run = example("buffers")
     everything = sum(lost(run, flow) for flow in (10, 20, 30))
     assert run.dropped("buffer-full") == everything > 0
     assert set(run.at("drop")["port"]) == {4}
 
 
-def test_afdx(example: functools.partial[Simulated]) -> None:
+def test_afdx(example: Shown) -> None:
     run = example("afdx")
     assert all(lost(run, flow) == 0 for flow in range(10, 16))
     assert run.told("link-lost") > 50
@@ -66,7 +67,7 @@ def test_afdx(example: functools.partial[Simulated]) -> None:
     assert max(run.latencies(13)) < 1 * MS
 
 
-def test_babbling(example: functools.partial[Simulated]) -> None:
+def test_babbling(example: Shown) -> None:
     by_bytes, by_frames, off = (example("babbling", run) for run in range(3))
     assert by_bytes.dropped("policed") > 5_000 < by_frames.dropped("policed")
     assert off.dropped("policed") == 0
@@ -74,7 +75,7 @@ def test_babbling(example: functools.partial[Simulated]) -> None:
     assert max(off.latencies(10)) > 5 * MS
 
 
-def test_mixed_criticality(example: functools.partial[Simulated]) -> None:
+def test_mixed_criticality(example: Shown) -> None:
     def spread(run: int) -> int:
         values = example("mixed-criticality", run)
         sent, came = values.times("wire-send", 10), values.times("wire-receive", 10)
@@ -86,7 +87,7 @@ def test_mixed_criticality(example: functools.partial[Simulated]) -> None:
     assert 12 * 80_000 < spread(5) <= occupation(frame(1_472, "udp"), 10**8)
 
 
-def test_raster(example: functools.partial[Simulated]) -> None:
+def test_raster(example: Shown) -> None:
     run = example("raster")
     for flow in (20, 30):
         latencies = run.latencies(flow)
@@ -94,7 +95,7 @@ def test_raster(example: functools.partial[Simulated]) -> None:
     assert lost(run, 10) == 0
 
 
-def test_hub(example: functools.partial[Simulated]) -> None:
+def test_hub(example: Shown) -> None:
     runs = [example("hub", run) for run in range(3)]
     tails = []
     for run in runs:
@@ -106,7 +107,7 @@ def test_hub(example: functools.partial[Simulated]) -> None:
     assert runs[2].dropped("excessive-collisions") > 0
 
 
-def test_clocks(example: functools.partial[Simulated]) -> None:
+def test_clocks(example: Shown) -> None:
     run = example("clocks")
     sent, came = run.times("application-send", 10), run.times("application-receive", 10)
     slope = (came[599] - sent[599] - came[0] + sent[0]) / (came[599] - came[0])
@@ -118,7 +119,7 @@ def test_clocks(example: functools.partial[Simulated]) -> None:
     assert run.told("clock-offset") > 100
 
 
-def test_link_faults(example: functools.partial[Simulated]) -> None:
+def test_link_faults(example: Shown) -> None:
     run = example("link-faults")
     told = {kind: run.truth.filter(pl.col("kind") == kind) for kind in set(run.truth["kind"])}
     # A frame that two faults struck is one frame.
@@ -134,7 +135,7 @@ def test_link_faults(example: functools.partial[Simulated]) -> None:
     assert scripted.height == 10
 
 
-def test_restart(example: functools.partial[Simulated]) -> None:
+def test_restart(example: Shown) -> None:
     run = example("restart")
     for flow in (10, 20):
         missing = sorted(set(range(1_000)) - set(run.times("application-receive", flow)))
@@ -143,7 +144,7 @@ def test_restart(example: functools.partial[Simulated]) -> None:
     assert run.dropped("device-down") >= 298
 
 
-def test_hosts(example: functools.partial[Simulated]) -> None:
+def test_hosts(example: Shown) -> None:
     run = example("hosts")
     wires = {
         flow: {run.times("wire-receive", flow)[k] - run.times("wire-send", flow)[k] for k in range(100)}
@@ -156,7 +157,7 @@ def test_hosts(example: functools.partial[Simulated]) -> None:
     assert 90 * US < max(run.latencies(40)) - min(run.latencies(40)) < 110 * US
 
 
-def test_generators(example: functools.partial[Simulated]) -> None:
+def test_generators(example: Shown) -> None:
     run = example("generators")
     spread = {}
     for flow in (10, 20, 30, 40, 50):
@@ -169,7 +170,7 @@ def test_generators(example: functools.partial[Simulated]) -> None:
     assert spread[30] > 2 > spread[50]
 
 
-def test_multicast(example: functools.partial[Simulated], tmp_path: Path) -> None:
+def test_multicast(example: Shown, tmp_path: Path) -> None:
     run = example("multicast")
     came = {name: run.at("application-receive", 10, name).height for name in ("b", "c", "d")}
     assert came["b"] == came["d"] == 1_000 > came["c"] == 1_000 - run.told("link-lost")
@@ -186,7 +187,7 @@ def test_multicast(example: functools.partial[Simulated], tmp_path: Path) -> Non
     assert shown.stdout.split() == ["108"] * 1_000
 
 
-def test_vlan_ports(example: functools.partial[Simulated]) -> None:
+def test_vlan_ports(example: Shown) -> None:
     run = example("vlan-ports")
     assert lost(run, 10) == lost(run, 20) == 0
     assert max(run.latencies(10)) <= 300 * US

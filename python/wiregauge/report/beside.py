@@ -17,7 +17,7 @@ from wiregauge.measures.results import FlowResult
 from wiregauge.report.tables import Cell, Head, Section, Table, figures_of
 from wiregauge.report.write import render, store
 
-_SHOWN = ("n", "lost", "p50", "p99", "max")
+_SHOWN = ("n", "lost", "mean ± u", "p50", "p99", "max")
 _MEASURES = {"latency": "One-way latency", "rtt": "Round trip"}
 
 
