@@ -384,6 +384,96 @@ def report(
                 print(f"figure: {path}")
 
 
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--threshold",
+        "-t",
+        metavar="[FLOW:]MEASURE[.STATISTIC]=VALUE",
+        help="A change up to VALUE does not matter: latency.p99=5us, rtt=5%, loss=0.1%. May be given several times.",
+        show_default=False,
+    ),
+]
+
+
+def _thresholds(texts: list[str] | None) -> list[Any]:
+    from wiregauge.measures.comparing import ThresholdError, read_threshold
+
+    try:
+        return [read_threshold(text) for text in texts or []]
+    except ThresholdError as error:
+        _fail(f"--threshold {error}", BAD_INPUT)
+
+
+def _at(option: str, texts: list[str] | None) -> dict[str, str]:
+    """AXIS=VALUE of an option that chooses points."""
+    chosen: dict[str, str] = {}
+    for text in texts or []:
+        axis, equals, value = text.partition("=")
+        if not (axis and equals and value):
+            _fail(f'{option} "{text}": write AXIS=VALUE, as in load=0%', BAD_INPUT)
+        if axis in chosen:
+            _fail(f"{option}: {axis} is given twice; a side has one value of an axis", BAD_INPUT)
+        chosen[axis] = value
+    return chosen
+
+
+@app.command()
+def compare(
+    base: Annotated[
+        Path, typer.Argument(metavar="BASE", help="Run directory to compare with.", show_default=False)
+    ],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Run directory to judge.", show_default=False)],
+    thresholds: Thresholds = None,
+    equivalence: Annotated[
+        bool,
+        typer.Option(
+            "--equivalence",
+            help="Ask whether the two are the same: judge only what --threshold names, and exit with 1 unless "
+            "every such shift is shown to lie within its threshold.",
+        ),
+    ] = False,
+    base_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--base-at", metavar="AXIS=VALUE", help="Take only these points of BASE.", show_default=False
+        ),
+    ] = None,
+    new_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--new-at",
+            metavar="AXIS=VALUE",
+            help="Take only these points of NEW. An axis given on both sides takes no part in matching.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lay two run directories side by side: what moved, by how much, and did it get worse (exit code 1)?"""
+    from wiregauge import measures
+    from wiregauge.measures import comparing
+
+    wanted = _thresholds(thresholds)
+    if equivalence and not wanted:
+        _fail("--equivalence needs a --threshold: the same within what?", BAD_INPUT)
+    at = _at("--base-at", base_at), _at("--new-at", new_at)
+    for place in dict.fromkeys((base, new)):
+        _open(place)
+    judgements = measures.judge(base), measures.judge(new)
+    try:
+        found = comparing.compare(
+            *judgements, thresholds=wanted, equivalence=equivalence, base_at=at[0], new_at=at[1]
+        )
+    except comparing.MatchError as error:
+        _fail(str(error), BAD_INPUT)
+    if as_json:
+        print(json.dumps(comparing.compare_json(found), indent=1))
+    else:
+        comparing.compare_text(found, Console())
+    raise typer.Exit(found.exit_code)
+
+
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Show which benches work here, what this machine grants to a measurement, and the cure for what it does not."""

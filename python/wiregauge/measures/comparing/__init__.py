@@ -1,0 +1,25 @@
+"""Any two run directories side by side, and a history of many: what moved, by how much, and whether it matters."""
+
+from wiregauge.measures.comparing.compare import compare
+from wiregauge.measures.comparing.matching import MatchError
+from wiregauge.measures.comparing.results import Comparison, FlowComparison, MeasureShift, ShareShift, Shift
+from wiregauge.measures.comparing.show import compare_json, compare_schema_path
+from wiregauge.measures.comparing.text import compare_headline, compare_text
+from wiregauge.measures.comparing.thresholds import Threshold, ThresholdError, read_threshold
+
+__all__ = [
+    "Comparison",
+    "FlowComparison",
+    "MatchError",
+    "MeasureShift",
+    "ShareShift",
+    "Shift",
+    "Threshold",
+    "ThresholdError",
+    "compare",
+    "compare_headline",
+    "compare_json",
+    "compare_schema_path",
+    "compare_text",
+    "read_threshold",
+]

@@ -1,0 +1,164 @@
+"""Which point belongs to which point, and which flow to which flow. What finds no partner is listed, never dropped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.results import FlowResult, Judgement, PointResult
+
+Point = Mapping[str, str]
+
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-zµ%/]*)")
+_SCALES = {
+    "ns": ("s", 1e-9), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ms": ("s", 1e-3), "s": ("s", 1.0),
+    "bit/s": ("bit/s", 1.0), "kbit/s": ("bit/s", 1e3), "Mbit/s": ("bit/s", 1e6), "Gbit/s": ("bit/s", 1e9),
+    "B": ("B", 1.0), "KiB": ("B", 1024.0), "MiB": ("B", 1024.0**2), "kB": ("B", 1e3), "MB": ("B", 1e6),
+}  # fmt: skip
+
+
+class MatchError(ValueError):
+    """The two sides cannot be laid beside each other as asked; the text is a sentence with the cure."""
+
+
+def canonical(value: str) -> str:
+    """A value of an axis so that 1000us and 1ms are the same."""
+    form = _NUMBER.fullmatch(value.strip())
+    if form is None:
+        return value.strip()
+    unit, scale = _SCALES.get(form[2], (form[2], 1.0))
+    return f"{float(form[1]) * scale:.12g}{unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class PointPair:
+    """Two points that belong together; `axes` are the values they have in common, as the base writes them."""
+
+    base: PointResult
+    new: PointResult
+    axes: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Pairs of points, the points of either side alone, and what was left out of matching and why."""
+
+    pairs: tuple[PointPair, ...]
+    only_base: tuple[PointResult, ...]
+    only_new: tuple[PointResult, ...]
+    notes: tuple[str, ...]
+
+
+def match_points(
+    base: Judgement, new: Judgement, base_at: Mapping[str, str], new_at: Mapping[str, str]
+) -> Matched:
+    """Matches points by the axes both sides sweep, after choosing those with the values of `base_at` and `new_at`.
+
+    An axis that was chosen on both sides, or that one side has with a single value and the other not at all, takes no
+    part. Raises MatchError where a choice names no axis or no value there is, or where one has to be made.
+    """
+    sides = (_selected(base, base_at, "base"), _selected(new, new_at, "new"))
+    axes = [_axes(points) for points in sides]
+    chosen = base_at.keys() & new_at.keys()
+    common = [name for name in axes[0] if name in axes[1] and name not in chosen]
+    notes = []
+    for which, own in zip(("base", "new"), axes, strict=True):
+        for name, values in own.items():
+            if name in common or name in chosen:
+                continue
+            if len(values) > 1:
+                raise MatchError(
+                    f"only the {which} side sweeps {name} ({', '.join(values)}); "
+                    f"choose one value with --{which}-at {name}=VALUE"
+                )
+            notes.append(
+                f"{name} {values[0]} is an axis of the {which} side only and took no part in matching"
+            )
+
+    def key(point: PointResult) -> tuple[str, ...]:
+        return tuple(canonical(point.point.get(name, "")) for name in common)
+
+    partners = {key(point): point for point in sides[1]}
+    pairs = tuple(
+        PointPair(point, partners[key(point)], {name: point.point[name] for name in common})
+        for point in sides[0]
+        if key(point) in partners
+    )
+    met = {key(pair.base) for pair in pairs}
+    return Matched(
+        pairs,
+        tuple(point for point in sides[0] if key(point) not in met),
+        tuple(point for point in sides[1] if key(point) not in met),
+        tuple(notes),
+    )
+
+
+def _axes(points: Sequence[PointResult]) -> dict[str, list[str]]:
+    found: dict[str, dict[str, str]] = {}
+    for point in points:
+        for name, value in point.point.items():
+            found.setdefault(name, {}).setdefault(canonical(value), value)
+    return {name: list(values.values()) for name, values in found.items()}
+
+
+def _selected(judgement: Judgement, at: Mapping[str, str], which: str) -> list[PointResult]:
+    points = list(judgement.points)
+    for name, value in at.items():
+        values = _axes(judgement.points).get(name)
+        if values is None:
+            known = ", ".join(_axes(judgement.points)) or "none"
+            raise MatchError(f"{judgement.directory}: the {which} side has no axis {name}; its axes: {known}")
+        points = [p for p in points if canonical(p.point.get(name, "")) == canonical(value)]
+        if not points:
+            raise MatchError(
+                f"{judgement.directory}: no point with {name} {value}; there is {', '.join(values)}"
+            )
+    return points
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPair:
+    """Two flows that belong together, and by what: `number` or `role`."""
+
+    base: FlowResult
+    new: FlowResult
+    by: str
+
+
+def match_flows(
+    base: Sequence[FlowResult], new: Sequence[FlowResult]
+) -> tuple[list[FlowPair], list[FlowResult], list[FlowResult]]:
+    """Pairs of flows, then those of either side alone.
+
+    By number (and receiver, of a multicast flow) first; what is left by role: source, destination and whether it is
+    relayed, where that leaves no choice, with the protocol deciding between several.
+    """
+    waiting = {(flow.plan.id, flow.plan.destination if flow.plan.multicast else ""): flow for flow in new}
+    pairs, left = [], []
+    for flow in base:
+        partner = waiting.pop((flow.plan.id, flow.plan.destination if flow.plan.multicast else ""), None)
+        if partner is None:
+            left.append(flow)
+        else:
+            pairs.append(FlowPair(flow, partner, "number"))
+    rest = list(waiting.values())
+    for role in (_role_with_protocol, _role):
+        for flow in list(left):
+            same = [other for other in rest if role(other.plan) == role(flow.plan)]
+            rivals = [other for other in left if role(other.plan) == role(flow.plan)]
+            if len(same) == 1 and len(rivals) == 1:
+                pairs.append(FlowPair(flow, same[0], "role"))
+                left.remove(flow)
+                rest.remove(same[0])
+    order = {id(flow): place for place, flow in enumerate(base)}
+    return sorted(pairs, key=lambda pair: order[id(pair.base)]), left, rest
+
+
+def _role(plan: FlowPlan) -> tuple[str, str, bool]:
+    return plan.source, plan.destination, plan.relayed
+
+
+def _role_with_protocol(plan: FlowPlan) -> tuple[str, str, bool, str]:
+    return (*_role(plan), plan.protocol)

@@ -1,0 +1,159 @@
+"""What differs between two run directories besides their figures: bench, program, host, network, traffic.
+
+A difference of figures means something only beside these, so every one is a sentence and none is left out silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from wiregauge.measures.results import FlowResult, Judgement
+from wiregauge.measures.units import count_of, duration, rate
+
+MOST_SETTINGS = 24
+"""Settings of the two plans that are listed one by one; the rest are counted."""
+
+_NOT_SETTINGS = frozenset({"name", "mac", "ipv4", "line"})
+"""What a node is called is its place in the list; its addresses follow from it."""
+
+_TIMES = frozenset(
+    {
+        "at",
+        "delay",
+        "fixed",
+        "granularity",
+        "interface_delay",
+        "interrupt_latency",
+        "interval",
+        "offset",
+        "per_byte",
+        "period",
+        "processing_delay",
+        "wait",
+    }
+)
+"""Keys of the plan that hold picoseconds."""
+
+
+def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
+    """Sentences on what the two campaigns do not have in common; empty when nothing but the figures can differ."""
+    first, second = base.manifest, new.manifest
+    found = [
+        f"{title}: {one} against {other}"
+        for title, one, other in (
+            ("bench", _text(first, "bench"), _text(second, "bench")),
+            ("test", _text(first, "test", "name"), _text(second, "test", "name")),
+            ("program version", _text(first, "program", "version"), _text(second, "program", "version")),
+            ("seed", _text(first, "seed"), _text(second, "seed")),
+            ("repeats", str(base.plan.repeats), str(new.plan.repeats)),
+            ("validity", base.validity.word, new.validity.word),
+        )
+        if one != other
+    ]
+    if _text(first, "bench") == _text(second, "bench") != "sim":
+        hosts = [m.get("host") for m in (first, second)]
+        keys = sorted({str(key) for host in hosts if isinstance(host, dict) for key in host} - {"load"})
+        for key in keys:
+            one, other = _text(first, "host", key), _text(second, "host", key)
+            if one != other and "load" not in key:
+                found.append(f"host, {key}: {one} against {other}")
+    return tuple(found) + _settings(base, new)
+
+
+def _text(manifest: Mapping[str, object], *keys: str) -> str:
+    value: object = manifest
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return "?" if value is None else str(value)
+
+
+def _settings(base: Judgement, new: Judgement) -> tuple[str, ...]:
+    """Where the networks of the two plans differ, by the names the tests give."""
+    trees = [_network(judgement) for judgement in (base, new)]
+    keys = [*trees[0], *(key for key in trees[1] if key not in trees[0])]
+    changed = [key for key in keys if trees[0].get(key) != trees[1].get(key)]
+    lines = [
+        f"{key}: {trees[0].get(key, 'not there')} against {trees[1].get(key, 'not there')}"
+        for key in changed[:MOST_SETTINGS]
+    ]
+    left = len(changed) - len(lines)
+    return (*lines, *([f"{count_of(left, 'further setting')} of the networks differ"] if left else []))
+
+
+def _network(judgement: Judgement) -> dict[str, str]:
+    plan = judgement.manifest.get("plan")
+    network = plan.get("network") if isinstance(plan, dict) else None
+    if not isinstance(network, dict):
+        return {}
+    found: dict[str, str] = {}
+    nodes = network.get("nodes")
+    for node in nodes if isinstance(nodes, list) else ():
+        found |= dict(_leaves(str(node.get("name")) if isinstance(node, dict) else "node", node))
+    links = network.get("links")
+    names = [node.name for node in judgement.plan.nodes]
+    for link, raw in zip(judgement.plan.links, links if isinstance(links, list) else (), strict=False):
+        ends = f"link {names[link.ends[0]]} to {names[link.ends[1]]}" + (
+            " on B" if link.network == "B" else ""
+        )
+        found |= dict(_leaves(ends, {k: v for k, v in raw.items() if k != "ends"}))
+    rest = {key: value for key, value in network.items() if key not in ("nodes", "links")}
+    return found | dict(_leaves("network", rest))
+
+
+def _leaves(name: str, value: object, key: str = "") -> Iterator[tuple[str, str]]:
+    if key == "quantiles" and isinstance(value, list):
+        yield name, ", ".join(_quantile(pair) for pair in value)
+    elif isinstance(value, dict):
+        for inner, inside in value.items():
+            # The kind of a node is an object of its settings: its name would only lengthen theirs.
+            called = (
+                name if inner == "kind" and isinstance(inside, dict) else f"{name}, {_called(str(inner))}"
+            )
+            if inner not in _NOT_SETTINGS:
+                yield from _leaves(called, inside, str(inner))
+    elif isinstance(value, list):
+        for place, inside in enumerate(value):
+            yield from _leaves(f"{name} {place}", inside, key)
+    else:
+        yield name, _with_unit(key, value)
+
+
+def _called(key: str) -> str:
+    return key.removesuffix("_bps").replace("_", " ")
+
+
+def _quantile(pair: object) -> str:
+    if isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, int) for part in pair):
+        return f"{pair[0] / 1e4:g} % {duration(pair[1] / 1000)}"
+    return str(pair)
+
+
+def _with_unit(key: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if key in _TIMES:
+        return duration(value / 1000)
+    if key.endswith("_bps"):
+        return rate(value)
+    return f"{value} B" if key in ("bytes", "egress_bytes") else str(value)
+
+
+def flow_differences(base: FlowResult, new: FlowResult) -> tuple[str, ...]:
+    """What differs between two paired flows: `udp against raw`, another way, another period."""
+    one, other = base.plan, new.plan
+
+    def text(ns: float | None) -> str:
+        return duration(ns) if ns else "none"
+
+    pairs = (
+        ("protocol", one.protocol, other.protocol),
+        ("number", str(one.id), str(other.id)),
+        ("way", " → ".join(one.path), " → ".join(other.path)),
+        ("ends", f"{one.source} to {one.destination}", f"{other.source} to {other.destination}"),
+        ("kind", "relayed" if one.relayed else "one way", "relayed" if other.relayed else "one way"),
+        ("payload", f"{one.payload} B", f"{other.payload} B"),
+        ("period", text(one.period_ns), text(other.period_ns)),
+        ("deadline", text(one.deadline_ns), text(other.deadline_ns)),
+        ("messages", str(base.counts["sent"]), str(new.counts["sent"])),
+    )
+    return tuple(f"{title} {first} against {second}" for title, first, second in pairs if first != second)

@@ -1,0 +1,170 @@
+"""A comparison as JSON of a documented schema (docs/reference/compare.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from wiregauge.measures.comparing.results import (
+    Comparison,
+    FlowComparison,
+    MeasureShift,
+    PointComparison,
+    ShareShift,
+    Shift,
+)
+from wiregauge.measures.comparing.results import Side as SideFigures
+from wiregauge.measures.results import FlowResult, Judgement, PointResult
+from wiregauge.stats import Estimate
+
+SCHEMA = 1
+
+Json = dict[str, object]
+
+
+def compare_schema_path() -> Path:
+    """The JSON Schema of `compare_json`."""
+    return Path(str(resources.files("wiregauge.measures.comparing").joinpath("compare.schema.json")))
+
+
+def compare_json(comparison: Comparison) -> Json:
+    """The whole comparison; keys may be added within schema 1, none is renamed or removed."""
+    return {
+        "schema": SCHEMA,
+        "verdict": comparison.verdict,
+        "exit_code": comparison.exit_code,
+        "unfit": list(comparison.unfit),
+        "base": _side(comparison.base, comparison.names[0], comparison.base_at),
+        "new": _side(comparison.new, comparison.names[1], comparison.new_at),
+        "differences": list(comparison.said),
+        "equivalence": comparison.equivalence,
+        "thresholds": [
+            {
+                "flow": t.flow,
+                "measure": t.measure,
+                "statistic": t.statistic,
+                "written": t.written,
+                "value": t.value,
+                "relative": t.relative,
+            }
+            for t in comparison.thresholds
+        ],
+        "multiplicity": {
+            "method": "bonferroni",
+            "figures": comparison.judged,
+            "level": comparison.level,
+            "joint_level": comparison.joint_level,
+        },
+        "points": [_point(point) for point in comparison.points],
+        "only_base": {"points": [_alone(point) for point in comparison.only_base]},
+        "only_new": {"points": [_alone(point) for point in comparison.only_new]},
+    }
+
+
+def _side(judgement: Judgement, name: str, at: Mapping[str, str]) -> Json:
+    test = judgement.manifest.get("test")
+    program = judgement.manifest.get("program")
+    return {
+        "directory": str(judgement.directory),
+        "name": name,
+        "at": dict(at),
+        "test": judgement.plan.name,
+        "sha256": str(test.get("sha256", "")) if isinstance(test, dict) else "",
+        "bench": str(judgement.manifest.get("bench", "")),
+        "program": str(program.get("version", "")) if isinstance(program, dict) else "",
+        "seed": judgement.manifest.get("seed"),
+        "started": judgement.manifest.get("started"),
+        "validity": judgement.validity.word,
+        "verdict": judgement.verdict,
+        "complete": judgement.complete,
+        "reasons": list(judgement.reasons),
+    }
+
+
+def _alone(point: PointResult) -> Json:
+    return {"point": dict(point.point), "flows": [_who(flow) for flow in point.flows]}
+
+
+def _who(flow: FlowResult) -> Json:
+    plan = flow.plan
+    return {"flow": plan.id, "protocol": plan.protocol, "from": plan.source, "to": plan.destination}
+
+
+def _point(point: PointComparison) -> Json:
+    return {
+        "axes": dict(point.axes),
+        "base_point": dict(point.base.point),
+        "new_point": dict(point.new.point),
+        "validity": {"base": point.base.validity.word, "new": point.new.validity.word},
+        "flows": [_flow(flow) for flow in point.flows],
+        "only_base": [_who(flow) for flow in point.only_base],
+        "only_new": [_who(flow) for flow in point.only_new],
+    }
+
+
+def _flow(flow: FlowComparison) -> Json:
+    return {
+        "flow": flow.label,
+        "base": _who(flow.base),
+        "new": _who(flow.new),
+        "matched_by": flow.matched_by,
+        "differences": list(flow.said),
+        "verdict": flow.verdict,
+        "reason": flow.reason,
+        "judged": {name: shift.verdict for name, shift in flow.judged},
+        "measures": {name: _measure(measure) for name, measure in flow.measures.items()},
+        "shares": {name: _share(share) for name, share in flow.shares.items()},
+        "only_base": list(flow.only_base),
+        "only_new": list(flow.only_new),
+    }
+
+
+def _measure(measure: MeasureShift) -> Json:
+    return {
+        "unit": "ns",
+        "identical": measure.identical,
+        "base": _figures(measure.base),
+        "new": _figures(measure.new),
+        "mean": _shift(measure.mean),
+        "quantiles": {shift.statistic: _shift(shift) for shift in measure.quantiles},
+    }
+
+
+def _figures(side: SideFigures) -> Json:
+    return {
+        "n": side.n,
+        "n_effective": side.n_effective,
+        "min": side.minimum,
+        "max": side.maximum,
+        "sd": side.sd,
+    }
+
+
+def _share(share: ShareShift) -> Json:
+    return {
+        "unit": "share",
+        "base_count": share.base_count,
+        "base_n": share.base_n,
+        "new_count": share.new_count,
+        "new_n": share.new_n,
+        "clustered": share.clustered,
+        **_shift(share.shift),
+    }
+
+
+def _shift(shift: Shift) -> Json:
+    return {
+        "base": _estimate(shift.base),
+        "new": _estimate(shift.new),
+        "shift": _estimate(shift.shift),
+        "joint": _estimate(shift.joint),
+        "instrument": shift.instrument,
+        "threshold": shift.tolerance,
+        "verdict": shift.verdict,
+        "basis": shift.basis,
+    }
+
+
+def _estimate(estimate: Estimate) -> Json:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}

@@ -1,0 +1,122 @@
+"""What a user calls a change that matters: `latency.p99=5us`, `10:rtt=5%`, `loss=0.1%`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from wiregauge.measures.definitions import DEFINITIONS, SERIES
+
+SHARES = ("lost", "duplicated", "reordered", "late", "misdirected", "corrupted")
+"""What can happen to a sent message; compared as shares of the messages sent."""
+
+SHIFT_QUANTILES: dict[str, float] = {
+    "p1": 0.01,
+    **{f"p{10 * k}": k / 10 for k in range(1, 10)},
+    "p95": 0.95,
+    "p99": 0.99,
+    "p99.9": 0.999,
+    "p99.99": 0.9999,
+    "p99.999": 0.99999,
+}
+"""Deciles and tails; each is compared where n supports it on both sides."""
+
+STATISTICS = ("mean", *SHIFT_QUANTILES)
+
+_TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9}
+_FORM = re.compile(
+    r"(?:(?P<flow>\d{1,5}):)?(?P<measure>[a-z_]+)(?:\.(?P<statistic>[a-z0-9.]+))?=(?P<value>.+)"
+)
+_VALUE = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>[a-zµμ%]*)")
+
+
+class ThresholdError(ValueError):
+    """A threshold cannot be read; the text is a sentence that says what it may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The greatest change of a figure that does not matter: `value` in ns or as a share, or relative to the base."""
+
+    written: str
+    flow: int | None
+    measure: str
+    statistic: str | None
+    value: float
+    relative: bool
+
+    def covers(self, flows: Sequence[int], measure: str, statistic: str | None) -> bool:
+        """Whether it speaks of this figure of a flow, which may have another number on either side."""
+        return (
+            (self.flow is None or self.flow in flows)
+            and self.measure == measure
+            and self.statistic in (None, statistic)
+        )
+
+    def tolerance(self, base: float) -> float:
+        """The threshold in the unit of the figure, whose base value this is."""
+        return self.value * abs(base) if self.relative else self.value
+
+
+def read_threshold(text: str) -> Threshold:
+    """Reads `[FLOW:]MEASURE[.STATISTIC]=VALUE`. Raises ThresholdError with what was expected."""
+    form = _FORM.fullmatch(text.strip())
+    if form is None:
+        raise ThresholdError(
+            f'"{text}" is no threshold; write [FLOW:]MEASURE[.STATISTIC]=VALUE, as in latency.p99=5us or 10:rtt=5%'
+        )
+    measure = "lost" if form["measure"] == "loss" else form["measure"]
+    if measure not in SERIES and measure not in SHARES:
+        known = "has no interval to judge by" if measure in DEFINITIONS else "is no measure"
+        raise ThresholdError(f'"{text}": {measure} {known}; choose from {", ".join((*SERIES, *SHARES))}')
+    statistic = form["statistic"]
+    if measure in SHARES and statistic is not None:
+        raise ThresholdError(
+            f'"{text}": {measure} is one share and has no {statistic}; write {measure}=VALUE'
+        )
+    if statistic is not None and statistic not in STATISTICS:
+        raise ThresholdError(f'"{text}": {statistic} is not compared; choose from {", ".join(STATISTICS)}')
+    value, relative = _value(text, form["value"], share=measure in SHARES)
+    return Threshold(
+        written=form["value"].strip(),
+        flow=int(form["flow"]) if form["flow"] else None,
+        measure=measure,
+        statistic=statistic,
+        value=value,
+        relative=relative,
+    )
+
+
+def _value(text: str, written: str, *, share: bool) -> tuple[float, bool]:
+    form = _VALUE.fullmatch(written.strip())
+    number = float(form["number"]) if form else float("nan")
+    if form is None or not isfinite(number):
+        raise ThresholdError(
+            f'"{text}": "{written}" is no value; write a number with its unit, as in 5us or 5%'
+        )
+    unit = form["unit"]
+    if share:
+        if unit not in ("%", "") or number > (100 if unit else 1):
+            raise ThresholdError(
+                f'"{text}": a share is given in per cent of the messages sent (0.1%) or as a number up to 1'
+            )
+        return number / (100 if unit else 1), False
+    if unit == "%":
+        return number / 100, True
+    if unit not in _TIMES:
+        raise ThresholdError(
+            f'"{text}": a time needs a unit, one of ns, us, ms, s; relative to the base it is %'
+        )
+    return number * _TIMES[unit], False
+
+
+def chosen(
+    thresholds: Sequence[Threshold], flows: Sequence[int], measure: str, statistic: str | None
+) -> Threshold | None:
+    """The threshold of a figure: one that names flow or statistic beats one for all, the later the earlier."""
+    fitting = [t for t in thresholds if t.covers(flows, measure, statistic)]
+    return max(
+        reversed(fitting), key=lambda t: (t.statistic is not None) + 2 * (t.flow is not None), default=None
+    )

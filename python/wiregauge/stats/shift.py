@@ -1,0 +1,217 @@
+"""How far two samples lie apart: shifts of quantiles, means and shares, each with an interval.
+
+The shift function of Doksum (Annals of Statistics 2, 1974) is `Q_new(q) - Q_base(q)`. Each quantile gets its own
+distribution-free interval from order statistics; two of them become the interval of their difference by MOVER (Zou and
+Donner, Statistics in Medicine 27, 2008), which keeps their asymmetry: with `(l, u)` around either estimate
+
+    low  = d - sqrt((new - l_new)^2 + (u_base - base)^2)
+    high = d + sqrt((u_new - new)^2 + (base - l_base)^2)
+
+The same rule on Wilson intervals is Newcombe's interval of a difference of proportions (Statistics in Medicine 17,
+1998, method 10), which also stands with zero counts.
+
+Neighbouring messages resemble each other, so n is replaced by what the sample is worth: for a quantile the
+effective number of the indicator "at or below it", whose mean is what the binomial order statistics are about. A block
+bootstrap, the road not taken, answers the same question with a block length to choose, a seed to state and a cost of n
+per resample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor, log, log1p, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from wiregauge.stats.moments import effective_n, student_t
+from wiregauge.stats.quantiles import exact, quantile, supported
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+HETEROGENEITY = 0.05
+"""Repeats count as different from each other when their spread has less than this probability by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its interval; an end is None where the sample has nothing extreme enough to close it."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def difference(base: Estimate, new: Estimate) -> Estimate:
+    """`new - base` of two independent estimates, by MOVER; open where an end it needs is open."""
+    shift = new.value - base.value
+    down = _square(new.value, new.low), _square(base.value, base.high)
+    up = _square(new.value, new.high), _square(base.value, base.low)
+    return Estimate(
+        shift,
+        shift - sqrt(down[0] + down[1]) if down[0] is not None and down[1] is not None else None,
+        shift + sqrt(up[0] + up[1]) if up[0] is not None and up[1] is not None else None,
+    )
+
+
+def _square(value: float, end: float | None) -> float | None:
+    return None if end is None else (value - end) ** 2
+
+
+class Sample:
+    """One measure of one flow: a series per repeat, each in measured order. Empty repeats are left out.
+
+    The repeats are pooled. Where they differ among each other by more than their messages explain (a chi-squared test
+    at 5 %), the spread between them widens the interval: Student's with repeats - 1 degrees of freedom.
+    """
+
+    def __init__(self, runs: Sequence[Floats]) -> None:
+        self.runs = [values for values in runs if len(values)]
+        if not self.runs:
+            raise ValueError("an empty sample cannot be compared")
+        self._worth: dict[float, list[float]] = {}
+
+    @cached_property
+    def ascending(self) -> Floats:
+        """All values of all repeats in ascending order."""
+        return np.sort(np.concatenate(self.runs))
+
+    @property
+    def n(self) -> int:
+        """Values in all repeats."""
+        return len(self.ascending)
+
+    def supports(self, q: float) -> bool:
+        """Whether n is enough to print the quantile, at its lower end as at its upper."""
+        return supported(self.n, max(q, 1 - q))
+
+    def worth(self, q: float) -> float:
+        """Independent values that the sample is worth for its quantile `q`, at most n."""
+        return _combined(self.runs, self._worths(q))
+
+    def quantile(self, q: float, level: float) -> Estimate:
+        """The nearest-rank quantile and its order-statistic interval at `level` from the effective number of values."""
+        value = quantile(self.ascending, q)
+        low, high = self._between_ranks(q, level)
+        half = self._quantile_spread(q, level)
+        if half is not None:
+            low = None if low is None else min(low, value - half)
+            high = None if high is None else max(high, value + half)
+        return Estimate(value, low, high)
+
+    def mean(self, level: float) -> Estimate:
+        """The mean and its Student interval at `level` from the effective number of values; open for one value."""
+        value = float(self.ascending.mean())
+        if self.n < 2:
+            return Estimate(value, None, None)
+        worths = [effective_n(values) for values in self.runs]
+        spread = float(np.std(self.ascending, ddof=1))
+        parts = [
+            np.var(v, ddof=1) / m if len(v) > 1 else spread**2 for v, m in zip(self.runs, worths, strict=True)
+        ]
+        shares = [len(values) / self.n for values in self.runs]
+        error = sqrt(sum(share**2 * float(part) for share, part in zip(shares, parts, strict=True)))
+        half = student_t(max(sum(worths) - len(worths), 1.0), level) * error
+        means = np.array([values.mean() for values in self.runs])
+        half = max(half, self._spread_between(means, np.array([float(part) for part in parts]), level) or 0.0)
+        return Estimate(value, value - half, value + half)
+
+    def _worths(self, q: float) -> list[float]:
+        if q not in self._worth:
+            at = quantile(self.ascending, q)
+            self._worth[q] = [effective_n((values <= at).astype(np.float64)) for values in self.runs]
+        return self._worth[q]
+
+    def _between_ranks(self, q: float, level: float) -> tuple[float | None, float | None]:
+        """The order statistics of all n values that stand where those of the `worth` independent ones would."""
+        m = self.worth(q)
+        low, high = (_binomial_rank(m, q, tail) for tail in ((1 - level) / 2, 1 - (1 - level) / 2))
+        return self._at(low, m), self._at(high, m)
+
+    def _at(self, rank: float, m: float) -> float | None:
+        """Order statistic `rank` of `m` values, read from all n: a fractional rank lies between its neighbours."""
+        if not 1 <= rank <= m:
+            return None
+        place = (rank - 0.5) * self.n / m - 0.5
+        left = min(max(floor(place), 0), self.n - 1)
+        right = min(left + 1, self.n - 1)
+        part = min(max(place - left, 0.0), 1.0)
+        return float(self.ascending[left] * (1 - part) + self.ascending[right] * part)
+
+    def _quantile_spread(self, q: float, level: float) -> float | None:
+        if len(self.runs) < 2:
+            return None
+        at, p = quantile(self.ascending, q), float(exact(q))
+        below = np.array([float(np.mean(values <= at)) for values in self.runs])
+        if not _differ(below, np.array([p * (1 - p) / m for m in self._worths(q)])):
+            return None
+        each = np.array([quantile(np.sort(values), q) for values in self.runs])
+        return _student_half(each, level)
+
+    def _spread_between(self, means: Floats, variances: Floats, level: float) -> float | None:
+        if len(means) < 2 or not _differ(means, variances):
+            return None
+        return _student_half(means, level)
+
+
+def _binomial_rank(m: float, q: float, tail: float) -> float:
+    """The rank, a real number, that a binomial count (m, q) stays below with probability `tail`.
+
+    Between whole ranks the order statistics are interpolated (Hutson, Journal of Applied Statistics 26, 1999), or
+    their coarse steps would make intervals at the tails much too wide. 0 where even no value at all is likelier than
+    `tail`: the interval is open below.
+    """
+    if m * log1p(-float(exact(q))) > log(tail):
+        return 0.0
+    return float(special.bdtrik(tail, m, float(exact(q)))) + 1
+
+
+def _student_half(values: Floats, level: float) -> float:
+    return student_t(len(values) - 1, level) * float(np.std(values, ddof=1)) / sqrt(len(values))
+
+
+def _differ(values: Floats, variances: Floats) -> bool:
+    """Whether repeats differ by more than their own variances explain (Cochran's Q against chi-squared)."""
+    known = variances > 0
+    if not known.all():
+        return bool(np.ptp(values) > 0)
+    weights = 1 / variances
+    centre = float((weights * values).sum() / weights.sum())
+    return bool((weights * (values - centre) ** 2).sum() > special.chdtri(len(values) - 1, HETEROGENEITY))
+
+
+def _combined(runs: Sequence[NDArray[np.generic]], worths: Sequence[float]) -> float:
+    """What pooled repeats are worth together: the variance of a pooled mean is the weighted sum of theirs."""
+    n = sum(len(values) for values in runs)
+    return 1 / sum((len(values) / n) ** 2 / m for values, m in zip(runs, worths, strict=True))
+
+
+def clustering(runs: Sequence[Flags]) -> float:
+    """Messages per independent one in a series of yes and no: n over the effective n, 1 where events do not cluster."""
+    filled = [flags for flags in runs if len(flags)]
+    if not filled:
+        return 1.0
+    worth = _combined(filled, [effective_n(flags.astype(np.float64)) for flags in filled])
+    return max(1.0, sum(len(flags) for flags in filled) / worth)
+
+
+def share(count: int, n: int, level: float, clustered: float = 1.0) -> Estimate:
+    """The share `count / n` with its Wilson interval at `level`, for events that come `clustered` at a time."""
+    if not 0 <= count <= n or n == 0:
+        raise ValueError(f"{count} of {n} is not a share")
+    p, worth = count / n, n / clustered
+    z2 = float(special.ndtri(1 - (1 - level) / 2)) ** 2
+    centre = (p + z2 / (2 * worth)) / (1 + z2 / worth)
+    half = sqrt(z2 * (p * (1 - p) + z2 / (4 * worth)) / worth) / (1 + z2 / worth)
+    return Estimate(
+        p, max(0.0, centre - half) if count else 0.0, min(1.0, centre + half) if count < n else 1.0
+    )
+
+
+def simultaneous(level: float, figures: int) -> float:
+    """The level of each of `figures` intervals so that all hold together with at least `level` (Bonferroni)."""
+    return 1 - (1 - level) / max(figures, 1)

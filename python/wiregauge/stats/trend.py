@@ -1,0 +1,78 @@
+"""Steps in a short history of figures that each carry an uncertainty: one value per run, tens of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+from scipy import special
+
+from wiregauge.stats.moments import Floats
+
+FALSE_ALARM = 0.05
+_Z95 = 1.959963984540054
+
+
+def change_points(
+    values: Floats, half_widths: Floats, *, false_alarm: float = FALSE_ALARM, resolution: float = 0.0
+) -> list[int]:
+    """Positions k where the level of `values` steps between k - 1 and k, ascending; by binary segmentation.
+
+    A stretch is split where the two-sample t of its halves is greatest, if that t has less than `false_alarm` chance
+    under no step after Bonferroni over the places to split, and if the halves' means lie more than `resolution`
+    apart. The variance is the greater of the scatter within the halves and of the values' own uncertainty
+    (95 % half-widths): runs that differ by less than they are known to within are no step, however regular they are.
+    """
+    if len(values) != len(half_widths):
+        raise ValueError("every value needs its half-width")
+    found: list[int] = []
+    waiting: list[tuple[int, int]] = [(0, len(values))]
+    while waiting:
+        start, end = waiting.pop()
+        place = _split(values[start:end], half_widths[start:end] / _Z95, false_alarm, resolution)
+        if place is not None:
+            found.append(start + place)
+            waiting += [(start, start + place), (start + place, end)]
+    return sorted(found)
+
+
+def _split(values: Floats, errors: Floats, false_alarm: float, resolution: float) -> int | None:
+    n = len(values)
+    if n < 3:
+        return None
+    known = float(np.mean(errors**2))
+    chances = [_chance(values[:k], values[k:], known, resolution) for k in range(1, n)]
+    best = int(np.argmin(chances))
+    return best + 1 if chances[best] * (n - 1) < false_alarm else None
+
+
+def _chance(before: Floats, after: Floats, known: float, resolution: float) -> float:
+    """Two-sided probability of so great a difference of means without a step; 1 where it is below `resolution`."""
+    gap = abs(float(after.mean() - before.mean()))
+    if gap <= resolution:
+        return 1.0
+    n = len(before) + len(after)
+    rest = float(((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()) / (n - 2)
+    variance = max(rest, known)
+    if variance == 0:
+        return 0.0
+    t = gap / sqrt(variance * (1 / len(before) + 1 / len(after)))
+    # Where the runs' own uncertainty is the greater, it is known from many messages and needs no Student's tail.
+    return float(2 * special.ndtr(-t)) if known >= rest else float(2 * special.stdtr(n - 2, -t))
+
+
+def reference(
+    values: Sequence[float], lows: Sequence[float], highs: Sequence[float]
+) -> tuple[float, float, float]:
+    """Median of previous runs with an interval that holds both what each knows of itself and how they differ.
+
+    The interval spans the median of the lower and of the upper ends; with several runs it is widened to the middle half
+    of their values, so that runs that scatter make no sharp reference.
+    """
+    if not values:
+        raise ValueError("a reference needs at least one run")
+    array = np.asarray(values, dtype=np.float64)
+    low, high = float(np.median(lows)), float(np.median(highs))
+    quarter, three = (float(np.quantile(array, q)) for q in (0.25, 0.75))
+    return float(np.median(array)), min(low, quarter), max(high, three)
