@@ -102,18 +102,6 @@ def test_nominal_95_percent_of_mean_intervals_cover_the_truth(phi: float) -> Non
         assert coverage(naive) < 0.85, "the naive interval must fail here, or this test shows nothing"
 
 
-def test_spread_between_runs_covers_the_truth() -> None:
-    rng = np.random.default_rng(3)
-    hits = []
-    for _ in range(4000):
-        means = rng.normal(size=5)
-        half = stats.between_run_half_width(means)
-        assert half is not None
-        hits.append(bool(abs(means.mean()) <= half))
-    assert 0.93 <= coverage(hits) <= 0.97
-    assert stats.between_run_half_width(np.array([1.0])) is None
-
-
 @given(st.integers(1, 400), st.data())
 def test_share_bounds_solve_their_equation(n: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, n))

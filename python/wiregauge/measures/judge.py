@@ -7,6 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,8 @@ from wiregauge.measures.results import (
     Series,
 )
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
-from wiregauge.measures.series import Extracted, Offsets, extract
+from wiregauge.measures.series import SETTLING, WARM_UP, Extracted, Offsets, extract
+from wiregauge.measures.settling import settle, stationarity
 from wiregauge.measures.show import show_json
 from wiregauge.measures.summarise import loss, summarise, with_loss
 from wiregauge.measures.validity import Evidence, judge_validity, number, parts
@@ -132,7 +134,14 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
         rows = frame.filter(mine) if frame is not None else pl.DataFrame()
         count = counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
         result = _judge_flow(
-            flow, rows, count or {}, offsets, _stamp_error(agents), names, through.get(flow.id)
+            flow,
+            rows,
+            count or {},
+            offsets,
+            _stamp_error(agents),
+            names,
+            through.get(flow.id),
+            len(plan.flows),
         )
         contradictions += _contradictions(result, count) if tracked is not None else []
         flows.append(result)
@@ -224,15 +233,21 @@ def _judge_flow(
     stamp_ns: float,
     names: Sequence[str],
     through: Passages | None,
+    among: int,
 ) -> FlowResult:
+    """`among` flows of the run share the rate of false alarms of the rules."""
     between = _between(offsets, flow)
-    extracted = extract(rows, flow, between)
+    measured = rows.filter(~pl.col("warm_up"))
+    settled = settle(measured, flow, among)
+    left_out = {WARM_UP: rows.height - measured.height, SETTLING: settled.settling.height}
+    extracted = extract(settled.rows, flow, between, left_out)
+    early = extract(settled.settling, flow, between, {}) if settled.settling.height else {}
     if through is not None:
         extracted["residence"] = Extracted(through.series(), {})
-    measured = rows.filter(~pl.col("warm_up"))
     tally = dict(measured["outcome"].value_counts().iter_rows())
     outcomes = {name: int(tally.get(name, 0)) for name in OUTCOMES}
-    lost = sum(outcomes[name] for name in _LOST)
+    gone = measured["outcome"].is_in(_LOST).to_numpy()
+    lost = int(np.count_nonzero(gone))
     counts = _counts(measured, lost)
     last = measured.filter(pl.col("outcome").is_in(_LOST)).select("last_node", "last_point")
     places = {
@@ -254,6 +269,15 @@ def _judge_flow(
         )
         for name, found in extracted.items()
     }
+    for name, found in early.items():
+        if len(found.series.value):
+            extremes = float(found.series.value.min()), float(found.series.value.max())
+            summaries[name] = replace(summaries[name], settling=extremes)
+    for name in ("latency", "rtt"):
+        if name in summaries:
+            summaries[name] = replace(summaries[name], stationarity=stationarity(series[name].value, among))
+    lost_settled = int(np.count_nonzero(gone[settled.settling.height :]))
+    send_errors = [found["send_error"].series.value for found in (early, extracted) if found]
     final = _FINAL if flow.relayed else "rx_app"
     main = "rtt" if flow.relayed else "latency"
     delivered = measured.filter(~pl.col("outcome").is_in(_LOST))
@@ -266,19 +290,21 @@ def _judge_flow(
         last_seen=places,
         drop_reasons={str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {},
         missing_send_records=number(tracked, "missing_send_records"),
-        loss=loss(lost, measured.height),
+        loss=loss(lost, measured.height, stats.flags_worth(gone)),
         summaries=summaries,
         series=series,
-        with_loss=with_loss(series[main].value, lost),
+        with_loss=with_loss(series[main].value, lost_settled),
+        lost_settled=lost_settled,
         goodput=_goodput(delivered[final], flow.payload),
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
         hops=_hops(through, names),
         second_copies=number(tracked, "second_copies"),
         lost_copies=_lost_copies(measured) if flow.both_networks else {},
-        late_sends=int(np.count_nonzero(series["send_error"].value > flow.period_ns / 10))
+        late_sends=sum(int(np.count_nonzero(late > flow.period_ns / 10)) for late in send_errors)
         if flow.period_ns
         else 0,
+        settling=settled.settling.height,
     )
 
 
@@ -406,6 +432,10 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
             clock_ns=max((u.clock for u in known), default=0.0),
             stamp_ns=max((u.stamp for u in known), default=2 * STAMP_RESOLUTION_NS),
         )
+        early = [s for flow in members if (s := flow.summaries[name].settling) is not None]
+        if early:
+            extremes = min(low for low, _ in early), max(high for _, high in early)
+            summaries[name] = replace(summaries[name], settling=extremes)
     series = {
         name: Series(
             np.concatenate([flow.series[name].t for flow in flows if name in flow.series]),
@@ -424,10 +454,18 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         last_seen=_added([flow.last_seen for flow in flows]),
         drop_reasons=_added([flow.drop_reasons for flow in flows]),
         missing_send_records=sum(flow.missing_send_records for flow in flows),
-        loss=loss(counts["lost"], counts["sent"]),
+        loss=loss(
+            counts["lost"],
+            counts["sent"],
+            stats.repeated_share_worth(
+                [flow.counts["lost"] for flow in flows], [flow.counts["sent"] for flow in flows]
+            ),
+        ),
         summaries=summaries,
         series=series,
-        with_loss=with_loss(series["rtt" if plan.relayed else "latency"].value, counts["lost"]),
+        with_loss=with_loss(
+            series["rtt" if plan.relayed else "latency"].value, sum(flow.lost_settled for flow in flows)
+        ),
         goodput=float(np.mean(rates)) if rates else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, plan.payload),
         reorder_extent=max(flow.reorder_extent for flow in flows),
@@ -435,6 +473,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         second_copies=sum(flow.second_copies for flow in flows),
         lost_copies=_added([flow.lost_copies for flow in flows]),
         late_sends=sum(flow.late_sends for flow in flows),
+        settling=sum(flow.settling for flow in flows),
         repeats=len(flows),
     )
 

@@ -42,14 +42,43 @@ class Percentile:
     low: float | None
     high: float | None
     needed: int
+    worth: float | None = None
+    """Independent values behind the interval of a single run; None for repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What changes between repeats and what within them, as standard deviations of the mean of one run, ns.
+
+    `between` is what is left of the spread of the runs' means when chance within them is taken out; 0 where nothing is.
+    """
+
+    runs: int
+    between: float
+    within: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stationarity:
+    """Whether a series keeps its character, by the tests of `wiregauge.stats.steadiness`.
+
+    `steady` is None where the series is too short for its correlation to be tested. `halves` are the medians of its
+    first and second half, ns; `changes` says what changes most, the level or the upper tail.
+    """
+
+    steady: bool | None
+    p: float | None
+    changes: str
+    correlation_time: float
+    halves: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
     """95 % half-width of the mean, ns.
 
-    `total` = sampling + clock + stamp. Sampling is the Student half-width with the effective n, or the spread between
-    repeats where that is larger. Clock and stamp errors are bounds that no averaging reduces, so they are added
+    `total` = sampling + clock + stamp. Sampling is the Student half-width with the effective n; of repeats, that of the
+    spread between them. Clock and stamp errors are bounds that no averaging reduces, so they are added
     and not combined as squares (RFC 7679, 3.7.3).
     """
 
@@ -80,6 +109,13 @@ class Summary:
     n_effective: float | None = None
     uncertainty: Uncertainty | None = None
     runs: int = 1
+    sd_interval: tuple[float, float] | None = None
+    """95 % interval of the standard deviation."""
+    repeats: Repeats | None = None
+    stationarity: Stationarity | None = None
+    """Of latency and round trip in a single run."""
+    settling: tuple[float, float] | None = None
+    """Least and greatest of the values excluded as settling: what a rule takes away stays visible to limits."""
 
     def value(self, statistic: str) -> float | None:
         """The figure a limit names: min, mean, sd, max or a percentile; None when not determined."""
@@ -156,6 +192,10 @@ class FlowResult:
     """Copies the receiver removed because that of the other network came first."""
     lost_copies: Mapping[str, int] = field(default_factory=dict)
     """Copies that one of two networks did not deliver, by network."""
+    settling: int = 0
+    """Messages after the stated warm-up that by the rule still belong to it: in every count, in no measure of time."""
+    lost_settled: int = 0
+    """Messages lost after that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from wiregauge.measures.results import Series
 Floats = NDArray[np.float64]
 
 WARM_UP = "warm-up"
+SETTLING = "settling"
+"""After the stated warm-up, and by the rule still part of it."""
 LOST = "lost"
 NOT_RETURNED = "lost on the way back"
 NO_STAMP = "no stamp"
@@ -50,10 +52,13 @@ def _difference(end: str, start: str) -> pl.Expr:
     return pl.col(end) - pl.col(start)
 
 
-def extract(frame: pl.DataFrame, flow: FlowPlan, offsets: Offsets) -> dict[str, Extracted]:
-    """Every series of a flow from its rows of the message table (warm-up included, to be counted and left out)."""
-    warm = int(frame["warm_up"].sum())
-    rows = frame.filter(~pl.col("warm_up"))
+def extract(
+    rows: pl.DataFrame, flow: FlowPlan, offsets: Offsets, left_out: Mapping[str, int]
+) -> dict[str, Extracted]:
+    """Every series of a flow from the rows of its messages, in the order of sequence.
+
+    `left_out` counts by reason the messages whose rows are not among them.
+    """
     last = "back_rx_app" if flow.relayed else "rx_app"
     shift = offsets.outward_ns
     # name: (expression in ps, the column whose absence means "lost", clock correction in ns)
@@ -103,26 +108,26 @@ def extract(frame: pl.DataFrame, flow: FlowPlan, offsets: Offsets) -> dict[str, 
         present = column.is_not_null().to_numpy()
         gone = int((column.is_null() & table[f"no {needs}"]).sum()) if needs != "tx_app" else 0
         reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
-        excluded = {WARM_UP: warm, reason: gone, NO_STAMP: int(column.null_count()) - gone}
+        excluded = {**left_out, reason: gone, NO_STAMP: int(column.null_count()) - gone}
         values = column.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - by
         found[name] = Extracted(Series(seconds[present], values), excluded)
-    found["period"] = _consecutive(table, "tx_app", seconds, warm)
-    found["ipdv"] = _consecutive(table, "latency", seconds, warm)
-    found["receive_period"] = _arrivals(table, warm)
-    return found | _on_the_wire(rows, flow, warm)
+    found["period"] = _consecutive(table, "tx_app", seconds, left_out)
+    found["ipdv"] = _consecutive(table, "latency", seconds, left_out)
+    found["receive_period"] = _arrivals(table, left_out)
+    return found | _on_the_wire(rows, flow, left_out)
 
 
-def _on_the_wire(rows: pl.DataFrame, flow: FlowPlan, warm: int) -> dict[str, Extracted]:
+def _on_the_wire(rows: pl.DataFrame, flow: FlowPlan, left_out: Mapping[str, int]) -> dict[str, Extracted]:
     """The measures of critical traffic, from the stamps of the wire; each only where the flow can have it."""
     found: dict[str, Extracted] = {}
     if flow.both_networks:
         skew = (pl.col("rx_wire_b") - pl.col("rx_wire")).abs()
-        found["skew"] = _of_messages(rows, skew, "tx_wire", ONE_COPY, warm)
+        found["skew"] = _of_messages(rows, skew, "tx_wire", ONE_COPY, left_out)
     if flow.bag_ns is not None:
         left = rows["tx_wire"].drop_nulls().sort()
         spacing = left.diff().drop_nulls().cast(pl.Float64).to_numpy() / 1000
         at = left.cast(pl.Float64).to_numpy()[1:] / 1e12
-        excluded = {WARM_UP: warm, NO_STAMP: rows.height - len(left)}
+        excluded = {**left_out, NO_STAMP: rows.height - len(left)}
         found["bag_spacing"] = Extracted(Series(at, spacing), excluded)
         early = np.maximum(flow.bag_ns - spacing, 0.0)
         found["bag_jitter"] = Extracted(Series(at, early), excluded)
@@ -130,19 +135,21 @@ def _on_the_wire(rows: pl.DataFrame, flow: FlowPlan, warm: int) -> dict[str, Ext
         period, planned = (round(ns * 1000) for ns in (flow.schedule.period_ns, flow.schedule.reception_ns))
         half = period // 2
         error = (pl.col("rx_wire") - planned + half) % period - half
-        found["window_error"] = _of_messages(rows, error, "rx_wire", LOST, warm)
+        found["window_error"] = _of_messages(rows, error, "rx_wire", LOST, left_out)
     return found
 
 
-def _of_messages(rows: pl.DataFrame, value: pl.Expr, at: str, missing: str, warm: int) -> Extracted:
+def _of_messages(
+    rows: pl.DataFrame, value: pl.Expr, at: str, missing: str, left_out: Mapping[str, int]
+) -> Extracted:
     """One value per message that has it; the others are `missing`."""
     table = rows.select(value=value, at=pl.col(at)).drop_nulls("value")
     values = table["value"].cast(pl.Float64).to_numpy() / 1000
     seconds = table["at"].cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e12
-    return Extracted(Series(seconds, values), {WARM_UP: warm, missing: rows.height - table.height})
+    return Extracted(Series(seconds, values), {**left_out, missing: rows.height - table.height})
 
 
-def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, warm: int) -> Extracted:
+def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, left_out: Mapping[str, int]) -> Extracted:
     """Differences of `column` between rows with consecutive sequence numbers, both present."""
     stepped = table.select(
         step=pl.col("sequence").diff(),
@@ -151,12 +158,12 @@ def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, warm: int) -
     good = ((stepped["step"] == 1) & stepped["value"].is_not_null()).fill_null(False).to_numpy()
     values = stepped["value"].cast(pl.Float64).fill_null(0.0).to_numpy()[good] / 1000
     pairs = max(table.height - 1, 0)
-    return Extracted(Series(seconds[good], values), {WARM_UP: warm, GAP: pairs - int(good.sum())})
+    return Extracted(Series(seconds[good], values), {**left_out, GAP: pairs - int(good.sum())})
 
 
-def _arrivals(table: pl.DataFrame, warm: int) -> Extracted:
+def _arrivals(table: pl.DataFrame, left_out: Mapping[str, int]) -> Extracted:
     """Times between consecutive arrivals, in the order of arrival."""
     arrived = table["rx_app"].drop_nulls().sort()
     values = arrived.diff().drop_nulls().cast(pl.Float64).to_numpy() / 1000
     at = arrived.cast(pl.Float64).to_numpy()[1:] / 1e12
-    return Extracted(Series(at, values), {WARM_UP: warm, LOST: table.height - len(arrived)})
+    return Extracted(Series(at, values), {**left_out, LOST: table.height - len(arrived)})

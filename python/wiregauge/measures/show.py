@@ -109,6 +109,7 @@ def _flow(flow: FlowResult) -> Json:
         "drop_reasons": dict(flow.drop_reasons),
         "reorder_extent": flow.reorder_extent,
         "late_sends": flow.late_sends,
+        "settling": flow.settling,
         **{f"{name}_ns": _summary(flow.summaries.get(name)) for name in SERIES},
         "pdv_ns": latency.pdv(),
         "range_ns": latency.span(),
@@ -153,6 +154,28 @@ def _summary(summary: Summary | None) -> Json | None:
         else None,
         "n_effective": summary.n_effective,
         "intervals": _intervals(summary),
+        "percentiles_n_effective": {
+            name: p.worth for name, p in summary.percentiles.items() if p.value is not None
+        },
+        "sd_interval": list(summary.sd_interval) if summary.sd_interval else None,
+        "repeats": {
+            "runs": summary.repeats.runs,
+            "between_sd": summary.repeats.between,
+            "within_sd": summary.repeats.within,
+        }
+        if summary.repeats
+        else None,
+        "stationarity": {
+            "steady": summary.stationarity.steady,
+            "p": summary.stationarity.p,
+            "changes": summary.stationarity.changes,
+            "correlation_time": summary.stationarity.correlation_time,
+            "median_first_half": summary.stationarity.halves[0],
+            "median_second_half": summary.stationarity.halves[1],
+        }
+        if summary.stationarity
+        else None,
+        "settling": {"min": summary.settling[0], "max": summary.settling[1]} if summary.settling else None,
         "excluded": dict(summary.excluded),
         "negative": summary.negative,
     }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
-from wiregauge.measures.results import Loss, Percentile, Summary, Uncertainty
+from wiregauge.measures.results import Loss, Percentile, Repeats, Summary, Uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -24,8 +25,8 @@ def summarise(
 ) -> Summary:
     """The summary of one measure; `runs` holds one series per repeat, each in measured order.
 
-    Repeats are pooled for range and percentiles. The mean's sampling half-width combines the runs' own (they are
-    independent of each other), and is replaced by the spread between the runs' means where that is larger.
+    Repeats are pooled for range and percentiles. Of one run the intervals rest on its effective n. Of repeats they rest
+    on the spread between the runs, which holds the chance within them, too.
     """
     filled = [values for values in runs if len(values)]
     excluded = {reason: count for reason, count in excluded.items() if count}
@@ -35,9 +36,7 @@ def summarise(
     ascending = np.sort(pooled)
     n = len(ascending)
     estimates = [estimate for values in filled if (estimate := stats.mean_estimate(values)) is not None]
-    within = _within(filled, estimates)
-    between = stats.between_run_half_width(np.array([estimate.mean for estimate in estimates]))
-    sampling = max((half for half in (within, between) if half is not None), default=None)
+    sampling = _sampling(filled, estimates)
     return Summary(
         measure=measure,
         n=n,
@@ -46,39 +45,65 @@ def summarise(
         minimum=float(ascending[0]),
         mean=float(pooled.mean()),
         sd=stats.standard_deviation(pooled),
-        mad=stats.mad(pooled),
+        mad=stats.mad_of_ascending(ascending),
         maximum=float(ascending[-1]),
-        percentiles={name: percentile(ascending, q) for name, q in QUANTILES.items()},
+        percentiles=percentiles(filled, ascending),
         n_effective=sum(estimate.n_effective for estimate in estimates),
         uncertainty=Uncertainty(sampling, clock_ns, stamp_ns) if sampling is not None else None,
         runs=len(filled),
+        sd_interval=stats.repeated_deviation_interval(filled)
+        if len(filled) > 1
+        else stats.deviation_interval(pooled),
+        repeats=_repeats(filled, estimates),
     )
 
 
-def _within(runs: Sequence[Floats], estimates: Sequence[stats.MeanEstimate]) -> float | None:
+def _sampling(runs: Sequence[Floats], estimates: Sequence[stats.MeanEstimate]) -> float | None:
+    if len(runs) == 1:
+        return estimates[0].half_width
     n = sum(len(values) for values in runs)
-    parts = [
-        (len(values) / n * estimate.half_width) ** 2
-        for values, estimate in zip(runs, estimates, strict=True)
-        if estimate.half_width is not None
-    ]
-    return float(np.sqrt(sum(parts))) if parts else None
-
-
-def percentile(ascending: Floats, q: float) -> Percentile:
-    """Percentile `q` of ascending values with its interval, or None inside where n does not support it."""
-    n = len(ascending)
-    needed = stats.samples_needed(q)
-    if n < needed:
-        return Percentile(q, None, None, None, needed)
-    ranks = stats.quantile_ranks(n, q)
-    return Percentile(
-        q,
-        stats.quantile(ascending, q),
-        float(ascending[ranks.low - 1]) if ranks.low is not None else None,
-        float(ascending[ranks.high - 1]) if ranks.high is not None else None,
-        needed,
+    return stats.repeated_mean_half_width(
+        np.array([estimate.mean for estimate in estimates]), np.array([len(values) / n for values in runs])
     )
+
+
+def _repeats(runs: Sequence[Floats], estimates: Sequence[stats.MeanEstimate]) -> Repeats | None:
+    """Variance of the runs' means, split into what their own sampling explains and the rest."""
+    if len(runs) < 2:
+        return None
+    total = float(np.var([estimate.mean for estimate in estimates], ddof=1))
+    own = [
+        spread**2 / estimate.n_effective
+        for values, estimate in zip(runs, estimates, strict=True)
+        if (spread := stats.standard_deviation(values)) is not None
+    ]
+    within = float(np.mean(own)) if len(own) == len(runs) else None
+    return Repeats(
+        len(runs), sqrt(max(total - (within or 0.0), 0.0)), sqrt(within) if within is not None else None
+    )
+
+
+def percentiles(runs: Sequence[Floats], ascending: Floats) -> dict[str, Percentile]:
+    """Every percentile with its interval; None inside where n does not support it.
+
+    `runs` in measured order, `ascending` all of them sorted.
+    """
+    n = len(ascending)
+    each = [np.sort(values) for values in runs] if len(runs) > 1 else []
+    found = {}
+    for name, q in QUANTILES.items():
+        needed = stats.samples_needed(q)
+        if n < needed:
+            found[name] = Percentile(q, None, None, None, needed)
+            continue
+        interval = (
+            stats.repeated_quantile_interval(each, ascending, q)
+            if each
+            else stats.quantile_interval(runs[0], ascending, q)
+        )
+        value = stats.quantile(ascending, q)
+        found[name] = Percentile(q, value, interval.low, interval.high, needed, interval.worth)
+    return found
 
 
 def with_loss(values: Floats, lost: int) -> dict[str, float | None]:
@@ -94,7 +119,7 @@ def with_loss(values: Floats, lost: int) -> dict[str, float | None]:
     }
 
 
-def loss(lost: int, sent: int) -> Loss:
-    """Loss ratio with exact bounds; nothing sent says nothing."""
-    bound = stats.share_bound(lost, sent)
+def loss(lost: int, sent: int, worth: float | None = None) -> Loss:
+    """Loss ratio with exact bounds; nothing sent says nothing. `worth`: independent messages where losses cluster."""
+    bound = stats.share_bound(lost, sent, worth)
     return Loss(lost / sent if sent else None, bound.low, bound.high, bound.one_sided)

@@ -7,12 +7,13 @@ a refused real-time priority) is shown and recorded but never spoils a run by it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiregauge.measures.plan import RunPlan
-from wiregauge.measures.results import Check, FlowResult, Grade
-from wiregauge.measures.units import count_of
+from wiregauge.measures.results import Check, FlowResult, Grade, Stationarity, Summary
+from wiregauge.measures.units import count_of, duration
+from wiregauge.stats import FALSE_ALARMS, FALSE_WARM_UP
 
 LATE_DEGRADED, LATE_INVALID = 0.01, 0.10
 UNSENT_INVALID = 0.01
@@ -21,6 +22,7 @@ NEGATIVE_INVALID = 0.01
 DURATION_DEGRADED, DURATION_INVALID = 0.001, 0.10
 LOAD_DEGRADED, LOAD_INVALID = 0.01, 0.10
 CLOCK_DEGRADED, CLOCK_INVALID = 1 / 3, 1.0
+WORTH_NOTED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
     """Every check of the run, in the order of a message's life. Nothing is skipped because it passed."""
     return tuple(
         check
-        for group in (_whole, _sending, _instrument, _stamps, _clocks, _network_load, _host)
+        for group in (_whole, _sending, _instrument, _stamps, _clocks, _steadiness, _network_load, _host)
         for check in group(run)
     )
 
@@ -343,6 +345,74 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         Grade.NOTE if run.wrong_clocks else Grade.OK,
         f"the clock is not perfect of {named}: times between two nodes include the error of their clocks",
     )
+
+
+def _steadiness(run: Evidence) -> Iterator[Check]:
+    """What the figures rest on: a settled beginning, a character that stays, values that are worth their number."""
+    early = [(flow, _main(flow)) for flow in run.flows if flow.settling]
+    named = _few(
+        f"flow {flow.plan.name}: {count_of(flow.settling, 'message')}"
+        + (f", at most {duration(main.settling[1])}" if main and main.settling else "")
+        for flow, main in early
+    )
+    yield _check(
+        "warm-up",
+        "Warm-up long enough",
+        f"noted: messages that still settle after it (MSER-5; false alarms {_percent(FALSE_WARM_UP)})",
+        named or "nothing settles after it",
+        Grade.NOTE if early else Grade.OK,
+        f"the stated warm-up was too short: {named} still settle and are in no measure of time; "
+        "lengthen the warm-up",
+    )
+    tested = [(flow, s) for flow in run.flows if (s := _stationarity(flow)) is not None]
+    moving = [(flow, s) for flow, s in tested if s.steady is False]
+    unknown = [flow.plan.name for flow, s in tested if s.steady is None]
+    found = _few(
+        f"flow {flow.plan.name} (median {duration(s.halves[0], 3)} in the first half, "
+        f"{duration(s.halves[1], 3)} in the second{', its tail changes' if s.changes == 'tail' else ''})"
+        for flow, s in moving
+    )
+    untested = f"too correlated to test: {_few(f'flow {name}' for name in unknown)}" if unknown else ""
+    yield _check(
+        "stationary",
+        "Stationary",
+        f"noted: latency or round trip that drifts or changes (false alarms {_percent(FALSE_ALARMS)})",
+        "; ".join(text for text in (found and f"not: {found}", untested) if text)
+        or (f"{len(tested)} of {len(tested)} flows" if tested else "too few messages to test"),
+        Grade.NOTE if moving or unknown else Grade.OK,
+        "the figures describe this run and no other of another length: "
+        + "; ".join(text for text in (found and f"not stationary: {found}", untested) if text),
+    )
+    poor = _few(
+        f"flow {flow.plan.name} {main.n_effective:.0f} of {main.n}"
+        for flow in run.flows
+        if (main := _main(flow)) is not None
+        and main.n_effective is not None
+        and main.n_effective < WORTH_NOTED * main.n
+    )
+    yield _check(
+        "independence",
+        "Values independent",
+        f"noted: an effective n below {_percent(WORTH_NOTED)} of n",
+        poor or f"effective n at least {_percent(WORTH_NOTED)} of n",
+        Grade.NOTE if poor else Grade.OK,
+        f"neighbouring values resemble each other, so intervals are wide: worth {poor}",
+    )
+
+
+def _few(texts: Iterable[str]) -> str:
+    """The first three of them, and how many there are beyond."""
+    each = list(texts)
+    return "; ".join(each[:3]) + (f"; and {len(each) - 3} more" if len(each) > 3 else "")
+
+
+def _main(flow: FlowResult) -> Summary | None:
+    return flow.summaries.get("rtt" if flow.plan.relayed else "latency")
+
+
+def _stationarity(flow: FlowResult) -> Stationarity | None:
+    main = _main(flow)
+    return main.stationarity if main is not None else None
 
 
 def _network_load(run: Evidence) -> Iterator[Check]:

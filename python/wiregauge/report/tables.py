@@ -12,6 +12,8 @@ from wiregauge.measures.validity import parts
 
 US = 1e3
 NONE = "\N{EN DASH}"
+DRIFT = "\N{NO-BREAK SPACE}\N{UP DOWN ARROW}"
+"""Beside a figure of a series that is not stationary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cel
         "n": Cell(str(summary.n), f"excluded: {excluded}" if excluded else "nothing excluded", "first"),
         "lost": Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else ""),
         "mean ± u": _mean(summary),
-        "sd": _time(summary.sd),
+        "sd": _deviation(summary),
         "p50": _percentile(summary, "p50"),
         "p99": _percentile(summary, "p99"),
         "p99.9": _percentile(summary, "p99.9"),
@@ -164,6 +166,13 @@ def micro(ns: float | None) -> str:
     return f"{value:.2f}" if abs(value) < 1e3 else f"{value:.1f}"
 
 
+def _deviation(summary: Summary) -> Cell:
+    bounds = summary.sd_interval
+    return Cell(
+        micro(summary.sd), f"95 % interval {micro(bounds[0])} to {micro(bounds[1])} µs" if bounds else ""
+    )
+
+
 def _time(ns: float | None) -> Cell:
     return Cell(micro(ns))
 
@@ -174,11 +183,19 @@ def _mean(summary: Summary) -> Cell:
     u = summary.uncertainty
     if u is None:
         return Cell(micro(summary.mean), "one value: no uncertainty")
+    basis = (
+        f"spread between {summary.repeats.runs} runs"
+        if summary.repeats
+        else f"effective n {summary.n_effective:.0f} of {summary.n}"
+    )
     hint = (
         f"95 % half-width {duration(u.total)}: sampling {duration(u.sampling)} "
-        f"(effective n {summary.n_effective:.0f}), clocks {duration(u.clock)}, stamps {duration(u.stamp)}"
+        f"({basis}), clocks {duration(u.clock)}, stamps {duration(u.stamp)}"
     )
-    return Cell(f"{micro(summary.mean)} ± {micro(u.total)}", hint, "mean")
+    moving = summary.stationarity is not None and summary.stationarity.steady is False
+    if moving:
+        hint += "; not stationary (see Validity): the figures describe this run only"
+    return Cell(f"{micro(summary.mean)} ± {micro(u.total)}{DRIFT if moving else ''}", hint, "mean")
 
 
 def _percentile(summary: Summary, name: str) -> Cell:
@@ -189,7 +206,8 @@ def _percentile(summary: Summary, name: str) -> Cell:
         return Cell(NONE, f"{name} needs {percentile.needed} values, n is {summary.n}", "faint")
     low = micro(percentile.low) if percentile.low is not None else "unbounded"
     high = micro(percentile.high) if percentile.high is not None else "unbounded"
-    return Cell(micro(percentile.value), f"95 % interval {low} to {high} µs")
+    worth = f"; effective n {percentile.worth:.0f} of {summary.n}" if percentile.worth is not None else ""
+    return Cell(micro(percentile.value), f"95 % interval {low} to {high} µs{worth}")
 
 
 def outcome_table(judgement: Judgement) -> Table:

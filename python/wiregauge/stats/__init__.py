@@ -6,11 +6,20 @@ is, when it may be printed, how wide an interval is) is stated in the docstring 
 """
 
 from wiregauge.stats.counts import ShareBound, share_bound
+from wiregauge.stats.dependence import correlation_time, effective_n, flag_time, flags_worth
+from wiregauge.stats.intervals import (
+    QuantileInterval,
+    quantile_interval,
+    repeated_deviation_interval,
+    repeated_mean_half_width,
+    repeated_quantile_interval,
+    repeated_share_worth,
+)
 from wiregauge.stats.moments import (
     MeanEstimate,
-    between_run_half_width,
-    effective_n,
+    deviation_interval,
     mad,
+    mad_of_ascending,
     mean_estimate,
     standard_deviation,
 )
@@ -37,41 +46,69 @@ from wiregauge.stats.shape import (
     tail,
 )
 from wiregauge.stats.shift import Estimate, Sample, clustering, difference, share, simultaneous
+from wiregauge.stats.steady import (
+    FALSE_ALARMS,
+    FALSE_WARM_UP,
+    FEWEST,
+    Steadiness,
+    mann_kendall,
+    mser5,
+    pettitt,
+    steadiness,
+)
 from wiregauge.stats.trend import change_points, reference
 
 __all__ = [
+    "FALSE_ALARMS",
+    "FALSE_WARM_UP",
+    "FEWEST",
     "BoxShape",
     "DensityShape",
     "EnvelopeShape",
     "Estimate",
     "HistogramShape",
     "MeanEstimate",
+    "QuantileInterval",
     "Rank",
     "RankInterval",
     "Sample",
     "ShareBound",
+    "Steadiness",
     "TailShape",
-    "between_run_half_width",
     "box",
     "change_points",
     "clustering",
+    "correlation_time",
     "density",
+    "deviation_interval",
     "difference",
     "effective_n",
     "envelope",
+    "flag_time",
+    "flags_worth",
     "histogram",
     "largest_supported",
     "mad",
+    "mad_of_ascending",
+    "mann_kendall",
     "mean_estimate",
+    "mser5",
+    "pettitt",
     "quantile",
+    "quantile_interval",
     "quantile_ranks",
     "rank",
     "reference",
+    "repeated_deviation_interval",
+    "repeated_mean_half_width",
+    "repeated_quantile_interval",
+    "repeated_share_worth",
     "samples_needed",
     "share",
     "share_bound",
     "simultaneous",
     "standard_deviation",
+    "steadiness",
     "supported",
     "tail",
 ]

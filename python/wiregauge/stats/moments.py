@@ -1,13 +1,15 @@
-"""Mean, spread, and how well a mean is known when neighbouring values resemble each other."""
+"""Mean, spread, and how well they are known when neighbouring values resemble each other."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+
+from wiregauge.stats.dependence import effective_n
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -23,33 +25,57 @@ def standard_deviation(values: Floats) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) >= 2 else None
 
 
+def deviation_interval(values: Floats) -> tuple[float, float] | None:
+    """95 % interval of the standard deviation of a series in measured order; None below two values.
+
+    Student's interval of the mean squared deviation, with the effective n of the squared deviations, on its
+    logarithm, which keeps it positive and makes up for its skewness. No normal distribution is assumed.
+    """
+    spread = standard_deviation(values)
+    if spread is None:
+        return None
+    if spread == 0:
+        return 0.0, 0.0
+    squares = (values - values.mean()) ** 2
+    estimate = mean_estimate(squares)
+    if estimate is None or estimate.half_width is None or estimate.mean == 0:
+        return None
+    return around_deviation(spread, estimate.half_width / estimate.mean)
+
+
+def around_deviation(spread: float, relative: float) -> tuple[float, float]:
+    """Interval of a standard deviation from the relative half-width of the mean squared deviation."""
+    factor = exp(min(relative / 2, 50.0))
+    return spread / factor, spread * factor
+
+
 def mad(values: Floats) -> float | None:
     """Median absolute deviation from the median, unscaled; None for an empty sample."""
     return float(np.median(np.abs(values - np.median(values)))) if len(values) else None
 
 
-def effective_n(values: Floats) -> float:
-    """How many independent values the series, in the order it was measured, is worth for its mean.
+def mad_of_ascending(ascending: Floats) -> float | None:
+    """`mad` of values already in ascending order, by bisection instead of another sort.
 
-    n / tau with the integrated autocorrelation time tau by Geyer's initial monotone positive sequence
-    (Statistical Science 7, 1992, 3.3). Never above n: a negative correlation is not taken as extra knowledge.
-    Latencies come in clusters (a busy core delays several messages in a row), so n alone would promise too much.
+    The k values nearest to the median are neighbours in the ascending sample.
     """
-    n = len(values)
-    if n < 4:
-        return float(n)
-    centred = values - values.mean()
-    size = 1 << (2 * n - 1).bit_length()
-    spectrum = np.fft.rfft(centred, size)
-    covariance = np.fft.irfft(spectrum * np.conj(spectrum), size)[:n]
-    if covariance[0] <= 0:
-        return float(n)
-    correlation = covariance / covariance[0]
-    pairs = correlation[0 : n - n % 2 : 2] + correlation[1 : n - n % 2 : 2]
-    negative = np.flatnonzero(pairs <= 0)
-    pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)
-    tau = max(1.0, 2 * float(pairs.sum()) - 1)
-    return max(2.0, n / tau)
+    n = len(ascending)
+    if n == 0:
+        return None
+    middle = float(ascending[(n - 1) // 2] + ascending[n // 2]) / 2
+
+    def nearest(k: int) -> float:
+        """The k-th smallest distance from the median, k from 1."""
+        low, high = 0, n - k
+        while low < high:
+            start = (low + high) // 2
+            if middle - ascending[start] > ascending[start + k] - middle:
+                low = start + 1
+            else:
+                high = start
+        return float(max(middle - ascending[low], ascending[low + k - 1] - middle))
+
+    return (nearest((n + 1) // 2) + nearest(n // 2 + 1)) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +98,3 @@ def mean_estimate(values: Floats) -> MeanEstimate | None:
     spread = standard_deviation(values)
     half = student_t(worth - 1) * spread / sqrt(worth) if spread is not None else None
     return MeanEstimate(float(values.mean()), half, worth)
-
-
-def between_run_half_width(means: Floats) -> float | None:
-    """Half-width of the 95 % Student interval of the mean of repeated runs; None below two runs.
-
-    Repeats may differ by more than their messages tell (placement, temperature, neighbours): this is the part
-    of the uncertainty that only repeating shows.
-    """
-    if len(means) < 2:
-        return None
-    return student_t(len(means) - 1) * float(np.std(means, ddof=1)) / sqrt(len(means))

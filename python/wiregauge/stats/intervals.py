@@ -1,0 +1,136 @@
+"""Intervals of percentiles and shares when values depend on one another or come from several runs.
+
+One scheme for all: estimate the variance of the share of values at or below the percentile, turn it into an interval
+of that share, and read the interval of the percentile off the ascending sample (Woodruff, J. Am. Stat. Assoc. 47,
+1952). No distribution of the values is assumed anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge.stats.dependence import flags_worth
+from wiregauge.stats.moments import around_deviation, standard_deviation, student_t
+from wiregauge.stats.quantiles import exact, quantile, quantile_ranks, supported
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileInterval:
+    """95 % interval of a quantile, open (None) where the sample has no value extreme enough.
+
+    `worth` is the number of independent values behind it; None for repeats, whose spread is taken as it is.
+    """
+
+    low: float | None
+    high: float | None
+    worth: float | None
+
+
+def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) -> QuantileInterval:
+    """95 % interval of quantile `q` from one series; `values` in measured order, `ascending` the same sorted.
+
+    The binomial order statistics (`quantile_ranks`) of a sample as large as the series is worth, scaled to the ranks
+    of the series. What it is worth is asked of the quantile at hand: the yes-and-no series "above it" may cluster more
+    or less than the values. Above a percentile that the effective n does not support the interval is open.
+    """
+    n = len(ascending)
+    at = quantile(ascending, q)
+    worth = flags_worth(values > at if exact(q) >= Fraction(1, 2) else values < at)
+    whole = max(1, min(n, floor(worth)))
+    ranks = quantile_ranks(whole, q)
+    scale = (n + 1) / (whole + 1)
+    low = ascending[max(floor(ranks.low * scale), 1) - 1] if ranks.low is not None else None
+    high = ascending[min(ceil(ranks.high * scale), n) - 1] if ranks.high is not None else None
+    if not supported(whole, q):
+        low, high = (low, None) if exact(q) >= Fraction(1, 2) else (None, high)
+    return QuantileInterval(
+        float(low) if low is not None else None, float(high) if high is not None else None, worth
+    )
+
+
+def repeated_quantile_interval(
+    runs: Sequence[Floats], pooled: Floats, q: float | Fraction
+) -> QuantileInterval:
+    """95 % interval of quantile `q` of repeated runs taken together; `runs` and `pooled` ascending, two runs at least.
+
+    Each run votes with its own share of values at or below the pooled quantile. The spread of these shares holds both
+    what changes between runs and what is left to chance within them; the interval is Student's with one degree of
+    freedom less than there are runs.
+    """
+    n = len(pooled)
+    at = quantile(pooled, q)
+    shares = np.array([np.searchsorted(run, at, side="right") / len(run) for run in runs])
+    weights = np.array([len(run) / n for run in runs])
+    # A share moves in steps of 1/n: two runs may show the same one by chance, and yet their spread is not nothing.
+    steps = float(np.sum((weights / [len(run) for run in runs]) ** 2 / (1 - weights))) / 12
+    half = student_t(len(runs) - 1) * sqrt(weighted_variance(shares, weights) + steps)
+    low, high = floor((float(exact(q)) - half) * n), ceil((float(exact(q)) + half) * n)
+    return QuantileInterval(
+        float(pooled[low - 1]) if low >= 1 else None,
+        float(pooled[max(high, 1) - 1]) if high <= n else None,
+        None,
+    )
+
+
+def weighted_variance(values: Floats, weights: Floats) -> float:
+    """Estimated variance of the mean of independent `values` with `weights` that sum to 1; two values at least.
+
+    Each squared deviation is freed from the share its own value has in the mean (the HC2 form): with equal weights it
+    is the usual variance over n.
+    """
+    mean = float(np.dot(weights, values))
+    return float(np.sum((weights * (values - mean)) ** 2 / (1 - weights)))
+
+
+def repeated_mean_half_width(means: Floats, weights: Floats) -> float | None:
+    """Half-width of the 95 % Student interval of the weighted mean of repeated runs; None below two runs.
+
+    Runs differ by more than their messages tell (placement, temperature, neighbours), and only repeating shows it. The
+    spread between the runs' means holds both parts, so the parts within runs are not added again.
+    """
+    if len(means) < 2:
+        return None
+    return student_t(len(means) - 1) * sqrt(weighted_variance(means, weights))
+
+
+def repeated_deviation_interval(runs: Sequence[Floats]) -> tuple[float, float] | None:
+    """95 % interval of the standard deviation of all values of two or more runs about their common mean.
+
+    From the spread of the runs' mean squared deviations, as `deviation_interval` from their effective n.
+    """
+    pooled = np.concatenate(runs)
+    spread = standard_deviation(pooled)
+    if not spread:
+        return None if spread is None else (0.0, 0.0)
+    mean = float(pooled.mean())
+    squares = np.array([float(np.mean((run - mean) ** 2)) for run in runs])
+    half = repeated_mean_half_width(squares, np.array([len(run) / len(pooled) for run in runs]))
+    return around_deviation(spread, half / spread**2) if half is not None else None
+
+
+def repeated_share_worth(counts: Sequence[int], sizes: Sequence[int]) -> float:
+    """Independent observations that repeats are worth for their common share (Korn and Graubard, 1998).
+
+    share (1 - share) over the variance between runs, lowered by the square of Student's factor for so few runs; never
+    above the sum of `sizes`. Where nothing or everything was hit the runs tell nothing of their spread: that sum.
+    """
+    total, n = sum(counts), sum(sizes)
+    filled = [(count, size) for count, size in zip(counts, sizes, strict=True) if size]
+    if total in (0, n) or len(filled) < 2:
+        return float(n)
+    share = total / n
+    shares = np.array([count / size for count, size in filled])
+    weights = np.array([size / n for _, size in filled])
+    variance = weighted_variance(shares, weights)
+    if variance == 0:
+        return float(n)
+    shrink = (student_t(n - 1) / student_t(len(filled) - 1)) ** 2
+    return float(max(1.0, min(n, share * (1 - share) / variance * shrink)))
