@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.moments import effective_n, student_t
+from wiregauge.stats.dependence import effective_n
+from wiregauge.stats.moments import student_t
 from wiregauge.stats.quantiles import exact, quantile, supported
 
 Floats = NDArray[np.float64]
