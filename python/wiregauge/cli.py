@@ -345,16 +345,6 @@ def report(
     places: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Run directories.", show_default=False)
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Several directories: the page that puts them side by side.",
-            show_default="side-by-side.html",
-        ),
-    ] = None,
     png: Annotated[
         Path | None,
         typer.Option("--png", metavar="DIR", help="Also write every figure as PNG.", show_default=False),
@@ -364,23 +354,17 @@ def report(
         typer.Option("--svg", metavar="DIR", help="Also write every figure as SVG.", show_default=False),
     ] = None,
 ) -> None:
-    """Write the report of a run directory again, and its figures as files; of several, one page side by side."""
+    """Write the report of run directories again, and the figures of one as files. `compare` lays two side by side."""
     from wiregauge import report as reports
 
+    if len(places) > 1 and (png is not None or svg is not None):
+        _fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
     for place in places:
         _open(place)
         print(f"report: {reports.write(place)}")
-    if len(places) > 1:
-        if png is not None or svg is not None:
-            _fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
-        print(f"side by side: {reports.write_beside(places, out or Path('side-by-side.html'))}")
-        return
-    if out is not None:
-        _fail("--out is for several run directories; one has its report in its own report.html", BAD_INPUT)
-    (place,) = places
     for folder, kind in ((png, "png"), (svg, "svg")):
         if folder is not None:
-            for path in reports.export_figures(place, folder, {kind}):
+            for path in reports.export_figures(places[0], folder, {kind}):
                 print(f"figure: {path}")
 
 
@@ -448,6 +432,12 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Also write a page (HTML, one file).", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Lay two run directories side by side: what moved, by how much, and did it get worse (exit code 1)?"""
@@ -471,6 +461,12 @@ def compare(
         print(json.dumps(comparing.compare_json(found), indent=1))
     else:
         comparing.compare_text(found, Console())
+    if out is not None:
+        from wiregauge import report as reports
+
+        path = reports.write_compare(found, out)
+        if not as_json:
+            print(f"page: {path}")
     raise typer.Exit(found.exit_code)
 
 

@@ -33,7 +33,7 @@ Json = dict[str, object]
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _GAP_X, _GAP_Y = 62, 66
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 26, 66, 52
+_RIGHT, _TOP, _BOTTOM = 26, 66, 52
 _WIDTH = 1040
 _SYMBOLS = {
     "circle": "circle",
@@ -59,7 +59,7 @@ def height(figure: Figure) -> int:
 
 def draw(figure: Figure) -> Json:
     """`{"data": …, "layout": …, "config": …}` of the figure for `Plotly.newPlot`."""
-    inner_w, inner_h = _WIDTH - _LEFT - _RIGHT, height(figure) - _TOP - _BOTTOM
+    inner_w, inner_h = _WIDTH - figure.margin_left - _RIGHT, height(figure) - _TOP - _BOTTOM
     gap_x = _GAP_X if not figure.share_y else _GAP_X * 0.62
     wide = (1 - (figure.columns - 1) * gap_x / inner_w) / figure.columns
     high = figure.panel_height / inner_h
@@ -68,7 +68,7 @@ def draw(figure: Figure) -> Json:
     sizing = "constant" if only_points else "trace"
     layout: Json = {
         "height": height(figure),
-        "margin": {"l": _LEFT, "r": _RIGHT, "t": _TOP, "b": _BOTTOM},
+        "margin": {"l": figure.margin_left, "r": _RIGHT, "t": _TOP, "b": _BOTTOM},
         "font": {"family": FONT, "size": 12, "color": INK},
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
@@ -270,6 +270,8 @@ def _trace(trace: Trace, named: set[str]) -> list[Json]:
                     "hoverinfo": "text",
                     "cliponaxis": False,
                 }
+            if trace.hints:
+                marks |= {"hovertext": [_plain(text) for text in trace.hints], "hoverinfo": "text"}
             return [marks]
         case Box():
             return _box(trace, named)

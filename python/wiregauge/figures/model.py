@@ -57,7 +57,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Points on their own, with optional texts above (or below) them."""
+    """Points on their own, with optional texts above (or below) them; `hints` appear on hover only."""
 
     name: str
     x: Floats
@@ -67,6 +67,7 @@ class Scatter:
     opacity: float = 1.0
     texts: Sequence[str] = ()
     texts_below: bool = False
+    hints: Sequence[str] = ()
     legend: bool = True
 
 
@@ -166,6 +167,7 @@ class Figure:
     zoomable: bool = True
     range_slider: bool = False
     panel_height: int = field(default=230)
+    margin_left: int = field(default=64)
 
     @property
     def rows(self) -> int:

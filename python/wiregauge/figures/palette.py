@@ -44,14 +44,23 @@ def variety(protocol: str, flow_position: int) -> Style:
     )
 
 
-def side(position: int, flow_position: int) -> Style:
-    """The style of one of several run directories (hue) and a flow in it (tone, dash)."""
-    tones = _COLOURS[position % len(_COLOURS)]
+def side(position: int) -> Style:
+    """The style of one of several run directories laid beside each other: hue, dash and marker each tell it."""
     return Style(
-        tones[flow_position % len(tones)],
-        _DASHES[flow_position % len(_DASHES)],
+        _COLOURS[position % len(_COLOURS)][0],
+        _DASHES[position % len(_DASHES)],
         _MARKERS[position % len(_MARKERS)],
     )
+
+
+def verdict_style(verdict: str | None) -> Style:
+    """The style of a compared figure by its verdict; a marker each, for prints in grey."""
+    return {
+        "worse": Style(VERMILION, marker="triangle-up"),
+        "better": Style(GREEN, marker="diamond"),
+        "same": Style("#6B6E75", marker="circle"),
+        "undecided": Style(ORANGE, marker="square"),
+    }.get(verdict or "", Style(GREY, marker="x"))
 
 
 _SHADES = (0.0, 0.45, -0.35, 0.2, 0.65, -0.55)

@@ -146,6 +146,21 @@ def box(values: Floats, most_outliers: int = 60) -> BoxShape | None:
 
 
 @dataclass(frozen=True, slots=True)
+class EcdfShape:
+    """The empirical distribution: `share` of the values lies at or below `value`; a step at each."""
+
+    value: Floats
+    share: Floats
+
+
+def ecdf(ascending: Floats, points: int = 300) -> EcdfShape:
+    """The empirical distribution of values in ascending order, thinned evenly by rank; least and greatest are in it."""
+    n = len(ascending)
+    ranks = np.unique(np.linspace(1, n, min(points, n)).round().astype(int)) if n else np.empty(0, dtype=int)
+    return EcdfShape(ascending[ranks - 1], ranks / max(n, 1))
+
+
+@dataclass(frozen=True, slots=True)
 class TailShape:
     """Values against how rare they are: at `one_in` = 1000 one value in a thousand is at least `value`.
 

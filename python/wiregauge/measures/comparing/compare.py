@@ -53,6 +53,9 @@ LEVEL = 0.95
 JUDGED = ("latency", "rtt")
 """Measures judged without being asked to; the others are parts of them, or say what the sender did."""
 
+JUDGED_STATISTICS = frozenset({"mean", "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
+"""Their statistics judged unasked: neighbouring deciles say the same, and each more would widen all others."""
+
 LOWER_IS_BETTER = frozenset(
     {
         "latency",
@@ -98,9 +101,17 @@ class _Rules:
         """A threshold takes the place of the default for its whole measure; what it does not name is shown only."""
         if self.threshold(pair, measure, statistic) is not None:
             return True
+        if self.equivalence or self.spoken(pair, measure):
+            return False
+        if statistic is None:
+            # Where nothing happened on either side nothing could have been found (Tarone, Biometrics 46, 1990).
+            return bool(pair.base.counts[measure] or pair.new.counts[measure])
+        return measure in JUDGED and statistic in JUDGED_STATISTICS
+
+    def spoken(self, pair: FlowPair, measure: str) -> bool:
+        """Whether a threshold is about the measure at all."""
         flows = (pair.base.plan.id, pair.new.plan.id)
-        spoken = any(t.measure == measure and (t.flow is None or t.flow in flows) for t in self.thresholds)
-        return not spoken and not self.equivalence and (measure in JUDGED or measure in SHARES)
+        return any(t.measure == measure and (t.flow is None or t.flow in flows) for t in self.thresholds)
 
 
 def compare(
@@ -337,7 +348,7 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
         plain = stats.difference(base, new)
         judged = rules.judges(pair, name, statistic)
         joint = plain
-        if judged:
+        if name in JUDGED or rules.spoken(pair, name):
             joint = stats.difference(estimate(0, rules.joint_level), estimate(1, rules.joint_level))
         return _judged(
             Shift(statistic, base, new, _widened(plain, instrument), _widened(joint, instrument), instrument),
@@ -385,7 +396,7 @@ def _share(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _S
 
     base, new = estimates(LEVEL)
     judged = rules.judges(pair, name, None)
-    joint = stats.difference(*estimates(rules.joint_level if judged else LEVEL))
+    joint = stats.difference(*estimates(rules.joint_level))
     shift = _judged(
         Shift("share", base, new, stats.difference(base, new), joint, 0.0),
         rules.threshold(pair, name, None),

@@ -152,11 +152,9 @@ def unmatched(comparison: Comparison) -> tuple[list[str], list[str]]:
                 f"flow {flow.plan.name} ({flow.plan.protocol}, {flow.plan.source} to {flow.plan.destination}){where}"
                 for flow in flows
             ]
-    for side, texts in enumerate(sides):
-        alone = Counter((flow.only_base, flow.only_new)[side] for flow in comparison.flows)
-        texts += [
-            f"{', '.join(names)} (of {count_of(count, 'flow')})" for names, count in alone.items() if names
-        ]
+    for texts, own in zip(sides, ("only_base", "only_new"), strict=True):
+        alone: Counter[str] = Counter(", ".join(getattr(flow, own)) for flow in comparison.flows)
+        texts += [f"{names} (of {count_of(count, 'flow')})" for names, count in alone.items() if names]
     return sides
 
 
@@ -171,7 +169,7 @@ def _list(console: Console, title: str, lines: list[str] | tuple[str, ...]) -> N
 
 def _table(comparison: Comparison, *, wide: bool) -> Table:
     """A row per point, flow and main measure; a narrow terminal gets medians only, never cut figures."""
-    shown = ("mean", "p50", "p99", "p99.9") if wide else ("p50",)
+    shown: tuple[str, ...] = ("mean", "p50", "p99", "p99.9") if wide else ("p50",)
     if wide and not any(m.shift("p99.9") for flow in comparison.flows for m in flow.measures.values()):
         shown = shown[:-1]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
@@ -188,7 +186,7 @@ def _table(comparison: Comparison, *, wide: bool) -> Table:
                 measure = flow.measures.get(name)
                 first = place == 0
                 where, who = escape(", ".join(point.axes.values())), escape(_who(flow))
-                cells = [where, who] if first else ["", ""]
+                cells: list[str] = [where, who] if first else ["", ""]
                 cells.append("one way" if name == "latency" else "round trip")
                 if wide:
                     cells.append(f"{measure.base.n}, {measure.new.n}" if measure else "-")

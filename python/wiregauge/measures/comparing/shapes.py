@@ -1,0 +1,65 @@
+"""What the figures of a comparison draw, computed here so that figures compute nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge import stats
+from wiregauge.measures.comparing.results import Comparison, FlowComparison, MeasureShift, PointComparison
+from wiregauge.stats import DensityShape, EcdfShape, Estimate
+
+__all__ = ["DensityShape", "EcdfShape", "Estimate", "PairShape", "main_measure", "pair_shapes"]
+
+Floats = NDArray[np.float64]
+
+WIDE = 8.0
+"""Ratio of the greatest to the least shown value from which an axis is logarithmic."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairShape:
+    """Both sides of one flow's main measure, ns: densities over one range, empirical distributions, and the shift."""
+
+    title: str
+    measure: MeasureShift
+    flow: FlowComparison
+    log: bool
+    density: tuple[DensityShape, DensityShape]
+    ecdf: tuple[EcdfShape, EcdfShape]
+
+
+def main_measure(flow: FlowComparison) -> MeasureShift | None:
+    """The round trip of a pair that has one, else the one-way latency; None where nothing arrived on a side."""
+    return flow.measures.get("rtt") or flow.measures.get("latency")
+
+
+def pair_shapes(comparison: Comparison) -> list[PairShape]:
+    """A shape for every compared flow that has values on both sides, in the order of the comparison."""
+    found = []
+    for point in comparison.points:
+        for flow in point.flows:
+            measure = main_measure(flow)
+            if measure is not None:
+                found.append(_shape(_title(point, flow), flow, measure))
+    return found
+
+
+def _title(point: PointComparison, flow: FlowComparison) -> str:
+    one, other = flow.base.plan.protocol, flow.new.plan.protocol
+    parts = [f"flow {flow.label} {one if one == other else f'{one} → {other}'}"]
+    return " · ".join([*parts, *([", ".join(point.axes.values())] if point.axes else [])])
+
+
+def _shape(title: str, flow: FlowComparison, measure: MeasureShift) -> PairShape:
+    sides = [np.sort(side.series[measure.measure].value) for side in (flow.base, flow.new)]
+    # The outermost thousandth on either end would squeeze the rest into a line; the empirical distribution has it.
+    low = min(stats.quantile(values, 0.001) for values in sides)
+    high = max(stats.quantile(values, 0.999) for values in sides)
+    log = low > 0 and high / low > WIDE
+    margin = 1.1 if log else 0.06 * (high - low) or max(abs(high) * 1e-3, 1.0)
+    span = (low / margin, high * margin) if log else (low - margin, high + margin)
+    first, second = (stats.density(values, log=log, span=span) for values in sides)
+    return PairShape(title, measure, flow, log, (first, second), (stats.ecdf(sides[0]), stats.ecdf(sides[1])))

@@ -1,0 +1,351 @@
+"""The page of a comparison: verdict first, then what moved, drawn and in tables, and what it was judged by."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from wiregauge.figures.compare import compare_figures
+from wiregauge.measures import DEFINITIONS, Judgement, headline
+from wiregauge.measures.comparing import (
+    Comparison,
+    FlowComparison,
+    MeasureShift,
+    ShareShift,
+    Shift,
+    compare_headline,
+)
+from wiregauge.measures.comparing.shapes import pair_shapes
+from wiregauge.measures.comparing.text import BASES, greatest, points_of, signed, unmatched
+from wiregauge.measures.units import count_of, duration, share
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
+from wiregauge.report.write import render, store
+
+_MAIN = {"latency": "One-way latency", "rtt": "Round trip"}
+_STATISTICS = ("mean", "p50", "p99", "p99.9")
+
+
+def write_compare(comparison: Comparison, path: Path) -> Path:
+    """Writes the page of a comparison as one file; returns its path. Raises RunDirectoryError when it cannot."""
+    shapes = pair_shapes(comparison)
+    missing = unmatched(comparison)
+    used = {measure for flow in comparison.flows for measure in flow.measures}
+    text = render(
+        "compare.html.j2",
+        compare_figures(comparison, shapes),
+        comparison=comparison,
+        headline=compare_headline(comparison),
+        answers=_answers(comparison),
+        sides=[
+            _side(judgement, name, role, path)
+            for judgement, name, role in zip(
+                (comparison.base, comparison.new), comparison.names, ("base", "new"), strict=True
+            )
+        ],
+        missing=[(name, texts) for name, texts in zip(comparison.names, missing, strict=True) if texts],
+        tables=[table for name in _MAIN if (table := main_table(comparison, name)).size],
+        shares=share_table(comparison),
+        quantiles=quantile_table(comparison),
+        others=other_table(comparison),
+        rules=_rules(comparison),
+        definitions=[d for d in DEFINITIONS.values() if d.name in used or d.name in ("lost", "loss")],
+    )
+    store(path, text)
+    return path
+
+
+def _side(judgement: Judgement, name: str, role: str, path: Path) -> dict[str, object]:
+    own = judgement.directory / "report.html"
+    manifest = judgement.manifest
+    program = manifest.get("program")
+    facts = manifest.get("bench_facts")
+    return {
+        "name": name,
+        "role": role,
+        "verdict": judgement.verdict,
+        "validity": judgement.validity.word,
+        "headline": headline(judgement),
+        "reasons": judgement.reasons,
+        "report": os.path.relpath(own, path.parent) if own.exists() else "",
+        "facts": [
+            ("bench", str(manifest.get("bench", "?"))),
+            ("test", judgement.plan.name),
+            ("program", str(program.get("version", "?")) if isinstance(program, dict) else "?"),
+            ("started", str(manifest.get("started") or "?")),
+            *(
+                (str(fact.get("name", "")), str(fact.get("value", "")))
+                for fact in (facts if isinstance(facts, list) else [])
+                if isinstance(fact, dict)
+            ),
+        ],
+    }
+
+
+def _answers(comparison: Comparison) -> list[dict[str, str]]:
+    flows = comparison.flows
+    tally = Counter(flow.verdict for flow in flows)
+    counted = ", ".join(
+        f"{tally[word]} {word}" for word in ("worse", "better", "same", "undecided") if tally[word]
+    )
+    change = greatest(comparison, "worse") or greatest(comparison, "better")
+    name, _, rest = change.partition(" ")
+    size, _, where = rest.partition(" of flow ")
+    counts = [f.shares["lost"] for f in flows if "lost" in f.shares]
+    lost = [sum(s.base_count for s in counts), sum(s.new_count for s in counts)]
+    sent = [sum(s.base_n for s in counts), sum(s.new_n for s in counts)]
+    validity = [comparison.base.validity.word, comparison.new.validity.word]
+    return [
+        {
+            "question": "Did it get worse?",
+            "figure": "not fit to say" if comparison.unfit else comparison.verdict,
+            "detail": f"{count_of(len(flows), 'flow')}: {counted}",
+        },
+        {
+            "question": "By how much?",
+            "figure": size.partition(" [")[0] if change else "no change found",
+            "detail": f"{name} of flow {where}, the greatest" if change else _resolution(flows),
+        },
+        {
+            "question": "What was lost?",
+            "figure": f"{lost[0]} → {lost[1]}",
+            "detail": f"of {sent[0]} and of {sent[1]} messages",
+        },
+        {
+            "question": "Can I trust it?",
+            "figure": validity[0] if validity[0] == validity[1] else " / ".join(validity),
+            "detail": f"{count_of(len(comparison.said), 'setting')} differ besides",
+        },
+    ]
+
+
+def _resolution(flows: Sequence[FlowComparison]) -> str:
+    """What the data could have shown: the widest half-interval of a judged median."""
+    medians = [shift for flow in flows for name, shift in flow.judged if name.endswith(".p50")]
+    halves = [
+        abs(end - s.joint.value) for s in medians for end in (s.joint.low, s.joint.high) if end is not None
+    ]
+    return (
+        f"a median that moved by {duration(max(halves), 2)} would have shown"
+        if halves
+        else "no judged median"
+    )
+
+
+def _rules(comparison: Comparison) -> list[tuple[str, str]]:
+    thresholds = "; ".join(
+        (f"flow {t.flow} " if t.flow is not None else "")
+        + f"{t.measure}{'.' + t.statistic if t.statistic else ''} within {t.written}"
+        for t in comparison.thresholds
+    )
+    return [
+        (
+            "Thresholds",
+            thresholds
+            or "none: a change counts when its interval, clock and stamp errors included, excludes 0",
+        ),
+        (
+            "Question",
+            "equivalence: the same only where every interval lies within its threshold"
+            if comparison.equivalence
+            else "did anything get worse?",
+        ),
+        (
+            "Judged figures",
+            f"{comparison.judged}, each with a {100 * comparison.joint_level:.5g} % interval, so that all hold "
+            f"together with {100 * comparison.level:g} % (Bonferroni): the chance of even one false alarm is below "
+            f"{100 * (1 - comparison.level):g} %",
+        ),
+    ]
+
+
+def _where(comparison: Comparison) -> list[tuple[str, FlowComparison]]:
+    return [(point.title, flow) for point in comparison.points for flow in point.flows]
+
+
+def _who(flow: FlowComparison) -> Cell:
+    one, other = flow.base.plan, flow.new.plan
+    protocol = one.protocol if one.protocol == other.protocol else f"{one.protocol} → {other.protocol}"
+    hint = "; ".join([f"matched by {flow.matched_by}", *flow.said])
+    return Cell(f"{flow.label} {protocol}" + (" *" if flow.said else ""), hint, "text short")
+
+
+def _verdict(verdict: str | None, basis: str | None = None) -> Cell:
+    if verdict is None:
+        return Cell("shown only", kind="faint text short")
+    return Cell(verdict, BASES.get(basis or "", ""), f"verdict {verdict} text short")
+
+
+def _shift_cells(shift: Shift | None) -> list[Cell]:
+    """Base, new, shift with its interval, in µs."""
+    if shift is None:
+        return [Cell(NONE, "n does not support it on both sides", "first faint"), Cell(""), Cell("")]
+    ends = shift.joint if shift.verdict is not None else shift.shift
+    low, high = (NONE if end is None else micro(end) for end in (ends.low, ends.high))
+    plus = "+" if ends.value > 0 else ""
+    text = f"{plus}{micro(ends.value)} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
+    own = shift.shift
+    hint = f"95 % on its own: {signed(own.low)} to {signed(own.high)}; instrument ± {duration(shift.instrument, 2)}"
+    hint += f"; threshold ± {duration(shift.tolerance, 3)}" if shift.tolerance is not None else ""
+    hint += f"; {shift.verdict}: {BASES[shift.basis]}" if shift.verdict and shift.basis else ""
+    return [
+        Cell(micro(shift.base.value), _range(shift, new=False), "first"),
+        Cell(micro(shift.new.value), _range(shift, new=True)),
+        Cell(text, hint, f"verdict {shift.verdict}" if shift.verdict in ("better", "worse") else ""),
+    ]
+
+
+def _range(shift: Shift, *, new: bool) -> str:
+    side = shift.new if new else shift.base
+    low, high = (("open" if end is None else duration(end)) for end in (side.low, side.high))
+    return f"95 % {low} to {high}"
+
+
+def main_table(comparison: Comparison, name: str) -> Table:
+    """A row per point and flow that has the measure on both sides: what the verdicts rest on."""
+    rows_of = [
+        (title, flow, flow.measures[name]) for title, flow in _where(comparison) if name in flow.measures
+    ]
+    shown = [s for s in _STATISTICS if any(measure.shift(s) for _, _, measure in rows_of)]
+    rows = [
+        [
+            Cell(title or "the test", kind="text short"),
+            _who(flow),
+            _verdict(flow.verdict),
+            _n(measure),
+            *(cell for s in shown for cell in _shift_cells(measure.shift(s))),
+        ]
+        for title, flow, measure in rows_of
+    ]
+    heads = [
+        Head("point", kind="text"),
+        Head("flow", kind="text"),
+        Head("verdict of the flow", kind="text"),
+        Head("n"),
+    ]
+    for _ in shown:
+        heads += [
+            Head("base", name, unit="µs"),
+            Head("new", name, unit="µs"),
+            Head("new - base [interval]", unit="µs"),
+        ]
+    groups = [Head(s, span=3) for s in shown]
+    return Table(_MAIN[name], heads, [Section("", rows)], groups, lead=4)
+
+
+def _n(measure: MeasureShift) -> Cell:
+    worth = f"worth {measure.base.n_effective:.0f} and {measure.new.n_effective:.0f} independent values for the median"
+    same = "; the very same values" if measure.identical else ""
+    text = str(measure.base.n) if measure.base.n == measure.new.n else f"{measure.base.n}, {measure.new.n}"
+    return Cell(text, worth + same)
+
+
+def share_table(comparison: Comparison) -> Table:
+    """What happened to messages on either side; events that occurred nowhere share one sentence."""
+    found = [(title, flow, s) for title, flow in _where(comparison) for s in flow.shares.values()]
+    met = [entry for entry in found if entry[2].base_count or entry[2].new_count]
+    rows = [
+        [
+            Cell(title or "the test", kind="text short"),
+            _who(flow),
+            Cell(s.counter, kind="text short"),
+            Cell(
+                f"{s.base_count} of {s.base_n}",
+                f"95 % {share(s.shift.base.low)} to {share(s.shift.base.high)}",
+            ),
+            Cell(
+                f"{s.new_count} of {s.new_n}", f"95 % {share(s.shift.new.low)} to {share(s.shift.new.high)}"
+            ),
+            _points(s),
+            Cell(f"{s.clustered:.1f}"),
+            _verdict(s.shift.verdict, s.shift.basis),
+        ]
+        for title, flow, s in met
+    ]
+    absent = [
+        name
+        for name in dict.fromkeys(s.counter for _, _, s in found)
+        if not any(e[2].counter == name for e in met)
+    ]
+    notes = []
+    if absent:
+        ends = [
+            e
+            for _, _, s in found
+            if s.counter in absent
+            for e in (s.shift.joint.low, s.shift.joint.high)
+            if e is not None
+        ]
+        most = f"; a difference of up to {share(max(map(abs, ends)), 2)} cannot be excluded" if ends else ""
+        notes.append(f"No message of any compared flow was {', '.join(absent)} on either side{most}.")
+    heads = [
+        Head("point", kind="text"),
+        Head("flow", kind="text"),
+        Head("what", kind="text"),
+        Head("base"),
+        Head("new"),
+        Head("new - base [interval]", unit="of the sent"),
+        Head("messages per event"),
+        Head("verdict", kind="text"),
+    ]
+    return Table("What became of the messages", heads, [Section("", rows)], lead=3, notes=notes)
+
+
+def _points(found: ShareShift) -> Cell:
+    ends = found.shift.joint
+    text = f"{points_of(ends.value)} [{points_of(ends.low)}, {points_of(ends.high)}]"
+    verdict = found.shift.verdict
+    return Cell(text, kind=f"verdict {verdict}" if verdict in ("better", "worse") else "")
+
+
+def quantile_table(comparison: Comparison) -> Table:
+    """Every statistic of the main measures, with its own verdict."""
+    rows = [
+        [
+            Cell(title or "the test", kind="text short"),
+            _who(flow),
+            Cell(measure.measure, kind="text short"),
+            Cell(shift.statistic),
+            *_shift_cells(shift),
+            _verdict(shift.verdict, shift.basis),
+        ]
+        for title, flow in _where(comparison)
+        for measure in flow.measures.values()
+        if measure.measure in _MAIN or any(s.verdict for s in measure.shifts)
+        for shift in measure.shifts
+    ]
+    return Table("Every judged measure, every percentile", _statistic_heads(), [Section("", rows)], lead=4)
+
+
+def other_table(comparison: Comparison) -> Table:
+    """Measures that were compared and not judged: medians and tails."""
+    rows = [
+        [
+            Cell(title or "the test", kind="text short"),
+            _who(flow),
+            Cell(measure.measure, kind="text short"),
+            Cell(shift.statistic),
+            *_shift_cells(shift),
+            _verdict(shift.verdict, shift.basis),
+        ]
+        for title, flow in _where(comparison)
+        for measure in flow.measures.values()
+        if measure.measure not in _MAIN and not any(s.verdict for s in measure.shifts)
+        for shift in measure.shifts
+        if shift.statistic in ("p50", "p99")
+    ]
+    return Table("Further measures, shown and not judged", _statistic_heads(), [Section("", rows)], lead=4)
+
+
+def _statistic_heads() -> list[Head]:
+    return [
+        Head("point", kind="text"),
+        Head("flow", kind="text"),
+        Head("measure", kind="text"),
+        Head("statistic"),
+        Head("base", unit="µs"),
+        Head("new", unit="µs"),
+        Head("new - base [interval]", unit="µs"),
+        Head("verdict", kind="text"),
+    ]
