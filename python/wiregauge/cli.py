@@ -380,6 +380,14 @@ Thresholds = Annotated[
 ]
 
 
+PageFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Also write a page (HTML, one file).", show_default=False
+    ),
+]
+
+
 def _thresholds(texts: list[str] | None) -> list[Any]:
     from wiregauge.measures.comparing import ThresholdError, read_threshold
 
@@ -432,12 +440,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Also write a page (HTML, one file).", show_default=False
-        ),
-    ] = None,
+    out: PageFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Lay two run directories side by side: what moved, by how much, and did it get worse (exit code 1)?"""
@@ -465,6 +468,60 @@ def compare(
         from wiregauge import report as reports
 
         path = reports.write_compare(found, out)
+        if not as_json:
+            print(f"page: {path}")
+    raise typer.Exit(found.exit_code)
+
+
+class Reference(StrEnum):
+    """What the runs of a trend are held against."""
+
+    PREVIOUS = "previous"
+    FIRST = "first"
+
+
+@app.command()
+def trend(
+    places: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR DIR...", help="Run directories, in any order.", show_default=False),
+    ],
+    thresholds: Thresholds = None,
+    against: Annotated[
+        Reference,
+        typer.Option(
+            help="Hold each run against the median of the previous ones since the last step, or the first."
+        ),
+    ] = Reference.PREVIOUS,
+    out: PageFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Follow figures over many runs by date: intervals, steps, and is the newest run worse (exit code 1)?"""
+    from wiregauge import measures
+    from wiregauge.measures import comparing
+
+    wanted = _thresholds(thresholds)
+    each = list({place.resolve(): place for place in places}.values())
+    if len(each) < 2:
+        _fail("a trend needs at least two different run directories; name more", BAD_INPUT)
+    for place in each:
+        _open(place)
+    try:
+        found = comparing.trend(
+            [measures.judge(place) for place in each],
+            thresholds=wanted,
+            against="first" if against is Reference.FIRST else "previous",
+        )
+    except comparing.MatchError as error:
+        _fail(str(error), BAD_INPUT)
+    if as_json:
+        print(json.dumps(comparing.trend_json(found), indent=1))
+    else:
+        comparing.trend_text(found, Console())
+    if out is not None:
+        from wiregauge import report as reports
+
+        path = reports.write_trend(found, out)
         if not as_json:
             print(f"page: {path}")
     raise typer.Exit(found.exit_code)

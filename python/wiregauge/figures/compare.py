@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from wiregauge.figures.build import MOST_PANELS, US
+from wiregauge.figures.build import US
 from wiregauge.figures.model import Axis, Band, Figure, Floats, Line, Panel, Rule, Scatter, Style, Trace
 from wiregauge.figures.palette import GREY, side, verdict_style
 from wiregauge.measures.comparing.results import Comparison, Shift
@@ -15,6 +15,7 @@ from wiregauge.measures.comparing.shapes import Estimate, PairShape
 from wiregauge.measures.definitions import DEFINITIONS
 
 MOST_LANES = 48
+MOST_PANELS = 12
 SHOWN = ("p50", "p99")
 
 
@@ -22,13 +23,21 @@ def compare_figures(comparison: Comparison, shapes: Sequence[PairShape]) -> list
     """Every figure the comparison allows; none where no flow has values on both sides."""
     if not shapes:
         return []
-    names = comparison.names
+    names, drawn = comparison.names, _telling(shapes)
     return [
         overview(shapes),
-        mirrored(names, shapes),
-        shift_functions(shapes),
-        distributions(names, shapes),
+        mirrored(names, drawn),
+        shift_functions(drawn),
+        distributions(names, drawn),
     ]
+
+
+def _telling(shapes: Sequence[PairShape]) -> Sequence[PairShape]:
+    """All in their order where they fit on the page, else those first that changed."""
+    if len(shapes) <= MOST_PANELS:
+        return shapes
+    gravity = ("worse", "undecided", "better", "same")
+    return sorted(shapes, key=lambda shape: gravity.index(shape.flow.verdict))
 
 
 def _measures(shapes: Sequence[PairShape]) -> list[str]:
@@ -37,7 +46,7 @@ def _measures(shapes: Sequence[PairShape]) -> list[str]:
 
 def _left_out(shapes: Sequence[PairShape]) -> list[str]:
     left = len(shapes) - MOST_PANELS
-    return [f"{left} further flows are in the tables."] if left > 0 else []
+    return [f"Drawn are those that changed most; {left} further flows are in the tables."] if left > 0 else []
 
 
 def _axis(shape: PairShape) -> str:
@@ -180,7 +189,7 @@ def mirrored(names: tuple[str, str], shapes: Sequence[PairShape]) -> Figure:
         "symmetrical.",
         shapes,
         panel,
-        [f"{outside} values beyond the outermost thousandths are not drawn."] if outside else [],
+        [f"{outside} values beyond the central 99 % of either side are not drawn."] if outside else [],
     )
 
 

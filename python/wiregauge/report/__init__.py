@@ -1,6 +1,7 @@
-"""The report: one self-contained HTML file per run directory, one for two compared, figures as files."""
+"""The report: one self-contained HTML file per run directory, for two compared, for a history; figures as files."""
 
 from wiregauge.report.compare import write_compare
+from wiregauge.report.trend import write_trend
 from wiregauge.report.write import export_figures, write
 
-__all__ = ["export_figures", "write", "write_compare"]
+__all__ = ["export_figures", "write", "write_compare", "write_trend"]

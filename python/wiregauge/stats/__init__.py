@@ -47,7 +47,15 @@ from wiregauge.stats.shape import (
     histogram,
     tail,
 )
-from wiregauge.stats.shift import Estimate, Sample, clustering, difference, share, simultaneous
+from wiregauge.stats.shift import (
+    Estimate,
+    Sample,
+    clustering,
+    difference,
+    normal_factor,
+    share,
+    simultaneous,
+)
 from wiregauge.stats.steady import (
     FALSE_ALARMS,
     FALSE_WARM_UP,
@@ -97,6 +105,7 @@ __all__ = [
     "mann_kendall",
     "mean_estimate",
     "mser5",
+    "normal_factor",
     "pettitt",
     "quantile",
     "quantile_interval",

@@ -148,13 +148,13 @@ class Sample:
             return None
         at, p = quantile(self.ascending, q), float(exact(q))
         below = np.array([float(np.mean(values <= at)) for values in self.runs])
-        if not _differ(below, np.array([p * (1 - p) / m for m in self._worths(q)])):
+        if not differ(below, np.array([p * (1 - p) / m for m in self._worths(q)])):
             return None
         each = np.array([quantile(np.sort(values), q) for values in self.runs])
         return _student_half(each, level)
 
     def _spread_between(self, means: Floats, variances: Floats, level: float) -> float | None:
-        if len(means) < 2 or not _differ(means, variances):
+        if len(means) < 2 or not differ(means, variances):
             return None
         return _student_half(means, level)
 
@@ -175,7 +175,7 @@ def _student_half(values: Floats, level: float) -> float:
     return student_t(len(values) - 1, level) * float(np.std(values, ddof=1)) / sqrt(len(values))
 
 
-def _differ(values: Floats, variances: Floats) -> bool:
+def differ(values: Floats, variances: Floats) -> bool:
     """Whether repeats differ by more than their own variances explain (Cochran's Q against chi-squared)."""
     known = variances > 0
     if not known.all():
@@ -205,7 +205,7 @@ def share(count: int, n: int, level: float, clustered: float = 1.0) -> Estimate:
     if not 0 <= count <= n or n == 0:
         raise ValueError(f"{count} of {n} is not a share")
     p, worth = count / n, n / clustered
-    z2 = float(special.ndtri(1 - (1 - level) / 2)) ** 2
+    z2 = normal_factor(level) ** 2
     centre = (p + z2 / (2 * worth)) / (1 + z2 / worth)
     half = sqrt(z2 * (p * (1 - p) + z2 / (4 * worth)) / worth) / (1 + z2 / worth)
     return Estimate(
@@ -216,3 +216,8 @@ def share(count: int, n: int, level: float, clustered: float = 1.0) -> Estimate:
 def simultaneous(level: float, figures: int) -> float:
     """The level of each of `figures` intervals so that all hold together with at least `level` (Bonferroni)."""
     return 1 - (1 - level) / max(figures, 1)
+
+
+def normal_factor(level: float) -> float:
+    """The factor of a two-sided normal interval at `level`: 1.96 for 95 %."""
+    return float(special.ndtri(1 - (1 - level) / 2))

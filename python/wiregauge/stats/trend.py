@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
 from scipy import special
 
-from wiregauge.stats.moments import Floats
+from wiregauge.stats.moments import Floats, student_t
+from wiregauge.stats.shift import Estimate, differ, normal_factor
 
 FALSE_ALARM = 0.05
 _Z95 = 1.959963984540054
@@ -62,17 +62,18 @@ def _chance(before: Floats, after: Floats, known: float, resolution: float) -> f
     return float(2 * special.ndtr(-t)) if known >= rest else float(2 * special.stdtr(n - 2, -t))
 
 
-def reference(
-    values: Sequence[float], lows: Sequence[float], highs: Sequence[float]
-) -> tuple[float, float, float]:
-    """Median of previous runs with an interval that holds both what each knows of itself and how they differ.
+def reference(values: Floats, half_widths: Floats, level: float) -> Estimate:
+    """What the next run is to be held against: the median of previous ones, with an interval at `level`.
 
-    The interval spans the median of the lower and of the upper ends; with several runs it is widened to the middle half
-    of their values, so that runs that scatter make no sharp reference.
+    As long as the runs differ by no more than their own 95 % half-widths explain, the interval is the median of theirs.
+    Where they differ by more (a chi-squared test at 5 %), it is the interval that predicts a further run, Student's
+    with k - 1 degrees of freedom: with few runs that scatter nobody knows yet what is normal, and the interval is wide.
     """
-    if not values:
+    if len(values) == 0:
         raise ValueError("a reference needs at least one run")
-    array = np.asarray(values, dtype=np.float64)
-    low, high = float(np.median(lows)), float(np.median(highs))
-    quarter, three = (float(np.quantile(array, q)) for q in (0.25, 0.75))
-    return float(np.median(array)), min(low, quarter), max(high, three)
+    centre = float(np.median(values))
+    half = float(np.median(half_widths)) * normal_factor(level) / _Z95
+    k = len(values)
+    if k >= 2 and differ(values, (half_widths / _Z95) ** 2):
+        half = max(half, student_t(k - 1, level) * float(np.std(values, ddof=1)) * sqrt(1 + 1 / k))
+    return Estimate(centre, centre - half, centre + half)

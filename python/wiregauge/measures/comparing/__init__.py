@@ -6,6 +6,8 @@ from wiregauge.measures.comparing.results import Comparison, FlowComparison, Mea
 from wiregauge.measures.comparing.show import compare_json, compare_schema_path
 from wiregauge.measures.comparing.text import compare_headline, compare_text
 from wiregauge.measures.comparing.thresholds import Threshold, ThresholdError, read_threshold
+from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries, trend
+from wiregauge.measures.comparing.trend_show import trend_headline, trend_json, trend_schema_path, trend_text
 
 __all__ = [
     "Comparison",
@@ -16,10 +18,18 @@ __all__ = [
     "Shift",
     "Threshold",
     "ThresholdError",
+    "Trend",
+    "TrendPoint",
+    "TrendSeries",
     "compare",
     "compare_headline",
     "compare_json",
     "compare_schema_path",
     "compare_text",
     "read_threshold",
+    "trend",
+    "trend_headline",
+    "trend_json",
+    "trend_schema_path",
+    "trend_text",
 ]

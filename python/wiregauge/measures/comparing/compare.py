@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, widened
 from wiregauge.measures.comparing.matching import (
     FlowPair,
     MatchError,
@@ -42,11 +41,7 @@ from wiregauge.measures.comparing.thresholds import (
 )
 from wiregauge.measures.definitions import SERIES
 from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
-from wiregauge.measures.rundir import open_run_directory
 from wiregauge.stats import Estimate
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 LEVEL = 0.95
 
@@ -75,15 +70,6 @@ LOWER_IS_BETTER = frozenset(
     }
 )
 """Of the others (periods, spacings, signed errors) no direction is better: beyond its threshold a change is worse."""
-
-_EVENTS: dict[str, pl.Expr] = {
-    "lost": pl.col("outcome").is_in(["lost", "misdirected", "corrupted"]),
-    "duplicated": pl.col("copies") > 1,
-    "reordered": pl.col("reordered"),
-    "late": pl.col("late"),
-    "misdirected": pl.col("misdirected_copies") > 0,
-    "corrupted": pl.col("corrupted_copies") > 0,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +130,7 @@ def compare(
     rules = _Rules(thresholds, equivalence)
     judged = sum(_count(pair, rules) for pair in flow_pairs)
     rules = _Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
-    sides = _Sides(_Evidence(base), _Evidence(new))
+    sides = _Sides(Evidence(base), Evidence(new))
     points = tuple(_point(pair, flows, alone, fresh, rules, sides) for pair, flows, alone, fresh in paired)
     return Comparison(
         base=base,
@@ -246,52 +232,12 @@ def _count(pair: FlowPair, rules: _Rules) -> int:
     return sum(rules.judges(pair, name, statistic or None) for name, statistic in figures)
 
 
-class _Evidence:
-    """What a side measured, repeat by repeat: series in measured order, and what happened to each message.
-
-    The message tables are read only where a count is not zero.
-    """
-
-    def __init__(self, judgement: Judgement) -> None:
-        self._judgement = judgement
-        self._runs = {run.plan.index: run for run in judgement.runs}
-        self._tables: dict[int, pl.DataFrame | None] = {}
-
-    def series(self, point: PointResult, flow: FlowResult, measure: str) -> list[Floats]:
-        """The values of a measure, an array per repeat."""
-        same = (flow.plan.id, flow.plan.receiver)
-        return [
-            own.series[measure].value
-            for run in point.runs
-            for own in self._runs[run].flows
-            if (own.plan.id, own.plan.receiver) == same and measure in own.series
-        ]
-
-    def clustering(self, point: PointResult, flow: FlowResult, counter: str) -> float:
-        """Messages per independent event; 1 where nothing (or everything) happened."""
-        if flow.counts[counter] in (0, flow.counts["sent"]):
-            return 1.0
-        return stats.clustering([self._flags(run, flow, counter) for run in point.runs])
-
-    def _flags(self, run: int, flow: FlowResult, counter: str) -> Flags:
-        if run not in self._tables:
-            self._tables[run] = open_run_directory(self._judgement.directory).messages(run)
-        table = self._tables[run]
-        if table is None:
-            return np.empty(0, dtype=np.bool_)
-        mine = (pl.col("flow") == flow.plan.id) & ~pl.col("warm_up")
-        if flow.plan.multicast:
-            mine &= pl.col("to") == flow.plan.receiver
-        flags = table.filter(mine).sort("sequence").select(happened=_EVENTS[counter])["happened"]
-        return np.asarray(flags.fill_null(value=False).to_numpy(), dtype=np.bool_)
-
-
 @dataclass(frozen=True, slots=True)
 class _Sides:
     """What both sides measured."""
 
-    base: _Evidence
-    new: _Evidence
+    base: Evidence
+    new: Evidence
 
 
 def _point(
@@ -338,7 +284,7 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
     series = sides.base.series(point.base, pair.base, name), sides.new.series(point.new, pair.new, name)
     samples = stats.Sample(series[0]), stats.Sample(series[1])
     identical = len(series[0]) == len(series[1]) and all(map(np.array_equal, *series))
-    instrument = _instrument(pair.base, name) + _instrument(pair.new, name)
+    instrument = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
 
     def shift(statistic: str, q: float | None) -> Shift:
         def estimate(side: int, level: float) -> Estimate:
@@ -351,7 +297,7 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
         if name in JUDGED or rules.spoken(pair, name):
             joint = stats.difference(estimate(0, rules.joint_level), estimate(1, rules.joint_level))
         return _judged(
-            Shift(statistic, base, new, _widened(plain, instrument), _widened(joint, instrument), instrument),
+            Shift(statistic, base, new, widened(plain, instrument), widened(joint, instrument), instrument),
             rules.threshold(pair, name, statistic),
             judged=judged,
             identical=identical,
@@ -378,12 +324,6 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
     )
 
 
-def _instrument(flow: FlowResult, measure: str) -> float:
-    """Bound of clock and stamp errors of one side, ns."""
-    parts = flow.summaries[measure].uncertainty
-    return parts.clock + parts.stamp if parts is not None else 0.0
-
-
 def _share(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> ShareShift:
     """The difference of two shares. Where one side saw no event, its events are taken to cluster as the other's do."""
     clustered = max(
@@ -405,15 +345,6 @@ def _share(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _S
         lower_is_better=True,
     )
     return ShareShift(name, *counts[0], *counts[1], clustered, shift)
-
-
-def _widened(estimate: Estimate, by: float) -> Estimate:
-    """An interval with a bound of systematic error, which no averaging reduces, added at both ends."""
-    return Estimate(
-        estimate.value,
-        None if estimate.low is None else estimate.low - by,
-        None if estimate.high is None else estimate.high + by,
-    )
 
 
 def _judged(

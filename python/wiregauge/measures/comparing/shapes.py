@@ -55,9 +55,9 @@ def _title(point: PointComparison, flow: FlowComparison) -> str:
 
 def _shape(title: str, flow: FlowComparison, measure: MeasureShift) -> PairShape:
     sides = [np.sort(side.series[measure.measure].value) for side in (flow.base, flow.new)]
-    # The outermost thousandth on either end would squeeze the rest into a line; the empirical distribution has it.
-    low = min(stats.quantile(values, 0.001) for values in sides)
-    high = max(stats.quantile(values, 0.999) for values in sides)
+    # The outermost values on either end would squeeze the rest into a line; the empirical distribution has them.
+    low = min(stats.quantile(values, 0.005) for values in sides)
+    high = max(stats.quantile(values, 0.995) for values in sides)
     log = low > 0 and high / low > WIDE
     margin = 1.1 if log else 0.06 * (high - low) or max(abs(high) * 1e-3, 1.0)
     span = (low / margin, high * margin) if log else (low - margin, high + margin)

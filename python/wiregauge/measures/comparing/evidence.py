@@ -1,0 +1,79 @@
+"""What a run directory measured, repeat by repeat, as comparing needs it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge import stats
+from wiregauge.measures.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.rundir import open_run_directory
+from wiregauge.stats import Estimate
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_EVENTS: dict[str, pl.Expr] = {
+    "lost": pl.col("outcome").is_in(["lost", "misdirected", "corrupted"]),
+    "duplicated": pl.col("copies") > 1,
+    "reordered": pl.col("reordered"),
+    "late": pl.col("late"),
+    "misdirected": pl.col("misdirected_copies") > 0,
+    "corrupted": pl.col("corrupted_copies") > 0,
+}
+
+
+class Evidence:
+    """Series in measured order, and what happened to each message.
+
+    The message tables are read only where a count is not zero.
+    """
+
+    def __init__(self, judgement: Judgement) -> None:
+        self._judgement = judgement
+        self._runs = {run.plan.index: run for run in judgement.runs}
+        self._tables: dict[int, pl.DataFrame | None] = {}
+
+    def series(self, point: PointResult, flow: FlowResult, measure: str) -> list[Floats]:
+        """The values of a measure, an array per repeat."""
+        same = (flow.plan.id, flow.plan.receiver)
+        return [
+            own.series[measure].value
+            for run in point.runs
+            for own in self._runs[run].flows
+            if (own.plan.id, own.plan.receiver) == same and measure in own.series
+        ]
+
+    def clustering(self, point: PointResult, flow: FlowResult, counter: str) -> float:
+        """Messages per independent event; 1 where nothing (or everything) happened."""
+        if flow.counts[counter] in (0, flow.counts["sent"]):
+            return 1.0
+        return stats.clustering([self._flags(run, flow, counter) for run in point.runs])
+
+    def _flags(self, run: int, flow: FlowResult, counter: str) -> Flags:
+        if run not in self._tables:
+            self._tables[run] = open_run_directory(self._judgement.directory).messages(run)
+        table = self._tables[run]
+        if table is None:
+            return np.empty(0, dtype=np.bool_)
+        mine = (pl.col("flow") == flow.plan.id) & ~pl.col("warm_up")
+        if flow.plan.multicast:
+            mine &= pl.col("to") == flow.plan.receiver
+        flags = table.filter(mine).sort("sequence").select(happened=_EVENTS[counter])["happened"]
+        return np.asarray(flags.fill_null(value=False).to_numpy(), dtype=np.bool_)
+
+
+def instrument_bound(flow: FlowResult, measure: str) -> float:
+    """Bound of the clock and stamp errors of one side, ns."""
+    parts = flow.summaries[measure].uncertainty
+    return parts.clock + parts.stamp if parts is not None else 0.0
+
+
+def widened(estimate: Estimate, by: float) -> Estimate:
+    """An interval with a bound of systematic error, which no averaging reduces, added at both ends."""
+    return Estimate(
+        estimate.value,
+        None if estimate.low is None else estimate.low - by,
+        None if estimate.high is None else estimate.high + by,
+    )

@@ -1,0 +1,375 @@
+"""A history of run directories: each figure over the runs, where its level stepped, and whether the newest is worse.
+
+Every run is judged against the runs before it (their median since the last step, or the first run), by the rules of
+`compare`. The newest decides the exit code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.measures.comparing.compare import JUDGED, LEVEL, LOWER_IS_BETTER, judge_shift
+from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, widened
+from wiregauge.measures.comparing.matching import MatchError, canonical, match_flows, match_points
+from wiregauge.measures.comparing.results import Basis, Verdict, combined
+from wiregauge.measures.comparing.thresholds import SHARES, SHIFT_QUANTILES, Threshold, chosen
+from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
+from wiregauge.stats import Estimate
+
+STATISTICS = ("mean", "p50", "p99")
+"""Statistics of latency and round trip that are followed without being asked for; `lost` is followed beside them."""
+
+Against = Literal["previous", "first"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """One figure in one run. `shift` is against the reference, at the joint level, clock and stamp errors included."""
+
+    run: int
+    n: int
+    value: Estimate
+    fit: bool
+    reference: float | None = None
+    shift: Estimate | None = None
+    tolerance: float | None = None
+    verdict: Verdict | None = None
+    basis: Basis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrendLimit:
+    """A limit of the newest test on this figure, in its unit."""
+
+    bound: str
+    value: float
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrendSeries:
+    """One figure of one flow over the runs that have it. `steps`: runs at which its level changed, by index."""
+
+    axes: Mapping[str, str]
+    flow: FlowResult
+    measure: str
+    statistic: str
+    points: tuple[TrendPoint, ...]
+    steps: tuple[int, ...]
+    limits: tuple[TrendLimit, ...]
+
+    @property
+    def title(self) -> str:
+        """Flow and point as text."""
+        where = ", ".join(self.axes.values())
+        return f"flow {self.flow.plan.name} {self.flow.plan.protocol}" + (f" · {where}" if where else "")
+
+    @property
+    def figure(self) -> str:
+        """The figure as a threshold names it."""
+        return self.measure if self.measure in SHARES else f"{self.measure}.{self.statistic}"
+
+    def at(self, run: int) -> TrendPoint | None:
+        """The point of a run; None where the run does not have the figure."""
+        return next((point for point in self.points if point.run == run), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A history, oldest run first. `unfit` says, by run, why it takes no part; `missing` lists what was not found."""
+
+    runs: tuple[Judgement, ...]
+    names: tuple[str, ...]
+    series: tuple[TrendSeries, ...]
+    unfit: Mapping[int, str]
+    missing: tuple[str, ...]
+    against: Against
+    thresholds: tuple[Threshold, ...]
+    judged: int
+    level: float
+    joint_level: float
+
+    @property
+    def newest(self) -> int:
+        """Index of the newest run."""
+        return len(self.runs) - 1
+
+    def verdict_of(self, run: int) -> Verdict:
+        """The verdict of a run over all its figures."""
+        points = [point for series in self.series if (point := series.at(run)) is not None]
+        return "undecided" if run in self.unfit else combined([p.verdict for p in points if p.verdict])
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the newest run."""
+        return self.verdict_of(self.newest)
+
+    @property
+    def exit_code(self) -> int:
+        """0 the newest run is not worse, 1 it is, 4 it (or every run before it) is not fit to compare."""
+        fit_before = [run for run in range(self.newest) if run not in self.unfit]
+        if self.newest in self.unfit or not fit_before:
+            return 4
+        return 1 if self.verdict == "worse" else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A flow of the newest run in one of the runs."""
+
+    run: int
+    point: PointResult
+    flow: FlowResult
+
+
+def trend(
+    judgements: Sequence[Judgement], *, thresholds: Sequence[Threshold] = (), against: Against = "previous"
+) -> Trend:
+    """Lays runs after each other in the order in which they were started.
+
+    Flows are those of the newest run, found in the others as `compare` finds them. Raises MatchError with fewer than
+    two runs, or when no earlier run has a flow in common with the newest.
+    """
+    if len(judgements) < 2:
+        raise MatchError("a trend needs at least two run directories; name more")
+    runs = sorted(judgements, key=lambda judgement: str(judgement.manifest.get("started") or ""))
+    newest = runs[-1]
+    found, missing = _found(runs)
+    if all(len(places) == 1 for places in found.values()):
+        raise MatchError(
+            f"no flow of {newest.directory}, the newest run, was measured at the same point in an earlier one"
+        )
+    unfit = {k: why for k, judgement in enumerate(runs) if (why := _why_unfit(judgement))}
+    figures = [
+        (point, flow, measure, statistic)
+        for point in newest.points
+        for flow in point.flows
+        for measure, statistic in _figures(flow, thresholds)
+    ]
+    unmet = [t for t in thresholds if not any(t.covers((f.plan.id,), m, s) for _, f, m, s in figures)]
+    if unmet:
+        raise MatchError(
+            f"no flow of the newest run has {unmet[0].measure}, so its threshold would judge nothing"
+        )
+    joint_level = stats.simultaneous(LEVEL, len(figures))
+    evidence = [Evidence(judgement) for judgement in runs]
+    series = []
+    for point, flow, measure, statistic in figures:
+        places = found[_key(point, flow)]
+        places = [place for place in places if _has(place.flow, measure, statistic)]
+        values = {
+            place.run: [
+                _value(evidence[place.run], place, measure, statistic, level)
+                for level in (LEVEL, joint_level)
+            ]
+            for place in places
+        }
+        points = [
+            TrendPoint(
+                run=place.run,
+                n=_n(place.flow, measure),
+                value=values[place.run][0],
+                fit=place.run not in unfit,
+            )
+            for place in places
+        ]
+        instrument = {place.run: _instrument(place.flow, measure) for place in places}
+        joint = {run: both[1] for run, both in values.items()}
+        threshold = chosen(thresholds, (flow.plan.id,), measure, statistic)
+        series.append(
+            TrendSeries(
+                axes=point.point,
+                flow=flow,
+                measure=measure,
+                statistic=statistic,
+                points=_judged(points, joint, instrument, threshold, joint_level, against, measure),
+                steps=_steps(points, instrument),
+                limits=_limits(newest, flow, measure, statistic),
+            )
+        )
+    return Trend(
+        runs=tuple(runs),
+        names=_names(runs),
+        series=tuple(series),
+        unfit=unfit,
+        missing=tuple(missing),
+        against=against,
+        thresholds=tuple(thresholds),
+        judged=len(figures),
+        level=LEVEL,
+        joint_level=joint_level,
+    )
+
+
+def _key(point: PointResult, flow: FlowResult) -> tuple[str, int, int]:
+    axes = ";".join(f"{name}={canonical(value)}" for name, value in sorted(point.point.items()))
+    return axes, flow.plan.id, flow.plan.receiver
+
+
+def _found(runs: Sequence[Judgement]) -> tuple[dict[tuple[str, int, int], list[_Found]], list[str]]:
+    """Where each flow of the newest run is in every run, oldest first, and what has no partner."""
+    newest = runs[-1]
+    found: dict[tuple[str, int, int], list[_Found]] = {
+        _key(point, flow): [] for point in newest.points for flow in point.flows
+    }
+    missing = []
+    for k, judgement in enumerate(runs):
+        try:
+            matched = match_points(judgement, newest, {}, {})
+        except MatchError as error:
+            missing.append(f"{judgement.directory}: {error}")
+            continue
+        missing += [
+            f"{judgement.directory}: point {_text(alone)} is not in the newest run"
+            for alone in matched.only_base
+        ]
+        for pair in matched.pairs:
+            flows, only, _ = match_flows(pair.base.flows, pair.new.flows)
+            for both in flows:
+                found[_key(pair.new, both.new)].append(_Found(k, pair.base, both.base))
+            missing += [
+                f"{judgement.directory}: flow {flow.plan.name} is not in the newest run" for flow in only
+            ]
+    for point in newest.points:
+        for flow in point.flows:
+            have = {place.run for place in found[_key(point, flow)]}
+            lacking = [str(judgement.directory) for k, judgement in enumerate(runs) if k not in have]
+            if lacking:
+                missing.append(f"flow {flow.plan.name} at {_text(point)}: not in {', '.join(lacking)}")
+    return found, missing
+
+
+def _text(point: PointResult) -> str:
+    return ", ".join(f"{name} {value}" for name, value in point.point.items()) or "its one point"
+
+
+def _why_unfit(judgement: Judgement) -> str:
+    if not judgement.complete:
+        return f"incomplete: {judgement.reason or 'not every planned run ran to its end'}"
+    if judgement.validity == Grade.INVALID:
+        return f"INVALID: {judgement.reasons[0]}" if judgement.reasons else "INVALID"
+    return ""
+
+
+def _figures(flow: FlowResult, thresholds: Sequence[Threshold]) -> list[tuple[str, str]]:
+    """The figures of a flow that are followed: the usual ones, and what a threshold names."""
+    usual = [(measure, statistic) for measure in JUDGED for statistic in STATISTICS]
+    named = [
+        (t.measure, statistic)
+        for t in thresholds
+        if t.measure not in SHARES and (t.flow in (None, flow.plan.id))
+        for statistic in ([t.statistic] if t.statistic else STATISTICS)
+    ]
+    shares = ["lost", *(t.measure for t in thresholds if t.measure in SHARES)]
+    wanted = dict.fromkeys([*usual, *named, *((name, "share") for name in shares)])
+    return [(measure, statistic) for measure, statistic in wanted if _has(flow, measure, statistic)]
+
+
+def _has(flow: FlowResult, measure: str, statistic: str) -> bool:
+    if measure in SHARES:
+        return flow.counts["sent"] > 0
+    summary = flow.summaries.get(measure)
+    if summary is None or summary.n == 0:
+        return False
+    q = SHIFT_QUANTILES.get(statistic)
+    return q is None or stats.supported(summary.n, max(q, 1 - q))
+
+
+def _value(evidence: Evidence, place: _Found, measure: str, statistic: str, level: float) -> Estimate:
+    if measure in SHARES:
+        clustered = evidence.clustering(place.point, place.flow, measure)
+        return stats.share(place.flow.counts[measure], place.flow.counts["sent"], level, clustered)
+    sample = stats.Sample(evidence.series(place.point, place.flow, measure))
+    return sample.mean(level) if statistic == "mean" else sample.quantile(SHIFT_QUANTILES[statistic], level)
+
+
+def _n(flow: FlowResult, measure: str) -> int:
+    return flow.counts["sent"] if measure in SHARES else flow.summaries[measure].n
+
+
+def _instrument(flow: FlowResult, measure: str) -> float:
+    return 0.0 if measure in SHARES or measure not in flow.summaries else instrument_bound(flow, measure)
+
+
+def _half(value: Estimate) -> float:
+    """Half-width of an interval that need not be symmetrical nor closed: its wider known side."""
+    ends = [abs(end - value.value) for end in (value.low, value.high) if end is not None]
+    return max(ends, default=abs(value.value))
+
+
+def _judged(
+    points: Sequence[TrendPoint],
+    joint: Mapping[int, Estimate],
+    instrument: Mapping[int, float],
+    threshold: Threshold | None,
+    joint_level: float,
+    against: Against,
+    measure: str,
+) -> tuple[TrendPoint, ...]:
+    """Every fit point after the first, judged against the fit ones before it."""
+    made = []
+    for k, point in enumerate(points):
+        before = [earlier for earlier in points[:k] if earlier.fit]
+        if not point.fit or not before:
+            made.append(point)
+            continue
+        if against == "first":
+            before = before[:1]
+        else:
+            steps = _steps(before, instrument)
+            before = [earlier for earlier in before if not steps or earlier.run >= steps[-1]]
+        values = np.array([earlier.value.value for earlier in before])
+        base = stats.reference(values, np.array([_half(earlier.value) for earlier in before]), joint_level)
+        bound = instrument[point.run] + max(instrument[earlier.run] for earlier in before)
+        shift = widened(stats.difference(base, joint[point.run]), bound)
+        tolerance = threshold.tolerance(base.value) if threshold is not None else None
+        better_low = measure in LOWER_IS_BETTER
+        verdict, basis = judge_shift(shift, tolerance, lower_is_better=better_low)
+        made.append(
+            replace(
+                point, reference=base.value, shift=shift, tolerance=tolerance, verdict=verdict, basis=basis
+            )
+        )
+    return tuple(made)
+
+
+def _steps(points: Sequence[TrendPoint], instrument: Mapping[int, float]) -> tuple[int, ...]:
+    """Runs at which the level of a figure changed, beyond chance and beyond the instrument."""
+    fit = [point for point in points if point.fit]
+    if len(fit) < 3:
+        return ()
+    places = stats.change_points(
+        np.array([point.value.value for point in fit]),
+        np.array([_half(point.value) for point in fit]),
+        resolution=2 * max(instrument[point.run] for point in fit),
+    )
+    return tuple(fit[place].run for place in places)
+
+
+def _limits(newest: Judgement, flow: FlowResult, measure: str, statistic: str) -> tuple[TrendLimit, ...]:
+    named = {measure} if measure in SHARES else {f"{measure}.{statistic}"}
+    sent = max(flow.counts["sent"], 1)
+    if measure == "lost":
+        named.add("loss")
+    return tuple(
+        TrendLimit(
+            limit.bound,
+            limit.value / sent if limit.measure in SHARES else limit.value,
+            f"{limit.measure} {limit.bound.replace('-', ' ')} {limit.written}",
+        )
+        for limit in newest.plan.limits
+        if limit.measure in named and limit.flow in (None, flow.plan.id)
+    )
+
+
+def _names(runs: Sequence[Judgement]) -> tuple[str, ...]:
+    """Names of the directories; their paths where two are called the same."""
+    short = [judgement.directory.resolve().name for judgement in runs]
+    if len(set(short)) == len(short):
+        return tuple(short)
+    return tuple(str(judgement.directory) for judgement in runs)

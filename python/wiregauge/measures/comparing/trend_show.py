@@ -1,0 +1,194 @@
+"""A trend as JSON of a documented schema (docs/reference/compare.md), and as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from wiregauge.measures.comparing.text import COLOURS, MOST_LINES, points_of, signed
+from wiregauge.measures.comparing.thresholds import SHARES
+from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries
+from wiregauge.measures.results import Judgement
+from wiregauge.measures.units import count_of, duration, share
+from wiregauge.stats import Estimate
+
+SCHEMA = 1
+
+Json = dict[str, object]
+
+
+def trend_schema_path() -> Path:
+    """The JSON Schema of `trend_json`."""
+    return Path(str(resources.files("wiregauge.measures.comparing").joinpath("trend.schema.json")))
+
+
+def trend_json(trend: Trend) -> Json:
+    """The whole trend; keys may be added within schema 1, none is renamed or removed."""
+    return {
+        "schema": SCHEMA,
+        "verdict": trend.verdict,
+        "exit_code": trend.exit_code,
+        "against": trend.against,
+        "thresholds": [
+            {
+                "flow": t.flow,
+                "measure": t.measure,
+                "statistic": t.statistic,
+                "written": t.written,
+                "value": t.value,
+                "relative": t.relative,
+            }
+            for t in trend.thresholds
+        ],
+        "multiplicity": {
+            "method": "bonferroni per run",
+            "figures": trend.judged,
+            "level": trend.level,
+            "joint_level": trend.joint_level,
+        },
+        "runs": [_run(trend, k, judgement) for k, judgement in enumerate(trend.runs)],
+        "series": [_series(series) for series in trend.series],
+        "missing": list(trend.missing),
+    }
+
+
+def started(judgement: Judgement) -> str:
+    """When a run began, to the second, or a question mark."""
+    return str(judgement.manifest.get("started") or "?")[:19].replace("T", " ")
+
+
+def version(judgement: Judgement) -> str:
+    """Version of the program that ran it."""
+    program: object = judgement.manifest.get("program")
+    return str(program.get("version", "?")) if isinstance(program, Mapping) else "?"
+
+
+def _run(trend: Trend, k: int, judgement: Judgement) -> Json:
+    return {
+        "directory": str(judgement.directory),
+        "name": trend.names[k],
+        "started": judgement.manifest.get("started"),
+        "program": version(judgement),
+        "test": judgement.plan.name,
+        "bench": str(judgement.manifest.get("bench", "")),
+        "validity": judgement.validity.word,
+        "verdict": trend.verdict_of(k),
+        "unfit": trend.unfit.get(k),
+    }
+
+
+def _series(series: TrendSeries) -> Json:
+    plan = series.flow.plan
+    return {
+        "axes": dict(series.axes),
+        "flow": plan.id,
+        "protocol": plan.protocol,
+        "to": plan.destination,
+        "measure": series.measure,
+        "statistic": series.statistic,
+        "unit": "share" if series.measure in SHARES else "ns",
+        "points": [_point(point) for point in series.points],
+        "steps": list(series.steps),
+        "limits": [{"bound": x.bound, "value": x.value, "written": x.written} for x in series.limits],
+    }
+
+
+def _point(point: TrendPoint) -> Json:
+    return {
+        "run": point.run,
+        "n": point.n,
+        "value": _estimate(point.value),
+        "fit": point.fit,
+        "reference": point.reference,
+        "shift": _estimate(point.shift) if point.shift is not None else None,
+        "threshold": point.tolerance,
+        "verdict": point.verdict,
+        "basis": point.basis,
+    }
+
+
+def _estimate(estimate: Estimate) -> Json:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+
+
+def value_text(series: TrendSeries, value: float) -> str:
+    """A value of a series in its unit."""
+    return share(value) if series.measure in SHARES else duration(value)
+
+
+def shift_of(series: TrendSeries, point: TrendPoint) -> str:
+    """The shift of a point against its reference with its interval, as text; empty without one."""
+    if point.shift is None:
+        return ""
+    text = points_of if series.measure in SHARES else signed
+    return f"{text(point.shift.value)} [{text(point.shift.low)}, {text(point.shift.high)}]"
+
+
+def trend_headline(trend: Trend) -> str:
+    """What the newest run is against those before it, in one sentence."""
+    name, before = trend.names[trend.newest], count_of(trend.newest, "earlier run")
+    if trend.newest in trend.unfit:
+        return f"{name}, the newest run, is not fit to compare: {trend.unfit[trend.newest]}."
+    if trend.exit_code == 4:
+        return f"No run before {name} is fit to compare with."
+    told = {}
+    for word in ("worse", "better", "undecided"):
+        told[word] = [s for s in trend.series if (p := s.at(trend.newest)) is not None and p.verdict == word]
+    against = "the first run" if trend.against == "first" else f"the level of {before}"
+    parts = [f"{len(found)} {word}" for word, found in told.items() if found]
+    if not parts:
+        return f"{name} is the same as {against}: no figure of {len(trend.series)} moved beyond chance and thresholds."
+    example = (told["worse"] or told["better"] or told["undecided"])[0]
+    point = example.at(trend.newest)
+    shift = shift_of(example, point) if point is not None else ""
+    return (
+        f"Of {len(trend.series)} figures of {name} against {against}, {', '.join(parts)}; "
+        f"{example.figure} of {example.title}: {shift}."
+    )
+
+
+def trend_text(trend: Trend, console: Console) -> None:
+    """Prints the verdict, the runs, and a row per figure: newest value, reference, shift, steps."""
+    colour = COLOURS[trend.verdict]
+    console.print(
+        f"[bold]{count_of(len(trend.runs), 'run')}[/], newest [bold]{escape(trend.names[-1])}[/]  "
+        f"verdict [bold {colour}]{trend.verdict.upper()}[/]",
+        soft_wrap=True,
+    )
+    console.print(escape(trend_headline(trend)), soft_wrap=True)
+    for k, why in trend.unfit.items():
+        console.print(f"  left out: {escape(trend.names[k])}: {escape(why)}", soft_wrap=True, highlight=False)
+    for line in trend.missing[:MOST_LINES]:
+        console.print(f"  not found: {escape(line)}", soft_wrap=True, highlight=False)
+    if len(trend.missing) > MOST_LINES:
+        console.print(f"  not found: … and {len(trend.missing) - MOST_LINES} more; --json has all")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("figure", "flow", "reference", "newest", "shift", "steps at", "verdict"):
+        table.add_column(title, no_wrap=title in ("figure", "verdict"))
+    for series in trend.series:
+        point = series.at(trend.newest)
+        if point is None:
+            continue
+        verdict = point.verdict or "-"
+        table.add_row(
+            series.figure,
+            escape(series.title),
+            value_text(series, point.reference) if point.reference is not None else "-",
+            value_text(series, point.value.value),
+            shift_of(series, point),
+            escape(", ".join(trend.names[run] for run in series.steps)),
+            f"[{COLOURS.get(verdict, 'dim')}]{verdict}[/]",
+        )
+    console.print(table)
+    console.print(
+        f"intervals: 95 % for the {count_of(trend.judged, 'figure')} of a run together "
+        f"({100 * trend.joint_level:.4g} % each), clock and stamp errors included",
+        soft_wrap=True,
+        highlight=False,
+    )
