@@ -1,0 +1,129 @@
+"""One-way latency between every pair of points of a leg: not only the pairs that have a name.
+
+A point is a column of the message table. Points of two legs are not paired: what lies between them is the round trip
+and its turnaround, which have names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge import stats
+from wiregauge.measures.plan import FlowPlan
+
+__all__ = ["PairLatency", "pair_latencies", "pool_pairs"]
+
+OUTWARD = ("intended", "tx_app", "tx_drv", "tx_wire", "rx_wire", "rx_drv", "rx_app")
+RETURN = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
+_SENDING = frozenset({"intended", "tx_app", "tx_drv", "tx_wire", "back_rx_drv", "back_rx_app"})
+"""Points at the flow's sender; the others are at its destination."""
+_THREADS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PairLatency:
+    """Time from one point to another, ns. `half_width` is of the mean, 95 %, clock and stamp error included.
+
+    `missing` counts messages that one of the two points did not see. Percentiles are (value, low, high), None where n
+    does not support them, and of repeats, whose values are not kept.
+    """
+
+    start: str
+    end: str
+    n: int
+    missing: int
+    minimum: float
+    mean: float
+    half_width: float | None
+    p50: tuple[float, float | None, float | None] | None
+    p99: tuple[float, float | None, float | None] | None
+    maximum: float
+
+
+def pair_latencies(
+    rows: pl.DataFrame, flow: FlowPlan, shift_ns: float, clock_ns: float, stamp_ns: float
+) -> tuple[PairLatency, ...]:
+    """Every pair that any message has, in the order of the way, from rows in the order of sequence.
+
+    `shift_ns` is the clock of the destination less that of the source, `clock_ns` its uncertainty.
+    """
+
+    def one(pair: tuple[str, str]) -> PairLatency | None:
+        start, end = pair
+        crossing = (start in _SENDING) != (end in _SENDING)
+        sign = 0.0 if not crossing else 1.0 if start in _SENDING else -1.0
+        bound = stamp_ns + (clock_ns if crossing else 0.0)
+        return _pair(start, end, rows[end] - rows[start], sign * shift_ns, bound)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return tuple(found for found in pool.map(one, _pairs(rows, flow)) if found is not None)
+
+
+def _pairs(rows: pl.DataFrame, flow: FlowPlan) -> Iterator[tuple[str, str]]:
+    for points in (OUTWARD, RETURN) if flow.relayed else (OUTWARD,):
+        seen = [name for name in points if rows[name].null_count() < rows.height]
+        yield from combinations(seen, 2)
+
+
+def _pair(start: str, end: str, took: pl.Series, shift: float, bound: float) -> PairLatency | None:
+    values = took.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - shift
+    if not len(values):
+        return None
+    ascending = np.sort(values)
+    estimate = stats.mean_estimate(values)
+    half = estimate.half_width if estimate is not None else None
+    return PairLatency(
+        start,
+        end,
+        len(values),
+        took.null_count(),
+        float(ascending[0]),
+        float(values.mean()),
+        half + bound if half is not None else None,
+        _percentile(values, ascending, 0.5),
+        _percentile(values, ascending, 0.99),
+        float(ascending[-1]),
+    )
+
+
+def _percentile(
+    values: NDArray[np.float64], ascending: NDArray[np.float64], q: float
+) -> tuple[float, float | None, float | None] | None:
+    if not stats.supported(len(ascending), q):
+        return None
+    found = stats.quantile_interval(values, ascending, q)
+    return stats.quantile(ascending, q), found.low, found.high
+
+
+def pool_pairs(runs: Sequence[Sequence[PairLatency]]) -> tuple[PairLatency, ...]:
+    """Pairs of all repeats; a percentile of several runs is not the percentiles' mean, so it is left out."""
+    groups: dict[tuple[str, str], list[PairLatency]] = {}
+    for pairs in runs:
+        for pair in pairs:
+            groups.setdefault((pair.start, pair.end), []).append(pair)
+    return tuple(_pooled(members) for members in groups.values())
+
+
+def _pooled(members: Sequence[PairLatency]) -> PairLatency:
+    n = sum(pair.n for pair in members)
+    weights = np.array([pair.n / n for pair in members])
+    half = stats.repeated_mean_half_width(np.array([pair.mean for pair in members]), weights)
+    return PairLatency(
+        members[0].start,
+        members[0].end,
+        n,
+        sum(pair.missing for pair in members),
+        min(pair.minimum for pair in members),
+        float(np.dot(weights, [pair.mean for pair in members])),
+        half,
+        None,
+        None,
+        max(pair.maximum for pair in members),
+    )
