@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["ns", "messages", "bit/s", "share"]
+Unit = Literal["ns", "messages", "bit/s", "share", "1/s"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ _ALL = (
         "back_tx_app - rx_app",
         "ns",
         "UDP versus raw Ethernet, split of a round trip",
-        "Time the message spent in the relay's application. The four parts are taken over the messages that have every "
-        "stamp, so they add up to the round trip.",
+        "Time the message spent in the relay's application. The four parts are taken over the messages that have "
+        "every stamp, so they add up to the round trip.",
     ),
     Definition(
         "send_error",
@@ -105,7 +105,9 @@ _ALL = (
         "tx_app - intended",
         "ns",
         "Open-loop schedule; MAPS 2015, transmittal period and jitter",
-        "How far the sender missed its own schedule. A sender that is late keeps the schedule.",
+        "How far the sender missed its own schedule. A sender that is late keeps the schedule. This is the "
+        "wake-up error of the sending task (cyclictest: time of waking less time asked for) with the work up to "
+        "handing the message over.",
     ),
     Definition(
         "period",
@@ -132,6 +134,15 @@ _ALL = (
         "Two-sided; needs no synchronised clocks.",
     ),
     Definition(
+        "delay_variation",
+        "Delay above the least",
+        "latency[k] - latency.min",
+        "ns",
+        "RFC 5481, 4.2 (packet delay variation, PDV)",
+        "One-sided: what a play-out buffer must hold, and by what the network is not deterministic. The least is "
+        "that of the run, also where repeats are taken together.",
+    ),
+    Definition(
         "pdv",
         "Delay variation (PDV)",
         "latency.p99.9 - latency.min",
@@ -147,13 +158,33 @@ _ALL = (
         f"{_MAPS}: variance of the time between transmissions, here as its standard deviation",
     ),
     Definition(
+        "receive_period_jitter",
+        "Receive period jitter",
+        "sd(receive_period)",
+        "ns",
+        f"{_MAPS}: variance of the time between receptions, here as its standard deviation",
+        "The jitter that an application sees which expects messages periodically. Its interval, as that of the "
+        "transmit period jitter, is the interval of the standard deviation.",
+    ),
+    Definition(
+        "pair_latency",
+        "Latency between two points",
+        "end - start, for every pair of points of a leg",
+        "ns",
+        "RFC 7679, 3.4, at the points of the run directory; RFC 2330, 10.2 (wire time and host time)",
+        "Points: intended, application, driver and wire at the sender, wire, driver and application at the "
+        "receiver; of a relayed flow also those of the return leg. Pairs across two clocks carry the clock "
+        "offset's uncertainty.",
+    ),
+    Definition(
         "residence",
         "Residence in a switch",
         "time(switch-out) - time(switch-in)",
         "ns",
         "RFC 1242, 3.8 (store-and-forward: last bit in to first bit out), per frame and switch",
-        "One value per passage of a frame through a switch, from the records of the switch: processing and waiting. "
-        "In a cut-through switch the frame counts as in when its header is, and the time can be less than its length.",
+        "One value per passage of a frame through a switch, from the records of the switch: processing and "
+        "waiting. In a cut-through switch the frame counts as in when its header is, and the time can be less "
+        "than its length.",
     ),
     Definition(
         "skew",
@@ -169,8 +200,8 @@ _ALL = (
         "tx_wire[i] - tx_wire[i-1]",
         "ns",
         "ARINC 664 part 7, bandwidth allocation gap (BAG)",
-        "First bit to first bit at the sender's wire, in the order they leave, on network A or the only one. "
-        "The regulator keeps the BAG; what multiplexing adds or takes is jitter.",
+        "First bit to first bit at the sender's wire, in the order they leave, on network A or the only one. The "
+        "regulator keeps the BAG; what multiplexing adds or takes is jitter.",
     ),
     Definition(
         "bag_jitter",
@@ -186,8 +217,31 @@ _ALL = (
         "rx_wire - nearest planned instant of reception",
         "ns",
         "SAE AS6802, acceptance window of time-triggered frames",
-        "By the receiver's own clock, as its acceptance window is; negative: early. Frames outside the window have a "
-        "wire stamp, too, and are in it.",
+        "By the receiver's own clock, as its acceptance window is; negative: early. Frames outside the window "
+        "have a wire stamp, too, and are in it.",
+    ),
+    Definition(
+        "bag_conformity",
+        "Conformity to the BAG",
+        "frames k with max over j < k of ((k - j) * BAG - (tx_wire[k] - tx_wire[j])) > allowed jitter",
+        "share",
+        "ARINC 664 part 7, traffic policing (token bucket of rate 1/BAG and the virtual link's jitter)",
+        "A frame does not conform when it leaves earlier after any earlier frame than BAG and jitter allow; two "
+        "early frames in a row add up. The worst is the jitter that would have let all pass.",
+    ),
+    Definition(
+        "skew_conformity",
+        "Conformity to the largest skew",
+        "messages with |rx_wire_b - rx_wire| > skew max of the virtual link",
+        "share",
+        "ARINC 664 part 7, redundancy management (skew max)",
+    ),
+    Definition(
+        "window_conformity",
+        "Conformity to the reception window",
+        "frames with window_error outside -early to +late of the schedule",
+        "share",
+        "SAE AS6802, acceptance window of time-triggered frames, as wide as the schedule says",
     ),
     Definition(
         "sent",
@@ -220,6 +274,31 @@ _ALL = (
         "RFC 7680, 2; 95 % bounds after Clopper and Pearson",
     ),
     Definition(
+        "loss_period",
+        "Loss period",
+        "lost messages without a delivered one between them, in the order of sequence",
+        "messages",
+        "RFC 3357, 5.4.2; numbers and lengths 6.2 and 6.3, clear lengths between 6.4",
+        "One long period hurts a control loop more than many single losses of the same ratio.",
+    ),
+    Definition(
+        "loss_distance",
+        "Loss distance",
+        "sequence[lost k] - sequence[lost k-1]",
+        "messages",
+        "RFC 3357, 5.4.1",
+        "Between successive losses; 1 within a loss period. The first loss has none.",
+    ),
+    Definition(
+        "availability",
+        "Availability",
+        "1 - messages at which the service was down / sent",
+        "share",
+        "3GPP TS 22.261, 3.1 (communication service availability, survival time), counted in messages",
+        "A message fails when it is lost or late. The service survives one failed message and is down from the "
+        "second in a row until the next good one: a survival time of one period.",
+    ),
+    Definition(
         "duplicated",
         "Duplicated",
         "messages with more than one intact copy",
@@ -234,11 +313,53 @@ _ALL = (
         "RFC 4737, 3.3",
     ),
     Definition(
+        "reorder_extent",
+        "Reordering extent",
+        "i - (least j < i with sequence[j] > sequence[i]), i and j counting arrivals",
+        "messages",
+        "RFC 4737, 4.2.1",
+        "How many places a buffer must hold to put the message back. Of reordered messages only.",
+    ),
+    Definition(
+        "reorder_late_time",
+        "Reordering late time",
+        "arrival[i] - arrival[i - reorder_extent]",
+        "ns",
+        "RFC 4737, 4.3",
+        "How long that buffer must wait.",
+    ),
+    Definition(
+        "n_reordering",
+        "n-reordering",
+        "messages directly preceded by at least n arrivals with higher sequence numbers",
+        "messages",
+        "RFC 4737, 5.3",
+        "With n = 3 a TCP receiver takes the message for lost. Arrivals with one and the same stamp count as in "
+        "order.",
+    ),
+    Definition(
         "late",
         "Late",
         "messages older than the flow's deadline on arrival",
         "messages",
         "Run directory, messages",
+    ),
+    Definition(
+        "lateness",
+        "Lateness",
+        "(arrival - tx_app) - deadline",
+        "ns",
+        "Real-time scheduling: lateness of a job against its deadline; tardiness is max(0, lateness)",
+        "Signed: negative is what was to spare. Arrival at rx_app, for a relayed flow at back_rx_app. Stamps as "
+        "they are, like the counter late, without a known clock offset.",
+    ),
+    Definition(
+        "deadline_missed",
+        "Deadline missed",
+        "(late + lost) / sent",
+        "share",
+        "3GPP TS 22.104, 3.1 (reliability: delivered within the time constraint)",
+        "A message that never comes misses its deadline, too.",
     ),
     Definition(
         "misdirected",
@@ -271,12 +392,30 @@ _ALL = (
         "At the application the flow is meant for.",
     ),
     Definition(
+        "intended_load",
+        "Intended load",
+        "(last sequence - first sequence) / (last intended - first intended)",
+        "1/s",
+        "RFC 2285, 3.5.1; on the wire times 8 * (length + 20 B), preamble and gap included",
+        "Frames per second that the plan wants of the sender.",
+    ),
+    Definition(
+        "offered_load",
+        "Offered load",
+        "(sent - 1) / (last tx_app - first tx_app)",
+        "1/s",
+        "RFC 2285, 3.5.2",
+        "Frames per second that the sender really handed over; its interval is that of the mean transmit period. "
+        "Background load is stated per injecting end system, as shares of its link.",
+    ),
+    Definition(
         "effective_bandwidth",
         "Effective bandwidth (MAPS)",
         "8 * payload / latency.mean",
         "bit/s",
         f"{_MAPS} (payload size over transmission latency)",
-        "Not a throughput: it is the rate a sender would reach that waits for each message to arrive.",
+        "Not a throughput: it is the rate a sender would reach that waits for each message to arrive. Its "
+        "interval is that of the mean latency, ends swapped.",
     ),
 )
 
@@ -296,6 +435,8 @@ SERIES = (
     "period",
     "receive_period",
     "ipdv",
+    "delay_variation",
+    "lateness",
     "residence",
     "skew",
     "bag_spacing",

@@ -17,6 +17,7 @@ from wiregauge import stats
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
 from wiregauge.measures.hops import Passages, passages
 from wiregauge.measures.limits import judge_limits
+from wiregauge.measures.pairs import pair_latencies, pool_pairs
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.results import (
     Check,
@@ -30,14 +31,14 @@ from wiregauge.measures.results import (
 )
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
 from wiregauge.measures.series import SETTLING, WARM_UP, Extracted, Offsets, extract
+from wiregauge.measures.service import pool_services, serve
 from wiregauge.measures.settling import settle, stationarity
 from wiregauge.measures.show import show_json
 from wiregauge.measures.summarise import loss, summarise, with_loss
-from wiregauge.measures.validity import Evidence, judge_validity, number, parts
+from wiregauge.measures.validity import Evidence, judge_validity, number, offered_loads, parts
 
 STAMP_RESOLUTION_NS = 1.0
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
-_FINAL = "back_rx_app"
 _LOST = ("lost", "misdirected", "corrupted")
 
 
@@ -178,6 +179,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
         agents=agents,
         started=str(entry["started"]) if entry.get("started") else None,
         finished=str(entry["finished"]) if entry.get("finished") else None,
+        loads=offered_loads(plan, agents),
     )
 
 
@@ -278,9 +280,8 @@ def _judge_flow(
             summaries[name] = replace(summaries[name], stationarity=stationarity(series[name].value, among))
     lost_settled = int(np.count_nonzero(gone[settled.settling.height :]))
     send_errors = [found["send_error"].series.value for found in (early, extracted) if found]
-    final = _FINAL if flow.relayed else "rx_app"
     main = "rtt" if flow.relayed else "latency"
-    delivered = measured.filter(~pl.col("outcome").is_in(_LOST))
+    service = serve(measured, flow, gone)
     return FlowResult(
         plan=flow,
         counts=counts,
@@ -295,7 +296,7 @@ def _judge_flow(
         series=series,
         with_loss=with_loss(series[main].value, lost_settled),
         lost_settled=lost_settled,
-        goodput=_goodput(delivered[final], flow.payload),
+        goodput=service.goodput.value if service.goodput is not None else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
         hops=_hops(through, names),
@@ -305,6 +306,8 @@ def _judge_flow(
         if flow.period_ns
         else 0,
         settling=settled.settling.height,
+        service=service,
+        pairs=pair_latencies(settled.rows, flow, between.outward_ns, between.uncertainty_ns, stamp_ns),
     )
 
 
@@ -360,13 +363,6 @@ def _largest(column: pl.Series) -> int:
 def _clock_error(name: str, flow: FlowPlan, between: Offsets) -> float:
     across = name in _ACROSS_CLOCKS or (name == "network" and not flow.relayed)
     return between.uncertainty_ns if across else 0.0
-
-
-def _goodput(arrivals: pl.Series, payload: int | None) -> float | None:
-    at = arrivals.drop_nulls().to_numpy()
-    if payload is None or len(at) < 2 or at.max() == at.min():
-        return None
-    return 8 * payload * (len(at) - 1) / (float(at.max() - at.min()) / 1e12)
 
 
 def _effective_bandwidth(mean_ns: float | None, payload: int | None) -> float | None:
@@ -474,6 +470,9 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         lost_copies=_added([flow.lost_copies for flow in flows]),
         late_sends=sum(flow.late_sends for flow in flows),
         settling=sum(flow.settling for flow in flows),
+        lost_settled=sum(flow.lost_settled for flow in flows),
+        service=pool_services([flow.service for flow in flows if flow.service is not None]),
+        pairs=pool_pairs([flow.pairs for flow in flows]),
         repeats=len(flows),
     )
 

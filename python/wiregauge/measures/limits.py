@@ -9,7 +9,17 @@ from wiregauge.measures.plan import LimitPlan
 from wiregauge.measures.results import FlowResult, LimitResult
 
 _OF_SOME = frozenset(
-    {"rtt", "return_latency", "turnaround", "residence", "skew", "bag_spacing", "bag_jitter", "window_error"}
+    {
+        "lateness",
+        "rtt",
+        "return_latency",
+        "turnaround",
+        "residence",
+        "skew",
+        "bag_spacing",
+        "bag_jitter",
+        "window_error",
+    }
 )
 """Measures that not every flow has."""
 

@@ -6,7 +6,7 @@ and its turnaround, which have names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
@@ -45,6 +45,8 @@ class PairLatency:
     p50: tuple[float, float | None, float | None] | None
     p99: tuple[float, float | None, float | None] | None
     maximum: float
+    bound: float
+    """The part of `half_width` that no averaging reduces: clocks and stamps."""
 
 
 def pair_latencies(
@@ -90,6 +92,7 @@ def _pair(start: str, end: str, took: pl.Series, shift: float, bound: float) -> 
         _percentile(values, ascending, 0.5),
         _percentile(values, ascending, 0.99),
         float(ascending[-1]),
+        bound,
     )
 
 
@@ -115,6 +118,7 @@ def _pooled(members: Sequence[PairLatency]) -> PairLatency:
     n = sum(pair.n for pair in members)
     weights = np.array([pair.n / n for pair in members])
     half = stats.repeated_mean_half_width(np.array([pair.mean for pair in members]), weights)
+    bound = max(pair.bound for pair in members)
     return PairLatency(
         members[0].start,
         members[0].end,
@@ -122,8 +126,9 @@ def _pooled(members: Sequence[PairLatency]) -> PairLatency:
         sum(pair.missing for pair in members),
         min(pair.minimum for pair in members),
         float(np.dot(weights, [pair.mean for pair in members])),
-        half,
+        half + bound if half is not None else None,
         None,
         None,
         max(pair.maximum for pair in members),
+        bound,
     )

@@ -98,7 +98,7 @@ def earliness(times: Integers, gap: int) -> Integers:
 
 @dataclass(frozen=True, slots=True)
 class Outages:
-    """Times without service, in messages: the stretches of failed ones less the first, which the survival time bridges."""
+    """Times without service, in messages: stretches of failed ones less the first, which the survival time bridges."""
 
     number: int
     longest: int

@@ -120,6 +120,9 @@ class Schedule:
 
     period_ns: float
     reception_ns: float
+    early_ns: float = 0.0
+    late_ns: float = 0.0
+    """How much before and after that it accepts one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,10 @@ class FlowPlan:
     multicast: bool = False
     both_networks: bool = False
     bag_ns: float | None = None
+    bag_jitter_ns: float | None = None
+    skew_max_ns: float | None = None
+    link_bit_per_s: int | None = None
+    """Rate of the link the sender sends on."""
     schedule: Schedule | None = None
 
     @property
@@ -294,6 +301,7 @@ def _name(nodes: Sequence[Node], index: int, where: str) -> str:
 
 def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link], where: str) -> RunPlan:
     sends = {get(s, "flow", int, where): s for s in objects(raw, "sends", where)}
+    rate = get(raw, "link_rate_bps", int, where) if "link_rate_bps" in raw else None
     relays = {get(r, "flow", int, where): r for r in objects(raw, "relays", where)}
     flows = []
     for flow in objects(raw, "flows", where):
@@ -325,6 +333,13 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 multicast=len(receivers) > 1,
                 both_networks="network" in flow and flow["network"] is None,
                 bag_ns=_ns(link, "bag", where) if isinstance(link, dict) else None,
+                bag_jitter_ns=_ns(link, "jitter", where)
+                if isinstance(link, dict) and "jitter" in link
+                else None,
+                skew_max_ns=_ns(link, "skew_max", where)
+                if isinstance(link, dict) and "skew_max" in link
+                else None,
+                link_bit_per_s=rate or _first_rate(links, get(flow, "from", int, where)),
                 schedule=_schedule(flow.get("schedule"), receiver, where),
             )
             for receiver in receivers
@@ -347,7 +362,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
         duration_ns=_ns(raw, "duration", where),
         flows=tuple(flows),
         injects=tuple(_inject(i, nodes, links, where) for i in objects(raw, "injects", where)),
-        link_rate_bps=get(raw, "link_rate_bps", int, where) if "link_rate_bps" in raw else None,
+        link_rate_bps=rate,
         disturbances=tuple(kinds),
         cut_links=tuple(
             get(deed, "link", int, where) for deed, kind in zip(deeds, kinds, strict=True) if kind == "cut"
@@ -372,7 +387,12 @@ def _schedule(raw: object, receiver: int, where: str) -> Schedule | None:
         # Port 1 is the one on network A, or the only one.
         at = get(reception, "at", dict, where)
         if at.get("node") == receiver and at.get("port") == 1:
-            return Schedule(_ns(raw, "period", where), _ns(reception, "offset", where))
+            return Schedule(
+                _ns(raw, "period", where),
+                _ns(reception, "offset", where),
+                _ns(raw, "early", where) if "early" in raw else 0.0,
+                _ns(raw, "late", where) if "late" in raw else 0.0,
+            )
     return None
 
 
@@ -380,7 +400,6 @@ def _inject(
     raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link], where: str
 ) -> InjectPlan:
     on = get(raw, "on", int, where)
-    rates = [link.rate_bps for link in links if on in link.ends]
     return InjectPlan(
         on=_name(nodes, on, where),
         to=_name(nodes, get(raw, "to", int, where), where),
@@ -388,8 +407,12 @@ def _inject(
         payload=get(raw, "payload", int, where),
         burst=get(raw, "burst", int, where),
         interval_ns=_ns(raw, "interval", where),
-        rate_bps=rates[0] if rates else 0,
+        rate_bps=_first_rate(links, on) or 0,
     )
+
+
+def _first_rate(links: Sequence[Link], node: int) -> int | None:
+    return next((link.rate_bps for link in links if node in link.ends), None)
 
 
 def _limit(raw: Mapping[str, object], where: str) -> LimitPlan:

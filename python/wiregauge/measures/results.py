@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wiregauge.measures.pairs import PairLatency
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
+from wiregauge.measures.service import Service
 
 Floats = NDArray[np.float64]
 
@@ -196,6 +198,18 @@ class FlowResult:
     """Messages after the stated warm-up that by the rule still belong to it: in every count, in no measure of time."""
     lost_settled: int = 0
     """Messages lost after that."""
+    service: Service | None = None
+    pairs: tuple[PairLatency, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Background load of one end system, as shares of its link; `offered` None where its agent did not report."""
+
+    on: str
+    to: str
+    intended: float
+    offered: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +253,7 @@ class RunResult:
     agents: Mapping[str, Mapping[str, object]]
     started: str | None
     finished: str | None
+    loads: tuple[Load, ...] = ()
 
     @property
     def validity(self) -> Grade:

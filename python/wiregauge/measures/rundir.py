@@ -97,8 +97,12 @@ class RunDirectory:
             raise RunDirectoryError(
                 f"{path}: column {missing[0]} is missing; track the run again from its records"
             )
-        added = [pl.lit(None, pl.Int64()).alias(name) for name in ("to", *_WIRE) if name not in frame.columns]
-        columns = {"to": pl.Int64(), **_COLUMNS} | dict.fromkeys(_WIRE, pl.Int64())
+        added = [
+            pl.lit(None, pl.Int64()).alias(name)
+            for name in ("to", "length", *_WIRE)
+            if name not in frame.columns
+        ]
+        columns = {"to": pl.Int64(), "length": pl.Int64(), **_COLUMNS} | dict.fromkeys(_WIRE, pl.Int64())
         try:
             return (
                 frame.with_columns(added)

@@ -114,6 +114,18 @@ def extract(
     found["period"] = _consecutive(table, "tx_app", seconds, left_out)
     found["ipdv"] = _consecutive(table, "latency", seconds, left_out)
     found["receive_period"] = _arrivals(table, left_out)
+    latency = found["latency"]
+    least = latency.series.value.min(initial=np.inf)
+    found["delay_variation"] = Extracted(
+        Series(latency.series.t, latency.series.value - least), latency.excluded
+    )
+    if flow.deadline_ns is not None:
+        # As the counter of late messages: there and back for a relayed flow, stamps as they are.
+        came, offset = ("rtt", 0.0) if flow.relayed else ("latency", shift)
+        over = found[came].series
+        found["lateness"] = Extracted(
+            Series(over.t, over.value + offset - flow.deadline_ns), found[came].excluded
+        )
     return found | _on_the_wire(rows, flow, left_out)
 
 

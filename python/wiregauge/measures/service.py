@@ -1,4 +1,4 @@
-"""What a flow's receiver was served: losses in runs, order, deadlines, availability, contracts, rates, every pair of points.
+"""What a flow's receiver was served: losses in runs, order, deadlines, availability, contracts, rates.
 
 The message table says what became of each message; this looks at how those fates follow one another. Counts are exact,
 shares have bounds that know of clusters, times are summaries like any other.
@@ -133,7 +133,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Frames per second as the test intends and the sender offers them (RFC 2285, 3.5), and what that is on the wire."""
+    """Frames per second as the test intends and the sender offers them (RFC 2285, 3.5); what that is on the wire."""
 
     intended_per_s: float
     offered_per_s: Rate
@@ -246,7 +246,7 @@ def _deadline(
 
 
 def _conformity(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, ...]:
-    """The contracts of critical traffic that the flow has: of its virtual link, of the two networks, of its schedule."""
+    """The contracts of critical traffic that the flow has: of its virtual link, its two networks, its schedule."""
     found = []
     if flow.bag_ns is not None and flow.bag_jitter_ns is not None:
         times = np.sort(measured["tx_wire"].drop_nulls().to_numpy())
@@ -255,9 +255,7 @@ def _conformity(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, ...
         found.append(_contract("bag", early > allowed, (0.0, flow.bag_jitter_ns), early))
     if flow.both_networks and flow.skew_max_ns is not None:
         skew = (measured["rx_wire_b"] - measured["rx_wire"]).abs().drop_nulls().to_numpy()
-        found.append(
-            _contract("skew", skew > round(flow.skew_max_ns * 1000), (0.0, flow.skew_max_ns), skew)
-        )
+        found.append(_contract("skew", skew > round(flow.skew_max_ns * 1000), (0.0, flow.skew_max_ns), skew))
     if flow.schedule is not None:
         plan = flow.schedule
         period, planned = round(plan.period_ns * 1000), round(plan.reception_ns * 1000)
@@ -368,9 +366,7 @@ def _pooled_losses(losses: Sequence[Losses]) -> Losses:
 
 def _pooled_reordering(orders: Sequence[Reordering]) -> Reordering:
     total = sum(order.share.count for order in orders)
-    extents = [
-        order.extent_mean * order.share.count for order in orders if order.extent_mean is not None
-    ]
+    extents = [order.extent_mean * order.share.count for order in orders if order.extent_mean is not None]
     return Reordering(
         _pooled_share([order.share for order in orders]),
         max(order.extent_max for order in orders),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import isinf
 from pathlib import Path
 
+from wiregauge.measures import served
 from wiregauge.measures.definitions import QUANTILES, SERIES
 from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
 
@@ -59,6 +60,10 @@ def _run(run: RunResult) -> Json:
         "checks": [_check(check) for check in run.checks],
         "limits": [_limit(limit) for limit in run.limits],
         "unplanned": dict(run.unplanned),
+        "loads": [
+            {"on": load.on, "to": load.to, "intended": load.intended, "offered": load.offered}
+            for load in run.loads
+        ],
         "flows": [_flow(flow) for flow in run.flows],
     }
 
@@ -133,6 +138,7 @@ def _flow(flow: FlowResult) -> Json:
         "lost_copies": dict(flow.lost_copies),
         "throughput_bit_per_s": flow.goodput,
         "effective_bandwidth_bit_per_s": flow.effective_bandwidth,
+        **served.of_flow(flow),
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiregauge.measures.plan import RunPlan
-from wiregauge.measures.results import Check, FlowResult, Grade, Stationarity, Summary
+from wiregauge.measures.results import Check, FlowResult, Grade, Load, Stationarity, Summary
 from wiregauge.measures.units import count_of, duration
 from wiregauge.stats import FALSE_ALARMS, FALSE_WARM_UP
 
@@ -416,18 +416,11 @@ def _stationarity(flow: FlowResult) -> Stationarity | None:
 
 
 def _network_load(run: Evidence) -> Iterator[Check]:
-    worst, seen = 0.0, []
-    for inject in run.plan.injects:
-        agent = run.agents.get(inject.on, {})
-        tasks = [task for task in parts(agent, "tasks") if task.get("kind") == "inject"]
-        if not tasks:
-            continue
-        done, planned = sum(number(t, "done") for t in tasks), sum(number(t, "planned") for t in tasks)
-        intended = inject.load_ppm / 10_000
-        ratio = done / planned if planned else _offered_ratio(run, inject.load_ppm, inject.rate_bps, tasks)
-        worst = max(worst, abs(ratio - 1))
-        seen.append(f"{inject.on}: {intended * ratio:.3g} % of {intended:.3g} %")
-    unreported = len(run.plan.injects) - len(seen)
+    loads = offered_loads(run.plan, run.agents)
+    known = [(load, load.offered) for load in loads if load.offered is not None]
+    seen = [f"{load.on}: {100 * offered:.3g} % of {100 * load.intended:.3g} %" for load, offered in known]
+    worst = max((abs(offered / load.intended - 1) for load, offered in known if load.intended), default=0.0)
+    unreported = len(loads) - len(known)
     grade = _graded(worst, LOAD_DEGRADED, LOAD_INVALID)
     yield _check(
         "offered-load",
@@ -469,10 +462,27 @@ def _network_load(run: Evidence) -> Iterator[Check]:
     )
 
 
+def offered_loads(plan: RunPlan, agents: Mapping[str, Mapping[str, object]]) -> tuple[Load, ...]:
+    """Background load as planned and as its agents report it (RFC 2285, 3.5)."""
+    found = []
+    for inject in plan.injects:
+        agent = agents.get(inject.on, {})
+        tasks = [task for task in parts(agent, "tasks") if task.get("kind") == "inject"]
+        intended = inject.load_ppm / 1e6
+        ratio = None
+        if tasks:
+            done, planned = sum(number(t, "done") for t in tasks), sum(number(t, "planned") for t in tasks)
+            ratio = (
+                done / planned if planned else _offered_ratio(plan, inject.load_ppm, inject.rate_bps, tasks)
+            )
+        found.append(Load(inject.on, inject.to, intended, intended * ratio if ratio is not None else None))
+    return tuple(found)
+
+
 def _offered_ratio(
-    run: Evidence, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]
+    plan: RunPlan, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]
 ) -> float:
-    seconds = (run.plan.warm_up_ns + run.plan.duration_ns) / 1e9
+    seconds = (plan.warm_up_ns + plan.duration_ns) / 1e9
     intended_bits = rate_bps * load_ppm / 1e6 * seconds
     return sum(number(task, "wire_bytes") for task in tasks) * 8 / intended_bits if intended_bits else 1.0
 

@@ -1,0 +1,155 @@
+"""The service of a flow as JSON objects: the part of `show --json` that tells how fates follow one another."""
+
+from __future__ import annotations
+
+from wiregauge.measures.pairs import PairLatency
+from wiregauge.measures.results import FlowResult, Summary
+from wiregauge.measures.service import (
+    Availability,
+    Conformity,
+    Deadline,
+    Losses,
+    Rate,
+    Rates,
+    Reordering,
+    Service,
+    Share,
+)
+
+__all__ = ["effective_bandwidth_interval", "of_flow"]
+
+Json = dict[str, object]
+
+
+def of_flow(flow: FlowResult) -> Json:
+    """Keys of a flow beside its summaries; see docs/reference/show.md."""
+    service = flow.service
+    return {
+        "period_jitter_ns": _jitter(flow.summaries.get("period")),
+        "receive_period_jitter_ns": _jitter(flow.summaries.get("receive_period")),
+        "pairs": [_pair(pair) for pair in flow.pairs],
+        "throughput_interval": _rate_interval(service.goodput) if service else None,
+        "effective_bandwidth_interval": effective_bandwidth_interval(flow),
+        **(_service(service) if service is not None else dict.fromkeys(_SERVICE)),
+    }
+
+
+_SERVICE = ("load", "losses", "availability", "reordering", "deadline", "conformity")
+
+
+def _service(service: Service) -> Json:
+    return {
+        "load": _rates(service.rates) if service.rates is not None else None,
+        "losses": _losses(service.losses),
+        "availability": _availability(service.availability),
+        "reordering": _reordering(service.reordering),
+        "deadline": _deadline(service.deadline) if service.deadline is not None else None,
+        "conformity": {one.of: _conformity(one) for one in service.conformity},
+    }
+
+
+def effective_bandwidth_interval(flow: FlowResult) -> list[float | None] | None:
+    """95 % interval of the effective bandwidth, from that of the mean latency; open above where that reaches zero."""
+    latency, payload = flow.summaries["latency"], flow.plan.payload
+    if flow.effective_bandwidth is None or latency.uncertainty is None or latency.mean is None or not payload:
+        return None
+    low, high = latency.mean - latency.uncertainty.total, latency.mean + latency.uncertainty.total
+    return [8e9 * payload / high, 8e9 * payload / low if low > 0 else None]
+
+
+def _share(share: Share) -> Json:
+    return {
+        "count": share.count,
+        "n": share.n,
+        "ratio": share.ratio,
+        "low": share.low,
+        "high": share.high,
+        "n_effective": share.worth,
+    }
+
+
+def _jitter(summary: Summary | None) -> Json | None:
+    if summary is None:
+        return None
+    low, high = summary.sd_interval or (None, None)
+    return {"n": summary.n, "sd": summary.sd, "low": low, "high": high}
+
+
+def _rate_interval(rate: Rate | None) -> list[float | None] | None:
+    return [rate.low, rate.high] if rate is not None else None
+
+
+def _rates(rates: Rates) -> Json:
+    offered = rates.offered_per_s
+    return {
+        "intended_per_s": rates.intended_per_s,
+        "offered_per_s": offered.value,
+        "offered_interval": [offered.low, offered.high],
+        "ratio": rates.ratio,
+        "intended_bit_per_s": rates.on_wire(rates.intended_per_s),
+        "offered_bit_per_s": rates.on_wire(offered.value),
+        "link_bit_per_s": rates.link_bit_per_s,
+    }
+
+
+def _losses(losses: Losses) -> Json:
+    return {
+        "periods": losses.periods,
+        "longest": losses.longest,
+        "lengths": {str(length): count for length, count in losses.lengths.items()},
+        "least_distance": losses.least_distance,
+        "shortest_clear": losses.shortest_clear,
+    }
+
+
+def _availability(availability: Availability) -> Json:
+    return {
+        "ratio": availability.ratio,
+        "low": 1 - availability.down.high,
+        "high": 1 - availability.down.low,
+        "n": availability.down.n,
+        "down": availability.down.count,
+        "outages": availability.outages,
+        "longest": availability.longest,
+    }
+
+
+def _reordering(order: Reordering) -> Json:
+    return {
+        **_share(order.share),
+        "extent_max": order.extent_max,
+        "extent_mean": order.extent_mean,
+        "n_reordered": {str(n): count for n, count in order.n_reordered.items()},
+        "n_max": order.n_max,
+        "late_time_max_ns": order.late_time_max_ns,
+    }
+
+
+def _deadline(deadline: Deadline) -> Json:
+    return {
+        "deadline_ns": deadline.deadline_ns,
+        "missed": _share(deadline.missed),
+        "late": deadline.late,
+        "tardiness_mean_ns": deadline.tardiness_mean_ns,
+        "tardiness_max_ns": deadline.tardiness_max_ns,
+    }
+
+
+def _conformity(one: Conformity) -> Json:
+    return {"outside": _share(one.outside), "allowed_ns": list(one.allowed_ns), "worst_ns": one.worst_ns}
+
+
+def _pair(pair: PairLatency) -> Json:
+    percentiles = {"p50": pair.p50, "p99": pair.p99}
+    return {
+        "start": pair.start,
+        "end": pair.end,
+        "n": pair.n,
+        "missing": pair.missing,
+        "min": pair.minimum,
+        "mean": pair.mean,
+        "uncertainty": pair.half_width,
+        **{name: found[0] if found else None for name, found in percentiles.items()},
+        "max": pair.maximum,
+        "intervals": {name: [found[1], found[2]] for name, found in percentiles.items() if found},
+    }
