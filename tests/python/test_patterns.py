@@ -1,4 +1,4 @@
-"""Counted measures against tiny reference implementations that follow the words of their standards, in whole numbers."""
+"""Counted measures against tiny references that follow the words of their standards, in whole numbers."""
 
 from __future__ import annotations
 
