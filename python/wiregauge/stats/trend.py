@@ -21,45 +21,51 @@ def change_points(
 
     A stretch is split where the two-sample t of its halves is greatest, if that t has less than `false_alarm` chance
     under no step after Bonferroni over the places to split, and if the halves' means lie more than `resolution`
-    apart. The variance is the greater of the scatter within the halves and of the values' own uncertainty
-    (95 % half-widths): runs that differ by less than they are known to within are no step, however regular they are.
+    apart. The variance is the greatest of the scatter within the halves, of that between successive runs
+    of the whole history (a robust one, which steps do not raise), and of the values' own uncertainty (95 %
+    half-widths): runs that differ by less than they are known to within are no step, however regular they are.
     """
     if len(values) != len(half_widths):
         raise ValueError("every value needs its half-width")
+    # sd of successive differences from their median, over the square root of two: 1.4826 / 1.4142.
+    scatter = 1.0484 * float(np.median(np.abs(np.diff(values)))) if len(values) > 2 else 0.0
     found: list[int] = []
     waiting: list[tuple[int, int]] = [(0, len(values))]
     while waiting:
         start, end = waiting.pop()
-        place = _split(values[start:end], half_widths[start:end] / _Z95, false_alarm, resolution)
+        place = _split(values[start:end], half_widths[start:end] / _Z95, scatter, false_alarm, resolution)
         if place is not None:
             found.append(start + place)
             waiting += [(start, start + place), (start + place, end)]
     return sorted(found)
 
 
-def _split(values: Floats, errors: Floats, false_alarm: float, resolution: float) -> int | None:
+def _split(
+    values: Floats, errors: Floats, scatter: float, false_alarm: float, resolution: float
+) -> int | None:
     n = len(values)
     if n < 3:
         return None
     known = float(np.mean(errors**2))
-    chances = [_chance(values[:k], values[k:], known, resolution) for k in range(1, n)]
+    chances = [_chance(values[:k], values[k:], known, scatter, resolution) for k in range(1, n)]
     best = int(np.argmin(chances))
     return best + 1 if chances[best] * (n - 1) < false_alarm else None
 
 
-def _chance(before: Floats, after: Floats, known: float, resolution: float) -> float:
+def _chance(before: Floats, after: Floats, known: float, scatter: float, resolution: float) -> float:
     """Two-sided probability of so great a difference of means without a step; 1 where it is below `resolution`."""
     gap = abs(float(after.mean() - before.mean()))
     if gap <= resolution:
         return 1.0
     n = len(before) + len(after)
     rest = float(((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()) / (n - 2)
-    variance = max(rest, known)
+    seen = max(rest, scatter**2)
+    variance = max(seen, known)
     if variance == 0:
         return 0.0
     t = gap / sqrt(variance * (1 / len(before) + 1 / len(after)))
     # Where the runs' own uncertainty is the greater, it is known from many messages and needs no Student's tail.
-    return float(2 * special.ndtr(-t)) if known >= rest else float(2 * special.stdtr(n - 2, -t))
+    return float(2 * special.ndtr(-t)) if known >= seen else float(2 * special.stdtr(n - 2, -t))
 
 
 def reference(values: Floats, half_widths: Floats, level: float) -> Estimate:

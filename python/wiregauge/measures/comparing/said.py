@@ -68,36 +68,57 @@ def _text(manifest: Mapping[str, object], *keys: str) -> str:
 
 
 def _settings(base: Judgement, new: Judgement) -> tuple[str, ...]:
-    """Where the networks of the two plans differ, by the names the tests give."""
+    """Where the networks of the two plans differ, by the names the tests give; alike differences share a sentence."""
     trees = [_network(judgement) for judgement in (base, new)]
-    keys = [*trees[0], *(key for key in trees[1] if key not in trees[0])]
-    changed = [key for key in keys if trees[0].get(key) != trees[1].get(key)]
+    changed: dict[tuple[str, str, str], list[str]] = {}
+    for owner in [*trees[0], *(owner for owner in trees[1] if owner not in trees[0])]:
+        first, second = (tree.get(owner) for tree in trees)
+        if first is None or second is None:
+            there = _THERE[first is not None], _THERE[second is not None]
+            changed.setdefault(("", *there), []).append(owner)
+            continue
+        for setting in [*first, *(setting for setting in second if setting not in first)]:
+            one, other = (side.get(setting, _THERE[False]) for side in (first, second))
+            if one != other:
+                changed.setdefault((setting, one, other), []).append(owner)
     lines = [
-        f"{key}: {trees[0].get(key, 'not there')} against {trees[1].get(key, 'not there')}"
-        for key in changed[:MOST_SETTINGS]
+        f"{', '.join(owners)}{', ' + setting if setting else ''}: {one} against {other}"
+        for (setting, one, other), owners in changed.items()
     ]
-    left = len(changed) - len(lines)
-    return (*lines, *([f"{count_of(left, 'further setting')} of the networks differ"] if left else []))
+    left = len(lines) - MOST_SETTINGS
+    more = [f"{count_of(left, 'further setting')} of the networks differ"] if left > 0 else []
+    return (*lines[:MOST_SETTINGS], *more)
 
 
-def _network(judgement: Judgement) -> dict[str, str]:
+_THERE = {False: "not there", True: "there"}
+
+Settings = dict[str, dict[str, str]]
+"""By owner (a node, a link, the network), what it is called, and its value as text."""
+
+
+def _network(judgement: Judgement) -> Settings:
     plan = judgement.manifest.get("plan")
     network = plan.get("network") if isinstance(plan, dict) else None
     if not isinstance(network, dict):
         return {}
-    found: dict[str, str] = {}
-    nodes = network.get("nodes")
-    for node in nodes if isinstance(nodes, list) else ():
-        found |= dict(_leaves(str(node.get("name")) if isinstance(node, dict) else "node", node))
+    found: Settings = {}
     links = network.get("links")
     names = [node.name for node in judgement.plan.nodes]
     for link, raw in zip(judgement.plan.links, links if isinstance(links, list) else (), strict=False):
         ends = f"link {names[link.ends[0]]} to {names[link.ends[1]]}" + (
             " on B" if link.network == "B" else ""
         )
-        found |= dict(_leaves(ends, {k: v for k, v in raw.items() if k != "ends"}))
-    rest = {key: value for key, value in network.items() if key not in ("nodes", "links")}
-    return found | dict(_leaves("network", rest))
+        found[ends] = _owned({key: value for key, value in raw.items() if key != "ends"})
+    nodes = network.get("nodes")
+    for node in nodes if isinstance(nodes, list) else ():
+        if isinstance(node, dict):
+            found[str(node.get("name"))] = _owned(node)
+    found["network"] = _owned({k: v for k, v in network.items() if k not in ("nodes", "links")})
+    return found
+
+
+def _owned(settings: Mapping[str, object]) -> dict[str, str]:
+    return {name.removeprefix(", "): value for name, value in _leaves("", settings)}
 
 
 def _leaves(name: str, value: object, key: str = "") -> Iterator[tuple[str, str]]:
