@@ -1,0 +1,219 @@
+"""What a flow's receiver was served, against a slow reading of the same rows in exact arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wiregauge.measures.pairs import OUTWARD, RETURN, pair_latencies, pool_pairs
+from wiregauge.measures.plan import FlowPlan, Schedule
+from wiregauge.measures.service import OVERHEAD_BYTES, pool_services, serve
+
+Row = dict[str, Any]
+STAMPS = (*OUTWARD, *RETURN, "rx_wire_b")
+
+
+def plan(**more: Any) -> FlowPlan:
+    return FlowPlan(
+        **{
+            "id": 10,
+            "protocol": "rc",
+            "source": "a",
+            "destination": "b",
+            "path": ("a", "s", "b"),
+            "deadline_ns": 40.0,
+            "relayed": False,
+            "payload": 100,
+            "period_ns": 100.0,
+            "count": 0,
+            "planted_faults": 0,
+            "both_networks": True,
+            "bag_ns": 100.0,
+            "bag_jitter_ns": 5.0,
+            "skew_max_ns": 7.0,
+            "link_bit_per_s": 10**9,
+            "schedule": Schedule(100.0, 20.0, 3.0, 9.0),
+            **more,
+        }
+    )
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> list[Row]:
+    """Rows of a measured part in the order of sequence; a sequence number may be missing (never sent)."""
+    rows: list[Row] = []
+    sequence = 0
+    for _ in range(draw(st.integers(1, 25))):
+        sequence += draw(st.sampled_from([1, 1, 1, 2]))
+        intended = sequence * 100_000
+        sent = intended + draw(st.integers(0, 30_000))
+        wire = sent + draw(st.integers(0, 20_000))
+        came = wire + draw(st.integers(1, 150_000))
+        lost = draw(st.booleans())
+        rows.append(
+            {
+                "sequence": sequence,
+                "intended": intended,
+                "tx_app": sent,
+                "tx_drv": draw(st.sampled_from([None, sent + 5])),
+                "tx_wire": wire,
+                "rx_wire": None if lost else came,
+                "rx_wire_b": draw(st.sampled_from([None, came + 3_000, came - 9_000])),
+                "rx_drv": None if lost else came + 10,
+                "rx_app": None if lost else came + 20,
+                "length": draw(st.sampled_from([0, 164])),
+                "lost": lost,
+            }
+        )
+    arrived = sorted((row["rx_app"], row["sequence"]) for row in rows if not row["lost"])
+    place = {sequence: k for k, (_, sequence) in enumerate(arrived)}
+    for row in rows:
+        own = place.get(row["sequence"])
+        before = [] if own is None else [k for k in range(own) if arrived[k][1] > row["sequence"]]
+        row["reordered"] = bool(before)
+        row["reorder_extent"] = own - before[0] if own is not None and before else 0
+        row["late"] = not row["lost"] and row["rx_app"] - row["tx_app"] > 40_000
+    return rows
+
+
+def table(rows: list[Row]) -> pl.DataFrame:
+    whole = {name: pl.Int64() for name in (*STAMPS, "sequence", "length", "reorder_extent")}
+    schema = {**whole, "reordered": pl.Boolean(), "late": pl.Boolean()}
+    return pl.DataFrame({name: [row.get(name) for row in rows] for name in schema}, schema=schema)
+
+
+def served(rows: list[Row], flow: FlowPlan) -> Any:
+    return serve(table(rows), flow, np.array([row["lost"] for row in rows]))
+
+
+@given(messages())
+@settings(deadline=None)
+def test_service_follows_from_the_rows_alone(rows: list[Row]) -> None:
+    found = served(rows, plan())
+    failed = [row["lost"] or row["late"] for row in rows]
+    down = [now and before for before, now in zip([False, *failed], failed, strict=False)]
+    assert found.availability.ratio == pytest.approx(float(1 - Fraction(sum(down), len(rows))))
+    assert found.deadline.missed.count == sum(failed)
+    over = [row["rx_app"] - row["tx_app"] - 40_000 for row in rows if row["late"]]
+    assert found.deadline.late == len(over)
+    if over:
+        assert found.deadline.tardiness_max_ns == pytest.approx(max(over) / 1000)
+        assert found.deadline.tardiness_mean_ns == pytest.approx(float(Fraction(sum(over), len(over)) / 1000))
+    numbers = [row["sequence"] for row in rows if row["lost"]]
+    assert found.losses.least_distance == min(
+        (later - earlier for earlier, later in pairwise(numbers)), default=None
+    )
+    assert sum(found.losses.lengths.values()) == found.losses.periods
+    assert sum(length * count for length, count in found.losses.lengths.items()) == len(numbers)
+    for share in (found.availability.down, found.deadline.missed, found.reordering.share):
+        assert 0 <= share.low <= (share.ratio or 0.0) <= share.high <= 1
+
+
+@given(messages())
+@settings(deadline=None)
+def test_order_follows_from_the_arrivals(rows: list[Row]) -> None:
+    found = served(rows, plan()).reordering
+    arrived = sorted((row["rx_app"], row["sequence"]) for row in rows if not row["lost"])
+    waits, degrees = [], []
+    for k, (at, sequence) in enumerate(arrived):
+        higher = [j for j in range(k) if arrived[j][1] > sequence]
+        degree = next((k - 1 - j for j in range(k - 1, -1, -1) if arrived[j][1] < sequence), k)
+        degrees.append(degree)
+        if higher:
+            waits.append(at - arrived[higher[0]][0])
+    assert found.share.count == len(waits)
+    assert found.share.n == len(arrived)
+    assert found.late_time_max_ns == (pytest.approx(max(waits) / 1000) if waits else None)
+    assert found.n_reordered == {n: sum(degree >= n for degree in degrees) for n in (1, 2, 3)}
+    assert found.n_max == max(degrees, default=0)
+    assert found.extent_max == max((row["reorder_extent"] for row in rows), default=0)
+
+
+@given(messages())
+@settings(deadline=None)
+def test_contracts_count_what_lies_outside_them(rows: list[Row]) -> None:
+    found = {one.of: one for one in served(rows, plan()).conformity}
+    wire = sorted(row["tx_wire"] for row in rows)
+    early = [max([0, *(100_000 * (k - j) - (at - wire[j]) for j in range(k))]) for k, at in enumerate(wire)]
+    assert found["bag"].outside.count == sum(by > 5_000 for by in early)
+    assert found["bag"].worst_ns == pytest.approx(max(early) / 1000)
+    both = [(row["rx_wire"], row["rx_wire_b"]) for row in rows if row["rx_wire"] and row["rx_wire_b"]]
+    assert found["skew"].outside.n == len(both)
+    assert found["skew"].outside.count == sum(abs(b - a) > 7_000 for a, b in both)
+    errors = [(row["rx_wire"] - 20_000 + 50_000) % 100_000 - 50_000 for row in rows if row["rx_wire"]]
+    assert found["window"].outside.count == sum(not -3_000 <= error <= 9_000 for error in errors)
+    assert found["window"].outside.n == len(errors)
+
+
+@given(messages())
+@settings(deadline=None)
+def test_rates_are_counts_over_spans(rows: list[Row]) -> None:
+    found = served(rows, plan())
+    sent = sorted(row["tx_app"] for row in rows)
+    if len(rows) < 2 or sent[0] == sent[-1]:
+        assert found.rates is None
+        return
+    steps = rows[-1]["sequence"] - rows[0]["sequence"]
+    intended = Fraction(steps, rows[-1]["intended"] - rows[0]["intended"]) * 10**12
+    offered = Fraction(len(rows) - 1, sent[-1] - sent[0]) * 10**12
+    assert found.rates.intended_per_s == pytest.approx(float(intended))
+    assert found.rates.offered_per_s.value == pytest.approx(float(offered))
+    if found.rates.offered_per_s.low is not None:
+        assert found.rates.offered_per_s.low <= found.rates.offered_per_s.value
+    if any(row["length"] for row in rows):
+        assert found.rates.on_wire(1.0) == 8 * (164 + OVERHEAD_BYTES)
+    arrived = sorted(row["rx_app"] for row in rows if not row["lost"])
+    if len(arrived) > 1 and arrived[0] != arrived[-1]:
+        wanted = Fraction(800 * (len(arrived) - 1), arrived[-1] - arrived[0]) * 10**12
+        assert found.goodput.value == pytest.approx(float(wanted))
+    else:
+        assert found.goodput is None
+
+
+@given(messages())
+@settings(deadline=None)
+def test_every_pair_of_points_has_its_latency(rows: list[Row]) -> None:
+    found = {(p.start, p.end): p for p in pair_latencies(table(rows), plan(), 2.0, 1.0, 0.5)}
+    sender = {"intended", "tx_app", "tx_drv", "tx_wire"}
+    for start, end in combinations(OUTWARD, 2):
+        took = [row[end] - row[start] for row in rows if row[start] is not None and row[end] is not None]
+        if not took:
+            assert (start, end) not in found
+            continue
+        shift = 2.0 if start in sender and end not in sender else 0.0
+        pair = found.pop((start, end))
+        assert (pair.n, pair.missing) == (len(took), len(rows) - len(took))
+        assert pair.minimum == pytest.approx(min(took) / 1000 - shift)
+        assert pair.maximum == pytest.approx(max(took) / 1000 - shift)
+        assert pair.mean == pytest.approx(float(Fraction(sum(took), len(took)) / 1000) - shift)
+        assert pair.bound == (1.5 if shift else 0.5)
+    assert not found
+
+
+@given(messages(), messages())
+@settings(deadline=None, max_examples=50)
+def test_repeats_add_their_counts_and_keep_their_extremes(first: list[Row], second: list[Row]) -> None:
+    runs = [served(rows, plan()) for rows in (first, second)]
+    both = pool_services(runs)
+    assert both.deadline is not None
+    assert both.deadline.missed.count == sum(run.deadline.missed.count for run in runs)
+    assert both.deadline.missed.n == len(first) + len(second)
+    assert both.losses.longest == max(run.losses.longest for run in runs)
+    assert both.losses.periods == sum(run.losses.periods for run in runs)
+    assert both.reordering.n_reordered[1] == sum(run.reordering.n_reordered[1] for run in runs)
+    assert [one.outside.count for one in both.conformity] == [
+        a.outside.count + b.outside.count for a, b in zip(runs[0].conformity, runs[1].conformity, strict=True)
+    ]
+    pairs = [pair_latencies(table(rows), plan(), 0.0, 0.0, 0.0) for rows in (first, second)]
+    for pair in pool_pairs(pairs):
+        own = [p for run in pairs for p in run if (p.start, p.end) == (pair.start, pair.end)]
+        assert pair.n == sum(p.n for p in own)
+        assert pair.maximum == max(p.maximum for p in own)
+        assert pair.mean == pytest.approx(sum(p.mean * p.n for p in own) / pair.n)
