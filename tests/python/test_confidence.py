@@ -155,6 +155,12 @@ def test_repeats_are_covered(runs: int, between: float) -> None:
             covered[name] += low <= lognormal_quantile(Q[name], sigma) <= high
     for name, count in covered.items():
         assert 0.93 <= count / rounds <= 0.97, (name, count / rounds)
+
+
+def test_equal_repeats_have_students_textbook_interval() -> None:
+    means = np.array([3.0, 5.0, 4.0, 8.0])
+    half = stats.repeated_mean_half_width(means, np.full(4, 0.25))
+    assert half == pytest.approx(3.182446 * means.std(ddof=1) / 2, rel=1e-6)
     assert stats.repeated_mean_half_width(np.array([1.0]), np.array([1.0])) is None
 
 

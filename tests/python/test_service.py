@@ -53,9 +53,9 @@ def messages(draw: st.DrawFn) -> list[Row]:
     for _ in range(draw(st.integers(1, 25))):
         sequence += draw(st.sampled_from([1, 1, 1, 2]))
         intended = sequence * 100_000
-        sent = intended + draw(st.integers(0, 30_000))
-        wire = sent + draw(st.integers(0, 20_000))
-        came = wire + draw(st.integers(1, 150_000))
+        sent = intended + 1000 * draw(st.integers(0, 30))
+        wire = sent + 1000 * draw(st.integers(0, 20))
+        came = wire + 1000 * draw(st.integers(1, 150))
         lost = draw(st.booleans())
         rows.append(
             {
@@ -65,7 +65,7 @@ def messages(draw: st.DrawFn) -> list[Row]:
                 "tx_drv": draw(st.sampled_from([None, sent + 5])),
                 "tx_wire": wire,
                 "rx_wire": None if lost else came,
-                "rx_wire_b": draw(st.sampled_from([None, came + 3_000, came - 9_000])),
+                "rx_wire_b": draw(st.sampled_from([None, came + 7_000, came - 9_000])),
                 "rx_drv": None if lost else came + 10,
                 "rx_app": None if lost else came + 20,
                 "length": draw(st.sampled_from([0, 164])),
