@@ -18,11 +18,12 @@ DRIFT = "\N{NO-BREAK SPACE}\N{UP DOWN ARROW}"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Text of a cell; `hint` appears on hover, `kind` is a CSS class."""
+    """Text of a cell; `hint` appears on hover, `kind` is a CSS class, `below` stands small under the text."""
 
     text: str
     hint: str = ""
     kind: str = ""
+    below: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +137,9 @@ def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cel
         "lost": Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else ""),
         "mean ± u": _mean(summary),
         "sd": _deviation(summary),
-        "p50": _percentile(summary, "p50"),
-        "p99": _percentile(summary, "p99"),
-        "p99.9": _percentile(summary, "p99.9"),
+        "p50": percentile_cell(summary, "p50"),
+        "p99": percentile_cell(summary, "p99"),
+        "p99.9": percentile_cell(summary, "p99.9"),
         "max": Cell(micro(summary.maximum), f"largest of {summary.n}"),
     }
     return [cells[name] for name in shown]
@@ -173,7 +174,7 @@ def _deviation(summary: Summary) -> Cell:
     )
 
 
-def _time(ns: float | None) -> Cell:
+def time_cell(ns: float | None) -> Cell:
     return Cell(micro(ns))
 
 
@@ -198,7 +199,7 @@ def _mean(summary: Summary) -> Cell:
     return Cell(f"{micro(summary.mean)} ± {micro(u.total)}{DRIFT if moving else ''}", hint, "mean")
 
 
-def _percentile(summary: Summary, name: str) -> Cell:
+def percentile_cell(summary: Summary, name: str) -> Cell:
     percentile = summary.percentiles.get(name)
     if percentile is None:
         return Cell(NONE)
@@ -207,7 +208,18 @@ def _percentile(summary: Summary, name: str) -> Cell:
     low = micro(percentile.low) if percentile.low is not None else "unbounded"
     high = micro(percentile.high) if percentile.high is not None else "unbounded"
     worth = f"; effective n {percentile.worth:.0f} of {summary.n}" if percentile.worth is not None else ""
-    return Cell(micro(percentile.value), f"95 % interval {low} to {high} µs{worth}")
+    return Cell(
+        micro(percentile.value),
+        f"95 % interval {low} to {high} µs{worth}",
+        "",
+        _short(percentile.low, percentile.high),
+    )
+
+
+def short_interval(value: float, low: float | None, high: float | None) -> str:
+    """An interval for the line below its figure, open where it is; nothing where all three print alike."""
+    ends = [micro(end) if end is not None else "" for end in (low, high)]
+    return "" if ends == [micro(value)] * 2 or ends == ["", ""] else "…".join(ends)
 
 
 def outcome_table(judgement: Judgement) -> Table:
@@ -286,9 +298,9 @@ def detail_table(judgement: Judgement) -> Table:
         Head("send error max", "send_error", unit="µs"),
         Head("period", "period", unit="µs"),
         Head("period jitter", "period_jitter", unit="µs"),
-        Head("receive period sd", "receive_period", unit="µs"),
-        Head("goodput", "throughput"),
-        Head("effective bandwidth", "effective_bandwidth"),
+        Head("receive period jitter", "receive_period_jitter", unit="µs"),
+        Head("above least p50", "delay_variation", unit="µs"),
+        Head("above least p99", "delay_variation", unit="µs"),
     ]
     rows = []
     for point in judgement.points:
@@ -301,20 +313,20 @@ def detail_table(judgement: Judgement) -> Table:
                     Cell(", ".join(point.point.values()) or "the test", kind="text short"),
                     Cell(flow_text(flow), kind="text short"),
                     Cell(micro(s["latency"].pdv()), f"needs {needed.needed} values" if needed else ""),
-                    _time(s["latency"].span()),
-                    _time(max(ipdv, default=None)),
-                    _percentile(s["service_latency"], "p99"),
-                    _percentile(s["driver_latency"], "p50"),
-                    _percentile(s["send_error"], "p50"),
-                    _time(s["send_error"].maximum),
-                    _time(s["period"].mean),
-                    _time(s["period"].sd),
-                    _time(s["receive_period"].sd),
-                    Cell(rate(flow.goodput, 3)),
-                    Cell(rate(flow.effective_bandwidth, 3)),
+                    time_cell(s["latency"].span()),
+                    time_cell(max(ipdv, default=None)),
+                    percentile_cell(s["service_latency"], "p99"),
+                    percentile_cell(s["driver_latency"], "p50"),
+                    percentile_cell(s["send_error"], "p50"),
+                    time_cell(s["send_error"].maximum),
+                    time_cell(s["period"].mean),
+                    _deviation(s["period"]),
+                    _deviation(s["receive_period"]),
+                    percentile_cell(s["delay_variation"], "p50"),
+                    percentile_cell(s["delay_variation"], "p99"),
                 ]
             )
-    return Table("Steadiness and rate", heads, [Section("", rows)], lead=2)
+    return Table("Steadiness", heads, [Section("", rows)], lead=2)
 
 
 def hop_table(judgement: Judgement) -> Table:
@@ -337,7 +349,7 @@ def hop_table(judgement: Judgement) -> Table:
             Cell(hop.switch, kind="text short"),
             Cell(str(hop.port)),
             Cell(str(hop.n)),
-            *(_time(figure) for figure in (hop.minimum, hop.mean, hop.p99, hop.maximum)),
+            *(time_cell(figure) for figure in (hop.minimum, hop.mean, hop.p99, hop.maximum)),
         ]
         for point in judgement.points
         # The passages of a multicast flow are those of all its frames: one set of rows for all receivers.
@@ -345,49 +357,6 @@ def hop_table(judgement: Judgement) -> Table:
         for hop in flow.hops
     ]
     return Table("Residence in the switches", heads, [Section("", rows)], lead=4)
-
-
-def critical_table(judgement: Judgement) -> Table:
-    """Virtual links and schedules: spacing against the BAG, the two networks, reception windows."""
-    heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("BAG", "bag_spacing", unit="µs"),
-        Head("least spacing", "bag_spacing", unit="µs"),
-        Head("jitter max", "bag_jitter", unit="µs"),
-        Head("skew p99", "skew", unit="µs"),
-        Head("skew max", "skew", unit="µs"),
-        Head("lost on A"),
-        Head("lost on B"),
-        Head("window error min", "window_error", unit="µs"),
-        Head("window error max", "window_error", unit="µs"),
-    ]
-    rows = []
-    for point in judgement.points:
-        for flow in point.flows:
-            found = {name: flow.summaries[name] for name in _CRITICAL if name in flow.summaries}
-            if not found:
-                continue
-            spacing, jitter, skew, window = (found.get(name) or Summary(name, 0, {}, 0) for name in _CRITICAL)
-            lost = [str(flow.lost_copies[n]) if n in flow.lost_copies else NONE for n in ("A", "B")]
-            rows.append(
-                [
-                    Cell(", ".join(point.point.values()) or "the test", kind="text short"),
-                    Cell(flow_text(flow), kind="text short"),
-                    _time(flow.plan.bag_ns),
-                    _time(spacing.minimum),
-                    _time(jitter.maximum),
-                    _percentile(skew, "p99"),
-                    _time(skew.maximum),
-                    *(Cell(count) for count in lost),
-                    _time(window.minimum),
-                    _time(window.maximum),
-                ]
-            )
-    return Table("Virtual links and schedules", heads, [Section("", rows)], lead=2)
-
-
-_CRITICAL = ("bag_spacing", "bag_jitter", "skew", "window_error")
 
 
 def check_table(judgement: Judgement) -> Table:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wiregauge.figures import Figure, build
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
-from wiregauge.report import tables
+from wiregauge.report import served, tables
 from wiregauge.report.tables import Table
 
 LONG_TABLE = 30
@@ -59,7 +59,11 @@ def page(judgement: Judgement, figures: list[Figure]) -> str:
         key_tables=_all_or_nothing(judgement, tables.key_tables(judgement)),
         outcomes=tables.outcome_table(judgement),
         details=tables.detail_table(judgement),
-        critical=tables.critical_table(judgement),
+        critical=served.critical_table(judgement),
+        loads=served.load_table(judgement),
+        pairs=served.pair_table(judgement),
+        order=served.order_table(judgement),
+        deadlines=served.deadline_table(judgement),
         hops=tables.hop_table(judgement),
         checks=tables.check_table(judgement),
         limits=tables.limit_table(judgement),

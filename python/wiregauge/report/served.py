@@ -1,0 +1,331 @@
+"""Tables of what a flow's receiver was served: losses and order, deadlines, rates, latency between any two points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wiregauge.measures.pairs import PairLatency
+from wiregauge.measures.results import FlowResult, Judgement, Summary
+from wiregauge.measures.served import effective_bandwidth_interval
+from wiregauge.measures.service import Conformity, Rate, Service, Share
+from wiregauge.measures.units import rate, share, significant
+from wiregauge.report.tables import (
+    NONE,
+    Cell,
+    Head,
+    Section,
+    Table,
+    flow_text,
+    micro,
+    percentile_cell,
+    short_interval,
+    time_cell,
+)
+
+__all__ = ["critical_table", "deadline_table", "load_table", "order_table", "pair_table"]
+
+
+def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult, Service]]:
+    for point in judgement.points:
+        for flow in point.flows:
+            if flow.service is not None:
+                where = ", ".join(point.point.values()) or "the test"
+                yield (
+                    [Cell(where, kind="text short"), Cell(flow_text(flow), kind="text short")],
+                    flow,
+                    flow.service,
+                )
+
+
+_WHERE = (Head("point", kind="text"), Head("flow", kind="text"))
+
+
+def _bounds(of: Share) -> str:
+    worth = f"; effective n {of.worth:.0f} of {of.n}" if of.worth < 0.99 * of.n else f" of {of.n}"
+    return f"95 % {share(of.low)} to {share(of.high)}{worth}"
+
+
+def _count(of: Share, *, bad: bool = True) -> Cell:
+    return Cell(
+        f"{of.count} of {of.n}", _bounds(of), "bad" if bad and of.count else "", f"≤ {share(of.high, 2)}"
+    )
+
+
+def order_table(judgement: Judgement) -> Table:
+    """Losses in periods, order of arrival, availability: a row per point and flow."""
+    heads = [
+        *_WHERE,
+        Head("loss periods", "loss_period"),
+        Head("longest", "loss_period"),
+        Head("least distance", "loss_distance"),
+        Head("reordered", "reordered"),
+        Head("extent max", "reorder_extent"),
+        Head("late time max", "reorder_late_time", unit="µs"),
+        Head("3-reordered", "n_reordering"),
+        Head("available", "availability"),
+        Head("outages", "availability"),
+        Head("longest outage", "availability"),
+    ]
+    rows = [
+        [
+            *where,
+            _number(
+                service.losses.periods, ", ".join(f"{n} of {k}" for k, n in service.losses.lengths.items())
+            ),
+            _number(service.losses.longest),
+            Cell(_or_none(service.losses.least_distance)),
+            _count(service.reordering.share),
+            _number(service.reordering.extent_max),
+            Cell(micro(service.reordering.late_time_max_ns)),
+            _number(service.reordering.n_reordered[3], f"largest n {service.reordering.n_max}"),
+            _availability(service),
+            _number(service.availability.outages),
+            _number(service.availability.longest),
+        ]
+        for where, _, service in _served(judgement)
+    ]
+    note = "≤: upper 95 % bound; ≥: lower 95 % bound. Lengths, distances and extents are in messages."
+    return Table(
+        "Losses, order, availability", heads, [Section("", rows)], lead=2, notes=[note] if rows else []
+    )
+
+
+def _number(count: int, hint: str = "") -> Cell:
+    return Cell(str(count) if count else "·", hint if count else "", "" if count else "faint")
+
+
+def _or_none(value: int | None) -> str:
+    return NONE if value is None else str(value)
+
+
+def _availability(service: Service) -> Cell:
+    up = service.availability
+    if up.ratio is None:
+        return Cell(NONE)
+    low = share(1 - up.down.high, 6)
+    return Cell(share(up.ratio, 6), f"down at {_bounds(up.down)}", "bad" if up.down.count else "", f"≥ {low}")
+
+
+def deadline_table(judgement: Judgement) -> Table:
+    """Messages against their deadline; no rows where no flow has one."""
+    heads = [
+        *_WHERE,
+        Head("deadline", unit="µs"),
+        Head("missed", "deadline_missed"),
+        Head("late", "late"),
+        Head("tardiness mean", "lateness", unit="µs"),
+        Head("tardiness max", "lateness", unit="µs"),
+        Head("lateness p50", "lateness", unit="µs"),
+        Head("lateness p99", "lateness", unit="µs"),
+        Head("lateness max", "lateness", unit="µs"),
+    ]
+    rows = []
+    for where, flow, service in _served(judgement):
+        deadline, lateness = service.deadline, flow.summaries.get("lateness")
+        if deadline is None or lateness is None:
+            continue
+        rows.append(
+            [
+                *where,
+                Cell(micro(deadline.deadline_ns)),
+                _count(deadline.missed),
+                _number(deadline.late),
+                Cell(micro(deadline.tardiness_mean_ns)),
+                Cell(micro(deadline.tardiness_max_ns)),
+                Cell(micro(lateness.value("p50"))),
+                Cell(micro(lateness.value("p99"))),
+                Cell(micro(lateness.maximum)),
+            ]
+        )
+    return Table("Deadlines", heads, [Section("", rows)], lead=2)
+
+
+def load_table(judgement: Judgement) -> Table:
+    """Offered against intended load of flows and of background load, and the rates that came out of it."""
+    heads = [
+        *_WHERE,
+        Head("intended", "intended_load", unit="1/s"),
+        Head("offered", "offered_load", unit="1/s"),
+        Head("offered / intended", "offered_load"),
+        Head("on the wire", "offered_load"),
+        Head("of the link", "offered_load"),
+        Head("goodput", "throughput"),
+        Head("effective bandwidth", "effective_bandwidth"),
+    ]
+    rows = []
+    for where, flow, service in _served(judgement):
+        rates = service.rates
+        bits = rates.on_wire(rates.offered_per_s.value) if rates else None
+        link = rates.link_bit_per_s if rates else None
+        rows.append(
+            [
+                *where,
+                Cell(significant(rates.intended_per_s, 5) if rates else NONE),
+                _rate(rates.offered_per_s, "") if rates else Cell(NONE),
+                Cell(f"{rates.ratio:.5f}" if rates else NONE),
+                Cell(rate(bits, 3) if bits is not None else NONE),
+                Cell(share(bits / link) if bits is not None and link else NONE),
+                _rate(service.goodput, "bit/s") if service.goodput else Cell(NONE),
+                _effective(flow),
+            ]
+        )
+    rows += [
+        [
+            Cell(", ".join(run.plan.point.values()) or "the test", kind="text short"),
+            Cell(f"background {load.on} to {load.to}", kind="text short"),
+            Cell(share(load.intended)),
+            Cell(share(load.offered)),
+            Cell(f"{load.offered / load.intended:.5f}" if load.offered and load.intended else NONE),
+            Cell(NONE),
+            Cell(share(load.offered)),
+            Cell(NONE),
+            Cell(NONE),
+        ]
+        for run in judgement.runs
+        for load in run.loads
+    ]
+    return Table("Load and rates", heads, [Section("", rows)], lead=2)
+
+
+def _rate(of: Rate, unit: str) -> Cell:
+    def text(value: float | None) -> str:
+        if value is None:
+            return "unbounded"
+        return rate(value, 4) if unit else significant(value, 5)
+
+    if of.low is None:
+        return Cell(text(of.value))
+    return Cell(
+        text(of.value),
+        f"95 % interval {text(of.low)} to {text(of.high)}",
+        "",
+        f"{text(of.low)} to {text(of.high)}",
+    )
+
+
+def _between(low: str, high: str, value: str) -> str:
+    """An interval for the line below its figure: the unit once, nothing where all three print alike."""
+    if low == high == value:
+        return ""
+    number, _, unit = low.partition(" ")
+    return f"{number}…{high}" if unit and high.endswith(" " + unit) else f"{low}…{high}"
+
+
+def _effective(flow: FlowResult) -> Cell:
+    found = effective_bandwidth_interval(flow)
+    if found is None or found[0] is None:
+        return Cell(rate(flow.effective_bandwidth, 3))
+    high = rate(found[1], 3) if found[1] is not None else "unbounded"
+    text = f"{rate(found[0], 3)} to {high}"
+    value = rate(flow.effective_bandwidth, 3)
+    return Cell(value, f"95 % interval {text}", below=_between(rate(found[0], 3), high, value))
+
+
+def pair_table(judgement: Judgement) -> Table:
+    """Latency between every two points of a leg."""
+    heads = [
+        *_WHERE,
+        Head("from", kind="text"),
+        Head("to", kind="text"),
+        Head("n"),
+        Head("min", "pair_latency", unit="µs"),
+        Head("mean ± u", "pair_latency", unit="µs"),
+        Head("p50", "pair_latency", unit="µs"),
+        Head("p99", "pair_latency", unit="µs"),
+        Head("max", "pair_latency", unit="µs"),
+    ]
+    rows = [[*where, *_pair(pair)] for where, flow, _ in _served(judgement) for pair in flow.pairs]
+    return Table("Latency between points", heads, [Section("", rows)], lead=4)
+
+
+def _pair(pair: PairLatency) -> list[Cell]:
+    spread = f" ± {micro(pair.half_width)}" if pair.half_width is not None else ""
+    return [
+        Cell(pair.start, kind="text short"),
+        Cell(pair.end, kind="text short"),
+        Cell(str(pair.n), f"{pair.missing} messages were not seen at both" if pair.missing else ""),
+        Cell(micro(pair.minimum)),
+        Cell(f"{micro(pair.mean)}{spread}", kind="mean"),
+        _percentile(pair.p50),
+        _percentile(pair.p99),
+        Cell(micro(pair.maximum)),
+    ]
+
+
+def _percentile(found: tuple[float, float | None, float | None] | None) -> Cell:
+    if found is None:
+        return Cell(NONE)
+    low, high = (micro(end) if end is not None else "unbounded" for end in found[1:])
+    return Cell(micro(found[0]), f"95 % interval {low} to {high} µs", below=short_interval(*found))
+
+
+def critical_table(judgement: Judgement) -> Table:
+    """Virtual links and schedules: spacing against the BAG, the two networks, reception windows."""
+    heads = [
+        Head("point", kind="text"),
+        Head("flow", kind="text"),
+        Head("BAG", "bag_spacing", unit="µs"),
+        Head("least spacing", "bag_spacing", unit="µs"),
+        Head("jitter max", "bag_jitter", unit="µs"),
+        Head("skew p99", "skew", unit="µs"),
+        Head("skew max", "skew", unit="µs"),
+        Head("lost on A"),
+        Head("lost on B"),
+        Head("window error min", "window_error", unit="µs"),
+        Head("window error max", "window_error", unit="µs"),
+        *_contract_heads(),
+    ]
+    rows = []
+    for point in judgement.points:
+        for flow in point.flows:
+            found = {name: flow.summaries[name] for name in _CRITICAL if name in flow.summaries}
+            if not found:
+                continue
+            spacing, jitter, skew, window = (found.get(name) or Summary(name, 0, {}, 0) for name in _CRITICAL)
+            lost = [str(flow.lost_copies[n]) if n in flow.lost_copies else NONE for n in ("A", "B")]
+            rows.append(
+                [
+                    Cell(", ".join(point.point.values()) or "the test", kind="text short"),
+                    Cell(flow_text(flow), kind="text short"),
+                    time_cell(flow.plan.bag_ns),
+                    time_cell(spacing.minimum),
+                    time_cell(jitter.maximum),
+                    percentile_cell(skew, "p99"),
+                    time_cell(skew.maximum),
+                    *(Cell(count) for count in lost),
+                    time_cell(window.minimum),
+                    time_cell(window.maximum),
+                    *_contract_cells(flow),
+                ]
+            )
+    return Table("Virtual links and schedules", heads, [Section("", rows)], lead=2)
+
+
+_CRITICAL = ("bag_spacing", "bag_jitter", "skew", "window_error")
+
+
+_CONTRACTS = ("bag", "skew", "window")
+
+
+def _contract_heads() -> list[Head]:
+    """Heads of `_contract_cells`."""
+    return [Head(f"outside {of}", f"{of.lower()}_conformity") for of in ("BAG", "skew", "window")]
+
+
+def _contract_cells(flow: FlowResult) -> list[Cell]:
+    """Frames outside each contract of a flow, a dash where it has no such."""
+    found = {one.of: one for one in flow.service.conformity} if flow.service else {}
+    return [_contract(found.get(of)) for of in _CONTRACTS]
+
+
+def _contract(one: Conformity | None) -> Cell:
+    if one is None or not one.outside.n:
+        return Cell(NONE)
+    low, high = one.allowed_ns
+    cell = _count(one.outside)
+    return Cell(
+        cell.text,
+        f"allowed {micro(low)} to {micro(high)} µs, worst {micro(one.worst_ns)} µs; {cell.hint}",
+        cell.kind,
+        cell.below,
+    )
