@@ -32,8 +32,10 @@ from wiregauge.measures.comparing import (
     compare_json,
     read_threshold,
 )
-from wiregauge.measures.comparing.compare import judge_shift
+from wiregauge.measures.comparing.compare import LOWER_IS_BETTER, UNDIRECTED, judge_shift
 from wiregauge.measures.comparing.matching import canonical
+from wiregauge.measures.comparing.thresholds import SHARES
+from wiregauge.measures.definitions import SERIES
 from wiregauge.stats import Estimate
 
 SMALL = Recipe(protocols=("udp",), payloads=(64, 1472), messages=1000, loss=0)
@@ -229,6 +231,11 @@ def test_the_verdict_follows_from_the_interval(
     low: float | None, high: float | None, tolerance: float | None, expected: str
 ) -> None:
     assert judge_shift(Estimate(2.0, low, high), tolerance)[0] == expected
+
+
+def test_every_measure_has_a_direction_or_none() -> None:
+    assert set(SERIES) | set(SHARES) == LOWER_IS_BETTER | UNDIRECTED
+    assert not LOWER_IS_BETTER & UNDIRECTED
 
 
 def test_where_no_direction_is_better_a_change_beyond_the_threshold_is_worse() -> None:

@@ -11,7 +11,7 @@ The same rule on Wilson intervals is Newcombe's interval of a difference of prop
 1998, method 10), which also stands with zero counts.
 
 Neighbouring messages resemble each other, so n is replaced by what the sample is worth: for a quantile the
-effective number of the indicator "at or below it", whose mean is what the binomial order statistics are about. A block
+effective number of the indicator "beyond it", whose mean is what the binomial order statistics are about. A block
 bootstrap, the road not taken, answers the same question with a block length to choose, a seed to state and a cost of n
 per resample.
 """
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.dependence import effective_n
+from wiregauge.stats.dependence import effective_n, flags_worth
 from wiregauge.stats.moments import student_t
 from wiregauge.stats.quantiles import exact, quantile, supported
 
@@ -67,7 +67,9 @@ class Sample:
     """One measure of one flow: a series per repeat, each in measured order. Empty repeats are left out.
 
     The repeats are pooled. Where they differ among each other by more than their messages explain (a chi-squared test
-    at 5 %), the spread between them widens the interval: Student's with repeats - 1 degrees of freedom.
+    at 5 %), the spread between them widens the interval: Student's with repeats - 1 degrees of freedom. Intervals in
+    a report take that spread always (`repeated_quantile_interval`); at the level that many figures need together,
+    two or three repeats would then never tell anything, however well they agree.
     """
 
     def __init__(self, runs: Sequence[Floats]) -> None:
@@ -124,7 +126,8 @@ class Sample:
     def _worths(self, q: float) -> list[float]:
         if q not in self._worth:
             at = quantile(self.ascending, q)
-            self._worth[q] = [effective_n((values <= at).astype(np.float64)) for values in self.runs]
+            upper = q >= 0.5
+            self._worth[q] = [flags_worth(values > at if upper else values < at) for values in self.runs]
         return self._worth[q]
 
     def _between_ranks(self, q: float, level: float) -> tuple[float | None, float | None]:
@@ -196,7 +199,7 @@ def clustering(runs: Sequence[Flags]) -> float:
     filled = [flags for flags in runs if len(flags)]
     if not filled:
         return 1.0
-    worth = _combined(filled, [effective_n(flags.astype(np.float64)) for flags in filled])
+    worth = _combined(filled, [flags_worth(flags) for flags in filled])
     return max(1.0, sum(len(flags) for flags in filled) / worth)
 
 

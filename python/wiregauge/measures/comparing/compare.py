@@ -63,13 +63,17 @@ LOWER_IS_BETTER = frozenset(
         "stack_up",
         "turnaround",
         "send_error",
+        "delay_variation",
+        "lateness",
         "residence",
         "skew",
         "bag_jitter",
         *SHARES,
     }
 )
-"""Of the others (periods, spacings, signed errors) no direction is better: beyond its threshold a change is worse."""
+
+UNDIRECTED = frozenset({"period", "receive_period", "ipdv", "bag_spacing", "window_error"})
+"""Periods, spacings and signed errors: no direction is better, so beyond its threshold a change is worse."""
 
 
 @dataclass(frozen=True, slots=True)

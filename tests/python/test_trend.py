@@ -1,0 +1,189 @@
+"""A history of runs: what stepped, what the newest is, what was left out and why."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from rich.console import Console
+
+from synthetic import Columns, Recipe, make
+from test_compare import keys
+from test_report import EVIL, Page
+from wiregauge import measures, report
+from wiregauge.measures import comparing
+from wiregauge.measures.comparing import MatchError, Trend, read_threshold, trend, trend_json
+
+LIMITS: list[dict[str, Any]] = [
+    {"flow": 10, "measure": "latency.p50", "bound": "at-most", "value": 40e3, "written": "40us", "line": 9},
+    {"flow": None, "measure": "latency.p99", "bound": "at-most", "value": 1e9, "written": "1s", "line": 10},
+]
+SMALL = Recipe(protocols=("udp",), payloads=(64,), messages=600, loss=0, limits=LIMITS)
+SCHEMA = json.loads(comparing.trend_schema_path().read_text())
+
+
+def slower(by_us: float) -> Any:
+    """Delays everything that arrives."""
+
+    def alter(columns: Columns, flow: int) -> None:
+        for name in ("rx_drv", "rx_app", "back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app"):
+            if name in columns:
+                columns[name] = columns[name] + int(by_us * 1e6)
+
+    return alter
+
+
+def history(place: Path, delays_us: Sequence[float], **changes: Any) -> list[measures.Judgement]:
+    """A run a day; each with its own seed and its own delay."""
+    made = []
+    for day, delay in enumerate(delays_us):
+        path = make(place / f"day{day}", replace(SMALL, seed=100 + day, alter=slower(delay), **changes))
+        manifest = json.loads((path / "manifest.json").read_text())
+        manifest["started"] = f"2026-02-{day + 1:02d}T09:00:00Z"
+        (path / "manifest.json").write_text(json.dumps(manifest))
+        made.append(measures.judge(path))
+    return made
+
+
+def of(found: Trend, flow: int, figure: str) -> comparing.TrendSeries:
+    return next(s for s in found.series if s.flow.plan.id == flow and s.figure == figure)
+
+
+@pytest.fixture(scope="module")
+def stepped(tmp_path_factory: pytest.TempPathFactory) -> list[measures.Judgement]:
+    return history(tmp_path_factory.mktemp("stepped"), [0, 0, 0, 0, 0, 15, 15, 15])
+
+
+def test_a_step_is_flagged_where_it_happened_and_the_run_that_made_it_is_worse(
+    stepped: list[measures.Judgement],
+) -> None:
+    found = trend(list(reversed(stepped)))
+    assert found.names == tuple(f"day{k}" for k in range(8))
+    median = of(found, 10, "latency.p50")
+    assert median.steps == (5,)
+    assert [found.verdict_of(k) for k in range(1, 8)] == ["same"] * 4 + ["worse"] + ["same"] * 2
+    made = median.at(5)
+    assert made is not None
+    assert made.shift is not None
+    assert made.shift.low is not None
+    assert made.shift.high is not None
+    assert made.shift.low < 15_000 < made.shift.high
+    # After the step its level is the normal one, but not against the first run.
+    assert (found.verdict, found.exit_code) == ("same", 0)
+    first = trend(stepped, against="first")
+    assert (first.verdict, first.exit_code) == ("worse", 1)
+    assert trend(stepped[:6]).exit_code == 1
+    assert (
+        trend(stepped[:6], thresholds=[read_threshold("latency=40us"), read_threshold("rtt=40us")]).exit_code
+        == 0
+    )
+
+
+def test_steady_histories_raise_no_alarm_beyond_the_stated_rate(tmp_path: Path) -> None:
+    found = trend(history(tmp_path, [0] * 12))
+    alarms = [k for k in range(1, 12) if found.verdict_of(k) in ("worse", "better")]
+    assert len(alarms) <= 2  # 5 % of 11 runs; three or more come by chance 1 time in 60
+    assert sum(bool(series.steps) for series in found.series) <= 2
+
+
+def test_runs_that_scatter_raise_no_alarm_by_scattering(tmp_path: Path) -> None:
+    found = trend(history(tmp_path, [0, 9, 3, 12, 5, 10, 1, 8]))
+    assert found.verdict == "same"
+    assert of(found, 10, "latency.p50").steps == ()
+
+
+def test_limits_are_those_of_the_newest_test(stepped: list[measures.Judgement]) -> None:
+    found = trend(stepped)
+    (limit,) = of(found, 10, "latency.p50").limits
+    assert (limit.bound, limit.value, limit.written) == ("at-most", 40e3, "latency.p50 at most 40us")
+    assert of(found, 20, "latency.p50").limits == ()
+    assert len(of(found, 20, "latency.p99").limits) == 1
+
+
+def test_runs_that_are_not_fit_are_left_out_and_said(tmp_path: Path) -> None:
+    good = history(tmp_path / "good", [0, 0, 0, 0])
+    bad = measures.judge(
+        make(tmp_path / "bad", replace(SMALL, agent={"clock_steps": 1}))
+    )  # of 5 January: oldest
+    found = trend([*good, bad])
+    assert list(found.unfit) == [0]
+    assert (found.verdict, found.exit_code) == ("same", 0)
+    point = of(found, 10, "latency.p50").at(1)
+    assert point is not None
+    assert point.reference is None
+    old = measures.judge(make(tmp_path / "old", SMALL))
+    cut = history(tmp_path / "cut", [0], state="interrupted", reason="Ctrl-C")
+    newest = trend([old, *cut])
+    assert newest.exit_code == 4
+    assert newest.verdict == "undecided"
+    assert "Ctrl-C" in shown(newest)
+    assert trend([bad, good[0]]).exit_code == 4
+
+
+def test_what_is_missing_somewhere_is_listed(tmp_path: Path) -> None:
+    runs = history(tmp_path, [0, 0], payloads=(64, 128))
+    fewer = history(tmp_path / "more", [0, 0, 0], payloads=(64, 512), relay=False)[2]
+    found = trend([*runs, fewer])
+    text = "\n".join(found.missing)
+    assert "point payload 128B is not in the newest run" in text
+    assert "flow 20 is not in the newest run" in text
+    assert "flow 10 at payload 512B: not in" in text
+    with pytest.raises(MatchError, match="at least two"):
+        trend(runs[:1])
+    with pytest.raises(MatchError, match="would judge nothing"):
+        trend(runs, thresholds=[read_threshold("skew=1us")])
+
+
+def shown(found: Trend, width: int = 160) -> str:
+    out = io.StringIO()
+    comparing.trend_text(found, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_the_json_keeps_its_schema_and_its_keys(stepped: list[measures.Judgement]) -> None:
+    found = trend(stepped, thresholds=[read_threshold("latency.p50=5%")])
+    tree = json.loads(json.dumps(trend_json(found), allow_nan=False))
+    Draft202012Validator.check_schema(SCHEMA)
+    Draft202012Validator(SCHEMA).validate(tree)
+    for series in tree["series"]:
+        series["axes"] = {}
+    golden = (Path(__file__).parent / "golden" / "trend-keys.txt").read_text().split()
+    assert sorted(set(keys(tree))) == golden
+
+
+def test_the_page_draws_every_figure(stepped: list[measures.Judgement], tmp_path: Path) -> None:
+    found = trend(stepped[:6])
+    source = report.write_trend(found, tmp_path / "t.html").read_text()
+    page = Page(source)
+    assert (
+        source.count('class="plot"') == 6
+    )  # three statistics of latency and of the round trip; nothing was lost
+    assert "day5" in page.text
+    assert "WORSE" in page.text
+    assert "Beyond the axis: latency.p99 at most 1s." in page.text
+    ids = {value for _, name, value in page.attributes if name == "id"}
+    targets = {
+        v[1:] for tag, name, v in page.attributes if tag == "a" and name == "href" and v.startswith("#")
+    }
+    assert targets <= ids
+    assert "latency.p50" in shown(found)
+    assert "…" not in shown(found, 100).split("intervals:")[0].partition("figure")[2]
+
+
+def test_names_from_files_cannot_become_markup(tmp_path: Path) -> None:
+    runs = history(tmp_path, [0, 0])
+    path = runs[1].directory
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["program"]["version"] = manifest["plan"]["name"] = EVIL
+    manifest["plan"]["network"]["nodes"][1]["name"] = EVIL
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    found = trend([runs[0], measures.judge(path)])
+    page = Page(report.write_trend(found, tmp_path / "t.html").read_text())
+    assert not [a for a in page.attributes if a[1].startswith("on")]
+    assert not [s for s in page.scripts if s.startswith("alert")]
