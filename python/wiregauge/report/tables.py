@@ -211,8 +211,7 @@ def percentile_cell(summary: Summary, name: str) -> Cell:
     return Cell(
         micro(percentile.value),
         f"95 % interval {low} to {high} µs{worth}",
-        "",
-        _short(percentile.low, percentile.high),
+        below=short_interval(percentile.value, percentile.low, percentile.high),
     )
 
 
