@@ -1,0 +1,340 @@
+"""Where a series might recur: spectra of its rises, harmonics added up, and folding at the periods that stand out.
+
+This is the search only. It may look wherever it likes, because `modes` judges what it finds by a test that counts
+every place there was to look in. The steps are those of pulsar searching (Ransom, Eikenberry and Middleditch,
+Astronomical Journal 124, 2002: whitened spectrum, incoherent sum of harmonics, folding) and of box least squares
+(Kovacs, Zucker and Mazeh, Astronomy and Astrophysics 391, 2002: the window whose mean stands out most).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MOST_BINS = 1 << 19
+LEAST_CYCLES = 4
+"""Cycles a period must have in the series to be looked for."""
+_HARMONICS = (1, 2, 4, 8, 16)
+_RARE = (0.1, 0.01, 1e-3, 1e-4)
+"""Shares of greatest values that are looked at as events, so that rare bands do not drown in noise."""
+_PHASES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Levelled:
+    """A series without its slow course: times from 0, ascending, and `y`, compressed so that no outlier rules.
+
+    `y` = asinh(rise / scale): proportional for small rises, logarithmic for large ones, in the same order. `coarse`
+    holds the same in ever wider bins: time of the bin's middle, sum of `y`, number of values.
+    """
+
+    t: Floats
+    rise: Floats
+    y: Floats
+    scale: float
+    span: float
+    spacing: float
+    coarse: tuple[tuple[float, Floats, Floats, Floats], ...]
+
+    def without(self, keep: NDArray[np.bool_]) -> Levelled:
+        """The series without the values that are not to be kept; its span stays."""
+        t, y = self.t[keep], self.y[keep]
+        return Levelled(
+            t, self.rise[keep], y, self.scale, self.span, self.spacing, _coarse(t, y, self.span, self.spacing)
+        )
+
+    def at(self, width: float) -> tuple[Floats, Floats, Floats]:
+        """Times, sums and counts in the widest bins of which sixteen go into `width`; single values if none does."""
+        for size, t, total, count in reversed(self.coarse):
+            if size * 16 <= width:
+                return t, total, count
+        return self.t, self.y, np.ones(len(self.t))
+
+
+def levelled(t: Floats, values: Floats) -> Levelled:
+    """Takes the slow course off a series (line through the medians of sixteen stretches) and finds its scale."""
+    order = np.argsort(t, kind="stable")
+    at, value = t[order] - t[order[0]], values[order]
+    rise = value - _course(at, value)
+    rise -= float(np.median(rise))
+    span = float(at[-1])
+    gaps = np.diff(at)
+    gaps = gaps[gaps > 0]
+    spacing = float(np.median(gaps)) if len(gaps) else span
+    scale = scale_of(rise)
+    y = np.arcsinh(rise / scale)
+    return Levelled(at, rise, y, scale, span, spacing, _coarse(at, y, span, spacing))
+
+
+def scale_of(rise: Floats) -> float:
+    """Spread of the middle of the values; of a wider middle where that is 0, and 1 where nothing varies."""
+    for low, high, per in (
+        (25, 75, 1.349),
+        (15.9, 84.1, 2.0),
+        (5, 95, 3.29),
+        (1, 99, 4.65),
+        (0.1, 99.9, 6.18),
+    ):
+        bottom, top = np.percentile(rise, (low, high))
+        if top > bottom:
+            return float(top - bottom) / per
+    return float(np.ptp(rise)) or 1.0
+
+
+def _course(t: Floats, values: Floats) -> Floats:
+    pieces = 16
+    if len(values) < 16 * pieces:
+        return np.full(len(values), np.median(values))
+    size = len(values) // pieces
+    middles = np.median(t[: size * pieces].reshape(pieces, size), axis=1)
+    levels = np.median(values[: size * pieces].reshape(pieces, size), axis=1)
+    # The ends go on as they came, or a drift would bend there.
+    for near, far, place in ((0, 1, 0.0), (-1, -2, float(t[-1]))):
+        between = middles[near] - middles[far]
+        slope = (levels[near] - levels[far]) / between if between else 0.0
+        level = levels[near] + slope * (place - middles[near])
+        middles = np.insert(middles, 0 if near == 0 else len(middles), place)
+        levels = np.insert(levels, 0 if near == 0 else len(levels), level)
+    return np.interp(t, middles, levels)
+
+
+def _coarse(
+    t: Floats, y: Floats, span: float, spacing: float
+) -> tuple[tuple[float, Floats, Floats, Floats], ...]:
+    found: list[tuple[float, Floats, Floats, Floats]] = []
+    size = 2 * spacing
+    while span / size > 256:
+        number = int(span / size) + 1
+        place = np.minimum(((t + spacing / 2) / size).astype(np.int64), number - 1)
+        count = np.bincount(place, minlength=number).astype(np.float64)
+        total = np.bincount(place, y, number).astype(np.float64)
+        some = count > 0
+        found.append((size, (np.flatnonzero(some) + 0.5) * size, total[some], count[some]))
+        size *= 4
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A frequency that stands out (1/s, known to about `error`) in `weights`, which lie in bins of equal width."""
+
+    score: float
+    frequency: float
+    error: float
+    weights: Floats
+    bin_width: float
+
+
+def candidates(series: Levelled, most: int) -> list[Candidate]:
+    """The frequencies that stand out most, best first, at most `most`."""
+    slots = int(series.span / series.spacing) + 1
+    # Whole spacings to a bin, and values in their middle, or the two rasters beat; whole bins to all coarser ones.
+    width = series.spacing * -(-slots // MOST_BINS)
+    used = int(series.span / width + 0.5) + 1
+    whole = 64 if used < 1 << 14 else 1 << 12
+    number = -(-used // whole) * whole
+    if len(series.t) < 64:
+        return []
+    place = np.minimum((series.t / width + 0.5).astype(np.int64), used - 1)
+    total = np.bincount(place, series.y, number).astype(np.float64)
+    count = np.bincount(place, minlength=number).astype(np.float64)
+    top = np.full(number, -np.inf)
+    begins = np.flatnonzero(np.append(True, place[1:] != place[:-1])) if len(place) else np.zeros(0, np.int64)
+    top[place[begins]] = np.maximum.reduceat(series.y, begins)
+    found: list[Candidate] = []
+    while number >= 64:
+        for weights in _weights(total, count, top):
+            found += _outstanding(weights, width)
+        if number % 4:
+            break
+        total, count = (a.reshape(-1, 4).sum(axis=1) for a in (total, count))
+        top = top.reshape(-1, 4).max(axis=1)
+        number //= 4
+        width *= 4
+    found.sort(key=lambda candidate: -candidate.score)
+    chosen: list[Candidate] = []
+    for candidate in found:
+        near = [c for c in chosen if abs(c.frequency - candidate.frequency) < 1 / series.span]
+        if len(near) < 2:
+            chosen.append(candidate)
+        if len(chosen) == most:
+            break
+    return chosen
+
+
+def _weights(total: Floats, count: Floats, top: Floats) -> list[Floats]:
+    """The bins' means in units of their own noise, and the bins that hold the greatest values."""
+    some = count > 0
+    dense = np.where(some, total / np.sqrt(np.maximum(count, 1)), 0.0)
+    dense = np.where(some, np.clip(dense - np.median(dense[some]), -4, 8), 0.0)
+    made = [dense]
+    sizes: set[int] = set()
+    for share in _RARE:
+        above = top > np.quantile(top[some], 1 - share)
+        size = int(above.sum())
+        if 5 <= size <= len(top) // 4 and size not in sizes:
+            sizes.add(size)
+            made.append(above.astype(np.float64))
+    return made
+
+
+def _outstanding(weights: Floats, width: float) -> list[Candidate]:
+    span = width * len(weights)
+    centred = weights - weights.mean()
+    power = np.abs(np.fft.rfft(centred)) ** 2
+    power = power / np.maximum(_floor(power), 1e-300)
+    power[:LEAST_CYCLES] = 0.0
+    found = []
+    for harmonics in _HARMONICS:
+        first, last = LEAST_CYCLES * harmonics, len(power) - 1
+        if last - first < 8:
+            break
+        j = np.arange(first, last)
+        added = np.zeros(len(j))
+        for k in range(1, harmonics + 1):
+            added += power[(k * j + harmonics // 2) // harmonics]
+        peaks = 1 + np.flatnonzero((added[1:-1] >= added[:-2]) & (added[1:-1] > added[2:]))
+        if not len(peaks):
+            continue
+        best = peaks[np.argpartition(added[peaks], -min(4, len(peaks)))[-4:]]
+        # Of a comb of lines every multiple of the true frequency stands out alike: the lowest is the likeliest.
+        lowest = peaks[added[peaks] >= 0.7 * added[best].max()][0]
+        for peak in dict.fromkeys([int(lowest), *best.tolist()]):
+            x = float(added[peak])
+            # Chernoff's bound of the tail of a sum of unit exponentials makes different sums comparable.
+            score = x - harmonics - harmonics * np.log(x / harmonics) if x > harmonics else 0.0
+            score *= 1.25 if peak == lowest else 1.0
+            if score > 8:
+                frequency = float(j[peak]) / harmonics / span
+                found.append(Candidate(float(score), frequency, 1 / harmonics / span, weights, width))
+    return found
+
+
+def _floor(power: Floats) -> Floats:
+    """The course of the spectrum without its lines: medians of blocks that grow with frequency."""
+    edges = [LEAST_CYCLES]
+    while edges[-1] < len(power):
+        edges.append(edges[-1] + max(24, edges[-1] // 4))
+    edges[-1] = len(power)
+    if len(edges) > 2 and edges[-1] - edges[-2] < 24:
+        del edges[-2]
+    middles = [(a + b) / 2 for a, b in pairwise(edges)]
+    levels = [float(np.median(power[a:b])) / np.log(2) for a, b in pairwise(edges)]
+    least = float(power.mean()) * 1e-6
+    course: Floats = np.maximum(np.interp(np.arange(len(power)), middles, levels), least)
+    return course
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A window that recurs: from `start` for `duration` in every `period`, s from the start of the series."""
+
+    period: float
+    start: float
+    duration: float
+    score: float = 0.0
+
+
+def fold(candidate: Candidate) -> Box:
+    """The window that stands out most when the candidate's bins are folded at and near its frequency."""
+    frequency, width = candidate.frequency, candidate.bin_width
+    phases = int(np.clip(1 / frequency / width, 4, _PHASES))
+    rows = 16
+    used = np.flatnonzero(candidate.weights)
+    weights = candidate.weights[used]
+    phase = ((used + 0.5) * width * frequency) % 1.0
+    row = used * rows // len(candidate.weights)
+    cell = row * phases + np.minimum((phase * phases).astype(np.int64), phases - 1)
+    folded = np.bincount(cell, weights, rows * phases).reshape(rows, phases)
+    folded -= folded.mean()
+    span = width * len(candidate.weights)
+    most = 1.5 * candidate.error * span
+    drifts = np.arange(-most, most + 1e-12, 1 / phases)
+    shift = np.round(drifts[:, None] * ((np.arange(rows) + 0.5) / rows) * phases).astype(np.int64)
+    places = (np.arange(phases)[None, None, :] - shift[:, :, None]) % phases
+    profiles = folded[np.arange(rows)[None, :, None], places].sum(axis=1)
+    ring = np.concatenate([np.zeros((len(drifts), 1)), np.cumsum(np.tile(profiles, 2), axis=1)], axis=1)
+    best = (-np.inf, 0, 0, 1)
+    for size in _sizes(phases):
+        sums = (ring[:, size : size + phases] - ring[:, :phases]) / np.sqrt(size * (1 - size / phases))
+        at = int(np.argmax(sums))
+        if sums.flat[at] > best[0]:
+            best = (float(sums.flat[at]), at // phases, at % phases, size)
+    _, drift, place, size = best
+    period = 1 / (frequency + drifts[drift] / span)
+    return Box(period, place / phases * period, size / phases * period, candidate.score)
+
+
+def _sizes(phases: int) -> list[int]:
+    sizes = sorted({round(1.4142**k) for k in range(16)})
+    return [size for size in sizes if size <= phases // 3] or [1]
+
+
+def zoom(series: Levelled, box: Box) -> Box:
+    """The box again, from the values around it alone, in bins ever finer; stops at the spacing of the values."""
+    cells, rows = 96, 32
+    reach = max(2 * box.duration, 3 * box.period / _PHASES)
+    for _ in range(4):
+        zone = min(box.duration + 2 * reach, 0.95 * box.period)
+        begin = box.start + box.duration / 2 - zone / 2
+        t, y, count = series.at(box.duration)
+        index, cycle = within(t, begin, box.period, zone)
+        if len(index) < 8:
+            return box
+        after = t[index] - begin - cycle * box.period
+        row = np.minimum((t[index] / series.span * rows).astype(np.int64), rows - 1)
+        size = max(zone / cells, series.spacing / 4)
+        number = int(zone / size)
+        cell = row * number + np.clip((after / size).astype(np.int64), 0, number - 1)
+        total = np.bincount(cell, y[index], rows * number).astype(np.float64).reshape(rows, number)
+        counts = np.bincount(cell, count[index], rows * number).reshape(rows, number)
+        level = np.median(y[index] / count[index])
+        total = total - level * counts
+        steps = int(np.clip(2 * reach / size, 2, 64))
+        drifts = np.arange(-steps, steps + 1) * (2 * reach / steps)
+        shift = np.round(drifts[:, None] * ((np.arange(rows) + 0.5) / rows - 0.5) / size).astype(np.int64)
+        places = np.arange(number)[None, None, :] + shift[:, :, None]
+        inside = (places >= 0) & (places < number)
+        places = np.clip(places, 0, number - 1)
+        line = np.arange(rows)[None, :, None]
+        sums = np.where(inside, total[line, places], 0.0).sum(axis=1)
+        held = np.where(inside, counts[line, places], 0.0).sum(axis=1)
+        best = (-np.inf, 0, 0, 1)
+        ahead = np.concatenate([np.zeros((len(drifts), 1)), np.cumsum(sums, axis=1)], axis=1)
+        among = np.concatenate([np.zeros((len(drifts), 1)), np.cumsum(held, axis=1)], axis=1)
+        for wide in sorted({round(1.25**k) for k in range(30)}):
+            if wide > number // 2:
+                break
+            n = np.maximum(among[:, wide:] - among[:, :-wide], 1.0)
+            score = (ahead[:, wide:] - ahead[:, :-wide]) / np.sqrt(n)
+            at = int(np.argmax(score))
+            if score.flat[at] > best[0]:
+                best = (float(score.flat[at]), at // score.shape[1], at % score.shape[1], wide)
+        _, drift, place, wide = best
+        cycles = series.span / box.period
+        # Row at fraction f of the span lies drift * (f - 1/2) later: period and start take it up.
+        period = box.period + drifts[drift] / cycles
+        start = begin + place * size - drifts[drift] / 2
+        box = Box(period, start % period, wide * size, box.score)
+        if size <= series.spacing / 2 or wide >= number // 6:
+            break
+        reach = max(1.5 * box.duration, 3 * size)
+    return box
+
+
+def within(t: Floats, begin: float, period: float, length: float) -> tuple[Integers, Integers]:
+    """Indices of the times in [begin + j period, + length) for every whole j that has some, and each one's j."""
+    first = int(np.floor((t[0] - begin) / period))
+    last = int(np.ceil((t[-1] - begin) / period))
+    starts = begin + np.arange(first, last + 1) * period
+    low, high = np.searchsorted(t, starts), np.searchsorted(t, starts + length)
+    sizes = high - low
+    offset = np.repeat(low - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+    index = offset + np.arange(int(sizes.sum()))
+    return index.astype(np.int64), np.repeat(np.arange(first, last + 1), sizes).astype(np.int64)

@@ -1,0 +1,410 @@
+"""Recurring modes: bands that come every `period` for `duration` and lift a series by `height`.
+
+What the robot paper of 2016 saw by eye in 24 hours of round trips ("every 5.3 minutes for 15 s, up to 4 us"), found,
+tested and measured. The search is in `folding`; here is the test that decides, the fit, and the intervals.
+
+The test needs no model of the noise. A period is cut into m windows of the mode's duration, the mode's own in the
+middle. Without recurrence the middle window is the highest of its cycle with chance 1/m, whatever the distribution
+of the values and however they hang together within a cycle; so the number of cycles in which it is among the r highest
+is binomial. The p-value is multiplied by the number of periods, starts, durations and ranks there are to choose from,
+so that it holds for the whole search (family-wise, Bonferroni). Being in the middle, the window gains nothing from a
+drift, and loses from a random walk, whose extremes lie at the ends of a cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, exp, log, log2
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats as scipy_stats
+
+from wiregauge.stats.folding import (
+    LEAST_CYCLES,
+    Box,
+    Floats,
+    Levelled,
+    candidates,
+    fold,
+    levelled,
+    scale_of,
+    within,
+    zoom,
+)
+from wiregauge.stats.moments import student_t
+
+__all__ = ["FALSE_MODE", "Bounded", "Mode", "Recurrence", "find_modes"]
+
+FALSE_MODE = 0.01
+"""Probability of naming any mode in a series that has none."""
+MOST_MODES = 8
+LEAST_VALUES = 64
+_MOST_EDGES = 400_000
+_CANDIDATES = 16
+_FOLDED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A value with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A band that recurs. Times in the unit of the series' times, `height` in that of its values.
+
+    The band of cycle j lies in [start + j period, start + j period + duration]; `start` is on the series' time axis.
+    `bands` of `cycles` cycles rose in their window; `highest` is the greatest rise in any of them.
+    """
+
+    period: Bounded
+    duration: Bounded
+    height: Bounded
+    start: float
+    bands: int
+    cycles: int
+    highest: float
+    jitter: float
+    p_value: float
+
+    def inside(self, t: Floats, margin: float = 0.0) -> NDArray[np.bool_]:
+        """Which times lie in a band, or within `margin` of one."""
+        phase = (t - self.start + margin) % self.period.value
+        return phase < self.duration.value + 2 * margin
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """What was found, highest first; what was looked for; and which values (in the order given) are in no mode."""
+
+    modes: tuple[Mode, ...]
+    n: int
+    shortest: float
+    longest: float
+    false_alarm: float
+    apart: NDArray[np.bool_]
+
+
+def find_modes(
+    t: Floats, values: Floats, *, false_alarm: float = FALSE_MODE, most: int = MOST_MODES
+) -> Recurrence:
+    """The recurring modes of a series, sampled in any rhythm and given in any order; NaN is left out.
+
+    `false_alarm` bounds the probability of any mode in a series without recurrence. Periods from four sample
+    spacings (or 4 / 2^19 of the span) to a quarter of the span are searched, durations up to a third of the period.
+    """
+    known = np.isfinite(t) & np.isfinite(values)
+    apart = known.copy()
+    place = np.flatnonzero(known)
+    n = len(place)
+    span = float(np.ptp(t[known])) if n else 0.0
+    if n < LEAST_VALUES or span <= 0 or float(np.ptp(values[known])) == 0:
+        return Recurrence((), n, 0.0, 0.0, false_alarm, apart)
+    order = place[np.argsort(t[known], kind="stable")]
+    origin = float(t[order[0]])
+    whole = levelled(t[order], values[order])
+    kept = np.ones(n, dtype=bool)
+    left = whole
+    found: list[Mode] = []
+    log_alpha = log(false_alarm)
+    while len(found) < most:
+        before = len(found)
+        pending = [zoom(left, box) for box in _best_folds(left)]
+        while pending and len(found) < most:
+            judged = sorted(((_log_p(left, box), box) for box in pending), key=lambda pair: pair[0])
+            (log_p, box), pending = judged[0], [b for lp, b in judged[1:] if lp < log_alpha + 3]
+            if log_p >= log_alpha:
+                break
+            log_p, box = _fundamental(left, log_p, box)
+            mode, mask = _fit(left, box, log_p, origin)
+            taken = np.flatnonzero(kept)[mask]
+            kept[taken] = False
+            left = whole.without(kept)
+            if mode is not None:
+                found.append(mode)
+            if len(left.t) < LEAST_VALUES:
+                break
+        if len(found) == before or len(left.t) < LEAST_VALUES:
+            break
+    apart[order[~kept]] = False
+    found.sort(key=lambda mode: -mode.height.value)
+    shortest = max(4 * whole.spacing, 4 * span / (1 << 19))
+    return Recurrence(tuple(found), n, shortest, span / LEAST_CYCLES, false_alarm, apart)
+
+
+def _best_folds(series: Levelled) -> list[Box]:
+    boxes: list[Box] = []
+    for candidate in candidates(series, _CANDIDATES):
+        box = fold(candidate)
+        alike = any(
+            abs(box.period / other.period - 1) < box.duration / series.span
+            and abs(box.start - other.start) < max(box.duration, other.duration)
+            for other in boxes
+        )
+        if not alike:
+            boxes.append(box)
+        if len(boxes) == _FOLDED:
+            break
+    return boxes
+
+
+def _log_p(series: Levelled, box: Box, most_edges: int = _MOST_EDGES) -> float:
+    """Logarithm of the family-wise p-value of a box, the best of three durations around it."""
+    tried = []
+    for stretch in (0.7, 1.0, 1.4):
+        duration = max(box.duration * stretch, series.spacing)
+        start = box.start + (box.duration - duration) / 2
+        tried.append(_log_p_of(series, Box(box.period, start, duration), most_edges))
+    return min(tried)
+
+
+def _log_p_of(series: Levelled, box: Box, most_edges: int) -> float:
+    chance = _chances(series, box, most_edges)
+    if chance is None:
+        return 0.0
+    hit, held = chance
+    cycles = len(held)
+    best = 0.0
+    middle = float(np.median(held))
+    # Not more than a quarter: in a cycle that only rises or falls the middle window is in the middle of the order, too.
+    for rank in sorted({1, int(middle / 64), int(middle / 16), int(middle / 4)} - {0}):
+        share = float(np.mean(np.minimum(rank / held, 1.0)))
+        if share < 1:
+            # By Hoeffding (1956) the tail of unlike trials is bounded by that of like ones with their mean.
+            best = min(best, _log_tail(int((hit < rank).sum()), cycles, share))
+    return min(0.0, best + _log_looks(series, box))
+
+
+def _log_tail(hits: int, cycles: int, share: float) -> float:
+    """Logarithm of the probability of so many hits or more; Chernoff's bound where it is too small for a float."""
+    tail = float(scipy_stats.binom.sf(hits - 1, cycles, share))
+    if tail > 1e-290:
+        return log(tail)
+    seen = hits / cycles
+    missed = (1 - seen) * log((1 - seen) / (1 - share)) if seen < 1 else 0.0
+    return -cycles * (seen * log(seen / share) + missed)
+
+
+def _log_looks(series: Levelled, box: Box) -> float:
+    """Logarithm of the number of boxes there were to choose from, weighted evenly over octaves of period and duration.
+
+    Boxes count as different when they lie half a duration apart: in start, and in period after all cycles.
+    """
+    cycles = series.span / box.period
+    windows = box.period / box.duration
+    octaves = log2(max(series.span / (LEAST_CYCLES * 4 * series.spacing), 2))
+    durations = 2 * log2(max(series.span / (3 * LEAST_CYCLES * series.spacing), 2))
+    ranks = 4
+    return log(4 * cycles * windows**2 * max(octaves, 1) * max(durations, 1) * ranks)
+
+
+def _chances(series: Levelled, box: Box, most_edges: int) -> tuple[NDArray[np.int64], Floats] | None:
+    """Per cycle: how many other windows are as high as the middle one or higher, and how many windows have values."""
+    t, y, count = series.at(box.duration)
+    cycles = int(series.span / box.period) + 1
+    half = int((box.period / box.duration - 1) / 2)
+    half = min(half, max(int(most_edges / cycles / 2), 4))
+    if half < 1:
+        return None
+    begin = box.start - half * box.duration
+    length = (2 * half + 1) * box.duration
+    first = ceil((-begin - box.duration / 2) / box.period)
+    last = int((series.span - begin - length + box.duration / 2) / box.period)
+    if last - first + 1 < LEAST_CYCLES - 1:
+        return None
+    starts = begin + np.arange(first, last + 1) * box.period
+    edges = starts[:, None] + np.arange(2 * half + 2)[None, :] * box.duration
+    places = np.searchsorted(t, edges)
+    sums = np.concatenate([[0.0], np.cumsum(y)])
+    held = np.concatenate([[0.0], np.cumsum(count)])
+    number = np.diff(held[places], axis=1)
+    total = np.diff(sums[places], axis=1)
+    some = number > 0
+    # Rounding of long sums must not decide between equal values.
+    height = np.where(some, np.round(total / np.sqrt(np.maximum(number, 1)), 9), -np.inf)
+    middle = height[:, half]
+    as_high = (height >= middle[:, None]).sum(axis=1) - 1
+    windows = some.sum(axis=1)
+    use = some[:, half] & (windows >= 3)
+    if int(use.sum()) < LEAST_CYCLES - 1:
+        return None
+    return as_high[use].astype(np.int64), windows[use].astype(np.float64)
+
+
+def _fundamental(series: Levelled, log_p: float, box: Box) -> tuple[float, Box]:
+    """The box, or the one at a multiple or part of its period where that explains more."""
+    best = (log_p, box)
+    for factor in (0.5, 1 / 3, 0.25, 0.2, 2.0, 3.0):
+        period = box.period * factor
+        if not 2 * box.duration < period < series.span / LEAST_CYCLES:
+            continue
+        for turn in range(max(round(factor), 1)):
+            same = Box(period, (box.start + turn * box.period) % period, box.duration, box.score)
+            for other in (same, zoom(series, same)):
+                found = _log_p(series, other)
+                if found < best[0] - 1:
+                    best = (found, other)
+    return best
+
+
+def _fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode | None, NDArray[np.bool_]]:
+    """The mode by least squares, with intervals from how its bands differ, and which values belong to its bands."""
+    period, duration = box.period, box.duration
+    reach = min(max(1.5 * duration, 3 * series.spacing), (period - duration) / 2)
+    begin = box.start - reach
+    zone = duration + 2 * reach
+    index, cycle = within(series.t, begin, period, zone)
+    after = series.t[index] - begin - cycle * period
+    rise = series.rise[index]
+    core = (after >= reach) & (after < reach + duration)
+    if not core.any() or core.all():
+        return None, _mask(series, box, duration, 0.0)
+    height = float(np.median(rise[core]) - np.median(rise[~core]))
+    if height <= 0:
+        return None, _mask(series, box, duration, 0.0)
+    beside, _ = _levels(rise, after, cycle, reach, duration, 0.0)
+    clear = (height / max(scale_of(beside), 1e-12 * height)) ** 2
+    bands = _edges(rise, after, cycle, height, clear, series.spacing)
+    if len(bands) < 3:
+        return None, _mask(series, box, duration, 0.0)
+    at, onset, end, low, inside, peak = (np.array(column) for column in zip(*bands, strict=True))
+    middle = (onset + end) / 2
+    # Bands that were taken for noise, or noise for bands, lie anywhere in the zone: they are left out of the fit.
+    usual = float(np.median(middle))
+    spread = 1.4826 * float(np.median(np.abs(middle - usual)))
+    true = np.abs(middle - usual) <= max(4 * spread, duration / 2, series.spacing)
+    fit = scipy_stats.theilslopes(middle[true], at[true], 0.95)
+    number = float(np.ptp(at[true])) or 1.0
+    # An onset is seen at the next value only: that error is bounded, and no averaging is sure to reduce it.
+    grain = 1.5 * series.spacing / number if len(index) < 40 * len(bands) else 0.0
+    slope = float(fit[0])
+    slack = _slack(at[true], middle[true] - slope * at[true])
+    slope_low, slope_high = min(float(fit[2]), slope - slack), max(float(fit[3]), slope + slack)
+    residual = middle[true] - slope * at[true]
+    jitter = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
+    lengths = _mean((end - onset)[true], series.spacing)
+    # Fitted edges follow the noise upwards. The height is taken in the window that all bands share, without its ends.
+    ends = min(2 * jitter + series.spacing / 2, 0.4 * lengths.value)
+    common = _levels(rise, after, cycle, float(np.median(residual)) - lengths.value / 2, lengths.value, ends)
+    shared = len(common[0]) >= 0.7 * len(np.unique(cycle)) and jitter < 0.25 * lengths.value
+    heights = _mean(common[1] - common[0] if shared else (inside - low)[true], 0.0)
+    new = period + slope
+    start = begin + float(np.median(residual)) - lengths.value / 2
+    mode = Mode(
+        period=Bounded(new, period + slope_low - grain, period + slope_high + grain),
+        duration=Bounded(lengths.value, max(lengths.low, 0.0), lengths.high),
+        height=heights,
+        start=origin + start % new,
+        bands=_risen(series, Box(new, start, lengths.value)),
+        cycles=round(series.span / new),
+        highest=float(np.max(peak[true] - low[true])),
+        jitter=jitter,
+        p_value=exp(log_p),
+    )
+    mask = _mask(series, Box(new, start, lengths.value), lengths.value, jitter)
+    return mode, mask
+
+
+def _levels(
+    rise: Floats, after: Floats, cycle: NDArray[np.int64], onset: float, duration: float, ends: float
+) -> tuple[Floats, Floats]:
+    """Per cycle the medians beside and inside a common window; values within `ends` of its edges count for neither."""
+    beside, inside = [], []
+    edges = np.flatnonzero(np.diff(cycle)) + 1
+    for r, x in zip(np.split(rise, edges), np.split(after, edges), strict=True):
+        core = (x >= onset + ends) & (x < onset + duration - ends)
+        away = (x < onset - ends) | (x >= onset + duration + ends)
+        if core.any() and away.any():
+            inside.append(float(np.median(r[core])))
+            beside.append(float(np.median(r[away])))
+    return np.array(beside), np.array(inside)
+
+
+def _edges(
+    rise: Floats, after: Floats, cycle: NDArray[np.int64], height: float, clear: float, spacing: float
+) -> list[tuple[float, float, float, float, float, float]]:
+    """Per group of cycles: its middle cycle, onset, end, level beside and inside, and the greatest value inside.
+
+    Where one cycle does not show the band clearly, several are laid over one another. The least-squares box of a given
+    height is the stretch with the greatest sum of (rise - height / 2).
+    """
+    numbers = np.unique(cycle)
+    groups = int(np.clip(len(numbers) * min(clear / 25, 1.0), min(4, len(numbers)), 200))
+    limits = np.searchsorted(cycle, numbers[np.linspace(0, len(numbers), groups + 1).astype(int)[1:-1]])
+    found = []
+    for part in np.split(np.arange(len(rise)), limits):
+        if len(part) < 3:
+            continue
+        order = part[np.argsort(after[part], kind="stable")]
+        x, r = after[order], rise[order]
+        sums = np.concatenate([[0.0], np.cumsum(np.clip(r, -height, 2 * height) - height / 2)])
+        least = np.minimum.accumulate(sums)
+        last = int(np.argmax(sums - least))
+        first = int(np.argmin(sums[: last + 1]))
+        if last <= first:
+            continue
+        outside = np.concatenate([r[:first], r[last:]])
+        if not len(outside):
+            continue
+        gap = spacing if groups == len(numbers) else 0.0
+        before = (x[first - 1] + x[first]) / 2 if first > 0 else x[first] - gap / 2
+        behind = (x[last - 1] + x[last]) / 2 if last < len(x) else x[-1] + gap / 2
+        found.append(
+            (
+                float(np.mean(cycle[part])),
+                float(before),
+                float(behind),
+                float(np.median(outside)),
+                float(np.median(r[first:last])),
+                float(r[first:last].max()),
+            )
+        )
+    return found
+
+
+def _slack(at: Floats, residual: Floats) -> float:
+    """Half-width of the 95 % interval of a slope by Student, from the residuals of a line."""
+    n = len(at)
+    variation = float(((at - at.mean()) ** 2).sum())
+    if n < 3 or variation == 0:
+        return 0.0
+    spread = float(((residual - residual.mean()) ** 2).sum()) / (n - 2)
+    return float(student_t(n - 2) * np.sqrt(spread / variation))
+
+
+def _mean(values: Floats, grain: float) -> Bounded:
+    """Mean of what the bands show, 20 % trimmed against stragglers, with Yuen's interval and a bounded error."""
+    n = len(values)
+    cut = int(0.2 * n)
+    ascending = np.sort(values)
+    kept = ascending[cut : n - cut]
+    winsorised = np.clip(ascending, kept[0], kept[-1])
+    half = (
+        student_t(max(len(kept) - 1, 1)) * float(np.std(winsorised, ddof=1)) / (0.6 * np.sqrt(n))
+        if n > 1
+        else 0.0
+    )
+    mean = float(kept.mean())
+    return Bounded(mean, mean - half - grain, mean + half + grain)
+
+
+def _risen(series: Levelled, box: Box) -> int:
+    """Cycles whose window stands above the middle of its cycle's others."""
+    chance = _chances(series, box, _MOST_EDGES)
+    if chance is None:
+        return 0
+    as_high, held = chance
+    return int((as_high < np.maximum(held / 4, 1)).sum())
+
+
+def _mask(series: Levelled, box: Box, duration: float, jitter: float) -> NDArray[np.bool_]:
+    """Values in the bands, with a margin for jitter and for edges that the fit missed."""
+    margin = 3 * jitter + 0.15 * duration + series.spacing
+    phase = (series.t - box.start + margin) % box.period
+    mask: NDArray[np.bool_] = phase < duration + 2 * margin
+    return mask
