@@ -106,7 +106,9 @@ def _table(judgement: Judgement, columns: Sequence[str]) -> Table:
                 name += f" to {escape(flow.plan.destination)}"
             cells = {**_cells(flow), "validity": mark}
             table.add_row(str(run.plan.index), point, name, *(cells[title] for title in columns))
-    table.caption = "one-way latency at the application; -: n does not support it"
+    table.caption = (
+        "one-way latency at the application, 95 % intervals below percentiles; -: n does not support it"
+    )
     if "mean ± u" in columns:
         table.caption += "; loss ≤: upper 95 % bound; ± u: 95 % half-width of the mean"
     else:
@@ -126,7 +128,23 @@ def _cells(flow: FlowResult) -> dict[str, str]:
         "loss ≤": share(flow.loss.high),
         "other": str(other),
         "mean ± u": f"{duration(latency.mean)} ± {spread}" if latency.n else "-",
-        **{name: duration(latency.value(name)) for name in ("sd", "p50", "p99", "p99.9", "max")},
-        "rtt p50": duration(rtt.value("p50")),
-        "rtt p99": duration(rtt.value("p99")),
+        "sd": duration(latency.sd),
+        "max": duration(latency.maximum),
+        **{name: _percentile(latency, name) for name in ("p50", "p99", "p99.9")},
+        "rtt p50": _percentile(rtt, "p50"),
+        "rtt p99": _percentile(rtt, "p99"),
     }
+
+
+def _percentile(summary: Summary, name: str) -> str:
+    """A percentile with its 95 % interval below it, open where it is; alone where all three print alike."""
+    percentile = summary.percentiles.get(name)
+    if percentile is None or percentile.value is None:
+        return "-"
+    value = duration(percentile.value)
+    ends = [duration(end) if end is not None else "" for end in (percentile.low, percentile.high)]
+    if ends in ([value, value], ["", ""]):
+        return value
+    number, _, unit = ends[0].partition(" ")
+    low = number if unit and ends[1].endswith(f" {unit}") else ends[0]
+    return f"{value}\n[dim]{low}…{ends[1]}[/]"

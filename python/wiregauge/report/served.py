@@ -198,8 +198,7 @@ def _rate(of: Rate, unit: str) -> Cell:
     return Cell(
         text(of.value),
         f"95 % interval {text(of.low)} to {text(of.high)}",
-        "",
-        f"{text(of.low)} to {text(of.high)}",
+        below=_between(text(of.low), text(of.high), text(of.value)),
     )
 
 
