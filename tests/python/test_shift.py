@@ -237,3 +237,11 @@ def test_an_empirical_distribution_keeps_its_ends_and_never_falls(values: Floats
     assert (np.diff(shape.value) >= 0).all()
     for value, part in zip(shape.value, shape.share, strict=True):
         assert part <= np.mean(values <= value) + 1e-12
+
+
+def test_a_spread_is_known_as_well_as_its_interval_says() -> None:
+    rng = np.random.default_rng(16)
+    held = sum(holds(Sample([rng.normal(50, 3, 500)]).deviation(0.95), 3.0) for _ in range(400))
+    assert 0.92 <= held / 400 <= 0.98
+    assert Sample([np.full(10, 4.0)]).deviation(0.95) == Estimate(0.0, 0.0, 0.0)
+    assert Sample([np.array([4.0])]).deviation(0.95) == Estimate(0.0, None, None)

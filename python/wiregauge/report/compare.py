@@ -237,6 +237,7 @@ def main_table(comparison: Comparison, name: str) -> Table:
 def _n(measure: MeasureShift) -> Cell:
     worth = f"worth {measure.base.n_effective:.0f} and {measure.new.n_effective:.0f} independent values for the median"
     same = "; the very same values" if measure.identical else ""
+    worth += f"; greatest {duration(measure.base.maximum)} and {duration(measure.new.maximum)}"
     text = str(measure.base.n) if measure.base.n == measure.new.n else f"{measure.base.n}, {measure.new.n}"
     return Cell(text, worth + same)
 

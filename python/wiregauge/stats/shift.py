@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from wiregauge.stats.dependence import effective_n, flags_worth
-from wiregauge.stats.moments import student_t
+from wiregauge.stats.moments import around_deviation, standard_deviation, student_t
 from wiregauge.stats.quantiles import exact, quantile, supported
 
 Floats = NDArray[np.float64]
@@ -122,6 +122,23 @@ class Sample:
         means = np.array([values.mean() for values in self.runs])
         half = max(half, self._spread_between(means, np.array([float(part) for part in parts]), level) or 0.0)
         return Estimate(value, value - half, value + half)
+
+    def deviation(self, level: float) -> Estimate:
+        """The standard deviation of all values and its interval, from that of their mean squared deviation.
+
+        On the logarithm, as `deviation_interval`; open for one value. A heavy tail makes it too narrow: the few
+        greatest values that decide a standard deviation may not have been met.
+        """
+        spread = standard_deviation(self.ascending)
+        if spread is None:
+            return Estimate(0.0, None, None)
+        if spread == 0:
+            return Estimate(0.0, 0.0, 0.0)
+        mean = float(self.ascending.mean())
+        square = Sample([(values - mean) ** 2 for values in self.runs]).mean(level)
+        if square.high is None:
+            return Estimate(spread, None, None)
+        return Estimate(spread, *around_deviation(spread, (square.high - square.value) / square.value))
 
     def _worths(self, q: float) -> list[float]:
         if q not in self._worth:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, widened
+from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, statistic_of, widened
 from wiregauge.measures.comparing.matching import (
     FlowPair,
     MatchError,
@@ -223,17 +223,20 @@ def _has(flow: FlowResult, measure: str) -> bool:
     return measure in flow.summaries and flow.summaries[measure].n > 0
 
 
-def _supported(pair: FlowPair, measure: str) -> list[tuple[str, float]]:
+def _supported(pair: FlowPair, measure: str) -> list[str]:
     """Quantiles that n supports on both sides, at the lower tail as at the upper."""
     n = min(pair.base.summaries[measure].n, pair.new.summaries[measure].n)
-    return [(name, q) for name, q in SHIFT_QUANTILES.items() if stats.supported(n, max(q, 1 - q))]
+    return [name for name, q in SHIFT_QUANTILES.items() if stats.supported(n, max(q, 1 - q))]
 
 
 def _count(pair: FlowPair, rules: _Rules) -> int:
     """Judged figures of a pair of flows."""
-    figures = [(name, s) for name in _common(pair) for s in ("mean", *(q for q, _ in _supported(pair, name)))]
-    figures += [(name, "") for name in SHARES if pair.base.counts["sent"] and pair.new.counts["sent"]]
-    return sum(rules.judges(pair, name, statistic or None) for name, statistic in figures)
+    figures: list[tuple[str, str | None]] = [
+        (name, statistic) for name in _common(pair) for statistic in ("mean", "sd", *_supported(pair, name))
+    ]
+    if pair.base.counts["sent"] and pair.new.counts["sent"]:
+        figures += [(name, None) for name in SHARES]
+    return sum(rules.judges(pair, name, statistic) for name, statistic in figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +291,14 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
     series = sides.base.series(point.base, pair.base, name), sides.new.series(point.new, pair.new, name)
     samples = stats.Sample(series[0]), stats.Sample(series[1])
     identical = len(series[0]) == len(series[1]) and all(map(np.array_equal, *series))
-    instrument = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
+    bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
 
-    def shift(statistic: str, q: float | None) -> Shift:
+    def shift(statistic: str) -> Shift:
         def estimate(side: int, level: float) -> Estimate:
-            return samples[side].mean(level) if q is None else samples[side].quantile(q, level)
+            return statistic_of(samples[side], statistic, level)
 
+        # A clock that is off by a constant moves every value and spreads none.
+        instrument = bound if statistic != "sd" else 0.0
         base, new = estimate(0, LEVEL), estimate(1, LEVEL)
         plain = stats.difference(base, new)
         judged = rules.judges(pair, name, statistic)
@@ -315,7 +320,6 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
             samples[of].worth(0.5),
             float(ascending[0]),
             float(ascending[-1]),
-            stats.standard_deviation(ascending),
         )
 
     return MeasureShift(
@@ -323,8 +327,9 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
         side(0),
         side(1),
         identical,
-        shift("mean", None),
-        tuple(shift(statistic, q) for statistic, q in _supported(pair, name)),
+        shift("mean"),
+        shift("sd"),
+        tuple(shift(statistic) for statistic in _supported(pair, name)),
     )
 
 

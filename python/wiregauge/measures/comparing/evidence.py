@@ -7,9 +7,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
 from wiregauge.measures.rundir import open_run_directory
-from wiregauge.stats import Estimate
+from wiregauge.stats import Estimate, Sample
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -62,6 +63,15 @@ class Evidence:
             mine &= pl.col("to") == flow.plan.receiver
         flags = table.filter(mine).sort("sequence").select(happened=_EVENTS[counter])["happened"]
         return np.asarray(flags.fill_null(value=False).to_numpy(), dtype=np.bool_)
+
+
+def statistic_of(sample: Sample, statistic: str, level: float) -> Estimate:
+    """A statistic of a measure by its name, as a threshold writes it, with its interval at `level`."""
+    if statistic == "mean":
+        return sample.mean(level)
+    return (
+        sample.deviation(level) if statistic == "sd" else sample.quantile(SHIFT_QUANTILES[statistic], level)
+    )
 
 
 def instrument_bound(flow: FlowResult, measure: str) -> float:

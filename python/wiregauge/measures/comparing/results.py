@@ -37,30 +37,30 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side has of a measure: values, what they are worth for the median, and figures without an interval."""
+    """What one side has of a measure: values, what they are worth for the median, and the extremes."""
 
     n: int
     n_effective: float
     minimum: float
     maximum: float
-    sd: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureShift:
-    """One measure of a flow on both sides: its mean and the shift function. `identical`: the very same values."""
+    """One measure of a flow on both sides: mean, deviation, shift function. `identical`: the very same values."""
 
     measure: str
     base: Side
     new: Side
     identical: bool
     mean: Shift
+    sd: Shift
     quantiles: tuple[Shift, ...]
 
     @property
     def shifts(self) -> tuple[Shift, ...]:
-        """The mean and every quantile."""
-        return (self.mean, *self.quantiles)
+        """The mean, the standard deviation and every quantile."""
+        return (self.mean, self.sd, *self.quantiles)
 
     def shift(self, statistic: str) -> Shift | None:
         """The shift of one statistic; None where n does not support it on both sides."""

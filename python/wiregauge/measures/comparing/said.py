@@ -47,6 +47,7 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
             ("seed", _text(first, "seed"), _text(second, "seed")),
             ("repeats", str(base.plan.repeats), str(new.plan.repeats)),
             ("validity", base.validity.word, new.validity.word),
+            ("unplanned frames", str(_unplanned(base)), str(_unplanned(new))),
         )
         if one != other
     ]
@@ -58,6 +59,11 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
             if one != other and "load" not in key:
                 found.append(f"host, {key}: {one} against {other}")
     return tuple(found) + _settings(base, new)
+
+
+def _unplanned(judgement: Judgement) -> int:
+    """Frames that belong to no sent message, foreign ones left out."""
+    return sum(n for run in judgement.runs for kind, n in run.unplanned.items() if kind != "foreign")
 
 
 def _text(manifest: Mapping[str, object], *keys: str) -> str:

@@ -127,6 +127,7 @@ def _measure(measure: MeasureShift) -> Json:
         "base": _figures(measure.base),
         "new": _figures(measure.new),
         "mean": _shift(measure.mean),
+        "sd": _shift(measure.sd),
         "quantiles": {shift.statistic: _shift(shift) for shift in measure.quantiles},
     }
 
@@ -137,7 +138,6 @@ def _figures(side: SideFigures) -> Json:
         "n_effective": side.n_effective,
         "min": side.minimum,
         "max": side.maximum,
-        "sd": side.sd,
     }
 
 

@@ -112,6 +112,16 @@ def compare_text(comparison: Comparison, console: Console) -> None:
                 for name, shift in _telling(flow, word)
             ],
         )
+    _list(
+        console,
+        "undecided",
+        [
+            f"flow {flow.label}{' at ' + point.title if point.title else ''}: {flow.reason}"
+            for point in comparison.points
+            for flow in point.flows
+            if flow.reason and not comparison.unfit
+        ],
+    )
     missing = [
         f"only in {comparison.names[side]}: {text}"
         for side, texts in enumerate(unmatched(comparison))

@@ -23,7 +23,7 @@ SHIFT_QUANTILES: dict[str, float] = {
 }
 """Deciles and tails; each is compared where n supports it on both sides."""
 
-STATISTICS = ("mean", *SHIFT_QUANTILES)
+STATISTICS = ("mean", "sd", *SHIFT_QUANTILES)
 
 _TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9}
 _FORM = re.compile(

@@ -14,7 +14,7 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.comparing.compare import JUDGED, LEVEL, LOWER_IS_BETTER, judge_shift
-from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, widened
+from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, statistic_of, widened
 from wiregauge.measures.comparing.matching import MatchError, canonical, match_flows, match_points
 from wiregauge.measures.comparing.results import Basis, Verdict, combined
 from wiregauge.measures.comparing.thresholds import SHARES, SHIFT_QUANTILES, Threshold, chosen
@@ -285,7 +285,7 @@ def _value(evidence: Evidence, place: _Found, measure: str, statistic: str, leve
         clustered = evidence.clustering(place.point, place.flow, measure)
         return stats.share(place.flow.counts[measure], place.flow.counts["sent"], level, clustered)
     sample = stats.Sample(evidence.series(place.point, place.flow, measure))
-    return sample.mean(level) if statistic == "mean" else sample.quantile(SHIFT_QUANTILES[statistic], level)
+    return statistic_of(sample, statistic, level)
 
 
 def _n(flow: FlowResult, measure: str) -> int:
