@@ -528,6 +528,57 @@ def trend(
 
 
 @app.command()
+def export(
+    place: RunDir,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="parquet, arrow, csv, json, hlog, hgrm (HdrHistogram), junit or openmetrics.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="File to make; - for standard output.", show_default=False
+        ),
+    ],
+    what: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PART",
+            help="measures, messages, records or series (every value of a measure).",
+            show_default="measures; series for hlog and hgrm",
+        ),
+    ] = None,
+    run: Annotated[
+        int | None,
+        typer.Option("--run", metavar="N", help="Only this run of the sweep.", show_default=False),
+    ] = None,
+    flow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help='Only this flow; of a multicast flow "ID to RECEIVER".', show_default=False
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only this measure: latency, rtt, ipdv, …", show_default=False),
+    ] = None,
+) -> None:
+    """Write a run directory in the format of another tool: tables, histograms, test results, metrics."""
+    from wiregauge.export import Choice, ExportError, write
+
+    _open(place)
+    try:
+        write(place, to, None if out == "-" else Path(out), what, Choice(run, flow, measure))
+    except ExportError as error:
+        _fail(str(error), BAD_INPUT)
+
+
+@app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Show which benches work here, what this machine grants to a measurement, and the cure for what it does not."""
     from wiregauge.benches import Findings, benches_here, examine

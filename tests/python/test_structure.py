@@ -39,6 +39,7 @@ PACKAGES = {
     "stats": set(),
     "measures": {"records", "stats"},
     "figures": {"measures"},
+    "export": {"measures"},
     "report": {"figures", "measures", "records"},
 }
 

@@ -1,0 +1,22 @@
+"""A run directory in the formats of other tools: tables, histograms, test results, metrics.
+
+`write` does it all, in one file that is whole or not there. Formats and schemas are documented in
+`docs/reference/export.md`.
+"""
+
+from wiregauge.export.choice import WHATS, Choice, ExportError, What
+from wiregauge.export.tables import SCHEMA, axis_column, messages, records
+from wiregauge.export.write import FORMATS, write
+
+__all__ = [
+    "FORMATS",
+    "SCHEMA",
+    "WHATS",
+    "Choice",
+    "ExportError",
+    "What",
+    "axis_column",
+    "messages",
+    "records",
+    "write",
+]

@@ -1,0 +1,80 @@
+"""What to export: which part of the run directory, of which run, flow and measure. Absent: a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from wiregauge.measures import SERIES, FlowResult, Judgement, RunResult
+from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
+
+__all__ = ["WHATS", "Choice", "ExportError", "What", "named"]
+
+What = Literal["records", "messages", "measures", "series"]
+WHATS: tuple[str, ...] = get_args(What)
+
+
+class ExportError(Exception):
+    """The export cannot be made as asked for; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """None means all. `flow` is a number or, of multicast flows, the name of one receiver's: `"10 to sensor"`."""
+
+    run: int | None = None
+    flow: str | None = None
+    measure: str | None = None
+
+    def check(self, plan: CampaignPlan, done: frozenset[int]) -> None:
+        """Raises ExportError for a run, flow or measure that the campaign does not have."""
+        if self.run is not None and self.run not in done:
+            there = _listed([str(run) for run in sorted(done)])
+            what = "was not run" if any(run.index == self.run for run in plan.runs) else "is not in the plan"
+            raise ExportError(f"run {self.run} {what}; there {'is' if len(done) == 1 else 'are'} {there}")
+        if self.flow is not None:
+            flows = [flow for run in plan.runs if self.has_run(run) for flow in run.flows]
+            if not any(named(flow, self.flow) for flow in flows):
+                there = _listed(list(dict.fromkeys(flow.name for flow in flows)))
+                raise ExportError(f"there is no flow {self.flow}; the test has {there}")
+        if self.measure is not None and self.measure not in SERIES:
+            raise ExportError(
+                f'"{self.measure}" is no measure with a distribution; there are {_listed(list(SERIES))}'
+            )
+
+    def has_run(self, run: RunPlan) -> bool:
+        """Whether the run is chosen."""
+        return self.run is None or run.index == self.run
+
+    def has_flow(self, flow: FlowPlan) -> bool:
+        """Whether the flow is chosen."""
+        return self.flow is None or named(flow, self.flow)
+
+    def runs(self, judgement: Judgement) -> Iterator[RunResult]:
+        """The chosen runs."""
+        return (run for run in judgement.runs if self.has_run(run.plan))
+
+    def flows(self, run: RunResult) -> Iterator[FlowResult]:
+        """The chosen flows of a run."""
+        return (flow for flow in run.flows if self.has_flow(flow.plan))
+
+    def series(self, flow: FlowResult) -> Iterator[str]:
+        """The chosen measures of a flow that have values."""
+        return (
+            name
+            for name in SERIES
+            if (self.measure is None or name == self.measure)
+            and name in flow.series
+            and len(flow.series[name].value)
+        )
+
+
+def named(flow: FlowPlan, name: str) -> bool:
+    """Whether `name` means this flow: its number, or its number and receiver."""
+    return name in (str(flow.id), flow.name, f"{flow.id} to {flow.destination}")
+
+
+def _listed(items: list[str], most: int = 12) -> str:
+    shown = ", ".join(items[:most])
+    return f"{shown}, … ({len(items)} in all)" if len(items) > most else shown or "none"

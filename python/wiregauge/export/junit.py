@@ -1,0 +1,190 @@
+"""The verdict as JUnit XML, for the test pages of continuous integration.
+
+A suite per run (and one for the campaign as a whole), a case per limit and per check of validity. A limit that does not
+hold is a failure; what is INVALID or incomplete is an error, and so are the limits it leaves undecided. DEGRADED and
+notes pass, as they do in the verdict, and say so in `system-out`. The document keeps to
+`junit.xsd` beside this file: the elements and attributes of the schema of Jenkins' xUnit plugin (junit-10) that are
+used here, in its order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lxml import etree
+
+from wiregauge.export.choice import Choice
+from wiregauge.measures import Check, FlowResult, Grade, Judgement, LimitResult, RunResult
+from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.quantities import Quantity, quantity
+
+__all__ = ["document", "schema_path"]
+
+_NO_XML = re.compile("[^\\t\\n\\r\\u0020-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+def schema_path() -> Path:
+    """The XML schema of the document, shipped with the package."""
+    return Path(__file__).with_name("junit.xsd")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """`outcome` is `failure`, `error` or nothing."""
+
+    name: str
+    kind: str
+    outcome: str
+    type: str
+    message: str
+    text: str
+
+
+def document(judgement: Judgement, choice: Choice) -> bytes:
+    """The document; with a chosen flow, limits on other flows are left out."""
+    manifest = judgement.manifest
+    test = manifest.get("test")
+    facts = {
+        "test.sha256": test.get("sha256") if isinstance(test, dict) else None,
+        "seed": manifest.get("seed"),
+        "bench": manifest.get("bench"),
+        "validity": judgement.validity.word,
+        "verdict": judgement.verdict,
+    }
+    program = manifest.get("program")
+    if isinstance(program, dict):
+        facts["program"] = f"{program.get('name')} {program.get('version')}"
+    suites = etree.Element("testsuites")
+    whole = [_check(check) for check in judgement.checks]
+    if not judgement.complete:
+        whole = [_incomplete(case) for case in whole]
+    _suite(suites, judgement.plan.name, 0.0, manifest.get("started"), facts, whole)
+    for run in choice.runs(judgement):
+        place = ", ".join(f"{axis} {value}" for axis, value in run.plan.point.items())
+        repeat = f", repeat {run.plan.repeat + 1}" if judgement.plan.repeats > 1 else ""
+        name = f"{judgement.plan.name}: run {run.plan.index}{f', {place}' if place else ''}{repeat}"
+        own = {
+            **facts,
+            "run": run.plan.index,
+            "run.seed": run.plan.seed,
+            "repeat": run.plan.repeat,
+            **{f"point.{axis}": value for axis, value in run.plan.point.items()},
+            "validity": run.validity.word,
+            "verdict": run.verdict,
+        }
+        cases = [*_limits(run, choice), *(_check(check) for check in run.checks)]
+        _suite(suites, name, run.plan.duration_ns / 1e9, run.started, own, cases)
+    for count in ("tests", "failures", "errors"):
+        suites.set(count, str(sum(int(suite.get(count, "0")) for suite in suites)))
+    suites.set("name", _clean(judgement.plan.name))
+    etree.indent(suites)
+    return etree.tostring(suites, encoding="UTF-8", xml_declaration=True) + b"\n"
+
+
+def _suite(
+    suites: etree._Element,
+    name: str,
+    seconds: float,
+    started: object,
+    facts: dict[str, object],
+    cases: Sequence[_Case],
+) -> None:
+    suite = etree.SubElement(suites, "testsuite", name=_clean(name), id=str(len(suites)))
+    suite.set("tests", str(len(cases)))
+    for outcome in ("failure", "error"):
+        suite.set(f"{outcome}s", str(sum(case.outcome == outcome for case in cases)))
+    suite.set("skipped", "0")
+    suite.set("time", f"{seconds:.3f}")
+    if started:
+        suite.set("timestamp", _clean(str(started))[:19])
+    properties = etree.SubElement(suite, "properties")
+    for key, value in facts.items():
+        if value is not None:
+            etree.SubElement(properties, "property", name=_clean(key), value=_clean(str(value)))
+    seen: dict[str, int] = {}
+    for case in cases:
+        seen[case.name] = seen.get(case.name, 0) + 1
+        again = f" ({seen[case.name]})" if seen[case.name] > 1 else ""
+        node = etree.SubElement(suite, "testcase", name=_clean(case.name) + again)
+        node.set("classname", _clean(f"{name}.{case.kind}"))
+        if case.outcome:
+            told = etree.SubElement(node, case.outcome, message=_clean(case.message), type=case.type)
+            told.text = _clean(case.text)
+        elif case.text:
+            etree.SubElement(node, "system-out").text = _clean(case.text)
+
+
+def _limits(run: RunResult, choice: Choice) -> Iterable[_Case]:
+    for limit in run.limits:
+        flow = _flow_of(run, limit)
+        if choice.flow is not None and (flow is None or not choice.has_flow(flow.plan)):
+            continue
+        where = f", flow {limit.flow}" if limit.flow is not None else ""
+        bound = f"{limit.bound.replace('-', ' ')} {limit.written}"
+        name = f"{limit.measure} {bound}{where}"
+        figure = _figure(flow, limit)
+        seen = _observed(limit, figure)
+        if run.validity == Grade.INVALID:
+            message = f"undecided: the run is INVALID: {'; '.join(run.reasons)}"
+            yield _Case(name, "limits", "error", "INVALID", message, f"{limit.measure} {seen}")
+        elif limit.holds:
+            yield _Case(name, "limits", "", "", "", f"{limit.measure} {seen}")
+        else:
+            message = f"{limit.measure} {seen}, limit {bound}"
+            text = f"{message}\nline {limit.line} of the test"
+            yield _Case(name, "limits", "failure", "limit", message, text)
+
+
+def _flow_of(run: RunResult, limit: LimitResult) -> FlowResult | None:
+    """The flow whose figure was judged: of a multicast flow the receiver with that very value."""
+    flows = [flow for flow in run.flows if flow.plan.id == limit.flow]
+    if len(flows) > 1:
+        return next((f for f in flows if (q := _figure(f, limit)) and q.value == limit.observed), flows[0])
+    return flows[0] if flows else None
+
+
+def _figure(flow: FlowResult | None, limit: LimitResult) -> Quantity | None:
+    name = limit.measure.partition(".")[0]
+    if flow is None or name not in DEFINITIONS or name == "unplanned":
+        return None
+    try:
+        return quantity(flow, limit.measure)
+    except KeyError:
+        return None
+
+
+def _observed(limit: LimitResult, figure: Quantity | None) -> str:
+    """The judged figure with its interval. It can lie outside it: limits see extremes of what was still settling."""
+    if limit.observed is None:
+        return f"is not determined: {limit.reason}"
+    unit = figure.unit if figure else DEFINITIONS[limit.measure.partition(".")[0]].unit
+    text = f"is {limit.observed:.12g} {unit}"
+    if figure is None:
+        return text
+    bounds = [f"{edge:.12g}" if edge is not None else "open" for edge in (figure.low, figure.high)]
+    interval = f"95 % interval {bounds[0]} to {bounds[1]} {unit}, " if figure.interval else ""
+    return f"{text} ({interval}n = {figure.n})"
+
+
+def _check(check: Check) -> _Case:
+    said = f"{check.title}: {check.observed} (limit: {check.limit})"
+    if check.grade == Grade.INVALID:
+        return _Case(check.title, "validity", "error", "INVALID", check.reason or said, said)
+    grade = "" if check.grade == Grade.OK else f"\n{check.grade.name}: {check.reason}"
+    return _Case(check.title, "validity", "", "", "", said + grade)
+
+
+def _incomplete(case: _Case) -> _Case:
+    """A campaign that did not end as planned must not look like a passed one."""
+    if case.outcome or "\n" not in case.text:
+        return case
+    said, _, reason = case.text.partition("\n")
+    return _Case(case.name, case.kind, "error", "INCOMPLETE", reason, said)
+
+
+def _clean(text: str) -> str:
+    """Without the characters that no XML document can hold."""
+    return _NO_XML.sub("", text)

@@ -1,0 +1,188 @@
+"""OpenMetrics text (1.0): what a run counted and measured, for Prometheus, Grafana and what reads their format.
+
+Names and units follow the standard: seconds, ratios, `_total` for counts. Every sample says run, flow and point of the
+sweep in its labels. The exposition is written by `prometheus_client`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+    StateSetMetricFamily,
+)
+from prometheus_client.openmetrics.exposition import generate_latest
+
+from wiregauge.export.choice import Choice, ExportError
+from wiregauge.export.tables import axis_column
+from wiregauge.measures import FlowResult, Grade, Judgement, RunResult
+from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
+from wiregauge.measures.results import Floats
+
+__all__ = ["BOUNDS_NS", "exposition"]
+
+BOUNDS_NS = (*(step * 10**decade for decade in range(2, 10) for step in (1, 2, 5)), 10**10)
+"""Upper bounds of the buckets, 100 ns to 10 s: the same for every series, so that they can be added."""
+
+_SUFFIX = {"ns": "seconds", "messages": "messages", "bit/s": "bits_per_second", "share": "ratio"}
+
+
+class _Families:
+    """Metric families in the order in which they are first written to."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Metric] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """What the exposition asks for."""
+        return iter(self.made.values())
+
+    def gauge(self, name: str, unit: str, text: str, labels: dict[str, str], value: float) -> None:
+        """Adds a sample of a gauge."""
+        keys = list(labels)
+        family = self.made.setdefault(name, GaugeMetricFamily(name, text, labels=keys, unit=unit))
+        assert isinstance(family, GaugeMetricFamily)
+        family.add_metric(list(labels.values()), value)
+
+    def counter(self, name: str, unit: str, text: str, labels: dict[str, str], value: float) -> None:
+        """Adds a sample of a counter."""
+        family = self.made.setdefault(name, CounterMetricFamily(name, text, labels=list(labels), unit=unit))
+        assert isinstance(family, CounterMetricFamily)
+        family.add_metric(list(labels.values()), value)
+
+
+def exposition(judgement: Judgement, choice: Choice) -> bytes:
+    """The exposition, UTF-8, with its `# EOF`."""
+    families = _Families()
+    manifest = judgement.manifest
+    test = manifest.get("test")
+    facts = {
+        "test": judgement.plan.name,
+        "sha256": str(test.get("sha256", "")) if isinstance(test, dict) else "",
+        "seed": str(manifest.get("seed", "")),
+        "bench": str(manifest.get("bench", "")),
+    }
+    info = InfoMetricFamily("wiregauge_test", "The test that was run.")
+    info.add_metric([], facts)
+    families.made["info"] = info
+    some = False
+    for run in choice.runs(judgement):
+        _judged(families, run, _of_run(judgement, run))
+        for flow in choice.flows(run):
+            some = True
+            labels = {
+                **_of_run(judgement, run),
+                "flow": str(flow.plan.id),
+                "protocol": flow.plan.protocol,
+                "source": flow.plan.source,
+                "destination": flow.plan.destination,
+            }
+            _counted(families, flow, labels, choice)
+            _measured(families, flow, labels, choice)
+    if not some:
+        raise ExportError("nothing to export: no chosen run has a flow with figures")
+    written: bytes = generate_latest(families)  # type: ignore[no-untyped-call]
+    return written
+
+
+def _of_run(judgement: Judgement, run: RunResult) -> dict[str, str]:
+    point = {axis_column(axis): run.plan.point.get(axis, "") for axis in judgement.plan.axes}
+    return {"test": judgement.plan.name, "run": str(run.plan.index), "repeat": str(run.plan.repeat), **point}
+
+
+def _judged(families: _Families, run: RunResult, labels: dict[str, str]) -> None:
+    words = [grade.word for grade in (Grade.OK, Grade.DEGRADED, Grade.INVALID)]
+    for name, text, states, state in (
+        ("wiregauge_validity", "Whether the run can be trusted.", words, run.validity.word),
+        (
+            "wiregauge_verdict",
+            "Whether the run kept its limits.",
+            ["PASS", "FAIL", "UNDECIDED", "NONE"],
+            run.verdict,
+        ),
+    ):
+        family = families.made.setdefault(name, StateSetMetricFamily(name, text, labels=list(labels)))
+        assert isinstance(family, StateSetMetricFamily)
+        family.add_metric(list(labels.values()), {word: word == state for word in states})
+    seen: dict[tuple[str, ...], int] = {}
+    for limit in run.limits:
+        key = (limit.measure, limit.bound, limit.written, str(limit.flow or ""))
+        seen[key] = seen.get(key, 0) + 1
+        of_limit = dict(zip(("measure", "bound", "limit", "flow"), key, strict=True))
+        own = {**labels, **of_limit, "receiver": str(seen[key])}
+        families.gauge(
+            "wiregauge_limit_holds", "", "1 where the limit of the test holds.", own, float(limit.holds)
+        )
+
+
+def _counted(families: _Families, flow: FlowResult, labels: dict[str, str], choice: Choice) -> None:
+    if choice.measure is not None:
+        return
+    for name in COUNTS:
+        text = f"{DEFINITIONS[name].title}: {DEFINITIONS[name].formula}."
+        families.counter(f"wiregauge_{name}", "messages", text, labels, flow.counts[name])
+    if flow.loss.ratio is not None:
+        text = "Lost over sent."
+        families.gauge("wiregauge_loss", "ratio", text, labels, flow.loss.ratio)
+        for edge, value in (("low", flow.loss.low), ("high", flow.loss.high)):
+            families.gauge(
+                f"wiregauge_loss_{edge}", "ratio", f"95 % bound of the loss ratio, {edge}.", labels, value
+            )
+    for name, rate in (("throughput", flow.goodput), ("effective_bandwidth", flow.effective_bandwidth)):
+        if rate is not None:
+            text = f"{DEFINITIONS[name].title}: {DEFINITIONS[name].formula}."
+            families.gauge(f"wiregauge_{name}", "bits_per_second", text, labels, rate)
+
+
+def _measured(families: _Families, flow: FlowResult, labels: dict[str, str], choice: Choice) -> None:
+    for name in SERIES:
+        summary = flow.summaries.get(name)
+        if summary is None or not summary.n or choice.measure not in (None, name):
+            continue
+        what = DEFINITIONS[name].title
+        family = f"wiregauge_{name}"
+        series = flow.series.get(name)
+        if series is not None and len(series.value):
+            _histogram(families, family, f"{what}: {DEFINITIONS[name].formula}.", labels, series.value)
+        uncertainty = summary.uncertainty.total if summary.uncertainty else None
+        for statistic, value in (
+            ("min", summary.minimum),
+            ("mean", summary.mean),
+            ("mean_uncertainty", uncertainty),
+            ("sd", summary.sd),
+            ("max", summary.maximum),
+        ):
+            if value is not None:
+                text = f"{what}: {statistic.replace('_', ' ')}."
+                families.gauge(f"{family}_{statistic}", "seconds", text, labels, value / 1e9)
+        for quantile, q in QUANTILES.items():
+            percentile = summary.percentiles.get(quantile)
+            if percentile is None or percentile.value is None:
+                continue
+            own = {**labels, "quantile": f"{q:g}"}
+            for suffix, edge in (
+                ("", percentile.value),
+                ("_low", percentile.low),
+                ("_high", percentile.high),
+            ):
+                if edge is not None:
+                    text = f"{what}: percentile{' (95 % interval, ' + suffix[1:] + ')' if suffix else ''}."
+                    families.gauge(f"{family}_quantile{suffix}", "seconds", text, own, edge / 1e9)
+
+
+def _histogram(families: _Families, name: str, text: str, labels: dict[str, str], values: Floats) -> None:
+    """Cumulative counts; of a series with negative values no sum, which OpenMetrics forbids."""
+    family = families.made.setdefault(
+        name, HistogramMetricFamily(name, text, labels=list(labels), unit="seconds")
+    )
+    assert isinstance(family, HistogramMetricFamily)
+    cumulative = np.searchsorted(np.sort(values), BOUNDS_NS, side="right")
+    buckets = [(f"{bound / 1e9:g}", float(n)) for bound, n in zip(BOUNDS_NS, cumulative, strict=True)]
+    total = None if values.min() < 0 else float(values.sum()) / 1e9
+    family.add_metric(list(labels.values()), [*buckets, ("+Inf", float(len(values)))], total)

@@ -1,0 +1,266 @@
+"""The four tables that Parquet, Arrow and CSV carry: records, messages, measures, series.
+
+They are the tables of the run directory made readable on their own: names instead of indices, a unit in every column
+name that has one, the run and the point of the sweep in every row. Records and messages stay lazy: rows go
+from file to file in batches, whatever the size of the run.
+
+Schema 1; columns may be added within it, none is renamed or removed (docs/reference/export.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from wiregauge.export.choice import Choice, ExportError
+from wiregauge.measures import FlowResult, Judgement, RunDirectoryError
+from wiregauge.measures.plan import CampaignPlan, RunPlan
+from wiregauge.measures.quantities import flow_quantities
+from wiregauge.measures.rundir import RunDirectory
+
+__all__ = ["SCHEMA", "axis_column", "measures", "messages", "records", "series"]
+
+SCHEMA = 1
+
+_MESSAGE_TIMES = (
+    "intended",
+    "tx_app",
+    "tx_drv",
+    "rx_drv",
+    "rx_app",
+    "back_tx_app",
+    "back_tx_drv",
+    "back_rx_drv",
+    "back_rx_app",
+    "tx_wire",
+    "tx_wire_b",
+    "rx_wire",
+    "rx_wire_b",
+)
+_NO_HEADER = 65_535
+FATAL = (KeyboardInterrupt, SystemExit, MemoryError)
+"""What is not Polars' fault, though it derives from BaseException as its panics do."""
+
+
+def axis_column(axis: str) -> str:
+    """The column of an axis of the sweep: `point_payload`, `point_link_rate`."""
+    return "point_" + re.sub(r"\W", "_", axis)
+
+
+def records(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
+    """Every record of the chosen runs, in the order of the files. Raises RunDirectoryError for a damaged file."""
+    names = _names(directory.plan)
+    parts = []
+    for run in _runs(directory, choice):
+        table = _scan(directory, "records", run)
+        if choice.flow is not None:
+            table = table.filter(pl.col("flow").is_in([f.id for f in run.flows if choice.has_flow(f)]))
+        columns = table.collect_schema().names()
+        parts.append(
+            table.select(
+                *_of_run(directory.plan, run),
+                pl.col("time").alias("time_ps"),
+                pl.when(pl.col("flow") != _NO_HEADER).then("flow").alias("flow"),
+                pl.when(pl.col("flow") != _NO_HEADER).then("sequence").alias("sequence"),
+                _name_of("node", names),
+                pl.col("port"),
+                pl.col("length").alias("length_B"),
+                *(pl.col(name).cast(pl.String) for name in ("point", "clock", "crc", "reason")),
+                *(
+                    pl.col(name) if name in columns else pl.lit(None, pl.Boolean).alias(name)
+                    for name in ("returning", "warm_up")
+                ),
+            )
+        )
+    return _together(parts, "records")
+
+
+def messages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
+    """Every message of the chosen runs with its outcome. Raises RunDirectoryError for a damaged file."""
+    names = _names(directory.plan)
+    parts = []
+    for run in _runs(directory, choice):
+        table = _scan(directory, "messages", run)
+        columns = table.collect_schema().names()
+        # Tables written before there were two networks have no receiver; nothing was multicast then.
+        only = {flow.id: flow.receiver for flow in run.flows}
+        if "to" not in columns:
+            table = table.with_columns(to=pl.col("flow").replace_strict(only, default=None))
+        if choice.flow is not None:
+            chosen = [flow for flow in run.flows if choice.has_flow(flow)]
+            table = table.filter(
+                pl.any_horizontal(
+                    (pl.col("flow") == flow.id) & ((pl.col("to") == flow.receiver) | (not flow.multicast))
+                    for flow in chosen
+                )
+            )
+        source = {flow.id: flow.source for flow in run.flows}
+        parts.append(
+            table.select(
+                *_of_run(directory.plan, run),
+                pl.col("flow"),
+                pl.col("flow").replace_strict(source, default=None, return_dtype=pl.String).alias("from"),
+                _name_of("to", names),
+                pl.col("sequence", "warm_up"),
+                pl.col("outcome").cast(pl.String),
+                *(
+                    (pl.col(name) if name in columns else pl.lit(None, pl.Int64)).alias(f"{name}_ps")
+                    for name in _MESSAGE_TIMES
+                ),
+                (pl.col("length") if "length" in columns else pl.lit(0, pl.UInt16)).alias("length_B"),
+                pl.col("copies", "corrupted_copies", "misdirected_copies"),
+                pl.col("reordered", "reorder_extent", "late"),
+                _name_of("last_node", names),
+                pl.col("last_point", "drop_reason").cast(pl.String),
+            )
+        )
+    return _together(parts, "messages")
+
+
+def measures(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
+    """One row per figure: of every run, and of the repeats of every point taken together."""
+    rows: list[dict[str, object]] = []
+    for run in choice.runs(judgement):
+        place = {"run": run.plan.index, "repeat": run.plan.repeat, "runs": 1, "validity": run.validity.word}
+        rows += _figures(place, run.plan.point, choice.flows(run), choice)
+    if choice.run is None and judgement.plan.repeats > 1:
+        for point in judgement.points:
+            place = {"run": None, "repeat": None, "runs": len(point.runs), "validity": point.validity.word}
+            flows = (flow for flow in point.flows if choice.has_flow(flow.plan))
+            rows += _figures(place, point.point, flows, choice)
+    if not rows:
+        raise ExportError("nothing to export: no chosen run has a flow with figures")
+    schema = {
+        "run": pl.UInt32(),
+        "repeat": pl.UInt32(),
+        "runs": pl.UInt32(),
+        **{axis_column(axis): pl.String() for axis in judgement.plan.axes},
+        "validity": pl.String(),
+        "flow": pl.UInt16(),
+        "protocol": pl.String(),
+        "from": pl.String(),
+        "to": pl.String(),
+        "relayed": pl.Boolean(),
+        "payload_B": pl.UInt32(),
+        "measure": pl.String(),
+        "statistic": pl.String(),
+        "unit": pl.String(),
+        "value": pl.Float64(),
+        "low": pl.Float64(),
+        "high": pl.Float64(),
+        "n": pl.UInt64(),
+        "reason": pl.String(),
+    }
+    return pl.LazyFrame(rows, schema=schema)
+
+
+def _figures(
+    place: Mapping[str, object], point: Mapping[str, str], flows: Iterable[FlowResult], choice: Choice
+) -> list[dict[str, object]]:
+    return [
+        {
+            **place,
+            **{axis_column(axis): value for axis, value in point.items()},
+            "flow": flow.plan.id,
+            "protocol": flow.plan.protocol,
+            "from": flow.plan.source,
+            "to": flow.plan.destination,
+            "relayed": flow.plan.relayed,
+            "payload_B": flow.plan.payload,
+            "measure": figure.measure,
+            "statistic": figure.statistic or None,
+            "unit": figure.unit,
+            "value": figure.value,
+            "low": figure.low,
+            "high": figure.high,
+            "n": figure.n,
+            "reason": figure.reason or None,
+        }
+        for flow in flows
+        for figure in flow_quantities(flow)
+        if choice.measure is None or figure.measure == choice.measure
+    ]
+
+
+def series(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
+    """One row per value of every chosen measure, in measured order; without warm-up and settling."""
+    parts = [
+        pl.LazyFrame(
+            {"time_s": flow.series[name].t, "value_ns": flow.series[name].value},
+            schema={"time_s": pl.Float64(), "value_ns": pl.Float64()},
+        ).select(
+            *_of_run(judgement.plan, run.plan),
+            pl.lit(flow.plan.id, pl.UInt16).alias("flow"),
+            pl.lit(flow.plan.destination).alias("to"),
+            pl.lit(name).alias("measure"),
+            pl.col("time_s").fill_nan(None),
+            pl.col("value_ns"),
+        )
+        for run in choice.runs(judgement)
+        for flow in choice.flows(run)
+        for name in choice.series(flow)
+    ]
+    return _together(parts, "values")
+
+
+def _of_run(plan: CampaignPlan, run: RunPlan) -> list[pl.Expr]:
+    """The columns that say which run a row is of."""
+    point = [pl.lit(run.point.get(axis), pl.String).alias(axis_column(axis)) for axis in plan.axes]
+    return [pl.lit(run.index, pl.UInt32).alias("run"), *point]
+
+
+def _names(plan: CampaignPlan) -> dict[int, str]:
+    return {index: node.name for index, node in enumerate(plan.nodes)}
+
+
+def _name_of(column: str, names: Mapping[int, str]) -> pl.Expr:
+    return pl.col(column).replace_strict(names, default=None, return_dtype=pl.String).alias(column)
+
+
+def _runs(directory: RunDirectory, choice: Choice) -> list[RunPlan]:
+    return [run for run in directory.plan.runs if run.index in directory.runs and choice.has_run(run)]
+
+
+def _together(parts: list[pl.LazyFrame], what: str) -> pl.LazyFrame:
+    if not parts:
+        raise ExportError(f"nothing to export: the chosen runs and flows have no {what}")
+    return pl.concat(parts)
+
+
+def _scan(directory: RunDirectory, kind: str, run: RunPlan) -> pl.LazyFrame:
+    """A Parquet file of the run directory, after a look at its head."""
+    path = directory.path / kind / f"run-{run.index:04d}.parquet"
+    if not path.exists():
+        raise RunDirectoryError(
+            f"{path}: is missing, so there are no {kind} of run {run.index} to export; choose other runs with --run"
+        )
+    try:
+        metadata = pl.read_parquet_metadata(path)
+        table = pl.scan_parquet(path)
+        columns = table.collect_schema().names()
+    # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
+    except BaseException as error:
+        if isinstance(error, FATAL):
+            raise
+        raise unreadable(path, error) from None
+    if metadata.get("wiregauge.kind", kind) != kind or metadata.get("wiregauge.schema", "1") != "1":
+        raise RunDirectoryError(
+            f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
+            f"not {kind} of schema 1; use the wiregauge that wrote it"
+        )
+    needed = ("flow", "sequence", "warm_up", "outcome") if kind == "messages" else ("time", "flow", "node")
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise RunDirectoryError(f"{path}: column {missing[0]} is missing; track the run again")
+    return table
+
+
+def unreadable(path: Path, error: BaseException) -> RunDirectoryError:
+    """The sentence for a Parquet file that Polars gave up on."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return RunDirectoryError(
+        f"{path}: is no readable Parquet file ({lines[0][:160]}); track the run again from its records"
+    )

@@ -1,0 +1,216 @@
+"""Writes an export: everything is checked before anything is written, and the file appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan
+from pathlib import Path
+
+import polars as pl
+
+from wiregauge.export import histograms, junit, openmetrics, tables
+from wiregauge.export.choice import WHATS, Choice, ExportError
+from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
+from wiregauge.measures.rundir import RunDirectory, open_run_directory
+
+__all__ = ["FORMATS", "write"]
+
+_BATCH = 65_536
+
+
+@dataclass
+class _Source:
+    """A run directory and, once something asks for figures, its judgement."""
+
+    place: Path
+    what: str
+    choice: Choice
+
+    @cached_property
+    def directory(self) -> RunDirectory:
+        return open_run_directory(self.place)
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        return judge(self.place)
+
+    def table(self) -> pl.LazyFrame:
+        if self.what == "records":
+            return tables.records(self.directory, self.choice)
+        if self.what == "messages":
+            return tables.messages(self.directory, self.choice)
+        made = tables.series if self.what == "series" else tables.measures
+        return made(self.judgement, self.choice)
+
+
+def _parquet(source: _Source, target: Path) -> None:
+    metadata = {"wiregauge.kind": source.what, "wiregauge.export": str(tables.SCHEMA)}
+    source.table().sink_parquet(target, metadata=metadata)
+
+
+def _arrow(source: _Source, target: Path) -> None:
+    """Arrow IPC file (random access), zstd; Polars alone cannot put the schema's version into its metadata."""
+    import pyarrow as pa
+
+    table = source.table()
+    empty = table.collect_schema().to_frame().to_arrow(compat_level=pl.CompatLevel.oldest())
+    metadata = {"wiregauge.kind": source.what, "wiregauge.export": str(tables.SCHEMA)}
+    schema = empty.schema.with_metadata(metadata)
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.OSFile(str(target), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+        for frame in table.collect_batches(chunk_size=_BATCH, maintain_order=True):
+            part = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+            writer.write_table(part.cast(schema))
+
+
+def _csv(source: _Source, target: Path) -> None:
+    """RFC 4180: a header, CRLF, quotes where they are needed; an absent value is empty."""
+    source.table().sink_csv(target, line_terminator="\r\n")
+
+
+def _json(source: _Source, target: Path) -> None:
+    content = show_json(source.judgement) if source.what == "measures" else _whole_series(source)
+    if source.what == "measures":
+        runs = [run for run in content["runs"] if source.choice.run in (None, run["index"])]  # type: ignore[attr-defined]
+        content = {**content, "runs": runs}
+    with target.open("w", encoding="utf-8") as file:
+        json.dump(content, file, allow_nan=False, indent=1 if source.what == "measures" else None)
+        file.write("\n")
+
+
+def _whole_series(source: _Source) -> dict[str, object]:
+    found = [
+        {
+            "run": run.plan.index,
+            "point": dict(run.plan.point),
+            "repeat": run.plan.repeat,
+            "flow": flow.plan.id,
+            "from": flow.plan.source,
+            "to": flow.plan.destination,
+            "measure": name,
+            "time_s": [None if isnan(t) else t for t in flow.series[name].t.tolist()],
+            "value_ns": flow.series[name].value.tolist(),
+        }
+        for run in source.choice.runs(source.judgement)
+        for flow in source.choice.flows(run)
+        for name in source.choice.series(flow)
+    ]
+    if not found:
+        raise ExportError("nothing to export: the chosen runs and flows have no values")
+    return {"schema": tables.SCHEMA, "kind": "series", "test": source.judgement.plan.name, "series": found}
+
+
+def _text(make: Callable[[Judgement, Choice], bytes]) -> Callable[[_Source, Path], None]:
+    def put(source: _Source, target: Path) -> None:
+        target.write_bytes(make(source.judgement, source.choice))
+
+    return put
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """`whats` that it can carry, the first being what it carries unasked; `binary`: not for a terminal."""
+
+    title: str
+    whats: tuple[str, ...]
+    put: Callable[[_Source, Path], None]
+    binary: bool = False
+    measured: bool = True
+
+
+_TABLES = ("measures", "messages", "records", "series")
+FORMATS: dict[str, _Format] = {
+    "parquet": _Format("Apache Parquet", _TABLES, _parquet, binary=True),
+    "arrow": _Format("Apache Arrow IPC file", _TABLES, _arrow, binary=True),
+    "csv": _Format("CSV (RFC 4180)", _TABLES, _csv),
+    "json": _Format("JSON", ("measures", "series"), _json),
+    "hlog": _Format("HdrHistogram log", ("series",), _text(histograms.log)),
+    "hgrm": _Format(
+        "HdrHistogram percentiles of one distribution", ("series",), _text(histograms.percentiles)
+    ),
+    "junit": _Format("JUnit XML of the verdict", ("measures",), _text(junit.document), measured=False),
+    "openmetrics": _Format("OpenMetrics text", ("measures",), _text(openmetrics.exposition)),
+}
+
+
+def write(
+    place: Path, to: str, out: Path | None, what: str | None = None, choice: Choice | None = None
+) -> None:
+    """Exports the run directory `place` in format `to` into the file `out`, or to standard output (None).
+
+    Raises ExportError for what cannot be done as asked, RunDirectoryError for a directory that cannot be read.
+    """
+    choice = choice or Choice()
+    if to not in FORMATS:
+        raise ExportError(f'"{to}" is no format; there are {", ".join(FORMATS)}')
+    form = FORMATS[to]
+    if what is not None and what not in WHATS:
+        raise ExportError(f'"{what}" is nothing to export; there are {", ".join(WHATS)}')
+    if what is not None and what not in form.whats:
+        raise ExportError(
+            f"{to} carries {' or '.join(form.whats)}, not {what}; parquet, arrow and csv carry all"
+        )
+    source = _Source(place, what or form.whats[0], choice)
+    if choice.measure is not None and (source.what in ("records", "messages") or not form.measured):
+        carries = "the verdict" if not form.measured else source.what
+        raise ExportError(f"--measure has no meaning for {carries}; leave it out")
+    if to == "json" and source.what == "measures" and (choice.flow or choice.measure):
+        raise ExportError(
+            "json of measures is the whole of `show --json`, at most of one run; csv takes --flow and --measure"
+        )
+    choice.check(source.directory.plan, frozenset(source.directory.runs))
+    if out is None and form.binary and sys.stdout.isatty():
+        raise ExportError(f"{to} is not for a terminal; name a file with --out")
+    with _whole(out) as target:
+        try:
+            form.put(source, target)
+        except (ExportError, RunDirectoryError):
+            raise
+        except OSError as error:
+            name = out if out is not None else "standard output"
+            raise ExportError(f"{name}: cannot be written: {error.strerror or error}") from None
+        # A damaged page shows only when it is read; Polars answers with its own family, or with a panic.
+        except BaseException as error:
+            if isinstance(error, tables.FATAL):
+                raise
+            if source.what in ("records", "messages"):
+                raise tables.unreadable(place / source.what, error) from None
+            raise
+
+
+@contextmanager
+def _whole(out: Path | None) -> Iterator[Path]:
+    """A path to write to, that becomes `out` (or is copied to standard output) if all goes well, and nothing if not."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="wiregauge-") as folder:
+            target = Path(folder) / "export"
+            yield target
+            with target.open("rb") as file:
+                sys.stdout.flush()
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        return
+    if out.is_dir():
+        raise ExportError(f"{out}: is a directory; name a file")
+    if out.exists() or out.is_symlink():
+        raise ExportError(
+            f"{out}: already exists; results are never overwritten, so name another file or remove it"
+        )
+    if not out.parent.is_dir():
+        raise ExportError(f"{out}: cannot be written: there is no directory {out.parent}")
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise ExportError(f"{out}: cannot be written: no permission to write into {out.parent}")
+    beside = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        yield beside
+        beside.replace(out)
+    finally:
+        beside.unlink(missing_ok=True)
