@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from html import escape
 
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
-from wiregauge.measures.limits import observe
 from wiregauge.measures.results import FlowResult, Summary
+from wiregauge.measures.served import effective_bandwidth_interval
+from wiregauge.measures.service import Service
 from wiregauge.measures.units import duration, rate, share
 
 __all__ = ["STATISTICS", "Quantity", "flow_quantities", "of_summary", "quantity"]
@@ -24,7 +25,8 @@ STATISTICS = ("min", "mean", "sd", "mad", *QUANTILES, "max")
 class Quantity:
     """One figure of one measure.
 
-    `value` is in `unit` (`ns`, `messages`, `bit/s`, `share`), None where it is not determined; `reason` then says why.
+    `value` is in `unit` (`ns`, `messages`, `bit/s`, `share`, `1/s`), None where it is not determined; `reason` then
+    says why.
     `low` and `high` bound the 95 % interval, None where it is open or the figure has none (a count or an extreme is
     what happened). `n` values (or messages) are behind it.
     """
@@ -95,59 +97,129 @@ def flow_quantities(flow: FlowResult) -> Iterator[Quantity]:
         summary = flow.summaries.get(name)
         if summary is not None:
             yield from (of_summary(summary, statistic) for statistic in STATISTICS)
-    for name in DEFINITIONS:
-        if name not in SERIES and name != "unplanned":
-            yield quantity(flow, name)
+    yield from _singles(flow)
 
 
 def quantity(flow: FlowResult, name: str) -> Quantity:
-    """The figure of a flow with the name a limit would give it; KeyError for a name that no definition has."""
+    """The figure of a flow with the name a limit would give it; KeyError for a name that no definition has.
+
+    A measure of several figures without a distribution gives its first by its name alone: `loss_period` the longest.
+    """
     measure, _, statistic = name.partition(".")
     unit = DEFINITIONS[measure].unit
     if measure in SERIES:
-        summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
         if statistic not in STATISTICS:
             raise KeyError(name)
-        return of_summary(summary, statistic)
-    if statistic:
+        return of_summary(flow.summaries.get(measure) or Summary(measure, 0, {}, 0), statistic)
+    found = [figure for figure in _singles(flow) if figure.measure == measure]
+    named = [figure for figure in found if statistic in ("", figure.statistic)]
+    if named:
+        return named[0]
+    if found:
         raise KeyError(name)
-    sent = flow.counts["sent"]
-    if measure in COUNTS:
-        return Quantity(measure, "", float(flow.counts[measure]), unit, sent)
-    if measure == "loss":
-        reason = "" if sent else "nothing was sent"
-        low, high = (flow.loss.low, flow.loss.high) if sent else (None, None)
-        return Quantity(measure, "", flow.loss.ratio, unit, sent, low, high, reason)
+    return Quantity(
+        measure, statistic, None, unit, 0, None, None, f"flow {flow.plan.name} has no such measure"
+    )
+
+
+def _singles(flow: FlowResult) -> Iterator[Quantity]:
+    """What is one figure per flow, or a few; a measure that the flow cannot have yields nothing."""
+    sent, loss = flow.counts["sent"], flow.loss
     latency = flow.summaries["latency"]
-    if measure == "pdv":
-        p999 = latency.percentiles.get("p99.9")
-        known = p999 is not None and p999.value is not None and latency.minimum is not None
-        low, high = (
-            (edge - latency.minimum if edge is not None else None for edge in (p999.low, p999.high))
-            if known and p999 is not None and latency.minimum is not None
-            else (None, None)
+    for name in COUNTS:
+        yield _single(name, "", float(flow.counts[name]), sent)
+    bounds = (loss.low, loss.high) if sent else None
+    yield _single("loss", "", loss.ratio, sent, bounds, "nothing was sent")
+    top = latency.percentiles.get("p99.9")
+    yield _single(
+        "pdv",
+        "",
+        latency.pdv(),
+        latency.n,
+        (_less(top.low, latency.minimum), _less(top.high, latency.minimum)) if top else None,
+        f"p99.9 needs {top.needed} values, there are {latency.n}" if top else "no message has a value",
+    )
+    for name, of in (("period_jitter", "period"), ("receive_period_jitter", "receive_period")):
+        spread = flow.summaries.get(of) or Summary(of, 0, {}, 0)
+        yield _single(name, "", spread.sd, spread.n, spread.sd_interval, f"{spread.n} values are too few")
+    for pair in flow.pairs:
+        between = f"{pair.start}-{pair.end}"
+        half = pair.half_width
+        around = (pair.mean - half, pair.mean + half) if half is not None else None
+        yield _single("pair_latency", f"{between}.min", pair.minimum, pair.n)
+        yield _single("pair_latency", f"{between}.mean", pair.mean, pair.n, around)
+        for word, found in (("p50", pair.p50), ("p99", pair.p99)):
+            value, low, high = found or (None, None, None)
+            few = f"{pair.n} values are too few for {word}, or they are of several runs"
+            yield _single("pair_latency", f"{between}.{word}", value, pair.n, (low, high), few)
+        yield _single("pair_latency", f"{between}.max", pair.maximum, pair.n)
+    service = flow.service
+    goodput = service.goodput if service else None
+    yield _single(
+        "throughput",
+        "",
+        flow.goodput,
+        flow.counts["delivered"],
+        (goodput.low, goodput.high) if goodput else None,
+        "fewer than two messages arrived",
+    )
+    low, high = effective_bandwidth_interval(flow) or (None, None)
+    yield _single(
+        "effective_bandwidth", "", flow.effective_bandwidth, latency.n, (low, high), "nothing arrived"
+    )
+    if service is not None:
+        yield from _served(service, sent)
+
+
+def _served(service: Service, sent: int) -> Iterator[Quantity]:
+    losses, order, up = service.losses, service.reordering, service.availability
+    yield _single("loss_period", "longest", losses.longest, sent)
+    yield _single("loss_period", "count", losses.periods, sent)
+    yield _single(
+        "loss_distance", "min", losses.least_distance, sent, None, "fewer than two messages were lost"
+    )
+    yield _single(
+        "availability", "", up.ratio, up.down.n, (1 - up.down.high, 1 - up.down.low), "nothing was sent"
+    )
+    none = "no message was reordered"
+    yield _single("reorder_extent", "max", order.extent_max, order.share.n)
+    yield _single("reorder_extent", "mean", order.extent_mean, order.share.count, None, none)
+    yield _single("reorder_late_time", "max", order.late_time_max_ns, order.share.n, None, none)
+    for n, count in order.n_reordered.items():
+        yield _single("n_reordering", str(n), count, order.share.n)
+    if service.deadline is not None:
+        missed = service.deadline.missed
+        yield _single(
+            "deadline_missed", "", missed.ratio, missed.n, (missed.low, missed.high), "nothing was sent"
         )
-        needs = p999.needed if p999 is not None else None
-        reason = "" if known else f"p99.9 needs {needs} values, there are {latency.n}" if needs else ""
-        return Quantity(measure, "", latency.pdv(), unit, latency.n, low, high, reason)
-    if measure == "period_jitter":
-        summary = flow.summaries.get("period") or Summary("period", 0, {}, 0)
-        low, high = summary.sd_interval or (None, None)
-        reason = "" if summary.sd is not None else f"{summary.n} values are too few"
-        return Quantity(measure, "", summary.sd, unit, summary.n, low, high, reason)
-    if measure == "effective_bandwidth":
-        value = flow.effective_bandwidth
-        u = latency.uncertainty.total if latency.uncertainty else None
-        low = high = None
-        if value is not None and u is not None and latency.mean is not None:
-            # payload / mean: the ends of the mean's interval, the other way round; a mean that may be 0 is open.
-            low = value * latency.mean / (latency.mean + u)
-            high = value * latency.mean / (latency.mean - u) if latency.mean > u else None
-        return Quantity(
-            measure, "", value, unit, latency.n, low, high, "" if value is not None else "nothing arrived"
-        )
-    value, reason = observe(name, flow)
-    return Quantity(measure, "", value, unit, flow.counts["delivered"], None, None, reason)
+    for one in service.conformity:
+        outside = one.outside
+        bounds = (outside.low, outside.high)
+        yield _single(f"{one.of}_conformity", "", outside.ratio, outside.n, bounds, "no frame was seen")
+    if service.rates is not None:
+        offered = service.rates.offered_per_s
+        yield _single("intended_load", "", service.rates.intended_per_s, sent)
+        yield _single("offered_load", "", offered.value, sent, (offered.low, offered.high))
+
+
+def _single(
+    measure: str,
+    statistic: str,
+    value: float | None,
+    n: int,
+    interval: tuple[float | None, float | None] | None = None,
+    reason: str = "",
+) -> Quantity:
+    """`reason` is why it is not determined, should it not be; then it has no interval either."""
+    unit = DEFINITIONS[measure].unit
+    if value is None:
+        return Quantity(measure, statistic, None, unit, n, None, None, reason)
+    low, high = interval or (None, None)
+    return Quantity(measure, statistic, float(value), unit, n, low, high)
+
+
+def _less(edge: float | None, by: float | None) -> float | None:
+    return edge - by if edge is not None and by is not None else None
 
 
 def of_summary(summary: Summary, statistic: str) -> Quantity:
