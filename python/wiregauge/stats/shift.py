@@ -79,14 +79,18 @@ class Sample:
         self._worth: dict[float, list[float]] = {}
 
     @cached_property
+    def _pooled(self) -> Floats:
+        return np.concatenate(self.runs) if len(self.runs) > 1 else self.runs[0]
+
+    @cached_property
     def ascending(self) -> Floats:
         """All values of all repeats in ascending order."""
-        return np.sort(np.concatenate(self.runs))
+        return np.sort(self._pooled)
 
     @property
     def n(self) -> int:
         """Values in all repeats."""
-        return len(self.ascending)
+        return len(self._pooled)
 
     def supports(self, q: float) -> bool:
         """Whether n is enough to print the quantile, at its lower end as at its upper."""
@@ -108,20 +112,33 @@ class Sample:
 
     def mean(self, level: float) -> Estimate:
         """The mean and its Student interval at `level` from the effective number of values; open for one value."""
-        value = float(self.ascending.mean())
+        value = float(self._pooled.mean())
         if self.n < 2:
             return Estimate(value, None, None)
-        worths = [effective_n(values) for values in self.runs]
-        spread = float(np.std(self.ascending, ddof=1))
-        parts = [
-            np.var(v, ddof=1) / m if len(v) > 1 else spread**2 for v, m in zip(self.runs, worths, strict=True)
-        ]
-        shares = [len(values) / self.n for values in self.runs]
-        error = sqrt(sum(share**2 * float(part) for share, part in zip(shares, parts, strict=True)))
-        half = student_t(max(sum(worths) - len(worths), 1.0), level) * error
+        variances, degrees = self._of_means
+        shares = np.array([len(values) / self.n for values in self.runs])
+        half = student_t(degrees, level) * sqrt(float(np.dot(shares**2, variances)))
         means = np.array([values.mean() for values in self.runs])
-        half = max(half, self._spread_between(means, np.array([float(part) for part in parts]), level) or 0.0)
+        if len(means) > 1 and differ(means, variances):
+            half = max(half, _student_half(means, level))
         return Estimate(value, value - half, value + half)
+
+    @cached_property
+    def _of_means(self) -> tuple[Floats, float]:
+        """Variance of each repeat's mean, and the degrees of freedom they have together."""
+        worths = [effective_n(values) for values in self.runs]
+        spread = float(np.var(self._pooled, ddof=1))
+        variances = [
+            float(np.var(values, ddof=1)) / worth if len(values) > 1 else spread
+            for values, worth in zip(self.runs, worths, strict=True)
+        ]
+        return np.array(variances), max(sum(worths) - len(worths), 1.0)
+
+    @cached_property
+    def _squares(self) -> Sample:
+        """Squared deviations from the common mean."""
+        mean = float(self._pooled.mean())
+        return Sample([(values - mean) ** 2 for values in self.runs])
 
     def deviation(self, level: float) -> Estimate:
         """The standard deviation of all values and its interval, from that of their mean squared deviation.
@@ -129,13 +146,12 @@ class Sample:
         On the logarithm, as `deviation_interval`; open for one value. A heavy tail makes it too narrow: the few
         greatest values that decide a standard deviation may not have been met.
         """
-        spread = standard_deviation(self.ascending)
+        spread = standard_deviation(self._pooled)
         if spread is None:
             return Estimate(0.0, None, None)
         if spread == 0:
             return Estimate(0.0, 0.0, 0.0)
-        mean = float(self.ascending.mean())
-        square = Sample([(values - mean) ** 2 for values in self.runs]).mean(level)
+        square = self._squares.mean(level)
         if square.high is None:
             return Estimate(spread, None, None)
         return Estimate(spread, *around_deviation(spread, (square.high - square.value) / square.value))
@@ -172,11 +188,6 @@ class Sample:
             return None
         each = np.array([quantile(np.sort(values), q) for values in self.runs])
         return _student_half(each, level)
-
-    def _spread_between(self, means: Floats, variances: Floats, level: float) -> float | None:
-        if len(means) < 2 or not differ(means, variances):
-            return None
-        return _student_half(means, level)
 
 
 def _binomial_rank(m: float, q: float, tail: float) -> float:
