@@ -7,6 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,17 +29,19 @@ from wiregauge.measures.results import (
     PointResult,
     RunResult,
     Series,
+    Summary,
 )
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
 from wiregauge.measures.series import SETTLING, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.service import pool_services, serve
 from wiregauge.measures.settling import settle, stationarity
 from wiregauge.measures.show import show_json
-from wiregauge.measures.summarise import loss, summarise, with_loss
+from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
 from wiregauge.measures.validity import Evidence, judge_validity, number, offered_loads, parts
 
 STAMP_RESOLUTION_NS = 1.0
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
+_THREADS = 2
 _LOST = ("lost", "misdirected", "corrupted")
 
 
@@ -261,26 +264,20 @@ def _judge_flow(
     }
     drops = tracked.get("drop_reasons")
     series = {name: found.series for name, found in extracted.items()}
-    summaries = {
-        name: summarise(
-            name,
-            [found.series.value],
-            found.excluded,
-            clock_ns=_clock_error(name, flow, between),
-            stamp_ns=stamp_ns,
-        )
-        for name, found in extracted.items()
-    }
+    main = "rtt" if flow.relayed else "latency"
+    summaries = _summaries(extracted, flow, between, stamp_ns)
     for name, found in early.items():
         if len(found.series.value):
             extremes = float(found.series.value.min()), float(found.series.value.max())
             summaries[name] = replace(summaries[name], settling=extremes)
     for name in ("latency", "rtt"):
         if name in summaries:
-            summaries[name] = replace(summaries[name], stationarity=stationarity(series[name].value, among))
+            known = settled.whole if name == main else None
+            summaries[name] = replace(
+                summaries[name], stationarity=stationarity(series[name].value, among, known)
+            )
     lost_settled = int(np.count_nonzero(gone[settled.settling.height :]))
     send_errors = [found["send_error"].series.value for found in (early, extracted) if found]
-    main = "rtt" if flow.relayed else "latency"
     service = serve(measured, flow, gone)
     return FlowResult(
         plan=flow,
@@ -307,8 +304,40 @@ def _judge_flow(
         else 0,
         settling=settled.settling.height,
         service=service,
-        pairs=pair_latencies(settled.rows, flow, between.outward_ns, between.uncertainty_ns, stamp_ns),
+        pairs=pair_latencies(
+            settled.rows, flow, between.outward_ns, between.uncertainty_ns, stamp_ns, summaries
+        ),
     )
+
+
+def _summaries(
+    extracted: Mapping[str, Extracted], flow: FlowPlan, between: Offsets, stamp_ns: float
+) -> dict[str, Summary]:
+    """One summary per series. What is another measure less a constant is that one's summary, moved."""
+    whole = "rtt" if flow.relayed else "latency"
+    moved = {"delay_variation": "latency", "lateness": whole}
+
+    def own(name: str) -> Summary:
+        found = extracted[name]
+        clock_ns = _clock_error(name, flow, between)
+        return summarise(name, [found.series.value], found.excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
+
+    names = [name for name in extracted if name not in moved]
+    # Sorting lets go of the interpreter, so two threads are worth having.
+    with ThreadPoolExecutor(_THREADS) as pool:
+        summaries = dict(zip(names, pool.map(own, names), strict=True))
+    for name, base in moved.items():
+        if name in extracted:
+            values = extracted[name].series.value
+            by = float(extracted[base].series.value[0] - values[0]) if len(values) else 0.0
+            summaries[name] = shifted(
+                summaries[base],
+                name,
+                by,
+                negative=int(np.count_nonzero(values < 0)),
+                clock_ns=_clock_error(name, flow, between),
+            )
+    return {name: summaries[name] for name in extracted}
 
 
 def _hops(through: Passages | None, names: Sequence[str]) -> tuple[Hop, ...]:
@@ -361,7 +390,7 @@ def _largest(column: pl.Series) -> int:
 
 
 def _clock_error(name: str, flow: FlowPlan, between: Offsets) -> float:
-    across = name in _ACROSS_CLOCKS or (name == "network" and not flow.relayed)
+    across = name in _ACROSS_CLOCKS or (name in ("network", "lateness") and not flow.relayed)
     return between.uncertainty_ns if across else 0.0
 
 

@@ -28,6 +28,8 @@ class Settled:
 
     settling: pl.DataFrame
     rows: pl.DataFrame
+    whole: stats.Steadiness | None
+    """What the tests said, where nothing was cut: then it need not be asked again."""
 
 
 def settle(measured: pl.DataFrame, flow: FlowPlan, among: int) -> Settled:
@@ -35,15 +37,17 @@ def settle(measured: pl.DataFrame, flow: FlowPlan, among: int) -> Settled:
     end = "back_rx_app" if flow.relayed else "rx_app"
     took = (measured[end] - measured["tx_app"]).cast(pl.Float64)
     present = took.is_not_null()
-    cut = stats.steadiness(took.drop_nulls().to_numpy(), among).settled_after
+    found = stats.steadiness(took.drop_nulls().to_numpy(), among)
+    if not found.settled_after:
+        return Settled(measured.head(0), measured, found)
     # The rule counts values; the cut is before the row of the first value that stays.
-    row = int(present.arg_true()[cut]) if cut else 0
-    return Settled(measured.head(row), measured.slice(row))
+    row = int(present.arg_true()[found.settled_after])
+    return Settled(measured.head(row), measured.slice(row), None)
 
 
-def stationarity(values: Floats, among: int) -> Stationarity | None:
-    """What the tests say of a series in measured order; None where it is too short to ask."""
-    found = stats.steadiness(values, among)
+def stationarity(values: Floats, among: int, known: stats.Steadiness | None = None) -> Stationarity | None:
+    """What the tests say (or have said, `known`) of a series in measured order; None where it is too short to ask."""
+    found = known or stats.steadiness(values, among)
     if found.p is None and len(values) < stats.FEWEST:
         return None
     half = len(values) // 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -55,6 +56,31 @@ def summarise(
         if len(filled) > 1
         else stats.deviation_interval(pooled),
         repeats=_repeats(filled, estimates),
+    )
+
+
+def shifted(summary: Summary, measure: str, by: float, *, negative: int, clock_ns: float) -> Summary:
+    """The summary of the same values less `by`: what depends on place moves, what depends on spread stays.
+
+    `negative` of the moved values are below zero.
+    """
+
+    def moved(value: float | None) -> float | None:
+        return value - by if value is not None else None
+
+    known = summary.uncertainty
+    return replace(
+        summary,
+        measure=measure,
+        negative=negative,
+        minimum=moved(summary.minimum),
+        mean=moved(summary.mean),
+        maximum=moved(summary.maximum),
+        percentiles={
+            name: replace(p, value=moved(p.value), low=moved(p.low), high=moved(p.high))
+            for name, p in summary.percentiles.items()
+        },
+        uncertainty=replace(known, clock=clock_ns) if known is not None else None,
     )
 
 
