@@ -5,14 +5,18 @@
 
 use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Run};
 
-use super::store::{Instant, Messages, Way};
+use super::ledger::{Closed, Ledger};
+use super::phase::Phase;
+use super::series::{FlowSeries, Measure};
+use super::window::{Instant, Place, Seen, Way};
 use crate::schema::{Crc, DropReason, Point, Record, RecordFlags};
 
 /// Port of a node that has none on network B; ports count from 1.
 const NO_PORT: u16 = 0;
 
+/// What the plan says of a flow and one of its receivers.
 #[derive(Debug)]
-pub(super) struct FlowState {
+pub(super) struct Facts {
     pub(super) id: FlowId,
     pub(super) from: NodeIndex,
     pub(super) to: NodeIndex,
@@ -26,18 +30,15 @@ pub(super) struct FlowState {
     ports: Vec<(NodeIndex, u16)>,
     /// Ports of sender and receiver on network B, where the flow travels on both.
     second_ports: [u16; 2],
-    pub(super) measured: Messages,
-    pub(super) warm_up: Messages,
 }
 
-impl FlowState {
-    /// The flow as `to`, one of its receivers, sees it.
-    pub(super) fn new(network: &Network, run: &Run, flow: &wg_plan::Flow, to: NodeIndex) -> Self {
+impl Facts {
+    fn new(network: &Network, run: &Run, flow: &wg_plan::Flow, to: NodeIndex) -> Self {
         let is_multicast = !flow.also_to.is_empty();
         let ways: Vec<(NetworkId, &[NodeIndex])> =
             flow.ways().filter(|(_, way)| !is_multicast || way.last() == Some(&to)).collect();
         let hops = ways.iter().map(|(_, way)| way.len()).max().unwrap_or(0);
-        let hops = u16::try_from(hops).unwrap_or(u16::MAX);
+        let hops = u16::try_from(hops).unwrap_or(u16::MAX).min(Way::PLACES - 1);
         let mut places = vec![hops; network.nodes.len()];
         for (_, way) in &ways {
             for (place, &node) in (0..hops).zip(*way) {
@@ -63,7 +64,6 @@ impl FlowState {
         } else {
             [NO_PORT; 2]
         };
-        let sends = || run.sends.iter().filter(|send| send.flow == flow.id);
         Self {
             id: flow.id,
             from: flow.from,
@@ -74,107 +74,289 @@ impl FlowState {
             places,
             ports,
             second_ports,
-            measured: Messages::new(sends().map(|send| send.count).max().unwrap_or(0)),
-            warm_up: Messages::new(sends().map(|send| send.warm_up_count).max().unwrap_or(0)),
         }
     }
 
+    #[inline]
     fn place(&self, node: NodeIndex) -> u16 {
         self.places.get(usize::from(node)).copied().unwrap_or(self.hops)
     }
 
-    /// Whether this record of the multicast flow, not taken at a receiver, tells of the copy on the way here.
-    pub(super) fn is_passed_by(&self, record: &Record) -> bool {
-        if record.node == self.from {
-            return true;
+    /// Where a message of the flow is delivered.
+    pub(super) fn last_instant(&self) -> Instant {
+        if self.relayed { Instant::BackRxApp } else { Instant::RxApp }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct FlowState {
+    facts: Facts,
+    measured: Phase,
+    warm_up: Phase,
+    ledger: Ledger,
+}
+
+impl FlowState {
+    /// The flow as `to`, one of its receivers, sees it; at most `window` messages of a phase are open at once.
+    pub(super) fn new(
+        network: &Network,
+        run: &Run,
+        flow: &wg_plan::Flow,
+        to: NodeIndex,
+        window: usize,
+    ) -> Self {
+        let sends = || run.sends.iter().filter(|send| send.flow == flow.id);
+        let facts = Facts::new(network, run, flow, to);
+        let planned = sends().map(|send| send.count).max().unwrap_or(0);
+        let series = FlowSeries::new(flow, to, facts.relayed);
+        Self {
+            ledger: Ledger::new(&facts, planned, series),
+            measured: Phase::new(false, planned, window),
+            warm_up: Phase::new(true, sends().map(|send| send.warm_up_count).max().unwrap_or(0), window),
+            facts,
         }
-        let mut ports = self.ports.iter().filter(|(node, _)| *node == record.node).peekable();
-        // Where the plan does not tell the ports, the node must do.
-        let knows = ports.peek().is_some();
-        self.place(record.node) < self.hops && (!knows || ports.any(|(_, port)| *port == record.port))
     }
 
-    /// What is known of the message of `record`.
-    fn seen(&mut self, record: &Record) -> &mut super::store::Seen {
-        let is_warm_up = record.flags.has(RecordFlags::WARM_UP);
-        let messages = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
-        messages.entry(record.sequence)
+    pub(super) fn to(&self) -> NodeIndex {
+        self.facts.to
+    }
+
+    /// Whether this record of the multicast flow, not taken at a receiver, tells of the copy on the way here.
+    pub(super) fn is_passed_by(&self, record: &Record) -> bool {
+        if record.node == self.facts.from {
+            return true;
+        }
+        let mut ports = self.facts.ports.iter().filter(|(node, _)| *node == record.node).peekable();
+        // Where the plan does not tell the ports, the node must do.
+        let knows = ports.peek().is_some();
+        self.facts.place(record.node) < self.facts.hops
+            && (!knows || ports.any(|(_, port)| *port == record.port))
     }
 
     /// Another receiver of the flow, or a switch on its way there, verified the message: so it was sent.
-    pub(super) fn vouch(&mut self, record: &Record) {
-        self.seen(record).verified = true;
+    pub(super) fn vouch(&mut self, record: &Record, closed: &mut Closed<'_>) {
+        if let Some((life, slot)) = self.find(record, Claim::Hearsay, closed) {
+            self.phase(record).window(life).seen(slot).set(Seen::VERIFIED);
+        }
+    }
+
+    fn phase(&mut self, record: &Record) -> &mut Phase {
+        if record.flags.has(RecordFlags::WARM_UP) { &mut self.warm_up } else { &mut self.measured }
+    }
+
+    /// Life and slot of the message of `record`, after making room for it; `None` when it is closed or not yet reached.
+    #[inline]
+    fn find(&mut self, record: &Record, claim: Claim, closed: &mut Closed<'_>) -> Option<(usize, usize)> {
+        let phase = self.phase(record);
+        let life = phase.life_of(record.sequence, claim == Claim::HandedOver, claim.is_of_source());
+        match phase.window(life).place(record.sequence) {
+            Place::Open(slot) if !phase.is_crowded() => Some((life, slot)),
+            Place::Closed => {
+                self.ledger.summary.behind_window += u64::from(claim != Claim::Hearsay);
+                None
+            }
+            _ => self.make_room(record, life, claim, closed),
+        }
+    }
+
+    /// Closes messages so that that of `record` can be open, if the record is to be trusted so far.
+    #[cold]
+    fn make_room(
+        &mut self,
+        record: &Record,
+        life: usize,
+        claim: Claim,
+        closed: &mut Closed<'_>,
+    ) -> Option<(usize, usize)> {
+        let phase = self.phase(record);
+        let in_plan = record.sequence < phase.planned();
+        let follows = record.crc == Crc::Ok && phase.window(life).is_near(record.sequence);
+        // What the sender did not record may be nonsense: only what follows closely may close messages.
+        let may_close = phase.is_crowded()
+            || claim == Claim::HandedOver
+            || (in_plan && (claim == Claim::Source || follows));
+        let to = match claim {
+            _ if may_close => record.sequence,
+            Claim::Hearsay => return None,
+            _ if phase.window(life).keep(record) => phase.window(life).waiting()?,
+            _ => return None,
+        };
+        // The warm-up comes before what is measured, in the table, too.
+        if !record.flags.has(RecordFlags::WARM_UP) {
+            self.warm_up.close_all(&self.facts, &mut self.ledger, closed);
+        }
+        let phase =
+            if record.flags.has(RecordFlags::WARM_UP) { &mut self.warm_up } else { &mut self.measured };
+        let life = if phase.is_crowded() {
+            phase.close_oldest(&self.facts, &mut self.ledger, closed);
+            life.saturating_sub(1)
+        } else {
+            phase.advance(life, to, &self.facts, &mut self.ledger, closed)
+        };
+        match phase.window(life).place(record.sequence) {
+            Place::Open(slot) if may_close => Some((life, slot)),
+            _ => None,
+        }
     }
 
     /// Notes the record with its message. False when it is damaged and was seen off the flow's ways: then its
     /// header cannot be believed.
-    pub(super) fn observe(&mut self, record: &Record, order: u64) -> bool {
+    pub(super) fn observe(&mut self, record: &Record, closed: &mut Closed<'_>) -> bool {
+        let believed = self.note(record, closed);
+        self.take_up_waiting(record, closed);
+        believed
+    }
+
+    /// Takes the records that waited for the window to reach them.
+    #[inline]
+    fn take_up_waiting(&mut self, after: &Record, closed: &mut Closed<'_>) {
+        while let Some(records) = self.phase(after).reached() {
+            for record in &records {
+                self.note(record, closed);
+            }
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, record: &Record, closed: &mut Closed<'_>) -> bool {
+        let facts = &self.facts;
         let returning = record.flags.has(RecordFlags::RETURN);
-        let outward_place = self.place(record.node);
-        let on_the_way = outward_place < self.hops;
+        let outward_place = facts.place(record.node);
+        let on_the_way = outward_place < facts.hops;
         let damaged = record.crc == Crc::Bad;
         if damaged && !on_the_way {
             return false;
         }
-        let place = if returning && on_the_way { self.hops - 1 - outward_place } else { outward_place };
+        let place = if returning && on_the_way { facts.hops - 1 - outward_place } else { outward_place };
         let way = Way::new(returning, place, record.point, record.node);
-        let (at_from, at_to) = (record.node == self.from, record.node == self.to);
-        let (is_relayed, second_ports) = (self.relayed, self.second_ports);
-        let seen = self.seen(record);
+        let (at_from, at_to) = (record.node == facts.from, record.node == facts.to);
+        let (is_relayed, second_ports) = (facts.relayed, facts.second_ports);
+        let claim = match record.point {
+            point if !at_from || returning || damaged || !is_send_side(point) => Claim::Seen,
+            Point::ApplicationSend => Claim::HandedOver,
+            _ => Claim::Source,
+        };
+
+        let Some((life, slot)) = self.find(record, claim, closed) else { return true };
+        let phase =
+            if record.flags.has(RecordFlags::WARM_UP) { &mut self.warm_up } else { &mut self.measured };
+        let planned = phase.planned();
+        let seen = phase.window(life).seen(slot);
 
         // The removal of a second copy ends no message.
-        let is_second_copy = record.point == Point::Drop && record.reason == DropReason::SecondCopy;
-        if is_second_copy {
+        if record.point == Point::Drop && record.reason == DropReason::SecondCopy {
             seen.second_copies = seen.second_copies.saturating_add(1);
         } else {
             seen.last = seen.last.max(way);
             if record.point == Point::Drop && record.reason != DropReason::None {
-                seen.drop = seen.drop.max((way, record.reason.code()));
+                let reason = record.reason.code();
+                if (way, reason) > (seen.drop, seen.reason) {
+                    (seen.drop, seen.reason) = (way, reason);
+                }
             }
         }
         if damaged {
-            seen.corrupted += u32::from(record.point == Point::ApplicationReceive);
+            if record.point == Point::ApplicationReceive {
+                seen.corrupted = seen.corrupted.saturating_add(1);
+            }
             return true;
         }
-        seen.first = seen.first.min((way, record.length));
-        if at_from && !returning && is_send_side(record.point) {
-            seen.send_recorded = true;
-            seen.handed_over |= record.point == Point::ApplicationSend;
+        if (way, record.length) < (seen.first, seen.length) {
+            (seen.first, seen.length) = (way, record.length);
+        }
+        if claim == Claim::HandedOver {
+            seen.set(Seen::SEND_RECORDED | Seen::HANDED_OVER);
+        } else if claim == Claim::Source && record.point != Point::IntendedSend {
+            seen.set(Seen::SEND_RECORDED);
         } else if record.crc == Crc::Ok {
-            seen.verified = true;
+            seen.set(Seen::VERIFIED);
         }
 
         // A one-way flow has no return leg: what comes back of it is meant for nobody.
         let leg_is_planned = is_relayed || !returning;
         let (at_source, at_destination) = if returning { (at_to, at_from) } else { (at_from, at_to) };
-        let on_b = record.port != NO_PORT
-            && ((at_from && record.port == second_ports[0]) || (at_to && record.port == second_ports[1]));
         let arrived = record.point == Point::ApplicationReceive;
         let intact = arrived && record.crc == Crc::Ok;
         let is_final = returning == is_relayed;
-        if leg_is_planned
-            && (intact || !arrived)
-            && let Some(instant) = Instant::of(record.point, returning, at_source, at_destination, on_b)
-        {
-            let is_earliest = seen.note(instant, record.time);
-            if intact && is_final && is_earliest {
-                seen.first_copy_order = order;
-            }
+        if arrived {
+            seen.arrivals = seen.arrivals.saturating_add(1);
         }
-        seen.arrivals += u32::from(arrived);
         if intact && !(leg_is_planned && at_destination) {
-            seen.misdirected += 1;
+            seen.misdirected = seen.misdirected.saturating_add(1);
         } else if intact && is_final {
-            seen.copies += 1;
+            seen.copies = seen.copies.saturating_add(1);
+        }
+        // Beyond the plan only what the sender handed over is a message and takes part in any order.
+        let is_sent = record.sequence < planned || seen.has(Seen::HANDED_OVER);
+        if leg_is_planned && (intact || !arrived) {
+            let on_b = record.port != NO_PORT
+                && ((at_from && record.port == second_ports[0]) || (at_to && record.port == second_ports[1]));
+            let instant = Instant::of(record.point, returning, at_source, at_destination, on_b);
+            if let Some(instant) = instant
+                && phase.window(life).note(slot, instant, record.time)
+                && is_sent
+            {
+                let is_measured = !phase.is_warm_up();
+                if intact && is_final {
+                    let extent = phase.arrive(life, record.sequence);
+                    phase.window(life).seen(slot).extent = extent;
+                }
+                let measure = match instant {
+                    Instant::RxApp => Some(Measure::ReceivePeriod),
+                    Instant::TxWire => Some(Measure::BagSpacing),
+                    _ => None,
+                };
+                if is_measured && let Some(measure) = measure {
+                    self.ledger.series.spaced(measure, record.time.as_picos());
+                }
+            }
         }
         true
     }
+
+    /// Closes every message and returns what they add up to.
+    pub(super) fn finish(mut self, closed: &mut Closed<'_>) -> Ledger {
+        for is_warm_up in [true, false] {
+            loop {
+                let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
+                let Some((life, sequence)) = phase.waiting() else { break };
+                let life = phase.advance(life, sequence, &self.facts, &mut self.ledger, closed);
+                for record in phase.window(life).reached().unwrap_or_default() {
+                    self.note(&record, closed);
+                }
+            }
+            let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
+            phase.close_all(&self.facts, &mut self.ledger, closed);
+        }
+        self.ledger
+    }
 }
 
-/// Whether a record of this point at the sender proves that the message was sent, or that sending was tried
-/// and refused.
+/// What a record says of the sending of its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    /// The sender's application handed it over.
+    HandedOver,
+    /// The sender has it on its way out.
+    Source,
+    /// It was seen elsewhere.
+    Seen,
+    /// It was seen elsewhere, and by way of another receiver.
+    Hearsay,
+}
+
+impl Claim {
+    fn is_of_source(self) -> bool {
+        matches!(self, Self::HandedOver | Self::Source)
+    }
+}
+
+/// Whether a record of this point at the sender tells of the message's being sent, or of being refused.
 fn is_send_side(point: Point) -> bool {
-    matches!(point, Point::ApplicationSend | Point::DriverSend | Point::WireSend | Point::Drop)
+    matches!(
+        point,
+        Point::IntendedSend | Point::ApplicationSend | Point::DriverSend | Point::WireSend | Point::Drop
+    )
 }
 
 fn port_on_b(network: &Network, node: NodeIndex) -> u16 {

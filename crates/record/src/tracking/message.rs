@@ -7,6 +7,7 @@ use wg_frame::time::RunTime;
 use wg_plan::{FlowId, NodeIndex};
 
 use crate::schema::{DropReason, Point, coded};
+use super::{Distributions, Passage};
 use crate::segment::Damage;
 
 coded! {
@@ -46,6 +47,8 @@ pub struct Message {
     pub to: NodeIndex,
     /// Its number; the warm-up counts on its own.
     pub sequence: u32,
+    /// Which life of its sender it is of: counts up when the sender began its numbers anew; 65 535 for that or later.
+    pub life: u16,
     /// Sent in the warm-up, and so excluded from every measure and count.
     pub warm_up: bool,
     /// What became of it.
@@ -99,10 +102,15 @@ pub struct Message {
 }
 
 /// All messages of a run and what they add up to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Tracked {
-    /// By flow, receiver in the order of the plan, warm-up first, then sequence.
+    /// By flow, receiver in the order of the plan, warm-up first, then life and sequence; of a run too big for the windows
+    /// in parts of which each is.
     pub messages: Vec<Message>,
+    /// Passages through switches, as they ended.
+    pub passages: Vec<Passage>,
+    /// The measures' distributions.
+    pub distributions: Distributions,
     /// The counts.
     pub summary: RunSummary,
 }
@@ -114,6 +122,9 @@ pub struct RunSummary {
     pub index: u32,
     /// Records that were judged.
     pub records: u64,
+    /// How many numbers behind the newest one of its flow a message stayed open.
+    #[serde(default)]
+    pub window: u64,
     /// By flow number, then receiver in the order of the plan.
     pub flows: Vec<FlowSummary>,
     /// Frames that belong to no sent message.
@@ -159,6 +170,12 @@ pub struct FlowSummary {
     pub missing_send_records: u64,
     /// Copies removed because that of the other network came first, in copies.
     pub second_copies: u64,
+    /// Times the sender began its numbers anew: it was restarted, or they ran over.
+    #[serde(default)]
+    pub restarts: u64,
+    /// Records whose message was closed already, because they came so many numbers behind; they count nowhere else.
+    #[serde(default)]
+    pub behind_window: u64,
 }
 
 /// Messages by outcome.

@@ -1,32 +1,58 @@
 //! The tracking history: what became of every message.
 //!
-//! [`Tracker`] takes records in any order and [`finish`](Tracker::finish) gives every message exactly one
-//! outcome. The definitions are those of `docs/reference/run-directory.md`; they are stated over the whole set
-//! of records, so a duplicate or a swap has no state to upset and can never turn into a stream of errors. A
-//! tracker that follows an expected sequence number as frames come in was not taken for that reason.
+//! A [`Tracker`] takes records in the order of time and gives every message exactly one outcome. The definitions
+//! are those of `docs/reference/run-directory.md`; they are stated over the whole set of records, and every fact
+//! kept of a message is a minimum, a maximum, a sum or a flag, so a duplicate or a swap has no state to upset and can
+//! never turn into a stream of errors.
 //!
-//! Memory: about 170 bytes a message and receiver, in pages that are made when a record first touches them.
+//! Memory does not grow with the run. Messages are kept as long as their numbers lie within a [window](window_for)
+//! of the newest number of their flow, then they are judged, counted and forgotten: a few ten bytes each, by
+//! how many points see the flow. A record that comes after its message was closed is counted as behind the window.
 
+mod arrivals;
 mod flow;
-mod judge;
+mod ledger;
 mod message;
-mod store;
+mod passages;
+mod phase;
+mod series;
+mod sketch;
+mod window;
 
 use std::collections::BTreeMap;
 
-use wg_plan::{Flow, FlowId, Network, Run};
+use wg_plan::{FlowId, Network, NodeIndex, Run};
 
 pub use message::{
     FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts, WarmUpCounts,
 };
+pub use passages::Passage;
+pub use series::{FlowSeries, Measure};
+pub use sketch::{Bucket, Sketch};
 
 use crate::schema::{Crc, FLOW_FOREIGN, Point, Record};
 use flow::FlowState;
+use ledger::Closed;
+use passages::Passing;
 
-/// `slots` entry of a flow that is not in the plan.
+/// `slots` entry of a flow that is not followed here.
 const NO_FLOW: u16 = u16::MAX;
+/// Messages all windows of a run hold together, while none is below the least.
+const OPEN_MESSAGES: usize = 1 << 20;
+/// The least and the most messages in a window.
+const WINDOW: [usize; 2] = [1 << 12, 1 << 18];
 
-/// Gathers the records of one run and judges its messages.
+/// How many numbers behind the newest one a message of `run` stays open.
+///
+/// From 4096 to 262 144, the more the fewer flows there are; a power of two.
+pub fn window_for(run: &Run) -> usize {
+    let views: usize = run.flows.iter().map(|flow| flow.receivers().count()).sum();
+    let fair = OPEN_MESSAGES / views.max(1);
+    let [least, most] = WINDOW;
+    fair.clamp(least, most + 1).next_power_of_two().min(most)
+}
+
+/// Gathers the records of one run, or of some of its flows, and judges its messages.
 ///
 /// ```
 /// # use wg_record::tracking::Tracker;
@@ -40,34 +66,80 @@ const NO_FLOW: u16 = u16::MAX;
 #[derive(Debug)]
 pub struct Tracker {
     run_index: u32,
+    window: usize,
     /// Place in `flows` by flow number.
     slots: Box<[u16]>,
     /// Each flow as its receivers see it, one entry per receiver.
     flows: Vec<Vec<FlowState>>,
+    /// The frames of each flow in the switches.
+    passing: Vec<Passing>,
     unplanned: UnplannedCounts,
+    /// Whether records of no flow of the plan are counted here.
+    counts_strays: bool,
     records: u64,
+    messages: Option<Vec<Message>>,
+    passages: Option<Vec<Passage>>,
+}
+
+/// Distributions of a run, flow by flow; they merge with those of other runs or parts of it.
+#[derive(Debug, Default)]
+pub struct Distributions {
+    /// By flow and receiver.
+    pub flows: Vec<(FlowId, NodeIndex, FlowSeries)>,
+    /// Residence times by flow, switch and output port.
+    pub hops: Vec<(FlowId, u16, u16, Sketch)>,
 }
 
 impl Tracker {
-    /// A tracker for `run`, which was or is to be run on `network`.
+    /// A tracker for `run`, which was or is to be run on `network`. It keeps the rows of the messages.
     pub fn new(network: &Network, run: &Run) -> Self {
-        let seen_by_all = |flow: &Flow| -> Vec<FlowState> {
-            flow.receivers().map(|to| FlowState::new(network, run, flow, to)).collect()
+        Self::of_part(network, run, 0, 1, true)
+    }
+
+    /// A tracker for the flows of part `part` of `parts`; rows are kept where asked for. What belongs to no flow of the plan is
+    /// counted in part 0.
+    pub fn of_part(network: &Network, run: &Run, part: usize, parts: usize, keeps_rows: bool) -> Self {
+        Self::with_window(network, run, part, parts, keeps_rows, window_for(run))
+    }
+
+    /// Likewise with a window of so many messages, a power of two.
+    pub fn with_window(
+        network: &Network,
+        run: &Run,
+        part: usize,
+        parts: usize,
+        keeps_rows: bool,
+        window: usize,
+    ) -> Self {
+        let seen_by_all = |flow: &wg_plan::Flow| -> Vec<FlowState> {
+            flow.receivers().map(|to| FlowState::new(network, run, flow, to, window)).collect()
         };
+        let mine = part_of(run, part, parts);
         let flows: BTreeMap<FlowId, Vec<FlowState>> =
-            run.flows.iter().map(|flow| (flow.id, seen_by_all(flow))).collect();
+            run.flows.iter().filter(|flow| mine.contains(&flow.id)).map(|flow| (flow.id, seen_by_all(flow))).collect();
         let ids: Vec<FlowId> = flows.keys().copied().collect();
         let mut slots = vec![NO_FLOW; usize::from(u16::MAX) + 1].into_boxed_slice();
         for (slot, id) in (0..NO_FLOW).zip(ids) {
             slots[usize::from(id)] = slot;
         }
         slots[usize::from(FLOW_FOREIGN)] = NO_FLOW;
-        let flows = flows.into_values().collect();
-        Self { run_index: run.index, slots, flows, unplanned: UnplannedCounts::default(), records: 0 }
+        let flows: Vec<Vec<FlowState>> = flows.into_values().collect();
+        Self {
+            run_index: run.index,
+            window,
+            slots,
+            passing: flows.iter().map(|_| Passing::default()).collect(),
+            flows,
+            unplanned: UnplannedCounts::default(),
+            counts_strays: part == 0,
+            records: 0,
+            messages: keeps_rows.then(Vec::new),
+            passages: keeps_rows.then(Vec::new),
+        }
     }
 
-    /// Takes records; their order matters only between copies of a message that arrived at the same time, and
-    /// between messages that did.
+    /// Takes records in the order of time. Order matters between copies of a message and between messages that
+    /// arrived at the same time, and where a sender began its numbers anew.
     pub fn observe_all(&mut self, records: &[Record]) {
         for record in records {
             self.observe(record);
@@ -75,57 +147,109 @@ impl Tracker {
     }
 
     /// Takes one record.
+    #[inline]
     pub fn observe(&mut self, record: &Record) {
-        let order = self.records;
         self.records += 1;
-        let slot = self.slots[usize::from(record.flow)];
-        let Some(flow) = self.flows.get_mut(usize::from(slot)) else {
-            // A frame is counted once, where an application got it; its other records are other views of it.
-            if record.point == Point::ApplicationReceive {
-                let counts = &mut self.unplanned;
-                match (record.flow, record.crc) {
-                    (FLOW_FOREIGN, _) => counts.foreign += 1,
-                    (_, Crc::Bad) => counts.damaged += 1,
-                    _ => counts.unknown_flow += 1,
-                }
-            }
+        let slot = usize::from(self.slots[usize::from(record.flow)]);
+        let Some(flow) = self.flows.get_mut(slot) else {
+            self.note_stray(record);
             return;
         };
+        if let Some(passage) = self.passing[slot].observe(record)
+            && let Some(passages) = &mut self.passages
+        {
+            passages.push(passage);
+        }
+        let mut closed = Closed { rows: self.messages.as_mut(), unplanned: &mut self.unplanned };
         let believed = match flow.as_mut_slice() {
-            [only] => only.observe(record, order),
-            receivers => observe_multicast(receivers, record, order),
+            [only] => only.observe(record, &mut closed),
+            receivers => observe_multicast(receivers, record, &mut closed),
         };
         if !believed && record.point == Point::ApplicationReceive {
             self.unplanned.damaged += 1;
         }
     }
 
+    /// A frame is counted once, where an application got it; its other records are other views of it.
+    fn note_stray(&mut self, record: &Record) {
+        if self.counts_strays && record.point == Point::ApplicationReceive {
+            let counts = &mut self.unplanned;
+            match (record.flow, record.crc) {
+                (FLOW_FOREIGN, _) => counts.foreign += 1,
+                (_, Crc::Bad) => counts.damaged += 1,
+                _ => counts.unknown_flow += 1,
+            }
+        }
+    }
+
+    /// Takes the rows of the messages closed and the passages ended so far.
+    pub fn take_rows(&mut self) -> (Vec<Message>, Vec<Passage>) {
+        let taken = |rows: &mut Option<Vec<_>>| rows.as_mut().map(std::mem::take).unwrap_or_default();
+        (taken(&mut self.messages), self.passages.as_mut().map(std::mem::take).unwrap_or_default())
+    }
+
     /// Judges every message from the records so far.
     pub fn finish(self) -> Tracked {
-        let mut messages = Vec::new();
+        let mut messages = self.messages;
         let mut unplanned = self.unplanned;
-        let flows = self
-            .flows
-            .into_iter()
-            .flatten()
-            .map(|flow| judge::flow(flow, &mut messages, &mut unplanned))
-            .collect();
+        let mut summaries = Vec::new();
+        let mut distributions = Distributions::default();
+        for (receivers, passing) in self.flows.into_iter().zip(self.passing) {
+            let mut id = None;
+            for flow in receivers {
+                let mut closed = Closed { rows: messages.as_mut(), unplanned: &mut unplanned };
+                let (summary, series) = flow.finish(&mut closed).into_parts();
+                id = Some(summary.flow);
+                distributions.flows.push((summary.flow, summary.to, series));
+                summaries.push(summary);
+            }
+            let hops = passing.into_hops().into_iter();
+            distributions.hops.extend(
+                id.into_iter().flat_map(|id| hops.clone().map(move |((node, port), sketch)| (id, node, port, sketch))),
+            );
+        }
         let summary = RunSummary {
             index: self.run_index,
             records: self.records,
-            flows,
+            window: self.window as u64,
+            flows: summaries,
             unplanned,
             damaged_segments: Vec::new(),
         };
-        Tracked { messages, summary }
+        Tracked {
+            messages: messages.unwrap_or_default(),
+            passages: self.passages.unwrap_or_default(),
+            distributions,
+            summary,
+        }
     }
+}
+
+/// The flows of part `part` of `parts`: parts have about the same number of planned messages.
+pub fn part_of(run: &Run, part: usize, parts: usize) -> Vec<FlowId> {
+    let weight = |flow: &wg_plan::Flow| -> u64 {
+        let sends = run.sends.iter().filter(|send| send.flow == flow.id);
+        sends.map(|send| u64::from(send.count)).sum::<u64>() * flow.receivers().count() as u64
+    };
+    let mut flows: Vec<(u64, FlowId)> = run.flows.iter().map(|flow| (weight(flow), flow.id)).collect();
+    flows.sort_by_key(|&(weight, id)| (std::cmp::Reverse(weight), id));
+    let mut loads = vec![0u64; parts.max(1)];
+    let mut mine = Vec::new();
+    for (weight, id) in flows {
+        let least = (0..loads.len()).min_by_key(|&part| loads[part]).unwrap_or_default();
+        loads[least] += weight.max(1);
+        if least == part {
+            mine.push(id);
+        }
+    }
+    mine
 }
 
 /// Notes a record with every receiver whose copy it tells of: one taken at a receiver with that one, one taken before
 /// the ways part with all behind it. What concerns nobody (a frame gone astray) goes to the first, so that
 /// it is counted once.
-fn observe_multicast(receivers: &mut [FlowState], record: &Record, order: u64) -> bool {
-    let at = receivers.iter().position(|flow| flow.to == record.node);
+fn observe_multicast(receivers: &mut [FlowState], record: &Record, closed: &mut Closed<'_>) -> bool {
+    let at = receivers.iter().position(|flow| flow.to() == record.node);
     let is_arrival = record.point == Point::ApplicationReceive;
     let concerned = |at_place: usize, flow: &FlowState| match at {
         Some(at) => at == at_place,
@@ -136,14 +260,16 @@ fn observe_multicast(receivers: &mut [FlowState], record: &Record, order: u64) -
     for (place, flow) in receivers.iter_mut().enumerate() {
         if concerned(place, flow) {
             told = true;
-            believed &= flow.observe(record, order);
+            believed &= flow.observe(record, closed);
         }
     }
     if !told && let Some(first) = receivers.first_mut() {
-        believed = first.observe(record, order);
+        believed = first.observe(record, closed);
     }
     if record.crc == Crc::Ok {
-        receivers.iter_mut().for_each(|flow| flow.vouch(record));
+        for flow in receivers {
+            flow.vouch(record, closed);
+        }
     }
     believed
 }

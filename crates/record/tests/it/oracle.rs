@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use wg_frame::time::RunTime;
 use wg_plan::{Flow, NodeIndex, Run};
 use wg_record::tracking::{
-    FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts, WarmUpCounts,
+    FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, UnplannedCounts, WarmUpCounts, window_for,
 };
 use wg_record::{Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
 
@@ -35,10 +35,13 @@ pub(crate) enum Mutant {
     NetworksShareAWire,
     EverySwitchRecordIsEverybodys,
     ReceiversDoNotVouch,
+    RestartIsADuplicate,
+    LatestLifeTakesAll,
+    OrderForeseesTheSending,
 }
 
 impl Mutant {
-    pub(crate) const BROKEN: [Self; 18] = [
+    pub(crate) const BROKEN: [Self; 21] = [
         Self::ExtentFromNearest,
         Self::ReorderedAgainstPredecessor,
         Self::EveryCopyIsAnArrival,
@@ -57,6 +60,9 @@ impl Mutant {
         Self::NetworksShareAWire,
         Self::EverySwitchRecordIsEverybodys,
         Self::ReceiversDoNotVouch,
+        Self::RestartIsADuplicate,
+        Self::LatestLifeTakesAll,
+        Self::OrderForeseesTheSending,
     ];
 }
 
@@ -65,11 +71,20 @@ struct Judge<'a> {
     flow: &'a Flow,
     /// The receiver judged for.
     to: NodeIndex,
+    /// In the order of time.
     records: &'a [Record],
+    /// By record: which life of its sender it tells of.
+    lives: &'a [usize],
     mutant: Mutant,
 }
 
-pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Tracked {
+/// A message: in the warm-up or not, which life of its sender, number.
+type Name = (bool, usize, u32);
+
+pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Judged {
+    let mut records = records.to_vec();
+    records.sort_by_key(|r| r.time);
+    let records = records.as_slice();
     let mut flows: Vec<&Flow> = run.flows.iter().collect();
     flows.sort_by_key(|flow| flow.id);
     let app = |r: &&Record| r.point == Point::ApplicationReceive;
@@ -87,12 +102,13 @@ pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Tracked {
     let mut messages = Vec::new();
     let mut summaries = Vec::new();
     for (flow, to) in flows.iter().flat_map(|flow| flow.receivers().map(move |to| (*flow, to))) {
-        let judge = Judge { run, flow, to, records, mutant };
+        let lives = Judge { run, flow, to, records, lives: &[], mutant }.lives_of_records();
+        let judge = Judge { run, flow, to, records, lives: &lives, mutant };
         let mut rows = judge.rows(true);
         rows.extend(judge.rows(false));
-        for r in records.iter().filter(app).filter(|r| r.flow == flow.id && judge.concerns(r)) {
-            let warm_up = r.flags.has(RecordFlags::WARM_UP);
-            let sent = rows.iter().any(|m| m.warm_up == warm_up && m.sequence == r.sequence);
+        for (r, life) in records.iter().zip(&lives).filter(|(r, _)| app(r) && r.flow == flow.id && judge.concerns(r)) {
+            let name = (r.flags.has(RecordFlags::WARM_UP), *life, r.sequence);
+            let sent = rows.iter().any(|m| name_of(m) == name);
             if judge.damaged(r) {
                 unplanned.damaged += u64::from(!(sent && judge.believable(r)));
             } else {
@@ -105,11 +121,23 @@ pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Tracked {
     let summary = RunSummary {
         index: run.index,
         records: records.len() as u64,
+        window: window_for(run) as u64,
         flows: summaries,
         unplanned,
         damaged_segments: Vec::new(),
     };
-    Tracked { messages, summary }
+    Judged { messages, summary }
+}
+
+/// What the judge says: the rows, and what they add up to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Judged {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) summary: RunSummary,
+}
+
+fn name_of(m: &Message) -> Name {
+    (m.warm_up, usize::from(m.life), m.sequence)
 }
 
 impl Judge<'_> {
@@ -155,40 +183,64 @@ impl Judge<'_> {
         counts.map(|send| if warm_up { send.warm_up_count } else { send.count }).max().unwrap_or(0)
     }
 
+    /// A sender that hands a number over again has begun its numbers anew. What it puts on its way is of its latest
+    /// life, any other record of the latest that has handed the number over by then.
+    fn lives_of_records(&self) -> Vec<usize> {
+        let mut handed_over = [true, false].map(|_| vec![BTreeSet::<u32>::new()]);
+        let mut life_of = |r: &Record| {
+            let lives = &mut handed_over[usize::from(r.flags.has(RecordFlags::WARM_UP))];
+            let send_side = r.point == Point::IntendedSend || is_sending(r.point);
+            let of_source = r.node == self.flow.from && !Self::returning(r) && !self.damaged(r) && send_side;
+            let last = lives.len() - 1;
+            if of_source && r.point == Point::ApplicationSend && self.mutant != Mutant::RestartIsADuplicate {
+                if !lives[last].insert(r.sequence) {
+                    lives.push(BTreeSet::from([r.sequence]));
+                }
+                lives.len() - 1
+            } else if of_source || self.mutant == Mutant::LatestLifeTakesAll {
+                last
+            } else {
+                lives.iter().rposition(|numbers| numbers.contains(&r.sequence)).unwrap_or(last)
+            }
+        };
+        let ours = |r: &Record| r.flow == self.flow.id && !(self.damaged(r) && !self.believable(r));
+        self.records.iter().map(|r| if ours(r) { life_of(r) } else { 0 }).collect()
+    }
+
     /// The records of one message, in the order of the input.
-    fn of(&self, warm_up: bool, sequence: u32) -> Vec<(usize, Record)> {
+    fn of(&self, (warm_up, life, sequence): Name) -> Vec<(usize, Record)> {
         let same_phase = |r: &Record| {
             r.flags.has(RecordFlags::WARM_UP) == warm_up || self.mutant == Mutant::PhasesShareNumbers
         };
         let mine = |r: &Record| r.flow == self.flow.id && same_phase(r) && r.sequence == sequence;
-        let all = self.records.iter().copied().enumerate();
+        let all = self.records.iter().copied().enumerate().filter(|(i, _)| self.lives[*i] == life);
         let mine = |r: &Record| mine(r) && self.concerns(r);
         all.filter(|(_, r)| mine(r) && (!self.damaged(r) || self.believable(r))).collect()
     }
 
-    fn sent(&self, warm_up: bool, sequence: u32) -> bool {
-        if sequence >= self.planned(warm_up) {
+    fn sent(&self, name: Name) -> bool {
+        if name.2 >= self.planned(name.0) {
             return match self.mutant {
-                Mutant::NeverSentIsSent => !self.of(warm_up, sequence).is_empty(),
-                Mutant::BabbleIsSent => self.send_recorded(warm_up, sequence),
-                _ => self.sent_with(warm_up, sequence, &[Point::ApplicationSend]),
+                Mutant::NeverSentIsSent => !self.of(name).is_empty(),
+                Mutant::BabbleIsSent => self.send_recorded(name),
+                _ => self.sent_with(name, &[Point::ApplicationSend]),
             };
         }
         let receivers = self.flow.receivers().filter(|_| self.mutant != Mutant::ReceiversDoNotVouch);
         let received = receivers.chain([self.to]).any(|to| {
             let other = Judge { to, ..*self };
-            other.of(warm_up, sequence).iter().any(|(_, r)| self.intact(r))
+            other.of(name).iter().any(|(_, r)| self.intact(r))
         });
-        self.send_recorded(warm_up, sequence) || (received && self.mutant != Mutant::SentOnlyIfRecorded)
+        self.send_recorded(name) || (received && self.mutant != Mutant::SentOnlyIfRecorded)
     }
 
-    fn send_recorded(&self, warm_up: bool, sequence: u32) -> bool {
-        let points = [Point::ApplicationSend, Point::DriverSend, Point::WireSend, Point::Drop];
-        self.sent_with(warm_up, sequence, &points)
+    fn send_recorded(&self, name: Name) -> bool {
+        let points: Vec<Point> = Point::ALL.iter().copied().filter(|point| is_sending(*point)).collect();
+        self.sent_with(name, &points)
     }
 
-    fn sent_with(&self, warm_up: bool, sequence: u32, points: &[Point]) -> bool {
-        self.of(warm_up, sequence).iter().any(|(_, r)| {
+    fn sent_with(&self, name: Name, points: &[Point]) -> bool {
+        self.of(name).iter().any(|(_, r)| {
             !self.damaged(r) && points.contains(&r.point) && r.node == self.flow.from && !Self::returning(r)
         })
     }
@@ -204,10 +256,10 @@ impl Judge<'_> {
     }
 
     /// Intact copies at the final destination: arrival time and place in the input.
-    fn copies(&self, warm_up: bool, sequence: u32) -> Vec<(RunTime, usize)> {
+    fn copies(&self, name: Name) -> Vec<(RunTime, usize)> {
         let final_leg = self.relayed() && self.mutant != Mutant::DeliveredAtTheRelay;
         let mut copies: Vec<(RunTime, usize)> = self
-            .of(warm_up, sequence)
+            .of(name)
             .into_iter()
             .filter(|(_, r)| r.point == Point::ApplicationReceive && self.intact(r))
             .filter(|(_, r)| Self::returning(r) == final_leg && self.destination(r) == Some(r.node))
@@ -221,22 +273,32 @@ impl Judge<'_> {
     }
 
     fn rows(&self, warm_up: bool) -> Vec<Message> {
-        let numbers: BTreeSet<u32> =
-            self.records.iter().filter(|r| r.flow == self.flow.id).map(|r| r.sequence).collect();
-        let numbers: Vec<u32> = numbers.into_iter().filter(|&n| self.sent(warm_up, n)).collect();
-        let mut arrivals: Vec<(RunTime, usize, u32)> = Vec::new();
-        for &n in &numbers {
-            let copies = self.copies(warm_up, n);
+        let of_flow = self.records.iter().zip(self.lives).filter(|(r, _)| r.flow == self.flow.id);
+        let names: BTreeSet<Name> = of_flow.map(|(r, &life)| (warm_up, life, r.sequence)).collect();
+        let names: Vec<Name> = names.into_iter().filter(|&name| self.sent(name)).collect();
+        let mut arrivals: Vec<(RunTime, usize, Name)> = Vec::new();
+        for &name in &names {
+            let copies = self.copies(name);
             let taken = if self.mutant == Mutant::EveryCopyIsAnArrival { copies.len() } else { 1 };
-            arrivals.extend(copies.into_iter().take(taken).map(|(time, i)| (time, i, n)));
+            let first = copies.into_iter().take(taken).filter(|(_, i)| self.is_message_by(name, *i));
+            arrivals.extend(first.map(|(time, i)| (time, i, name)));
         }
         arrivals.sort();
-        let order: Vec<u32> = arrivals.into_iter().map(|(_, _, n)| n).collect();
-        numbers.into_iter().map(|n| self.row(warm_up, n, &order)).collect()
+        let order: Vec<Name> = arrivals.into_iter().map(|(_, _, name)| name).collect();
+        names.into_iter().map(|name| self.row(name, &order)).collect()
+    }
+
+    /// Whether it was known by record `i` that this number is a message of the run.
+    fn is_message_by(&self, name: Name, i: usize) -> bool {
+        name.2 < self.planned(name.0)
+            || self.mutant == Mutant::OrderForeseesTheSending
+            || self.of(name).iter().any(|(k, r)| {
+                *k < i && r.point == Point::ApplicationSend && r.node == self.flow.from && !Self::returning(r) && !self.damaged(r)
+            })
     }
 
     /// RFC 4737: distance to the earliest earlier arrival with a higher number.
-    fn extent(&self, order: &[u32], n: u32) -> u32 {
+    fn extent(&self, order: &[Name], n: Name) -> u32 {
         let Some(i) = order.iter().rposition(|&m| m == n) else { return 0 };
         let earlier_and_higher: Vec<usize> = (0..i).filter(|&j| order[j] > n).collect();
         let against = match self.mutant {
@@ -247,8 +309,9 @@ impl Judge<'_> {
         against.map_or(0, |j| (i - j) as u32)
     }
 
-    fn row(&self, warm_up: bool, sequence: u32, order: &[u32]) -> Message {
-        let all = self.of(warm_up, sequence);
+    fn row(&self, name: Name, order: &[Name]) -> Message {
+        let (warm_up, life, sequence) = name;
+        let all = self.of(name);
         let sound: Vec<Record> = all.iter().map(|(_, r)| *r).filter(|r| !self.damaged(r)).collect();
         let (from, to) = (self.flow.from, self.to);
         let wire = |point: Point, node: u16, port: u16| {
@@ -263,7 +326,7 @@ impl Judge<'_> {
             let matching = matching.filter(|r| Self::returning(r) == back && planned_leg);
             matching.filter(|r| point != Point::ApplicationReceive || self.intact(r)).map(|r| r.time).min()
         };
-        let copies = self.copies(warm_up, sequence);
+        let copies = self.copies(name);
         let at_application = |r: &&(usize, Record)| r.1.point == Point::ApplicationReceive;
         let misdirected = all
             .iter()
@@ -279,7 +342,7 @@ impl Judge<'_> {
             }
             _ => false,
         };
-        let extent = self.extent(order, sequence);
+        let extent = self.extent(order, name);
         let delivered = !copies.is_empty();
         let outcome = match () {
             () if copies.len() > 1 => Outcome::Duplicated,
@@ -306,6 +369,7 @@ impl Judge<'_> {
             flow: self.flow.id,
             to,
             sequence,
+            life: life as u16,
             warm_up,
             outcome,
             intended: time(Point::IntendedSend, false, from),
@@ -381,12 +445,25 @@ impl Judge<'_> {
                 .filter(|r| **r != DropReason::None)
                 .map(|r| (r.name().to_owned(), count(&|m| m.drop_reason == *r)))
                 .collect(),
-            missing_send_records: count(&|m| !self.send_recorded(false, m.sequence)),
+            missing_send_records: count(&|m| !self.send_recorded(name_of(m))),
             second_copies: measured
                 .iter()
-                .flat_map(|m| self.of(false, m.sequence))
+                .flat_map(|m| self.of(name_of(m)))
                 .filter(|(_, r)| r.point == Point::Drop && r.reason == DropReason::SecondCopy)
                 .count() as u64,
+            restarts: self.restarts(),
+            behind_window: 0,
         }
     }
+
+    fn restarts(&self) -> u64 {
+        let measured = self.records.iter().zip(self.lives).filter(|(r, _)| {
+            r.flow == self.flow.id && !r.flags.has(RecordFlags::WARM_UP)
+        });
+        measured.map(|(_, life)| *life as u64).max().unwrap_or(0)
+    }
+}
+
+fn is_sending(point: Point) -> bool {
+    matches!(point, Point::ApplicationSend | Point::DriverSend | Point::WireSend | Point::Drop)
 }

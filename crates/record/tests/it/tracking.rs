@@ -5,16 +5,19 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use wg_frame::time::RunTime;
 use wg_plan::Run;
-use wg_record::tracking::{Message, Outcome, Tracked, Tracker};
+use wg_record::tracking::{Message, Outcome, Tracker};
 use wg_record::{Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
 
-use crate::oracle::{Mutant, judge};
+use crate::oracle::{Judged, Mutant, judge};
 use crate::scenario::{ONE_WAY, RELAYED, network, record, records, run};
 
-fn track(run: &Run, records: &[Record]) -> Tracked {
+fn track(run: &Run, records: &[Record]) -> Judged {
+    let mut records = records.to_vec();
+    records.sort_by_key(|r| r.time);
     let mut tracker = Tracker::new(&network(), run);
-    tracker.observe_all(records);
-    tracker.finish()
+    tracker.observe_all(&records);
+    let tracked = tracker.finish();
+    Judged { messages: tracked.messages, summary: tracked.summary }
 }
 
 proptest! {
@@ -41,7 +44,7 @@ proptest! {
             prop_assert!(m.last_node.is_none() || m.copies == 0);
             prop_assert_eq!(m.reordered, m.reorder_extent > 0);
         }
-        let key = |m: &Message| (m.flow, m.to, !m.warm_up, m.sequence);
+        let key = |m: &Message| (m.flow, m.to, !m.warm_up, m.life, m.sequence);
         prop_assert!(tracked.messages.windows(2).all(|w| key(&w[0]) < key(&w[1])));
     }
 

@@ -1,0 +1,184 @@
+//! From what was seen of a message to its outcome, and the counts of a flow.
+
+use std::collections::BTreeMap;
+
+use super::flow::Facts;
+use super::message::{FlowSummary, Message, Outcome, OutcomeCounts, UnplannedCounts, WarmUpCounts};
+use super::series::FlowSeries;
+use super::window::{Closing, Instant, Seen, Way};
+use crate::schema::DropReason;
+
+/// Where closed messages go.
+#[derive(Debug)]
+pub(super) struct Closed<'a> {
+    /// Their rows, where anybody wants them.
+    pub(super) rows: Option<&'a mut Vec<Message>>,
+    /// Frames that turn out to belong to none.
+    pub(super) unplanned: &'a mut UnplannedCounts,
+}
+
+/// Phase and life of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub(super) is_warm_up: bool,
+    pub(super) planned: u32,
+    pub(super) life: u64,
+}
+
+/// What the closed messages of a flow and receiver add up to.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) summary: FlowSummary,
+    pub(super) series: FlowSeries,
+    /// By code.
+    drop_reasons: Vec<u64>,
+}
+
+impl Ledger {
+    pub(super) fn new(facts: &Facts, planned: u32, series: FlowSeries) -> Self {
+        let summary = FlowSummary {
+            flow: facts.id,
+            to: facts.to,
+            planned: u64::from(planned),
+            sent: 0,
+            delivered: 0,
+            lost: 0,
+            duplicated: 0,
+            extra_copies: 0,
+            reordered: 0,
+            late: 0,
+            misdirected: 0,
+            corrupted: 0,
+            outcomes: OutcomeCounts::default(),
+            warm_up: WarmUpCounts::default(),
+            drop_reasons: BTreeMap::new(),
+            missing_send_records: 0,
+            second_copies: 0,
+            restarts: 0,
+            behind_window: 0,
+        };
+        Self { summary, series, drop_reasons: vec![0; DropReason::ALL.len()] }
+    }
+
+    /// The sender began its numbers anew.
+    pub(super) fn restarted(&mut self, is_warm_up: bool) {
+        self.summary.restarts += u64::from(!is_warm_up);
+    }
+
+    /// Judges one message and forgets it.
+    ///
+    /// It was sent when the sender says so, or when a verified frame proves it and the plan has it. Beyond the plan only the
+    /// sender's application proves it: a frame that it does not know of is no message, be it left over from another
+    /// run or babbled.
+    #[inline]
+    pub(super) fn close(&mut self, facts: &Facts, origin: Origin, message: Closing<'_>, closed: &mut Closed<'_>) {
+        let seen = message.seen;
+        let proof = if message.sequence < origin.planned {
+            Seen::SEND_RECORDED | Seen::VERIFIED
+        } else {
+            Seen::HANDED_OVER
+        };
+        if !seen.has(proof) {
+            closed.unplanned.never_sent += u64::from(seen.arrivals);
+            closed.unplanned.damaged += u64::from(seen.corrupted);
+            return;
+        }
+        let late = match (facts.deadline_ps, message.ps(Instant::TxApp), message.ps(facts.last_instant())) {
+            (Some(deadline), Some(sent), Some(arrived)) => {
+                i128::from(arrived) - i128::from(sent) > i128::from(deadline)
+            }
+            _ => false,
+        };
+        let outcome = outcome(seen, late);
+        if origin.is_warm_up {
+            self.summary.warm_up.sent += 1;
+            self.summary.warm_up.delivered += u64::from(outcome.is_delivered());
+        } else {
+            self.count(seen, outcome, late);
+            self.series.message(origin.life, &message);
+        }
+        if let Some(rows) = closed.rows.as_deref_mut() {
+            rows.push(row(facts, origin, message, outcome, late));
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, seen: &Seen, outcome: Outcome, late: bool) {
+        let summary = &mut self.summary;
+        let delivered = outcome.is_delivered();
+        summary.sent += 1;
+        summary.delivered += u64::from(delivered);
+        summary.lost += u64::from(!delivered);
+        summary.duplicated += u64::from(seen.copies > 1);
+        summary.extra_copies += u64::from(seen.copies.saturating_sub(1));
+        summary.reordered += u64::from(seen.extent > 0);
+        summary.late += u64::from(late);
+        summary.misdirected += u64::from(seen.misdirected > 0);
+        summary.corrupted += u64::from(seen.corrupted > 0);
+        summary.outcomes.count(outcome);
+        summary.missing_send_records += u64::from(!seen.has(Seen::SEND_RECORDED));
+        summary.second_copies += u64::from(seen.second_copies);
+        if let Some(count) = self.drop_reasons.get_mut(usize::from(seen.reason)) {
+            *count += 1;
+        }
+    }
+
+    /// The counts, once everything is closed.
+    pub(super) fn into_parts(self) -> (FlowSummary, FlowSeries) {
+        let reasons = DropReason::ALL.iter().filter(|reason| **reason != DropReason::None);
+        let counted = |reason: &DropReason| {
+            (reason.name().to_owned(), self.drop_reasons[usize::from(reason.code())])
+        };
+        let drop_reasons = reasons.map(counted).collect();
+        (FlowSummary { drop_reasons, ..self.summary }, self.series)
+    }
+}
+
+fn outcome(seen: &Seen, late: bool) -> Outcome {
+    match seen.copies {
+        2.. => Outcome::Duplicated,
+        1 if seen.extent > 0 => Outcome::Reordered,
+        1 if late => Outcome::Late,
+        1 => Outcome::Delivered,
+        0 if seen.corrupted > 0 => Outcome::Corrupted,
+        0 if seen.misdirected > 0 => Outcome::Misdirected,
+        0 => Outcome::Lost,
+    }
+}
+
+fn row(facts: &Facts, origin: Origin, message: Closing<'_>, outcome: Outcome, late: bool) -> Message {
+    let seen = message.seen;
+    let is_delivered = message.ps(facts.last_instant()).is_some();
+    let last = Some(seen.last).filter(|last| !is_delivered && *last != Way::NOWHERE);
+    Message {
+        flow: facts.id,
+        to: facts.to,
+        sequence: message.sequence,
+        life: u16::try_from(origin.life).unwrap_or(u16::MAX),
+        warm_up: origin.is_warm_up,
+        outcome,
+        intended: message.time(Instant::Intended),
+        tx_app: message.time(Instant::TxApp),
+        tx_drv: message.time(Instant::TxDrv),
+        rx_drv: message.time(Instant::RxDrv),
+        rx_app: message.time(Instant::RxApp),
+        back_tx_app: message.time(Instant::BackTxApp),
+        back_tx_drv: message.time(Instant::BackTxDrv),
+        back_rx_drv: message.time(Instant::BackRxDrv),
+        back_rx_app: message.time(Instant::BackRxApp),
+        tx_wire: message.time(Instant::TxWire),
+        tx_wire_b: message.time(Instant::TxWireB),
+        rx_wire: message.time(Instant::RxWire),
+        rx_wire_b: message.time(Instant::RxWireB),
+        length: if seen.first == Way::BEYOND { 0 } else { seen.length },
+        copies: seen.copies,
+        corrupted_copies: seen.corrupted,
+        misdirected_copies: seen.misdirected,
+        reordered: seen.extent > 0,
+        reorder_extent: seen.extent,
+        late,
+        last_node: last.map(Way::node),
+        last_point: last.and_then(Way::point),
+        drop_reason: DropReason::from_code(seen.reason).unwrap_or(DropReason::None),
+    }
+}

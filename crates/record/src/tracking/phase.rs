@@ -1,0 +1,137 @@
+//! The messages of one flow and receiver in one phase, the warm-up or the measured part.
+
+use std::collections::VecDeque;
+
+use super::arrivals::{Arrivals, Ordinal};
+use super::flow::Facts;
+use super::ledger::{Closed, Ledger, Origin};
+use super::window::Window;
+use crate::schema::Record;
+
+/// Lives of a sender whose messages can be open at once.
+const MOST_LIVES: usize = 8;
+
+/// Windows by the life of the sender, and the order of arrival across them.
+///
+/// A sender that hands a number over again has begun its numbers anew: it was restarted, or its 32 bits ran
+/// over. From then on it is in its next life. A frame belongs to the latest life that has handed its number over.
+#[derive(Debug)]
+pub(super) struct Phase {
+    is_warm_up: bool,
+    planned: u32,
+    limit: usize,
+    lives: VecDeque<Window>,
+    /// Which life the first of `lives` is.
+    first_life: u64,
+    arrivals: Arrivals,
+}
+
+impl Phase {
+    pub(super) fn new(is_warm_up: bool, planned: u32, limit: usize) -> Self {
+        let lives = VecDeque::from([Window::new(limit)]);
+        Self { is_warm_up, planned, limit, lives, first_life: 0, arrivals: Arrivals::default() }
+    }
+
+    #[inline]
+    pub(super) fn is_warm_up(&self) -> bool {
+        self.is_warm_up
+    }
+    #[inline]
+    pub(super) fn planned(&self) -> u32 {
+        self.planned
+    }
+    #[inline]
+    pub(super) fn window(&mut self, life: usize) -> &mut Window {
+        &mut self.lives[life]
+    }
+
+    /// The life a record is of; one in which the sender's application hands its number over once more begins the next.
+    #[inline]
+    pub(super) fn life_of(&mut self, sequence: u32, is_handover: bool, is_at_source: bool) -> usize {
+        let last = self.lives.len() - 1;
+        if is_handover && self.lives[last].was_handed_over(sequence) {
+            self.lives.push_back(Window::new(self.limit));
+            return last + 1;
+        }
+        if last == 0 || is_at_source {
+            return last;
+        }
+        self.lives.iter().rposition(|window| window.was_handed_over(sequence)).unwrap_or(last)
+    }
+
+    /// Whether there are more lives than can be kept.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.lives.len() > MOST_LIVES
+    }
+
+    /// The next arrival at the final destination; returns its reordering extent.
+    #[inline]
+    pub(super) fn arrive(&mut self, life: usize, sequence: u32) -> u32 {
+        self.arrivals.next(ordinal(self.first_life + life as u64, sequence))
+    }
+
+    /// Makes room for `sequence` in `life`, closing what came long before; returns which of the lives that are left it is.
+    #[cold]
+    pub(super) fn advance(
+        &mut self,
+        life: usize,
+        sequence: u32,
+        facts: &Facts,
+        ledger: &mut Ledger,
+        closed: &mut Closed<'_>,
+    ) -> usize {
+        for _ in 0..life {
+            self.close_oldest(facts, ledger, closed);
+        }
+        let origin = self.origin();
+        if let Some(window) = self.lives.front_mut() {
+            let base = window.base_for(sequence);
+            window.close_below(base, |message| ledger.close(facts, origin, message, closed));
+            self.arrivals.forget_below(ordinal(origin.life, base));
+        }
+        0
+    }
+
+    /// Closes the oldest life; the last one stays, empty.
+    #[cold]
+    pub(super) fn close_oldest(&mut self, facts: &Facts, ledger: &mut Ledger, closed: &mut Closed<'_>) {
+        let origin = self.origin();
+        if let Some(window) = self.lives.front_mut() {
+            window.close_all(|message| ledger.close(facts, origin, message, closed));
+        }
+        if self.lives.len() > 1 {
+            self.lives.pop_front();
+            self.first_life += 1;
+            ledger.restarted(self.is_warm_up);
+            self.arrivals.forget_below(ordinal(self.first_life, 0));
+        }
+    }
+
+    /// Closes everything.
+    pub(super) fn close_all(&mut self, facts: &Facts, ledger: &mut Ledger, closed: &mut Closed<'_>) {
+        for _ in 0..self.lives.len() {
+            self.close_oldest(facts, ledger, closed);
+        }
+    }
+
+    /// The records of the lowest number that waited and is reached now.
+    #[inline]
+    pub(super) fn reached(&mut self) -> Option<Vec<Record>> {
+        self.lives.iter_mut().find_map(Window::reached)
+    }
+
+    /// The lowest number that still waits, and its life.
+    pub(super) fn waiting(&self) -> Option<(usize, u32)> {
+        let waiting = |(life, window): (usize, &Window)| window.waiting().map(|sequence| (life, sequence));
+        self.lives.iter().enumerate().find_map(waiting)
+    }
+
+    fn origin(&self) -> Origin {
+        Origin { is_warm_up: self.is_warm_up, planned: self.planned, life: self.first_life }
+    }
+}
+
+fn ordinal(life: u64, sequence: u32) -> Ordinal {
+    life << 32 | u64::from(sequence)
+}
