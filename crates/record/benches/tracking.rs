@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{Flow, HostModel, Network, Node, NodeKind, Protocol, Relay, Run, Send, Turn};
-use wg_record::parquet::{read_records, write_records};
+use wg_record::parquet::{RecordWriter, read_records};
 use wg_record::segment::{SegmentInfo, SegmentReader, SegmentWriter, segment_files};
 use wg_record::tracking::Tracker;
-use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags, retrack};
+use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags, Tables, retrack, summarise};
 
 const MESSAGES: u32 = 200_000;
 const ROUNDS: u32 = 5;
@@ -47,24 +47,35 @@ fn main() {
         assert_eq!(read, n);
     });
     let parquet = scratch.0.join("records.parquet");
-    report("records to Parquet: sort, encode, sync", n, || {
-        let mut records = records.clone();
-        write_records(&parquet, 0, &mut records).expect("room on the disk");
+    report("records to Parquet: encode, sync", n, || {
+        let mut writer = RecordWriter::create(&parquet, 0).expect("a directory");
+        writer.write(&sorted).expect("room on the disk");
+        writer.finish().expect("room on the disk");
     });
     report("records from Parquet", n, || {
         assert_eq!(read_records(&parquet).expect("a records file").1.len(), n);
     });
-    for (what, records) in [("sorted by time", &sorted), ("agent by agent", &records)] {
-        report(&format!("tracking: {what}"), n, || {
-            let mut tracker = Tracker::new(&network, &run);
-            tracker.observe_all(records);
-            let tracked = tracker.finish();
-            assert_eq!(tracked.summary.flows[0].delivered, u64::from(MESSAGES));
+    report("tracking", n, || {
+        let mut tracker = Tracker::new(&network, &run);
+        tracker.observe_all(&sorted);
+        let tracked = tracker.finish();
+        assert_eq!(tracked.summary.flows[0].delivered, u64::from(MESSAGES));
+    });
+    let files = [parquet];
+    for threads in [1, 2] {
+        report(&format!("from Parquet to counts and distributions, {threads} thr."), n, || {
+            let (summary, _) = summarise(&network, &run, &files, threads).expect("a run that can be judged");
+            assert_eq!(summary.flows[0].delivered, u64::from(MESSAGES));
         });
     }
     report("from Parquet to judged messages in Parquet", n, || {
-        let messages = scratch.0.join("messages.parquet");
-        retrack(&network, &run, &parquet, &messages).expect("a run that can be judged");
+        let table = |name: &str| scratch.0.join(name);
+        let tables = Tables {
+            messages: table("messages.parquet"),
+            passages: table("passages.parquet"),
+            sketches: table("sketches.parquet"),
+        };
+        retrack(&network, &run, &files, &tables).expect("a run that can be judged");
     });
 }
 

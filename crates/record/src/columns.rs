@@ -134,10 +134,10 @@ pub(crate) fn decode_records(batch: &RecordBatch, into: &mut Vec<Record>) -> Res
     let node = number_column::<UInt16Type>(batch, "node")?;
     let port = number_column::<UInt16Type>(batch, "port")?;
     let length = number_column::<UInt16Type>(batch, "length")?;
-    let point = code_column::<Point>(batch, "point")?;
-    let clock = code_column::<Clock>(batch, "clock")?;
-    let crc = code_column::<Crc>(batch, "crc")?;
-    let reason = code_column::<DropReason>(batch, "reason")?;
+    let point = CodeColumn::<Point>::of(batch, "point")?;
+    let clock = CodeColumn::<Clock>::of(batch, "clock")?;
+    let crc = CodeColumn::<Crc>::of(batch, "crc")?;
+    let reason = CodeColumn::<DropReason>::of(batch, "reason")?;
     let returning = bit_column(batch, "returning")?;
     let warm_up = bit_column(batch, "warm_up")?;
     into.reserve(batch.num_rows());
@@ -148,10 +148,10 @@ pub(crate) fn decode_records(batch: &RecordBatch, into: &mut Vec<Record>) -> Res
         node: node[i],
         port: port[i],
         length: length[i],
-        point: point[i],
-        clock: clock[i],
-        crc: crc[i],
-        reason: reason[i],
+        point: point.at(i),
+        clock: clock.at(i),
+        crc: crc.at(i),
+        reason: reason.at(i),
         flags: RecordFlags::from_bits(u8::from(returning.value(i)) | u8::from(warm_up.value(i)) << 1),
     }));
     Ok(())
@@ -204,23 +204,39 @@ pub(crate) fn bit_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a B
     column(batch, name)
 }
 
-/// The column of this name, or what is wrong with it.
-pub(crate) fn code_column<T: Coded>(batch: &RecordBatch, name: &str) -> Result<Vec<T>, String> {
-    let array: &DictionaryArray<UInt8Type> = column(batch, name)?;
-    let texts = array
-        .values()
-        .as_any()
-        .downcast_ref::<StringArray>()
-        .ok_or_else(|| format!("the dictionary of column `{name}` is not text"))?;
-    let meaning: Vec<Option<T>> = texts
-        .iter()
-        .map(|text| text.and_then(|text| T::all().iter().copied().find(|v| v.text() == text)))
-        .collect();
-    array
-        .keys()
-        .values()
-        .iter()
-        .map(|&key| meaning.get(usize::from(key)).copied().flatten())
-        .collect::<Option<Vec<T>>>()
-        .ok_or_else(|| format!("the column `{name}` has a word outside its vocabulary"))
+/// A vocabulary column.
+pub(crate) struct CodeColumn<'a, T> {
+    keys: &'a [u8],
+    /// By key.
+    meaning: [T; 256],
+}
+
+impl<'a, T: Coded> CodeColumn<'a, T> {
+    /// The column of this name, or what is wrong with it.
+    pub(crate) fn of(batch: &'a RecordBatch, name: &str) -> Result<Self, String> {
+        let array: &DictionaryArray<UInt8Type> = column(batch, name)?;
+        let texts = array
+            .values()
+            .as_any()
+            .downcast_ref::<StringArray>()
+            .ok_or_else(|| format!("the dictionary of column `{name}` is not text"))?;
+        let mut meaning = [T::all()[0]; 256];
+        let mut is_known = [false; 256];
+        for (key, text) in texts.iter().enumerate().take(256) {
+            if let Some(value) = text.and_then(|text| T::all().iter().copied().find(|v| v.text() == text)) {
+                (meaning[key], is_known[key]) = (value, true);
+            }
+        }
+        let keys = array.keys().values();
+        if !keys.iter().all(|key| is_known[usize::from(*key)]) {
+            return Err(format!("the column `{name}` has a word outside its vocabulary"));
+        }
+        Ok(Self { keys, meaning })
+    }
+
+    /// The value in this row.
+    #[inline]
+    pub(crate) fn at(&self, row: usize) -> T {
+        self.meaning[usize::from(self.keys[row])]
+    }
 }

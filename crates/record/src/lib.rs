@@ -15,13 +15,15 @@ mod columns;
 mod error;
 mod guard;
 pub mod parquet;
+mod pipeline;
 mod process;
 mod schema;
 pub mod segment;
+mod sorting;
 pub mod tracking;
 mod truth;
 
 pub use error::RecordError;
-pub use process::{process_run, retrack};
+pub use process::{Tables, process_run, retrack, summarise};
 pub use schema::*;
 pub use truth::{TRUTH_FILE, TRUTH_SCHEMA, TruthWriter, read_truth, store_truth};

@@ -1,21 +1,36 @@
-//! The log processor's one entry: from an agent's segments, or stored records, to judged messages.
+//! The log processor's entries: from an agent's segments, or stored records, to judged messages.
 //!
-//! All records of one run are held and sorted in memory (32 bytes each).
+//! Memory does not grow with the run: records pass through, in the order of time.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use wg_plan::{Network, Run};
 
 use crate::error::RecordError;
-use crate::parquet::{read_records, write_messages, write_records};
-use crate::schema::Record;
+use crate::parquet::{MessageWriter, PassageWriter, RecordFiles, RecordWriter, write_sketches};
+use crate::pipeline::{Outcome, RowSink, cores, track_files, track_stream};
+use crate::schema::{Clock, Record};
 use crate::segment::{Damage, SegmentInfo, SegmentReader};
-use crate::tracking::{RunSummary, Tracker};
+use crate::sorting::{MOST, Sorter};
+use crate::tracking::{ClockJump, Distributions, Message, Passage, RunSummary};
+
+/// Where the tables of a run go.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// One row per message.
+    pub messages: PathBuf,
+    /// One row per passage through a switch.
+    pub passages: PathBuf,
+    /// The distributions of its measures.
+    pub sketches: PathBuf,
+}
 
 /// Gathers the records of `run` from its segment files, stores them sorted in `records_out`, judges them and
-/// stores the messages in `messages_out`.
+/// stores what comes out in `tables`.
 ///
-/// A damaged segment does not fail the run: its records up to the damage count, and the summary names it.
+/// Segments of one directory are of one agent, in the order in which it wrote them. A damaged segment does not fail the
+/// run: its records up to the damage count, and the summary names it.
 ///
 /// # Errors
 /// [`RecordError::Read`] when a segment cannot be opened, [`RecordError::Write`] when an output cannot be
@@ -25,81 +40,251 @@ pub fn process_run(
     run: &Run,
     segment_files: &[PathBuf],
     records_out: &Path,
-    messages_out: &Path,
+    tables: &Tables,
 ) -> Result<RunSummary, RecordError> {
-    let mut records = Vec::new();
-    let mut damaged = Vec::new();
-    let mut epoch = None;
-    for file in segment_files {
-        let mut reader = SegmentReader::open(file)?;
-        let before = records.len();
-        while let Some(batch) = reader.next_batch() {
-            records.extend_from_slice(batch);
-        }
-        // A segment without records says nothing about the epoch: its agent may never have heard of one.
-        let misplaced = reader
-            .info()
-            .filter(|_| records.len() > before)
-            .and_then(|info| misplaced(info, run, &mut epoch));
-        match misplaced {
-            None => damaged.extend(reader.damage().cloned()),
-            Some(problem) => {
-                records.truncate(before);
-                damaged.push(Damage { file: file.display().to_string(), problem, records_read: 0 });
-            }
-        }
-    }
-    write_records(records_out, run.index, &mut records)?;
-    let summary = judge(network, run, &records, messages_out)?;
-    Ok(RunSummary { damaged_segments: damaged, ..summary })
+    let mut segments = Segments::open(run, segment_files)?;
+    let store = RecordWriter::create(records_out, run.index)?;
+    let mut writer = TableSet::create(tables, run.index)?;
+    let (outcome, store) = track_stream(network, run, || segments.next_block(), store, &mut writer)?;
+    store.finish()?;
+    writer.finish(&outcome)?;
+    let out_of_order = segments.sorter.out_of_order();
+    let clock_jumps = segments.clocks.jumps();
+    let place =
+        |damage: &Damage| segment_files.iter().position(|file| file.display().to_string() == damage.file);
+    segments.damaged.sort_by_key(place);
+    Ok(RunSummary { damaged_segments: segments.damaged, out_of_order, clock_jumps, ..outcome.summary })
 }
 
 /// Judges `run` again from its stored records; the answer is that of [`process_run`], but for the damaged
-/// segments, of which stored records know nothing.
+/// segments, of which stored records know nothing. `records` may be parts of them in any division.
 ///
 /// # Errors
 /// [`RecordError::Read`] or [`RecordError::Foreign`] when the records cannot be read or are of another run,
-/// [`RecordError::Write`] when the messages cannot be written.
+/// [`RecordError::Write`] when an output cannot be written.
 pub fn retrack(
     network: &Network,
     run: &Run,
-    records_parquet: &Path,
-    messages_out: &Path,
+    records: &[PathBuf],
+    tables: &Tables,
 ) -> Result<RunSummary, RecordError> {
-    let (index, records) = read_records(records_parquet)?;
-    if index != run.index {
-        return Err(RecordError::Foreign {
-            path: records_parquet.to_owned(),
-            problem: format!("holds records of run {index}, not of run {}; name that run's file", run.index),
-        });
-    }
-    judge(network, run, &records, messages_out)
+    let files = RecordFiles::open(records, Some(run.index))?;
+    let mut writer = TableSet::create(tables, run.index)?;
+    let outcome = track_files(network, run, &files, cores(), Some(&mut writer))?;
+    writer.finish(&outcome)?;
+    Ok(RunSummary { damaged_segments: files.left_out().to_vec(), ..outcome.summary })
 }
 
-fn judge(
+/// Counts and distributions of `run` from its stored records, without a row per message; `threads` cores are used.
+///
+/// # Errors
+/// As [`retrack`].
+pub fn summarise(
     network: &Network,
     run: &Run,
-    records: &[Record],
-    messages_out: &Path,
-) -> Result<RunSummary, RecordError> {
-    let mut tracker = Tracker::new(network, run);
-    tracker.observe_all(records);
-    let tracked = tracker.finish();
-    write_messages(messages_out, &tracked)?;
-    Ok(tracked.summary)
+    records: &[PathBuf],
+    threads: usize,
+) -> Result<(RunSummary, Distributions), RecordError> {
+    let files = RecordFiles::open(records, Some(run.index))?;
+    let outcome = track_files(network, run, &files, threads.max(1), None)?;
+    let summary = RunSummary { damaged_segments: files.left_out().to_vec(), ..outcome.summary };
+    Ok((summary, outcome.distributions))
+}
+
+/// The tables of a run that are being written.
+struct TableSet {
+    messages: MessageWriter,
+    passages: PassageWriter,
+    sketches: PathBuf,
+    run_index: u32,
+}
+
+impl TableSet {
+    fn create(tables: &Tables, run_index: u32) -> Result<Self, RecordError> {
+        Ok(Self {
+            messages: MessageWriter::create(&tables.messages, run_index)?,
+            passages: PassageWriter::create(&tables.passages, run_index)?,
+            sketches: tables.sketches.clone(),
+            run_index,
+        })
+    }
+
+    fn finish(self, outcome: &Outcome) -> Result<(), RecordError> {
+        self.passages.finish()?;
+        write_sketches(&self.sketches, self.run_index, &outcome.distributions)?;
+        // Last, because a reader takes the messages for the sign that all is there.
+        self.messages.finish()
+    }
+}
+
+impl RowSink for TableSet {
+    fn take(&mut self, messages: &[Message], passages: &[Passage]) -> Result<(), RecordError> {
+        self.messages.write(messages)?;
+        self.passages.write(passages)
+    }
+}
+
+/// The segments of a run, agent by agent, read side by side in the order of time.
+struct Segments<'a> {
+    run: &'a Run,
+    agents: Vec<Agent>,
+    /// What times count from, after the first segment that says so.
+    epoch: Option<i64>,
+    sorter: Sorter,
+    ready: Vec<Vec<Record>>,
+    clocks: Clocks,
+    damaged: Vec<Damage>,
+}
+
+/// The segments of one agent.
+struct Agent {
+    /// Still to be opened, the next one last.
+    files: Vec<PathBuf>,
+    open: Option<SegmentReader>,
+    /// Latest time read, ps.
+    read_to: i64,
+}
+
+impl<'a> Segments<'a> {
+    fn open(run: &'a Run, files: &[PathBuf]) -> Result<Self, RecordError> {
+        let mut agents: BTreeMap<&Path, Vec<PathBuf>> = BTreeMap::new();
+        let mut epoch = None;
+        for file in files {
+            // So that a file that is missing is told before anything is written.
+            let mut reader = SegmentReader::open(file)?;
+            // A segment without records says nothing about the epoch: its agent may never have heard of one.
+            if epoch.is_none() && reader.next_batch().is_some() {
+                let mine = reader.info().filter(|info| info.run_index == run.index);
+                epoch = mine.map(|info| info.epoch_realtime_ns);
+            }
+            agents.entry(file.parent().unwrap_or(Path::new(""))).or_default().push(file.clone());
+        }
+        let agents = agents.into_values().map(|mut files| {
+            files.reverse();
+            Agent { files, open: None, read_to: i64::MIN }
+        });
+        let agents: Vec<Agent> = agents.collect();
+        // Agents are read in step, so what they hand over is out of order by some batches of each.
+        let disorder = (agents.len().max(1) << 16).min(MOST) as u64;
+        Ok(Self {
+            run,
+            agents,
+            epoch,
+            sorter: Sorter::new(disorder),
+            ready: Vec::new(),
+            clocks: Clocks::default(),
+            damaged: Vec::new(),
+        })
+    }
+
+    /// The next records in the order of time.
+    fn next_block(&mut self) -> Result<Option<Vec<Record>>, RecordError> {
+        loop {
+            if let Some(block) = self.ready.pop() {
+                return Ok(Some(block));
+            }
+            let is_left = |agent: &&mut Agent| agent.open.is_some() || !agent.files.is_empty();
+            let mut sorted = Vec::new();
+            match self.agents.iter_mut().filter(is_left).min_by_key(|agent| agent.read_to) {
+                Some(agent) => {
+                    let batch = agent.next_batch(self.run, self.epoch, &mut self.damaged)?;
+                    self.clocks.watch(&batch);
+                    self.sorter.push(batch, |block| sorted.push(block));
+                }
+                None => self.sorter.finish(|block| sorted.push(block)),
+            }
+            if sorted.is_empty()
+                && !self.agents.iter_mut().any(|agent| is_left(&agent))
+                && self.sorter.is_empty()
+            {
+                return Ok(None);
+            }
+            sorted.reverse();
+            self.ready = sorted;
+        }
+    }
+}
+
+/// Watches the clock of every node. What one node records comes nearly in the order of its clock: its threads and its
+/// kernel's stamps are some milliseconds apart.
+#[derive(Default)]
+struct Clocks {
+    /// By node: latest time, and what was noticed.
+    nodes: Vec<(i64, ClockJump)>,
+}
+
+/// Going back by more than this is no disorder, ps: 100 ms.
+const JUMP: i64 = 100_000_000_000;
+
+impl Clocks {
+    fn watch(&mut self, records: &[Record]) {
+        for record in records.iter().filter(|record| record.clock != Clock::Schedule) {
+            let node = usize::from(record.node);
+            while self.nodes.len() <= node {
+                let jump = ClockJump { node: 0, times: 0, farthest_ps: 0 };
+                self.nodes.push((i64::MIN, jump));
+            }
+            let (latest, jump) = &mut self.nodes[node];
+            let time = record.time.as_picos();
+            let back = latest.saturating_sub(time);
+            if back > JUMP && *latest > i64::MIN {
+                *jump = ClockJump {
+                    node: record.node,
+                    times: jump.times + 1,
+                    farthest_ps: jump.farthest_ps.max(back),
+                };
+                // From here on this is the time.
+                *latest = time;
+            }
+            *latest = (*latest).max(time);
+        }
+    }
+
+    fn jumps(&self) -> Vec<ClockJump> {
+        self.nodes.iter().map(|(_, jump)| *jump).filter(|jump| jump.times > 0).collect()
+    }
+}
+
+impl Agent {
+    /// The next batch of records; empty at the end of a segment.
+    fn next_batch(
+        &mut self,
+        run: &Run,
+        epoch: Option<i64>,
+        damaged: &mut Vec<Damage>,
+    ) -> Result<Vec<Record>, RecordError> {
+        let mut reader = match self.open.take() {
+            Some(reader) => reader,
+            None => match self.files.pop() {
+                Some(file) => SegmentReader::open(&file)?,
+                None => return Ok(Vec::new()),
+            },
+        };
+        let Some(batch) = reader.next_batch().map(<[Record]>::to_vec) else {
+            damaged.extend(reader.damage().cloned());
+            return Ok(Vec::new());
+        };
+        if let Some(problem) = reader.info().and_then(|info| misplaced(info, run, epoch)) {
+            damaged.push(Damage { file: reader.path().display().to_string(), problem, records_read: 0 });
+            return Ok(Vec::new());
+        }
+        let latest = batch.iter().map(|record| record.time.as_picos()).max();
+        self.read_to = self.read_to.max(latest.unwrap_or(i64::MIN));
+        self.open = Some(reader);
+        Ok(batch)
+    }
 }
 
 /// Why a segment cannot be taken into this run. Times can be laid side by side only when they count from one
 /// epoch.
-fn misplaced(info: &SegmentInfo, run: &Run, epoch: &mut Option<i64>) -> Option<String> {
+fn misplaced(info: &SegmentInfo, run: &Run, epoch: Option<i64>) -> Option<String> {
     if info.run_index != run.index {
         return Some(format!(
             "left out: it holds records of run {}, not of run {}",
             info.run_index, run.index
         ));
     }
-    let before = *epoch.get_or_insert(info.epoch_realtime_ns);
-    if info.epoch_realtime_ns != before {
+    if let Some(before) = epoch.filter(|before| *before != info.epoch_realtime_ns) {
         return Some(format!(
             "left out: its times count from {} ns, those of the segments before it from {before} ns",
             info.epoch_realtime_ns

@@ -35,6 +35,21 @@ pub struct Record {
     pub flags: RecordFlags,
 }
 
+/// What a record is before its fields are stored.
+pub(crate) const NOTHING: Record = Record {
+    time: RunTime::from_picos(0),
+    sequence: 0,
+    flow: 0,
+    node: 0,
+    port: 0,
+    length: 0,
+    point: Point::IntendedSend,
+    clock: Clock::Schedule,
+    crc: Crc::Unchecked,
+    reason: DropReason::None,
+    flags: RecordFlags::empty(),
+};
+
 /// A fixed vocabulary whose codes count up from 0, stored as a dictionary column.
 pub(crate) trait Coded: Copy + 'static {
     /// Every value, the one with code `i` at place `i`.

@@ -19,7 +19,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use wg_frame::time::RunTime;
 
 use crate::columns::{
-    bit_column, bits, code_column, codes, number_column, numbers, vocabulary, vocabulary_type,
+    CodeColumn, bit_column, bits, codes, number_column, numbers, vocabulary, vocabulary_type,
 };
 use crate::error::RecordError;
 use crate::guard::guarded;
@@ -165,7 +165,7 @@ pub fn store_truth(spooled: &Path, truth_out: &Path, run_index: u32) -> Result<O
     rows.sort_by_key(|truth| truth.time);
     let (schema, kinds) = (schema(HashMap::new()), vocabulary::<TruthKind>());
     let properties = properties("truth", TRUTH_SCHEMA, run_index, &["time", "value"]);
-    write_whole(truth_out, &schema, properties, &rows, |rows| batch_of(rows, &schema, &kinds))?;
+    write_whole(truth_out, &schema, properties, &rows, |rows, schema| batch_of(rows, schema, &kinds))?;
     Ok(damage)
 }
 
@@ -204,7 +204,7 @@ fn batch_of(rows: &[Truth], schema: &SchemaRef, kinds: &ArrayRef) -> Result<Reco
 
 fn decode(batch: &RecordBatch, into: &mut Vec<Truth>) -> Result<(), String> {
     let time = number_column::<Int64Type>(batch, "time")?;
-    let kind = code_column::<TruthKind>(batch, "kind")?;
+    let kind = CodeColumn::<TruthKind>::of(batch, "kind")?;
     let value = number_column::<Int64Type>(batch, "value")?;
     let flow = number_column::<UInt16Type>(batch, "flow")?;
     let sequence = number_column::<UInt32Type>(batch, "sequence")?;
@@ -219,7 +219,7 @@ fn decode(batch: &RecordBatch, into: &mut Vec<Truth>) -> Result<(), String> {
         flow: flow[i],
         node: node[i],
         port: port[i],
-        kind: kind[i],
+        kind: kind.at(i),
         flags: RecordFlags::from_bits(u8::from(returning.value(i)) | u8::from(warm_up.value(i)) << 1),
     }));
     Ok(())

@@ -58,6 +58,11 @@ impl SegmentReader {
         Ok(reader)
     }
 
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whose records these are; `None` when the head is damaged.
     pub fn info(&self) -> Option<&SegmentInfo> {
         self.info.as_ref()

@@ -7,7 +7,7 @@ use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Run};
 
 use super::ledger::{Closed, Ledger};
 use super::phase::Phase;
-use super::series::{FlowSeries, Measure};
+use super::series::FlowSeries;
 use super::window::{Instant, Place, Seen, Way};
 use crate::schema::{Crc, DropReason, Point, Record, RecordFlags};
 
@@ -147,6 +147,17 @@ impl FlowState {
     /// Life and slot of the message of `record`, after making room for it; `None` when it is closed or not yet reached.
     #[inline]
     fn find(&mut self, record: &Record, claim: Claim, closed: &mut Closed<'_>) -> Option<(usize, usize)> {
+        let at = self.phase(record).only_life(record.sequence, claim == Claim::HandedOver);
+        if at.is_some() { at } else { self.find_among_lives(record, claim, closed) }
+    }
+
+    #[cold]
+    fn find_among_lives(
+        &mut self,
+        record: &Record,
+        claim: Claim,
+        closed: &mut Closed<'_>,
+    ) -> Option<(usize, usize)> {
         let phase = self.phase(record);
         let life = phase.life_of(record.sequence, claim == Claim::HandedOver, claim.is_of_source());
         match phase.window(life).place(record.sequence) {
@@ -178,7 +189,7 @@ impl FlowState {
         let to = match claim {
             _ if may_close => record.sequence,
             Claim::Hearsay => return None,
-            _ if phase.window(life).keep(record) => phase.window(life).waiting()?,
+            _ if phase.keep(life, record) => phase.window(life).waiting()?,
             _ => return None,
         };
         // The warm-up comes before what is measured, in the table, too.
@@ -210,6 +221,9 @@ impl FlowState {
     /// Takes the records that waited for the window to reach them.
     #[inline]
     fn take_up_waiting(&mut self, after: &Record, closed: &mut Closed<'_>) {
+        if !self.phase(after).has_waiting() {
+            return;
+        }
         while let Some(records) = self.phase(after).reached() {
             for record in &records {
                 self.note(record, closed);
@@ -230,12 +244,14 @@ impl FlowState {
         let place = if returning && on_the_way { facts.hops - 1 - outward_place } else { outward_place };
         let way = Way::new(returning, place, record.point, record.node);
         let (at_from, at_to) = (record.node == facts.from, record.node == facts.to);
-        let (is_relayed, second_ports) = (facts.relayed, facts.second_ports);
-        let claim = match record.point {
-            point if !at_from || returning || damaged || !is_send_side(point) => Claim::Seen,
-            Point::ApplicationSend => Claim::HandedOver,
-            _ => Claim::Source,
+        let is_relayed = facts.relayed;
+        // Which of the ports on network B would be meant; no port has the number of none.
+        let second_port = if at_from {
+            facts.second_ports[0]
+        } else {
+            facts.second_ports[1] | u16::from(!at_to) * u16::MAX
         };
+        let claim = if at_from && !returning && !damaged { claim_of(record.point) } else { Claim::Seen };
 
         let Some((life, slot)) = self.find(record, claim, closed) else { return true };
         let phase =
@@ -243,71 +259,61 @@ impl FlowState {
         let planned = phase.planned();
         let seen = phase.window(life).seen(slot);
 
-        // The removal of a second copy ends no message.
-        if record.point == Point::Drop && record.reason == DropReason::SecondCopy {
-            seen.second_copies = seen.second_copies.saturating_add(1);
+        if record.point == Point::Drop {
+            note_drop(seen, record, way);
         } else {
             seen.last = seen.last.max(way);
-            if record.point == Point::Drop && record.reason != DropReason::None {
-                let reason = record.reason.code();
-                if (way, reason) > (seen.drop, seen.reason) {
-                    (seen.drop, seen.reason) = (way, reason);
-                }
-            }
         }
+        let arrived = record.point == Point::ApplicationReceive;
         if damaged {
-            if record.point == Point::ApplicationReceive {
-                seen.corrupted = seen.corrupted.saturating_add(1);
-            }
+            seen.corrupted = seen.corrupted.saturating_add(u16::from(arrived));
             return true;
         }
         if (way, record.length) < (seen.first, seen.length) {
             (seen.first, seen.length) = (way, record.length);
         }
-        if claim == Claim::HandedOver {
-            seen.set(Seen::SEND_RECORDED | Seen::HANDED_OVER);
-        } else if claim == Claim::Source && record.point != Point::IntendedSend {
-            seen.set(Seen::SEND_RECORDED);
-        } else if record.crc == Crc::Ok {
-            seen.set(Seen::VERIFIED);
-        }
+        seen.set(match claim {
+            Claim::HandedOver => Seen::SEND_RECORDED | Seen::HANDED_OVER,
+            Claim::Source if record.point != Point::IntendedSend => Seen::SEND_RECORDED,
+            _ if record.crc == Crc::Ok => Seen::VERIFIED,
+            _ => 0,
+        });
 
         // A one-way flow has no return leg: what comes back of it is meant for nobody.
         let leg_is_planned = is_relayed || !returning;
         let (at_source, at_destination) = if returning { (at_to, at_from) } else { (at_from, at_to) };
-        let arrived = record.point == Point::ApplicationReceive;
-        let intact = arrived && record.crc == Crc::Ok;
         let is_final = returning == is_relayed;
+        let intact = arrived && record.crc == Crc::Ok;
         if arrived {
             seen.arrivals = seen.arrivals.saturating_add(1);
-        }
-        if intact && !(leg_is_planned && at_destination) {
-            seen.misdirected = seen.misdirected.saturating_add(1);
-        } else if intact && is_final {
-            seen.copies = seen.copies.saturating_add(1);
+            if intact && !(leg_is_planned && at_destination) {
+                seen.misdirected = seen.misdirected.saturating_add(1);
+            } else if intact && is_final {
+                seen.copies = seen.copies.saturating_add(1);
+            }
         }
         // Beyond the plan only what the sender handed over is a message and takes part in any order.
         let is_sent = record.sequence < planned || seen.has(Seen::HANDED_OVER);
-        if leg_is_planned && (intact || !arrived) {
-            let on_b = record.port != NO_PORT
-                && ((at_from && record.port == second_ports[0]) || (at_to && record.port == second_ports[1]));
-            let instant = Instant::of(record.point, returning, at_source, at_destination, on_b);
-            if let Some(instant) = instant
-                && phase.window(life).note(slot, instant, record.time)
-                && is_sent
-            {
-                let is_measured = !phase.is_warm_up();
-                if intact && is_final {
-                    let extent = phase.arrive(life, record.sequence);
+        let on_b = record.port != NO_PORT && record.port == second_port;
+        let instant = Instant::of(record.point, returning, at_source, at_destination, on_b);
+        if let Some(instant) = instant
+            && leg_is_planned
+            && (intact || !arrived)
+            && phase.window(life).note(slot, instant, record.time)
+            && is_sent
+        {
+            let is_measured = !phase.is_warm_up();
+            if intact && is_final {
+                let extent = phase.arrive(life, record.sequence);
+                if extent > 0 {
                     phase.window(life).seen(slot).extent = extent;
                 }
-                let measure = match instant {
-                    Instant::RxApp => Some(Measure::ReceivePeriod),
-                    Instant::TxWire => Some(Measure::BagSpacing),
-                    _ => None,
-                };
-                if is_measured && let Some(measure) = measure {
-                    self.ledger.series.spaced(measure, record.time.as_picos());
+            }
+            if is_measured {
+                match instant {
+                    Instant::RxApp => self.ledger.series.arrived(record.time.as_picos()),
+                    Instant::TxWire => self.ledger.series.left(record.time.as_picos()),
+                    _ => {}
                 }
             }
         }
@@ -351,12 +357,29 @@ impl Claim {
     }
 }
 
-/// Whether a record of this point at the sender tells of the message's being sent, or of being refused.
-fn is_send_side(point: Point) -> bool {
-    matches!(
-        point,
-        Point::IntendedSend | Point::ApplicationSend | Point::DriverSend | Point::WireSend | Point::Drop
-    )
+/// What a record of this point at the sender says.
+#[inline]
+fn claim_of(point: Point) -> Claim {
+    match point {
+        Point::ApplicationSend => Claim::HandedOver,
+        Point::IntendedSend | Point::DriverSend | Point::WireSend | Point::Drop => Claim::Source,
+        _ => Claim::Seen,
+    }
+}
+
+/// Notes that the frame was dropped here.
+#[cold]
+fn note_drop(seen: &mut Seen, record: &Record, way: Way) {
+    // The removal of a second copy ends no message.
+    if record.reason == DropReason::SecondCopy {
+        seen.second_copies = seen.second_copies.saturating_add(1);
+        return;
+    }
+    seen.last = seen.last.max(way);
+    let reason = record.reason.code();
+    if record.reason != DropReason::None && (way, reason) > (seen.drop, seen.reason) {
+        (seen.drop, seen.reason) = (way, reason);
+    }
 }
 
 fn port_on_b(network: &Network, node: NodeIndex) -> u16 {

@@ -71,7 +71,13 @@ impl Ledger {
     /// sender's application proves it: a frame that it does not know of is no message, be it left over from another
     /// run or babbled.
     #[inline]
-    pub(super) fn close(&mut self, facts: &Facts, origin: Origin, message: Closing<'_>, closed: &mut Closed<'_>) {
+    pub(super) fn close(
+        &mut self,
+        facts: &Facts,
+        origin: Origin,
+        message: Closing<'_>,
+        closed: &mut Closed<'_>,
+    ) {
         let seen = message.seen;
         let proof = if message.sequence < origin.planned {
             Seen::SEND_RECORDED | Seen::VERIFIED
@@ -124,11 +130,11 @@ impl Ledger {
     }
 
     /// The counts, once everything is closed.
-    pub(super) fn into_parts(self) -> (FlowSummary, FlowSeries) {
+    pub(super) fn into_parts(mut self) -> (FlowSummary, FlowSeries) {
+        self.series.settle();
         let reasons = DropReason::ALL.iter().filter(|reason| **reason != DropReason::None);
-        let counted = |reason: &DropReason| {
-            (reason.name().to_owned(), self.drop_reasons[usize::from(reason.code())])
-        };
+        let counted =
+            |reason: &DropReason| (reason.name().to_owned(), self.drop_reasons[usize::from(reason.code())]);
         let drop_reasons = reasons.map(counted).collect();
         (FlowSummary { drop_reasons, ..self.summary }, self.series)
     }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use wg_frame::time::RunTime;
 use wg_plan::{FlowId, NodeIndex};
 
-use crate::schema::{DropReason, Point, coded};
 use super::{Distributions, Passage};
+use crate::schema::{DropReason, Point, coded};
 use crate::segment::Damage;
 
 coded! {
@@ -129,8 +129,25 @@ pub struct RunSummary {
     pub flows: Vec<FlowSummary>,
     /// Frames that belong to no sent message.
     pub unplanned: UnplannedCounts,
+    /// Records that came so long after later ones that they could not be put in their place.
+    #[serde(default)]
+    pub out_of_order: u64,
+    /// Nodes whose clock went back while they recorded.
+    #[serde(default)]
+    pub clock_jumps: Vec<ClockJump>,
     /// Segment files that could not be read to their end.
     pub damaged_segments: Vec<Damage>,
+}
+
+/// A node whose clock went back by more than records are ever out of order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockJump {
+    /// The node, index into the plan's nodes.
+    pub node: u16,
+    /// How often.
+    pub times: u64,
+    /// The farthest it went back, ps.
+    pub farthest_ps: i64,
 }
 
 /// Counts of one flow at one receiver, in messages of the measured part unless said otherwise. `sent = delivered + lost`.
@@ -242,4 +259,14 @@ pub struct UnplannedCounts {
     pub never_sent: u64,
     /// Damaged so that its message cannot be told.
     pub damaged: u64,
+}
+
+impl UnplannedCounts {
+    /// Adds the counts of another part of the run.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.foreign += other.foreign;
+        self.unknown_flow += other.unknown_flow;
+        self.never_sent += other.never_sent;
+        self.damaged += other.damaged;
+    }
 }

@@ -24,13 +24,14 @@ use std::collections::BTreeMap;
 use wg_plan::{FlowId, Network, NodeIndex, Run};
 
 pub use message::{
-    FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts, WarmUpCounts,
+    ClockJump, FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts,
+    WarmUpCounts,
 };
 pub use passages::Passage;
 pub use series::{FlowSeries, Measure};
 pub use sketch::{Bucket, Sketch};
 
-use crate::schema::{Crc, FLOW_FOREIGN, Point, Record};
+use crate::schema::{Crc, FLOW_FOREIGN, NOTHING, Point, Record};
 use flow::FlowState;
 use ledger::Closed;
 use passages::Passing;
@@ -38,13 +39,16 @@ use passages::Passing;
 /// `slots` entry of a flow that is not followed here.
 const NO_FLOW: u16 = u16::MAX;
 /// Messages all windows of a run hold together, while none is below the least.
-const OPEN_MESSAGES: usize = 1 << 20;
+const OPEN_MESSAGES: usize = 1 << 17;
 /// The least and the most messages in a window.
-const WINDOW: [usize; 2] = [1 << 12, 1 << 18];
+const WINDOW: [usize; 2] = [1 << 12, 1 << 17];
+
+/// Records whose flows are taken one after the other: a block stays in the cache of a core.
+const GROUPED: usize = 1 << 14;
 
 /// How many numbers behind the newest one a message of `run` stays open.
 ///
-/// From 4096 to 262 144, the more the fewer flows there are; a power of two.
+/// From 4096 to 131 072, the more the fewer flows there are; a power of two.
 pub fn window_for(run: &Run) -> usize {
     let views: usize = run.flows.iter().map(|flow| flow.receivers().count()).sum();
     let fair = OPEN_MESSAGES / views.max(1);
@@ -79,6 +83,12 @@ pub struct Tracker {
     records: u64,
     messages: Option<Vec<Message>>,
     passages: Option<Vec<Passage>>,
+    /// A block of records, flow by flow.
+    grouped: Vec<Record>,
+    /// By slot: records in the block, or where the next one goes. The last is for strays.
+    ends: Vec<usize>,
+    /// Slots that have records in the block, and where those end.
+    counted: Vec<(u16, usize)>,
 }
 
 /// Distributions of a run, flow by flow; they merge with those of other runs or parts of it.
@@ -115,8 +125,12 @@ impl Tracker {
             flow.receivers().map(|to| FlowState::new(network, run, flow, to, window)).collect()
         };
         let mine = part_of(run, part, parts);
-        let flows: BTreeMap<FlowId, Vec<FlowState>> =
-            run.flows.iter().filter(|flow| mine.contains(&flow.id)).map(|flow| (flow.id, seen_by_all(flow))).collect();
+        let flows: BTreeMap<FlowId, Vec<FlowState>> = run
+            .flows
+            .iter()
+            .filter(|flow| mine.contains(&flow.id))
+            .map(|flow| (flow.id, seen_by_all(flow)))
+            .collect();
         let ids: Vec<FlowId> = flows.keys().copied().collect();
         let mut slots = vec![NO_FLOW; usize::from(u16::MAX) + 1].into_boxed_slice();
         for (slot, id) in (0..NO_FLOW).zip(ids) {
@@ -129,6 +143,9 @@ impl Tracker {
             window,
             slots,
             passing: flows.iter().map(|_| Passing::default()).collect(),
+            ends: vec![0; flows.len() + 1],
+            grouped: Vec::new(),
+            counted: Vec::new(),
             flows,
             unplanned: UnplannedCounts::default(),
             counts_strays: part == 0,
@@ -140,34 +157,78 @@ impl Tracker {
 
     /// Takes records in the order of time. Order matters between copies of a message and between messages that
     /// arrived at the same time, and where a sender began its numbers anew.
+    ///
+    /// Flows have nothing to do with each other, so they are taken one after the other: what is known of a flow
+    /// is then at hand for all of its records.
     pub fn observe_all(&mut self, records: &[Record]) {
-        for record in records {
-            self.observe(record);
+        let mut grouped = std::mem::take(&mut self.grouped);
+        for block in records.chunks(GROUPED) {
+            self.group(block, &mut grouped);
+            let mut from = 0;
+            for place in 0..self.counted.len() {
+                let (slot, until) = self.counted[place];
+                self.observe_flow(usize::from(slot), &grouped[from..until]);
+                from = until;
+            }
+        }
+        self.grouped = grouped;
+    }
+
+    /// Puts the records of each flow together, in their order, and notes in `counted` where each flow's end.
+    fn group(&mut self, block: &[Record], grouped: &mut Vec<Record>) {
+        for record in block {
+            let slot = self.slot(record);
+            self.ends[slot] += 1;
+        }
+        self.counted.clear();
+        let mut end = 0;
+        for (slot, count) in (0..).zip(&mut self.ends) {
+            if *count > 0 {
+                let from = end;
+                end += *count;
+                *count = from;
+                self.counted.push((slot, end));
+            }
+        }
+        grouped.resize(block.len(), NOTHING);
+        for record in block {
+            let slot = self.slot(record);
+            grouped[self.ends[slot]] = *record;
+            self.ends[slot] += 1;
+        }
+        for &(slot, _) in &self.counted {
+            self.ends[usize::from(slot)] = 0;
         }
     }
 
-    /// Takes one record.
+    /// Place of a record's flow in `flows`; one beyond them for strays.
     #[inline]
-    pub fn observe(&mut self, record: &Record) {
-        self.records += 1;
-        let slot = usize::from(self.slots[usize::from(record.flow)]);
+    fn slot(&self, record: &Record) -> usize {
+        usize::from(self.slots[usize::from(record.flow)]).min(self.flows.len())
+    }
+
+    fn observe_flow(&mut self, slot: usize, records: &[Record]) {
+        self.records += records.len() as u64;
         let Some(flow) = self.flows.get_mut(slot) else {
-            self.note_stray(record);
+            records.iter().for_each(|record| self.note_stray(record));
             return;
         };
-        if let Some(passage) = self.passing[slot].observe(record)
-            && let Some(passages) = &mut self.passages
-        {
-            passages.push(passage);
+        let passing = &mut self.passing[slot];
+        let mut damaged = 0;
+        for record in records {
+            if let Some(passage) = passing.observe(record)
+                && let Some(passages) = &mut self.passages
+            {
+                passages.push(passage);
+            }
+            let mut closed = Closed { rows: self.messages.as_mut(), unplanned: &mut self.unplanned };
+            let believed = match flow.as_mut_slice() {
+                [only] => only.observe(record, &mut closed),
+                receivers => observe_multicast(receivers, record, &mut closed),
+            };
+            damaged += u64::from(!believed && record.point == Point::ApplicationReceive);
         }
-        let mut closed = Closed { rows: self.messages.as_mut(), unplanned: &mut self.unplanned };
-        let believed = match flow.as_mut_slice() {
-            [only] => only.observe(record, &mut closed),
-            receivers => observe_multicast(receivers, record, &mut closed),
-        };
-        if !believed && record.point == Point::ApplicationReceive {
-            self.unplanned.damaged += 1;
-        }
+        self.unplanned.damaged += damaged;
     }
 
     /// A frame is counted once, where an application got it; its other records are other views of it.
@@ -205,7 +266,8 @@ impl Tracker {
             }
             let hops = passing.into_hops().into_iter();
             distributions.hops.extend(
-                id.into_iter().flat_map(|id| hops.clone().map(move |((node, port), sketch)| (id, node, port, sketch))),
+                id.into_iter()
+                    .flat_map(|id| hops.clone().map(move |((node, port), sketch)| (id, node, port, sketch))),
             );
         }
         let summary = RunSummary {
@@ -214,6 +276,8 @@ impl Tracker {
             window: self.window as u64,
             flows: summaries,
             unplanned,
+            out_of_order: 0,
+            clock_jumps: Vec::new(),
             damaged_segments: Vec::new(),
         };
         Tracked {

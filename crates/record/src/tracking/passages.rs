@@ -161,7 +161,8 @@ impl Passing {
         let entry = self.repeated.entry((place, sequence)).or_default();
         if is_first {
             entry.came = vec![came];
-            entry.left = (0..=MASKED_PORTS).filter(|port| ports >> port & 1 == 1).map(|port| (port, 1)).collect();
+            entry.left =
+                (0..=MASKED_PORTS).filter(|port| ports >> port & 1 == 1).map(|port| (port, 1)).collect();
             self.oldest.push_back((place, sequence));
         }
         entry.came.push(time);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::arrivals::{Arrivals, Ordinal};
 use super::flow::Facts;
 use super::ledger::{Closed, Ledger, Origin};
-use super::window::Window;
+use super::window::{Seen, Window};
 use crate::schema::Record;
 
 /// Lives of a sender whose messages can be open at once.
@@ -24,12 +24,22 @@ pub(super) struct Phase {
     /// Which life the first of `lives` is.
     first_life: u64,
     arrivals: Arrivals,
+    /// Whether a record may be waiting for a window to reach it.
+    has_waiting: bool,
 }
 
 impl Phase {
     pub(super) fn new(is_warm_up: bool, planned: u32, limit: usize) -> Self {
         let lives = VecDeque::from([Window::new(limit)]);
-        Self { is_warm_up, planned, limit, lives, first_life: 0, arrivals: Arrivals::default() }
+        Self {
+            is_warm_up,
+            planned,
+            limit,
+            lives,
+            first_life: 0,
+            arrivals: Arrivals::default(),
+            has_waiting: false,
+        }
     }
 
     #[inline]
@@ -43,6 +53,30 @@ impl Phase {
     #[inline]
     pub(super) fn window(&mut self, life: usize) -> &mut Window {
         &mut self.lives[life]
+    }
+
+    /// Life and slot of `sequence` while the sender is in its first life, as it nearly always is, and the window has it.
+    #[inline]
+    pub(super) fn only_life(&mut self, sequence: u32, is_handover: bool) -> Option<(usize, usize)> {
+        if self.lives.len() != 1 {
+            return None;
+        }
+        let window = &mut self.lives[0];
+        let slot = window.open_slot(sequence)?;
+        let begins_anew = is_handover && window.seen(slot).has(Seen::HANDED_OVER);
+        (!begins_anew).then_some((0, slot))
+    }
+
+    /// Whether a record may be waiting.
+    #[inline]
+    pub(super) fn has_waiting(&self) -> bool {
+        self.has_waiting
+    }
+
+    /// Keeps a record of a number ahead for later; true when too many wait, so that the window must go to them.
+    pub(super) fn keep(&mut self, life: usize, record: &Record) -> bool {
+        self.has_waiting = true;
+        self.lives[life].keep(record)
     }
 
     /// The life a record is of; one in which the sender's application hands its number over once more begins the next.
@@ -118,7 +152,9 @@ impl Phase {
     /// The records of the lowest number that waited and is reached now.
     #[inline]
     pub(super) fn reached(&mut self) -> Option<Vec<Record>> {
-        self.lives.iter_mut().find_map(Window::reached)
+        let reached = self.lives.iter_mut().find_map(Window::reached);
+        self.has_waiting = reached.is_some() || self.waiting().is_some();
+        reached
     }
 
     /// The lowest number that still waits, and its life.

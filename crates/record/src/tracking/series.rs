@@ -58,6 +58,9 @@ measures! {
     WindowError = "window_error",
 }
 
+/// Values added to a sketch at once.
+const AT_ONCE: usize = 256;
+
 /// The message before, as far as the next one needs it.
 #[derive(Clone, Copy, Debug)]
 struct Before {
@@ -71,6 +74,8 @@ struct Before {
 #[derive(Debug, Default)]
 pub struct FlowSeries {
     sketches: Vec<Sketch>,
+    /// By measure: values that are added together, while their sketch is at hand.
+    waiting: Vec<Vec<i64>>,
     is_relayed: bool,
     is_on_both: bool,
     bag_ps: Option<i64>,
@@ -85,6 +90,7 @@ impl FlowSeries {
     pub(super) fn new(flow: &wg_plan::Flow, to: NodeIndex, is_relayed: bool) -> Self {
         Self {
             sketches: Measure::ALL.iter().map(|_| Sketch::default()).collect(),
+            waiting: Measure::ALL.iter().map(|_| Vec::new()).collect(),
             is_relayed,
             is_on_both: flow.network.is_none(),
             bag_ps: flow.virtual_link.as_ref().map(|link| link.bag.as_picos()),
@@ -108,22 +114,38 @@ impl FlowSeries {
 
     #[inline]
     fn add(&mut self, measure: Measure, ps: i64) {
-        self.sketches[measure as usize].add(ps);
+        let waiting = &mut self.waiting[measure as usize];
+        waiting.push(ps);
+        if waiting.len() == AT_ONCE {
+            self.sketches[measure as usize].add_all(waiting);
+            waiting.clear();
+        }
     }
 
-    /// Takes the time since the event before: an arrival, or a frame leaving on network A.
+    /// Takes what still waits.
+    pub(super) fn settle(&mut self) {
+        for (sketch, waiting) in self.sketches.iter_mut().zip(&mut self.waiting) {
+            sketch.add_all(waiting);
+            waiting.clear();
+        }
+    }
+
+    /// Takes an arrival at the application of the outward leg.
     #[inline]
-    pub(super) fn spaced(&mut self, measure: Measure, ps: i64) {
-        let before = if measure == Measure::ReceivePeriod { &mut self.arrived } else { &mut self.left };
-        let Some(before) = before.replace(ps) else { return };
-        let spacing = ps.saturating_sub(before);
-        match (measure, self.bag_ps) {
-            (Measure::ReceivePeriod, _) => self.add(measure, spacing),
-            (_, Some(bag)) => {
-                self.add(Measure::BagSpacing, spacing);
-                self.add(Measure::BagJitter, bag.saturating_sub(spacing).max(0));
-            }
-            _ => {}
+    pub(super) fn arrived(&mut self, ps: i64) {
+        if let Some(before) = self.arrived.replace(ps) {
+            self.add(Measure::ReceivePeriod, ps.saturating_sub(before));
+        }
+    }
+
+    /// Takes a frame that left on network A.
+    #[inline]
+    pub(super) fn left(&mut self, ps: i64) {
+        let Some(bag) = self.bag_ps else { return };
+        if let Some(before) = self.left.replace(ps) {
+            let spacing = ps.saturating_sub(before);
+            self.add(Measure::BagSpacing, spacing);
+            self.add(Measure::BagJitter, bag.saturating_sub(spacing).max(0));
         }
     }
 

@@ -1,11 +1,11 @@
 //! A distribution in bounded memory: every value counted in a bucket no wider than a thousandth of it.
 
+use std::collections::BTreeMap;
+
 /// log2 of the buckets per octave.
 const BITS: u32 = 10;
 /// Buckets per octave; below this many picoseconds every value has a bucket of its own.
 const BUCKETS: usize = 1 << BITS;
-/// Octaves of a non-negative `i64` above the exact part, and the exact part.
-const PAGES: usize = (63 - BITS as usize) + 1;
 
 /// Counts by value, as HdrHistogram keeps them with 3 significant digits; number, extremes and sums are exact.
 ///
@@ -19,11 +19,19 @@ pub struct Sketch {
     squares: u128,
     distances: i128,
     origin: i64,
-    positive: Pages,
-    negative: Pages,
+    positive: Counts,
+    negative: Counts,
 }
 
-type Pages = Vec<Option<Box<[u64; BUCKETS]>>>;
+/// Counts by bucket number, from the lowest page that has any to the highest.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    from: usize,
+    /// The low halves: half the memory stays in cache twice as long.
+    counts: Vec<u32>,
+    /// By bucket number: what ran over.
+    high: BTreeMap<usize, u64>,
+}
 
 /// One bucket: `count` values from `low` to `high`, both inclusive, ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,23 +46,38 @@ pub struct Bucket {
 
 impl Sketch {
     /// Takes one value, ps.
-    #[inline]
     pub fn add(&mut self, ps: i64) {
+        self.add_all(&[ps]);
+    }
+
+    /// Takes values, ps.
+    pub fn add_all(&mut self, values: &[i64]) {
+        let Some(&first) = values.first() else { return };
         if self.n == 0 {
-            (self.min, self.max, self.origin) = (ps, ps, ps);
+            (self.min, self.max, self.origin) = (first, first, first);
         }
-        self.n += 1;
-        self.min = self.min.min(ps);
-        self.max = self.max.max(ps);
-        let distance = i128::from(ps) - i128::from(self.origin);
-        self.distances += distance;
-        self.squares = self.squares.saturating_add(distance.unsigned_abs().saturating_pow(2));
-        let (pages, magnitude) =
-            if ps >= 0 { (&mut self.positive, ps.unsigned_abs()) } else { (&mut self.negative, ps.unsigned_abs() - 1) };
-        let (page, bucket) = index(magnitude);
-        match pages.get_mut(page) {
-            Some(Some(counts)) => counts[bucket] += 1,
-            _ => add_page(pages, page)[bucket] += 1,
+        self.n += values.len() as u64;
+        let (mut min, mut max) = (self.min, self.max);
+        let mut distances = 0i128;
+        let mut squares = 0u128;
+        for &ps in values {
+            min = min.min(ps);
+            max = max.max(ps);
+            let distance = ps.wrapping_sub(self.origin);
+            distances += i128::from(distance);
+            let size = u128::from(distance.unsigned_abs());
+            squares = squares.wrapping_add(size * size);
+        }
+        (self.min, self.max) = (min, max);
+        self.distances += distances;
+        self.squares = self.squares.wrapping_add(squares);
+        for &ps in values {
+            // -1 is the first of the negative values: there is one zero.
+            if ps >= 0 {
+                self.positive.count(ps.unsigned_abs());
+            } else {
+                self.negative.count(!ps as u64);
+            }
         }
     }
 
@@ -78,16 +101,9 @@ impl Sketch {
         self.n += other.n;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        for (ours, theirs) in
-            [(&mut self.positive, &other.positive), (&mut self.negative, &other.negative)]
-        {
-            for (page, counts) in theirs.iter().enumerate() {
-                let Some(counts) = counts else { continue };
-                let sums = match ours.get_mut(page) {
-                    Some(Some(sums)) => sums,
-                    _ => add_page(ours, page),
-                };
-                sums.iter_mut().zip(counts.iter()).for_each(|(sum, count)| *sum += count);
+        for (ours, theirs) in [(&mut self.positive, &other.positive), (&mut self.negative, &other.negative)] {
+            for (number, count) in theirs.numbered() {
+                ours.add(number, count);
             }
         }
     }
@@ -119,12 +135,12 @@ impl Sketch {
 
     /// Buckets that are not empty, by ascending value.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        let below = numbered(&self.negative).rev().map(|(page, bucket, count)| {
-            let (low, high) = bounds(page, bucket);
+        let below = self.negative.numbered().rev().map(|(number, count)| {
+            let (low, high) = bounds(number);
             Bucket { low: -high - 1, high: -low - 1, count }
         });
-        let above = numbered(&self.positive).map(|(page, bucket, count)| {
-            let (low, high) = bounds(page, bucket);
+        let above = self.positive.numbered().map(|(number, count)| {
+            let (low, high) = bounds(number);
             Bucket { low, high, count }
         });
         below.chain(above)
@@ -140,39 +156,68 @@ impl Sketch {
     }
 }
 
-#[inline]
-fn index(magnitude: u64) -> (usize, usize) {
-    let shift = (u64::BITS - magnitude.leading_zeros()).saturating_sub(BITS + 1);
-    let is_exact = magnitude < BUCKETS as u64;
-    let page = if is_exact { 0 } else { shift as usize + 1 };
-    (page, (magnitude >> shift) as usize & (BUCKETS - 1))
+impl Counts {
+    #[inline]
+    fn count(&mut self, magnitude: u64) {
+        let number = number(magnitude);
+        match self.counts.get_mut(number.wrapping_sub(self.from)) {
+            Some(count) if *count < u32::MAX => *count += 1,
+            _ => self.add(number, 1),
+        }
+    }
+
+    /// Adds to the count of a bucket, making room for its page.
+    #[cold]
+    fn add(&mut self, number: usize, by: u64) {
+        let page = number / BUCKETS * BUCKETS;
+        if self.counts.is_empty() {
+            self.from = page;
+        }
+        if page < self.from {
+            let more = self.from - page;
+            self.counts.splice(0..0, std::iter::repeat_n(0, more));
+            self.from = page;
+        }
+        let needed = page + BUCKETS - self.from;
+        if self.counts.len() < needed {
+            self.counts.resize(needed, 0);
+        }
+        let count = &mut self.counts[number - self.from];
+        let sum = u64::from(*count) + by;
+        *count = sum as u32;
+        if sum > u64::from(u32::MAX) {
+            *self.high.entry(number).or_default() += sum >> 32;
+        }
+    }
+
+    /// Buckets that are not empty.
+    fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
+        let counts = self.counts.iter().enumerate().map(|(place, &low)| {
+            let number = self.from + place;
+            let high = if self.high.is_empty() { None } else { self.high.get(&number) };
+            (number, u64::from(low) + (high.copied().unwrap_or_default() << 32))
+        });
+        counts.filter(|(_, count)| *count > 0)
+    }
 }
 
-fn bounds(page: usize, bucket: usize) -> (i64, i64) {
-    match page {
-        0 => (bucket as i64, bucket as i64),
-        _ => {
+/// Number of the bucket of a magnitude: the exact ones first, then octave by octave.
+#[inline]
+fn number(magnitude: u64) -> usize {
+    let shift = (u64::BITS - magnitude.leading_zeros()).saturating_sub(BITS + 1);
+    // From the second octave on the leading bit of the shifted magnitude adds the page that is missing here.
+    (shift as usize * BUCKETS) + (magnitude >> shift) as usize
+}
+
+fn bounds(number: usize) -> (i64, i64) {
+    match number / BUCKETS {
+        0 => (number as i64, number as i64),
+        page => {
             let shift = page - 1;
-            let low = ((BUCKETS | bucket) as i64) << shift;
+            let low = ((BUCKETS | number % BUCKETS) as i64) << shift;
             (low, low + ((1 << shift) - 1))
         }
     }
-}
-
-fn numbered(pages: &Pages) -> impl DoubleEndedIterator<Item = (usize, usize, u64)> {
-    let pages = pages.iter().enumerate().filter_map(|(page, counts)| Some((page, counts.as_ref()?)));
-    pages.flat_map(|(page, counts)| {
-        let counted = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        counted.map(move |(bucket, &count)| (page, bucket, count))
-    })
-}
-
-#[cold]
-fn add_page(pages: &mut Pages, page: usize) -> &mut [u64; BUCKETS] {
-    if pages.is_empty() {
-        pages.resize_with(PAGES, || None);
-    }
-    pages[page].get_or_insert_with(|| Box::new([0; BUCKETS]))
 }
 
 #[cfg(test)]
@@ -183,24 +228,33 @@ mod tests {
 
     #[test]
     fn buckets_join_without_gap_and_are_a_thousandth_wide() {
-        for page in 0..PAGES {
-            for bucket in [0, 1, BUCKETS / 2, BUCKETS - 1] {
-                let (low, high) = bounds(page, bucket);
-                assert_eq!(index(low.unsigned_abs()), (page, bucket));
-                assert_eq!(index(high.unsigned_abs()), (page, bucket));
-                assert!(i128::from(high - low) * 1_000 <= i128::from(low.max(0)), "{low}..{high}");
-                if high < i64::MAX && bucket + 1 < BUCKETS {
-                    assert_eq!(bounds(page, bucket + 1).0, high + 1);
-                }
-            }
+        let highest = number(i64::MAX.unsigned_abs());
+        assert_eq!(bounds(highest).1, i64::MAX);
+        for bucket in 0..=highest {
+            let (low, high) = bounds(bucket);
+            assert_eq!(number(low.unsigned_abs()), bucket);
+            assert_eq!(number(high.unsigned_abs()), bucket);
+            assert!(i128::from(high - low) * 1_000 <= i128::from(low), "{low}..{high}");
+            assert!(bucket == highest || bounds(bucket + 1).0 == high + 1);
         }
-        assert_eq!(bounds(PAGES - 1, BUCKETS - 1).1, i64::MAX);
     }
 
     fn of(values: &[i64]) -> Sketch {
         let mut sketch = Sketch::default();
         values.iter().for_each(|&value| sketch.add(value));
         sketch
+    }
+
+    #[test]
+    fn counts_beyond_32_bits_are_kept() {
+        let mut sketch = of(&[7]);
+        for _ in 0..33 {
+            let half = sketch.clone();
+            sketch.merge(&half);
+        }
+        assert_eq!(sketch.buckets().collect::<Vec<_>>(), [Bucket { low: 7, high: 7, count: 1 << 33 }]);
+        sketch.add(7);
+        assert_eq!((sketch.n(), sketch.rank(1 << 33).map(|b| b.count)), ((1 << 33) + 1, Some((1 << 33) + 1)));
     }
 
     proptest! {

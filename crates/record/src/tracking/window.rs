@@ -216,13 +216,20 @@ impl Window {
         sequence as usize & self.states.len().wrapping_sub(1)
     }
 
+    /// The slot of `sequence`, if it is open as the window stands.
+    #[inline]
+    pub(super) fn open_slot(&self, sequence: u32) -> Option<usize> {
+        let distance = sequence.wrapping_sub(self.base) as usize;
+        (distance < self.states.len()).then(|| self.slot(sequence))
+    }
+
     /// Where `sequence` lies; the window grows to its limit for it, but never closes a message.
     #[inline]
     pub(super) fn place(&mut self, sequence: u32) -> Place {
         let Some(distance) = sequence.checked_sub(self.base) else { return Place::Closed };
         let distance = distance as usize;
-        if distance < self.states.len() {
-            return Place::Open(self.slot(sequence));
+        if let Some(slot) = self.open_slot(sequence) {
+            return Place::Open(slot);
         }
         if distance >= self.limit {
             return Place::Ahead;
@@ -334,7 +341,9 @@ impl Window {
         }
         for column in self.times.iter_mut().filter(|column| !column.is_empty()) {
             let mask = column.len() - 1;
-            for sequence in self.base..base.min(u32::try_from(self.base as u64 + column.len() as u64).unwrap_or(u32::MAX)) {
+            for sequence in
+                self.base..base.min(u32::try_from(self.base as u64 + column.len() as u64).unwrap_or(u32::MAX))
+            {
                 column[sequence as usize & mask] = UNSEEN;
             }
         }

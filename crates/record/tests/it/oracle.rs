@@ -106,7 +106,9 @@ pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Judged {
         let judge = Judge { run, flow, to, records, lives: &lives, mutant };
         let mut rows = judge.rows(true);
         rows.extend(judge.rows(false));
-        for (r, life) in records.iter().zip(&lives).filter(|(r, _)| app(r) && r.flow == flow.id && judge.concerns(r)) {
+        for (r, life) in
+            records.iter().zip(&lives).filter(|(r, _)| app(r) && r.flow == flow.id && judge.concerns(r))
+        {
             let name = (r.flags.has(RecordFlags::WARM_UP), *life, r.sequence);
             let sent = rows.iter().any(|m| name_of(m) == name);
             if judge.damaged(r) {
@@ -124,6 +126,8 @@ pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Judged {
         window: window_for(run) as u64,
         flows: summaries,
         unplanned,
+        out_of_order: 0,
+        clock_jumps: Vec::new(),
         damaged_segments: Vec::new(),
     };
     Judged { messages, summary }
@@ -293,7 +297,11 @@ impl Judge<'_> {
         name.2 < self.planned(name.0)
             || self.mutant == Mutant::OrderForeseesTheSending
             || self.of(name).iter().any(|(k, r)| {
-                *k < i && r.point == Point::ApplicationSend && r.node == self.flow.from && !Self::returning(r) && !self.damaged(r)
+                *k < i
+                    && r.point == Point::ApplicationSend
+                    && r.node == self.flow.from
+                    && !Self::returning(r)
+                    && !self.damaged(r)
             })
     }
 
@@ -457,9 +465,11 @@ impl Judge<'_> {
     }
 
     fn restarts(&self) -> u64 {
-        let measured = self.records.iter().zip(self.lives).filter(|(r, _)| {
-            r.flow == self.flow.id && !r.flags.has(RecordFlags::WARM_UP)
-        });
+        let measured = self
+            .records
+            .iter()
+            .zip(self.lives)
+            .filter(|(r, _)| r.flow == self.flow.id && !r.flags.has(RecordFlags::WARM_UP));
         measured.map(|(_, life)| *life as u64).max().unwrap_or(0)
     }
 }

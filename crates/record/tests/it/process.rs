@@ -6,13 +6,13 @@ use std::process::Command;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
-use wg_record::parquet::{read_records, write_messages, write_records};
+use wg_record::parquet::read_records;
 use wg_record::segment::{SegmentInfo, SegmentWriter, segment_files};
 use wg_record::tracking::Tracker;
 use wg_record::{Record, RecordError, process_run, retrack};
 
 use crate::scenario::{network, records, run};
-use crate::support::{Scratch, samples};
+use crate::support::{Scratch, samples, tables, write_messages, write_records};
 
 fn write_segments(dir: &Path, run_index: u32, epoch_realtime_ns: i64, records: &[Record]) -> Vec<PathBuf> {
     let info = SegmentInfo { end_system: "n0".into(), node: 0, run_index, epoch_realtime_ns };
@@ -39,21 +39,24 @@ proptest! {
         let mut files = write_segments(&scratch.path().join("spool/a"), run.index, 9, one);
         files.extend(write_segments(&scratch.path().join("spool/b"), run.index, 9, two));
         let stored = scratch.path().join("records/run-0004.parquet");
-        let messages = scratch.path().join("messages/run-0004.parquet");
-        let summary = process_run(&network, &run, &files, &stored, &messages).unwrap();
+        let first = tables(scratch.path(), "run-0004");
+        let summary = process_run(&network, &run, &files, &stored, &first).unwrap();
 
         let mut sorted = all.clone();
         sorted.sort_by_key(|r| r.time);
-        prop_assert_eq!(read_records(&stored).unwrap(), (run.index, sorted));
+        prop_assert_eq!(read_records(&stored).unwrap(), (run.index, sorted.clone()));
         let mut tracker = Tracker::new(&network, &run);
-        tracker.observe_all(&all);
+        tracker.observe_all(&sorted);
         let tracked = tracker.finish();
         prop_assert_eq!(&summary, &tracked.summary);
-        prop_assert_eq!(columns_of(&messages).1, tracked.messages.len() as i64);
+        prop_assert_eq!(columns_of(&first.messages).1, tracked.messages.len() as i64);
+        prop_assert_eq!(columns_of(&first.passages).1, tracked.passages.len() as i64);
 
-        let again = scratch.path().join("again.parquet");
-        prop_assert_eq!(retrack(&network, &run, &stored, &again).unwrap(), summary);
-        prop_assert_eq!(fs::read(&again).unwrap(), fs::read(&messages).unwrap());
+        let again = tables(scratch.path(), "again");
+        prop_assert_eq!(retrack(&network, &run, &[stored], &again).unwrap(), summary);
+        for (one, other) in [(&again.messages, &first.messages), (&again.passages, &first.passages), (&again.sketches, &first.sketches)] {
+            prop_assert_eq!(fs::read(one).unwrap(), fs::read(other).unwrap());
+        }
     }
 
     #[test]
@@ -105,7 +108,8 @@ fn a_damaged_or_foreign_segment_is_named_and_the_rest_counts() {
     let unused = write_segments(&scratch.path().join("unused"), run.index, 0, &[]).remove(0);
     let files = [good, torn, other_run, other_epoch, not_arrow, unused];
     let out = |name: &str| scratch.path().join(name);
-    let summary = process_run(&network, &run, &files, &out("r.parquet"), &out("m.parquet")).unwrap();
+    let summary =
+        process_run(&network, &run, &files, &out("r.parquet"), &tables(scratch.path(), "t")).unwrap();
     assert_eq!(summary.records, 30);
     let named: Vec<(&str, u64)> =
         summary.damaged_segments.iter().map(|d| (d.file.as_str(), d.records_read)).collect();
@@ -119,34 +123,43 @@ fn a_damaged_or_foreign_segment_is_named_and_the_rest_counts() {
 fn the_wrong_file_is_refused_with_its_name() {
     let scratch = Scratch::new();
     let (network, run) = (network(), run(6, 3));
-    let out = scratch.path().join("m.parquet");
+    let out = tables(scratch.path(), "t");
     let records = scratch.path().join("r.parquet");
-    let refusal = |path: &Path| retrack(&network, &run, path, &out).unwrap_err().to_string();
+    let refusal = |path: &Path| retrack(&network, &run, &[path.to_owned()], &out).unwrap_err().to_string();
 
     write_records(&records, run.index + 1, &mut samples(0..3)).unwrap();
     assert!(refusal(&records).contains("records of run 5, not of run 4"), "{}", refusal(&records));
-    write_messages(&records, &Tracker::new(&network, &run).finish()).unwrap();
+    write_messages(&records, run.index, &[]).unwrap();
     assert!(refusal(&records).contains("not a records file"), "{}", refusal(&records));
     fs::write(&records, b"PAR1").unwrap();
     assert!(refusal(&records).contains("not a Parquet file"), "{}", refusal(&records));
     let missing = scratch.path().join("missing.parquet");
-    assert!(matches!(retrack(&network, &run, &missing, &out), Err(RecordError::Read { .. })));
-    assert!(!out.exists());
+    assert!(matches!(retrack(&network, &run, &[missing], &out), Err(RecordError::Read { .. })));
+    assert!(!out.messages.exists() && !out.passages.exists() && !out.sketches.exists());
 }
 
 #[test]
 fn the_reference_names_every_column() {
     let scratch = Scratch::new();
-    let (records, messages) = (scratch.path().join("r.parquet"), scratch.path().join("m.parquet"));
+    let records = scratch.path().join("r.parquet");
+    let made = tables(scratch.path(), "t");
     write_records(&records, 4, &mut samples(0..3)).unwrap();
-    write_messages(&messages, &Tracker::new(&network(), &run(1, 0)).finish()).unwrap();
+    retrack(&network(), &run(1, 0), std::slice::from_ref(&records), &made).unwrap();
     let reference = fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/run-directory.md"),
     )
     .unwrap();
-    let (about_records, about_messages) = reference.split_once("## messages/").unwrap();
-    let (_, about_records) = about_records.split_once("## records/").unwrap();
-    for (file, section) in [(&records, about_records), (&messages, about_messages)] {
+    let about = |table: &str| {
+        let (_, from) = reference.split_once(&format!("## {table}/")).unwrap();
+        from.split_once("\n## ").map_or(from, |(section, _)| section)
+    };
+    for (file, table) in [
+        (&records, "records"),
+        (&made.messages, "messages"),
+        (&made.passages, "passages"),
+        (&made.sketches, "sketches"),
+    ] {
+        let section = about(table);
         for column in columns_of(file).0 {
             let name = column.split(' ').next().unwrap();
             let row = section.lines().find(|line| {

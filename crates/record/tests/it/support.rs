@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use wg_frame::time::RunTime;
-use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags};
+use wg_record::parquet::{MessageWriter, RecordWriter};
+use wg_record::tracking::Message;
+use wg_record::{Clock, Crc, DropReason, Point, Record, RecordError, RecordFlags, Tables};
 
 /// A directory of its own for one test, gone when dropped.
 pub(crate) struct Scratch(PathBuf);
@@ -48,4 +50,24 @@ pub(crate) fn sample(i: u32) -> Record {
 
 pub(crate) fn samples(range: std::ops::Range<u32>) -> Vec<Record> {
     range.map(sample).collect()
+}
+
+/// Stores `records` in the order of time.
+pub(crate) fn write_records(path: &Path, run_index: u32, records: &mut [Record]) -> Result<(), RecordError> {
+    records.sort_by_key(|record| record.time);
+    let mut writer = RecordWriter::create(path, run_index)?;
+    writer.write(records)?;
+    writer.finish()
+}
+
+pub(crate) fn write_messages(path: &Path, run_index: u32, messages: &[Message]) -> Result<(), RecordError> {
+    let mut writer = MessageWriter::create(path, run_index)?;
+    writer.write(messages)?;
+    writer.finish()
+}
+
+/// Tables of these names in `directory`.
+pub(crate) fn tables(directory: &Path, name: &str) -> Tables {
+    let table = |what: &str| directory.join(what).join(format!("{name}.parquet"));
+    Tables { messages: table("messages"), passages: table("passages"), sketches: table("sketches") }
 }

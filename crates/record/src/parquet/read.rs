@@ -1,0 +1,419 @@
+//! Reading stored records, row group by row group and in parallel.
+//!
+//! A column chunk whose statistics say that all its values are one is not decoded. Files may be parts of a run in
+//! any division; their row groups are taken in the order in which they begin.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use ::parquet::file::metadata::{KeyValue, RowGroupMetaData};
+use ::parquet::file::statistics::Statistics;
+use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
+use arrow_array::{BooleanArray, RecordBatch};
+use wg_frame::time::RunTime;
+
+use super::ROWS_AT_ONCE;
+use crate::columns::{CodeColumn, bit_column, number_column};
+use crate::error::RecordError;
+use crate::guard::guarded;
+use crate::schema::{Clock, Coded, Crc, DropReason, NOTHING, Point, RECORD_SCHEMA, Record, RecordFlags};
+use crate::segment::Damage;
+
+/// The records of one run, in one file or several.
+pub struct RecordFiles {
+    run_index: u32,
+    files: Vec<(PathBuf, ArrowReaderMetadata)>,
+    groups: Vec<Group>,
+    left_out: Vec<Damage>,
+}
+
+/// A row group.
+struct Group {
+    file: usize,
+    index: usize,
+    rows: u64,
+    /// Earliest and latest time, ps, where the file says.
+    times: Option<[i64; 2]>,
+}
+
+impl RecordFiles {
+    /// Opens the records of a run. Of several files, one that cannot be used is [left out](Self::left_out) by name.
+    ///
+    /// # Errors
+    /// [`RecordError::Read`] when a file cannot be opened, [`RecordError::Foreign`] when the only one, or every one of them, is
+    /// damaged, not a records file of this schema, or of another run than `run_index`.
+    pub fn open(paths: &[PathBuf], run_index: Option<u32>) -> Result<Self, RecordError> {
+        let mut found = Self { run_index: 0, files: Vec::new(), groups: Vec::new(), left_out: Vec::new() };
+        let mut expected = run_index;
+        for path in paths {
+            let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
+            let head = guarded(|| -> Result<_, String> {
+                let metadata = ArrowReaderMetadata::load(&file, Default::default())
+                    .map_err(|e| format!("not a Parquet file: {e}"))?;
+                let index = check_metadata(metadata.metadata().file_metadata().key_value_metadata())?;
+                match expected {
+                    Some(run) if run != index => {
+                        Err(format!("holds records of run {index}, not of run {run}; name that run's file"))
+                    }
+                    _ => Ok((metadata, index)),
+                }
+            });
+            match head {
+                Ok((metadata, index)) => {
+                    expected = Some(index);
+                    found.add(path, metadata);
+                }
+                Err(problem) if paths.len() == 1 => {
+                    return Err(RecordError::Foreign { path: path.clone(), problem });
+                }
+                Err(problem) => {
+                    let problem = format!("left out: {problem}");
+                    found.left_out.push(Damage {
+                        file: path.display().to_string(),
+                        problem,
+                        records_read: 0,
+                    });
+                }
+            }
+        }
+        if let (true, Some(first)) = (found.files.is_empty(), found.left_out.first()) {
+            return Err(RecordError::Foreign {
+                path: first.file.clone().into(),
+                problem: first.problem.clone(),
+            });
+        }
+        found.run_index = expected.unwrap_or_default();
+        // A group that does not say when it begins comes first, where it can delay only and lose nothing.
+        found.groups.sort_by_key(|group| group.times.map_or(i64::MIN, |[first, _]| first));
+        Ok(found)
+    }
+
+    fn add(&mut self, path: &Path, metadata: ArrowReaderMetadata) {
+        let file = self.files.len();
+        let groups = metadata.metadata().row_groups().iter().enumerate().map(|(index, group)| Group {
+            file,
+            index,
+            rows: u64::try_from(group.num_rows()).unwrap_or_default(),
+            times: times_of(group),
+        });
+        self.groups.extend(groups);
+        self.files.push((path.to_owned(), metadata));
+    }
+
+    /// The run they are of.
+    pub fn run_index(&self) -> u32 {
+        self.run_index
+    }
+    /// Records in all of them.
+    pub fn records(&self) -> u64 {
+        self.groups.iter().map(|group| group.rows).sum()
+    }
+    /// Files that cannot be used, and why.
+    pub fn left_out(&self) -> &[Damage] {
+        &self.left_out
+    }
+    /// Row groups, in the order in which they are to be taken.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// When each group but the first begins, ps, where the files say.
+    pub(crate) fn beginnings(&self) -> Vec<i64> {
+        self.groups.iter().skip(1).filter_map(|group| group.times.map(|[first, _]| first)).collect()
+    }
+
+    /// How many records, at most, come before an earlier one when the groups are taken one after the other.
+    pub(crate) fn disorder(&self) -> u64 {
+        let mut most = 0;
+        let mut open: Vec<(i64, u64)> = Vec::new();
+        for group in &self.groups {
+            let [first, last] = group.times.unwrap_or([i64::MIN, i64::MAX]);
+            open.retain(|&(end, _)| end > first);
+            let before: u64 = open.iter().map(|&(_, rows)| rows).sum();
+            most = most.max(if before > 0 { before + group.rows } else { 0 });
+            open.push((last, group.rows));
+        }
+        most
+    }
+
+    /// Decodes row group `group` and hands its records over, some at a time, divided by `part_of`.
+    ///
+    /// # Errors
+    /// [`RecordError::Read`] or [`RecordError::Foreign`], after the records up to the damage.
+    pub(crate) fn decode(
+        &self,
+        group: usize,
+        part_of: &[u8],
+        parts: usize,
+        mut take: impl FnMut(Vec<Vec<Record>>) -> bool,
+    ) -> Result<(), RecordError> {
+        let group = &self.groups[group];
+        let (path, metadata) = &self.files[group.file];
+        // Every thread needs a handle with a place of its own.
+        let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
+        guarded(|| -> Result<(), String> {
+            let schema = metadata.parquet_schema();
+            let constants = Constants::of(metadata.metadata().row_group(group.index));
+            let wanted =
+                schema.columns().iter().enumerate().filter(|(_, column)| !constants.has(column.name()));
+            let mask = ProjectionMask::leaves(schema, wanted.map(|(i, _)| i).collect::<Vec<_>>());
+            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+                .with_row_groups(vec![group.index])
+                .with_projection(mask)
+                .with_batch_size(ROWS_AT_ONCE)
+                .build()
+                .map_err(|e| format!("cannot be decoded: {e}"))?;
+            for batch in reader {
+                let batch = batch.map_err(|e| format!("damaged: {e}"))?;
+                let columns = Columns::of(&batch, &constants)?;
+                // Fields are stored where they stay.
+                let room = (batch.num_rows() / parts * 5 / 4 + 64).min(batch.num_rows());
+                let mut divided = vec![vec![NOTHING; room]; parts];
+                let mut filled = vec![0; parts];
+                for row in 0..batch.num_rows() {
+                    let part = usize::from(part_of[usize::from(columns.flow.at(row))]);
+                    if filled[part] == divided[part].len() {
+                        divided[part].resize(batch.num_rows(), NOTHING);
+                    }
+                    columns.store(row, &mut divided[part][filled[part]]);
+                    filled[part] += 1;
+                }
+                for (part, filled) in divided.iter_mut().zip(filled) {
+                    part.truncate(filled);
+                }
+                if !take(divided) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+        .map_err(|problem| RecordError::Foreign { path: path.clone(), problem })
+    }
+}
+
+/// Reads every record of `path` and the index of the run they are of.
+///
+/// # Errors
+/// [`RecordError::Read`] when the file cannot be opened, [`RecordError::Foreign`] when it is damaged or not a
+/// records file of this schema.
+pub fn read_records(path: &Path) -> Result<(u32, Vec<Record>), RecordError> {
+    let files = RecordFiles::open(&[path.to_owned()], None)?;
+    let mut records = Vec::new();
+    let part_of = vec![0; usize::from(u16::MAX) + 1];
+    for group in 0..files.groups() {
+        files.decode(group, &part_of, 1, |divided| {
+            divided.iter().for_each(|part| records.extend_from_slice(part));
+            true
+        })?;
+    }
+    Ok((files.run_index, records))
+}
+
+fn check_metadata(metadata: Option<&Vec<KeyValue>>) -> Result<u32, String> {
+    let get = |key: &str| {
+        let found = metadata.into_iter().flatten().find(|pair| pair.key == format!("wiregauge.{key}"));
+        found.and_then(|pair| pair.value.as_deref()).unwrap_or_default()
+    };
+    if get("kind") != "records" {
+        return Err("not a records file of wiregauge".to_owned());
+    }
+    if get("schema") != RECORD_SCHEMA.to_string() {
+        return Err(format!(
+            "written with record schema `{}`, this program reads {RECORD_SCHEMA}; \
+             use the version of wiregauge that wrote it",
+            get("schema")
+        ));
+    }
+    get("run").parse().map_err(|_| "its metadata does not say of which run it is".to_owned())
+}
+
+fn times_of(group: &RowGroupMetaData) -> Option<[i64; 2]> {
+    let column = group.columns().iter().find(|column| column.column_descr().name() == "time")?;
+    match column.statistics()? {
+        Statistics::Int64(times) => Some([*times.min_opt()?, *times.max_opt()?]),
+        _ => None,
+    }
+}
+
+/// The one value of a column, where statistics say that it has one.
+#[derive(Default)]
+struct Constants {
+    numbers: [Option<u16>; 4],
+    bits: [Option<bool>; 2],
+    point: Option<Point>,
+    clock: Option<Clock>,
+    crc: Option<Crc>,
+    reason: Option<DropReason>,
+}
+
+const NUMBERS: [&str; 4] = ["flow", "node", "port", "length"];
+const BITS: [&str; 2] = ["returning", "warm_up"];
+
+impl Constants {
+    fn of(group: &RowGroupMetaData) -> Self {
+        let mut found = Self::default();
+        for column in group.columns() {
+            let Some(statistics) = column.statistics().filter(|s| s.null_count_opt() == Some(0)) else {
+                continue;
+            };
+            let name = column.column_descr().name();
+            let place = |names: &[&str]| names.iter().position(|known| *known == name);
+            match statistics {
+                Statistics::Int32(s) if s.min_opt() == s.max_opt() => {
+                    if let Some(place) = place(&NUMBERS) {
+                        found.numbers[place] = s.min_opt().and_then(|value| u16::try_from(*value).ok());
+                    }
+                }
+                Statistics::Boolean(s) if s.min_opt() == s.max_opt() => {
+                    if let Some(place) = place(&BITS) {
+                        found.bits[place] = s.min_opt().copied();
+                    }
+                }
+                Statistics::ByteArray(s)
+                    if s.min_opt() == s.max_opt() && s.min_is_exact() && s.max_is_exact() =>
+                {
+                    let word = s.min_opt().and_then(|word| word.as_utf8().ok());
+                    match name {
+                        "point" => found.point = word.and_then(named),
+                        "clock" => found.clock = word.and_then(named),
+                        "crc" => found.crc = word.and_then(named),
+                        "reason" => found.reason = word.and_then(named),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let numbers =
+            NUMBERS.iter().zip(&self.numbers).any(|(known, value)| *known == name && value.is_some());
+        let bits = BITS.iter().zip(&self.bits).any(|(known, value)| *known == name && value.is_some());
+        let word = match name {
+            "point" => self.point.is_some(),
+            "clock" => self.clock.is_some(),
+            "crc" => self.crc.is_some(),
+            "reason" => self.reason.is_some(),
+            _ => false,
+        };
+        numbers || bits || word
+    }
+}
+
+fn named<T: Coded>(word: &str) -> Option<T> {
+    T::all().iter().copied().find(|value| value.text() == word)
+}
+
+/// Values of a column: all one, or one a row.
+enum Cells<'a> {
+    One(u16),
+    Each(&'a [u16]),
+}
+
+impl Cells<'_> {
+    #[inline]
+    fn at(&self, row: usize) -> u16 {
+        match self {
+            Self::One(value) => *value,
+            Self::Each(values) => values[row],
+        }
+    }
+}
+
+enum Words<'a, T> {
+    One(T),
+    Each(CodeColumn<'a, T>),
+}
+
+impl<'a, T: Coded> Words<'a, T> {
+    fn of(batch: &'a RecordBatch, name: &str, constant: Option<T>) -> Result<Self, String> {
+        match constant {
+            Some(value) => Ok(Self::One(value)),
+            None => CodeColumn::of(batch, name).map(Self::Each),
+        }
+    }
+    #[inline]
+    fn at(&self, row: usize) -> T {
+        match self {
+            Self::One(value) => *value,
+            Self::Each(values) => values.at(row),
+        }
+    }
+}
+
+enum Bits<'a> {
+    One(bool),
+    Each(&'a BooleanArray),
+}
+
+impl Bits<'_> {
+    #[inline]
+    fn at(&self, row: usize) -> u8 {
+        match self {
+            Self::One(value) => u8::from(*value),
+            Self::Each(values) => u8::from(values.value(row)),
+        }
+    }
+}
+
+/// The record columns of a batch.
+struct Columns<'a> {
+    time: &'a [i64],
+    sequence: &'a [u32],
+    flow: Cells<'a>,
+    node: Cells<'a>,
+    port: Cells<'a>,
+    length: Cells<'a>,
+    point: Words<'a, Point>,
+    clock: Words<'a, Clock>,
+    crc: Words<'a, Crc>,
+    reason: Words<'a, DropReason>,
+    returning: Bits<'a>,
+    warm_up: Bits<'a>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a RecordBatch, constants: &Constants) -> Result<Self, String> {
+        let number = |place: usize| match constants.numbers[place] {
+            Some(value) => Ok(Cells::One(value)),
+            None => number_column::<UInt16Type>(batch, NUMBERS[place]).map(Cells::Each),
+        };
+        let bit = |place: usize| match constants.bits[place] {
+            Some(value) => Ok(Bits::One(value)),
+            None => bit_column(batch, BITS[place]).map(Bits::Each),
+        };
+        Ok(Self {
+            time: number_column::<Int64Type>(batch, "time")?,
+            sequence: number_column::<UInt32Type>(batch, "sequence")?,
+            flow: number(0)?,
+            node: number(1)?,
+            port: number(2)?,
+            length: number(3)?,
+            point: Words::of(batch, "point", constants.point)?,
+            clock: Words::of(batch, "clock", constants.clock)?,
+            crc: Words::of(batch, "crc", constants.crc)?,
+            reason: Words::of(batch, "reason", constants.reason)?,
+            returning: bit(0)?,
+            warm_up: bit(1)?,
+        })
+    }
+
+    #[inline]
+    fn store(&self, row: usize, record: &mut Record) {
+        record.time = RunTime::from_picos(self.time[row]);
+        record.sequence = self.sequence[row];
+        record.flow = self.flow.at(row);
+        record.node = self.node.at(row);
+        record.port = self.port.at(row);
+        record.length = self.length.at(row);
+        record.point = self.point.at(row);
+        record.clock = self.clock.at(row);
+        record.crc = self.crc.at(row);
+        record.reason = self.reason.at(row);
+        record.flags = RecordFlags::from_bits(self.returning.at(row) | self.warm_up.at(row) << 1);
+    }
+}

@@ -1,0 +1,309 @@
+//! Tracking on all cores.
+//!
+//! Decoders take turns with the row groups and divide their records by flow; each part of the flows has a tracker
+//! of its own, which takes the groups in their order. What comes out is the same for any number of cores: a message
+//! depends on the records of its flow alone, and rows are put in order block by block.
+
+use std::collections::VecDeque;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+use wg_plan::{Network, Run};
+
+use crate::error::RecordError;
+use crate::parquet::{ROW_GROUP, RecordFiles, RecordWriter};
+use crate::schema::Record;
+use crate::sorting::Sorter;
+use crate::tracking::{
+    Distributions, FlowSummary, Message, Passage, RunSummary, Tracked, Tracker, UnplannedCounts, part_of,
+};
+
+/// Blocks of records that wait for a tracker, and closed rows that wait for their writer.
+const WAITING: usize = 8;
+
+/// What a decoder sends.
+enum Block {
+    Records(Vec<Record>),
+    EndOfGroup,
+    Failed(RecordError),
+}
+
+/// Rows that came out of the trackers, in parts.
+pub(crate) trait RowSink: Send {
+    /// Takes the rows closed since the last call, flow by flow.
+    fn take(&mut self, messages: &[Message], passages: &[Passage]) -> Result<(), RecordError>;
+}
+
+/// Number of threads worth having.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// What tracking says of a run besides its rows.
+pub(crate) struct Outcome {
+    pub(crate) summary: RunSummary,
+    pub(crate) distributions: Distributions,
+}
+
+/// Tracks stored records of `run`; `threads` decoders and as many trackers.
+pub(crate) fn track_files(
+    network: &Network,
+    run: &Run,
+    files: &RecordFiles,
+    threads: usize,
+    sink: Option<&mut dyn RowSink>,
+) -> Result<Outcome, RecordError> {
+    let parts = threads.clamp(1, run.flows.len().clamp(1, 64));
+    let division = division(run, parts);
+    thread::scope(|scope| {
+        let mut inboxes: Vec<Vec<Receiver<Block>>> = (0..parts).map(|_| Vec::new()).collect();
+        for decoder in 0..threads {
+            let (senders, receivers): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(WAITING)).unzip();
+            inboxes.iter_mut().zip(receivers).for_each(|(inbox, receiver)| inbox.push(receiver));
+            let division = &division;
+            spawn(scope, "decode", move || decode_every(files, decoder, threads, division, &senders));
+        }
+        let keeps_rows = sink.is_some();
+        let (rows_out, rows_in): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(2)).unzip();
+        let trackers: Vec<_> = inboxes
+            .into_iter()
+            .zip(rows_out)
+            .enumerate()
+            .map(|(part, (inbox, rows))| {
+                let tracker = Tracker::of_part(network, run, part, parts, keeps_rows);
+                spawn(scope, "track", move || follow(tracker, &inbox, files, rows))
+            })
+            .collect();
+        let written = sink.map_or(Ok(()), |sink| gather(&rows_in, sink));
+        drop(rows_in);
+        let mut ended = Vec::new();
+        for tracker in trackers {
+            ended.push(joined(tracker)?);
+        }
+        written?;
+        Ok(merged(run, ended))
+    })
+}
+
+/// By flow number: its part. What is in no plan is for part 0.
+pub(crate) fn division(run: &Run, parts: usize) -> Vec<u8> {
+    let mut division = vec![0; usize::from(u16::MAX) + 1];
+    for part in 0..parts {
+        for flow in part_of(run, part, parts) {
+            division[usize::from(flow)] = u8::try_from(part).unwrap_or_default();
+        }
+    }
+    division
+}
+
+fn decode_every(
+    files: &RecordFiles,
+    decoder: usize,
+    decoders: usize,
+    division: &[u8],
+    trackers: &[SyncSender<Block>],
+) {
+    for group in (decoder..files.groups()).step_by(decoders) {
+        // A tracker that hung up has failed or was stopped; there is nobody to decode for.
+        let decoded = files.decode(group, division, trackers.len(), |divided| {
+            let mut sent = trackers.iter().zip(divided);
+            sent.all(|(tracker, part)| part.is_empty() || tracker.send(Block::Records(part)).is_ok())
+        });
+        let failure = decoded.err();
+        for (tracker, failure) in
+            trackers.iter().zip(std::iter::once(failure).chain(std::iter::repeat_with(|| None)))
+        {
+            let last = failure.map_or(Block::EndOfGroup, Block::Failed);
+            if tracker.send(last).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+type Rows = (Vec<Message>, Vec<Passage>);
+
+/// What a tracker ends with, and the records that were out of order beyond what was sorted.
+type Ended = (Tracked, u64);
+
+fn follow(
+    tracker: Tracker,
+    decoders: &[Receiver<Block>],
+    files: &RecordFiles,
+    rows: SyncSender<Rows>,
+) -> Result<Ended, RecordError> {
+    let mut sorter = Sorter::new(files.disorder());
+    let mut follower = Follower { tracker, rows, boundaries: files.beginnings().into() };
+    for group in 0..files.groups() {
+        let decoder = &decoders[group % decoders.len()];
+        loop {
+            match decoder.recv() {
+                Ok(Block::Records(records)) => sorter.push(records, |sorted| follower.observe(&sorted)),
+                Ok(Block::Failed(error)) => return Err(error),
+                Ok(Block::EndOfGroup) | Err(_) => break,
+            }
+        }
+    }
+    sorter.finish(|sorted| follower.observe(&sorted));
+    Ok((follower.finish(), sorter.out_of_order()))
+}
+
+/// A tracker that hands its rows over whenever a row group of the records began, so that rows of all parts of
+/// the flows meet those of the same time, whatever the parts are.
+struct Follower {
+    tracker: Tracker,
+    rows: SyncSender<Rows>,
+    /// Times, ps, ascending.
+    boundaries: VecDeque<i64>,
+}
+
+impl Follower {
+    fn observe(&mut self, mut sorted: &[Record]) {
+        while let Some(&boundary) = self.boundaries.front()
+            && sorted.last().is_some_and(|last| last.time.as_picos() >= boundary)
+        {
+            let before = sorted.partition_point(|record| record.time.as_picos() < boundary);
+            self.tracker.observe_all(&sorted[..before]);
+            sorted = &sorted[before..];
+            self.boundaries.pop_front();
+            self.hand_over();
+        }
+        self.tracker.observe_all(sorted);
+    }
+
+    fn hand_over(&mut self) {
+        // A writer that hung up has failed, and says so itself.
+        drop(self.rows.send(self.tracker.take_rows()));
+    }
+
+    fn finish(mut self) -> Tracked {
+        while self.boundaries.pop_front().is_some() {
+            self.hand_over();
+        }
+        let mut tracked = self.tracker.finish();
+        let last = (std::mem::take(&mut tracked.messages), std::mem::take(&mut tracked.passages));
+        drop(self.rows.send(last));
+        tracked
+    }
+}
+
+/// Stores and tracks records of `run` that come in the order of time from `next`, a block at a time.
+pub(crate) fn track_stream(
+    network: &Network,
+    run: &Run,
+    mut next: impl FnMut() -> Result<Option<Vec<Record>>, RecordError>,
+    mut store: RecordWriter,
+    sink: &mut dyn RowSink,
+) -> Result<(Outcome, RecordWriter), RecordError> {
+    thread::scope(|scope| {
+        let (to_store, stored) = sync_channel::<Arc<Vec<Record>>>(WAITING);
+        let (to_tracker, tracked) = sync_channel::<(Arc<Vec<Record>>, Option<i64>)>(WAITING);
+        let (rows_out, rows_in) = sync_channel(2);
+        let storing = spawn(scope, "store", move || {
+            stored.iter().try_for_each(|block| store.write(&block))?;
+            Ok(store)
+        });
+        let tracking = spawn(scope, "track", move || {
+            let tracker = Tracker::new(network, run);
+            let mut follower = Follower { tracker, rows: rows_out, boundaries: VecDeque::new() };
+            for (block, boundary) in tracked {
+                follower.boundaries.extend(boundary);
+                follower.observe(&block);
+            }
+            follower.finish()
+        });
+        let writing = spawn(scope, "rows", move || gather(&[rows_in], sink));
+        let mut count = 0;
+        let read = loop {
+            let block = match next() {
+                Ok(Some(block)) => Arc::new(block),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            // A row group of the stored file begins inside this block, or with it.
+            let begins = count + (ROW_GROUP - count % ROW_GROUP) % ROW_GROUP;
+            let boundary = (begins > 0).then(|| block.get(begins - count)).flatten();
+            count += block.len();
+            let boundary = boundary.map(|record| record.time.as_picos());
+            let is_stored = to_store.send(block.clone()).is_ok();
+            if !is_stored || to_tracker.send((block, boundary)).is_err() {
+                break Ok(());
+            }
+        };
+        drop((to_store, to_tracker));
+        let store = joined(storing);
+        let tracked = joined(tracking);
+        let written = joined(writing);
+        read?;
+        let store = store?;
+        written?;
+        Ok((merged(run, vec![(tracked, 0)]), store))
+    })
+}
+
+/// A thread whose name says in a profile what it does.
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> ScopedJoinHandle<'scope, T> {
+    let builder = thread::Builder::new().name(name.to_owned());
+    // As with `thread::spawn`: a system that has no thread left cannot go on.
+    builder.spawn_scoped(scope, work).expect("the system gives a thread")
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Puts the rows of all parts together, in the order of flows, and hands them on.
+fn gather(parts: &[Receiver<Rows>], sink: &mut dyn RowSink) -> Result<(), RecordError> {
+    loop {
+        let mut messages = Vec::new();
+        let mut passages = Vec::new();
+        let mut open = 0;
+        for part in parts {
+            if let Ok((some, others)) = part.recv() {
+                messages.extend(some);
+                passages.extend(others);
+                open += 1;
+            }
+        }
+        if open == 0 {
+            return Ok(());
+        }
+        messages.sort_by_key(|message| message.flow);
+        passages.sort_by_key(|passage| passage.flow);
+        sink.take(&messages, &passages)?;
+    }
+}
+
+fn merged(run: &Run, ended: Vec<Ended>) -> Outcome {
+    let mut summary = RunSummary {
+        index: run.index,
+        records: 0,
+        window: 0,
+        flows: Vec::new(),
+        unplanned: UnplannedCounts::default(),
+        out_of_order: 0,
+        clock_jumps: Vec::new(),
+        damaged_segments: Vec::new(),
+    };
+    let mut distributions = Distributions::default();
+    for (tracked, out_of_order) in ended {
+        let part = tracked.summary;
+        summary.records += part.records;
+        summary.window = part.window;
+        summary.out_of_order += out_of_order;
+        summary.flows.extend(part.flows);
+        summary.unplanned.add(part.unplanned);
+        distributions.flows.extend(tracked.distributions.flows);
+        distributions.hops.extend(tracked.distributions.hops);
+    }
+    summary.flows.sort_by_key(|flow: &FlowSummary| flow.flow);
+    distributions.flows.sort_by_key(|(flow, _, _)| *flow);
+    distributions.hops.sort_by_key(|(flow, node, port, _)| (*flow, *node, *port));
+    Outcome { summary, distributions }
+}
