@@ -20,16 +20,36 @@ def process_run(
     segments: Sequence[str | PathLike[str]],
     records_out: str | PathLike[str],
     messages_out: str | PathLike[str],
+    passages_out: str | PathLike[str],
+    sketches_out: str | PathLike[str],
 ) -> str:
     """Stores and judges the records of one run; returns its entry of tracking.json. Raises NativeError."""
 
 def retrack(
     network_json: str,
     run_json: str,
-    records: str | PathLike[str],
+    records: Sequence[str | PathLike[str]],
     messages_out: str | PathLike[str],
+    passages_out: str | PathLike[str],
+    sketches_out: str | PathLike[str],
 ) -> str:
     """Judges the stored records of one run again; returns its entry of tracking.json. Raises NativeError."""
+
+def track_part(
+    network_json: str,
+    run_json: str,
+    records: Sequence[str | PathLike[str]],
+    part: int,
+    parts: int,
+    messages_out: str | PathLike[str],
+    passages_out: str | PathLike[str],
+    sketches_out: str | PathLike[str],
+) -> str:
+    """Judges part `part` of `parts` of the flows of a run from its stored records; returns its share of the entry.
+
+    Counts of all parts add up to those of the run, lists of all parts together are those of the run, and so are the rows
+    of their tables. Raises NativeError.
+    """
 
 def simulate_run(
     network_json: str,

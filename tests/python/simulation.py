@@ -96,6 +96,11 @@ class Simulated:
         return self.at("drop", flow).filter(pl.col("reason") == reason).height
 
 
+def tables(place: Path) -> tuple[Path, Path, Path]:
+    """Where the tables of a run go: messages, passages, sketches."""
+    return place / "messages.parquet", place / "passages.parquet", place / "sketches.parquet"
+
+
 def simulate(text: str, place: Path, run: int = 0) -> Simulated:
     """Simulates run `run` of a test given as XML; `place` is an empty directory for its files."""
     place.mkdir(parents=True, exist_ok=True)
@@ -106,7 +111,7 @@ def simulate(text: str, place: Path, run: int = 0) -> Simulated:
     report = json.loads(_native.simulate_run(network, planned, str(place / "spool")))
     segments = [str(path) for path in sorted((place / "spool").glob("*/*.arrows"))]
     records, messages = place / "records.parquet", place / "messages.parquet"
-    summary = json.loads(_native.process_run(network, planned, segments, str(records), str(messages)))
+    summary = json.loads(_native.process_run(network, planned, segments, records, *tables(place)))
     truth = place / "truth.parquet"
     _native.store_truth(plan["runs"][run]["index"], str(place / "spool" / "truth.arrows"), str(truth))
     return Simulated(

@@ -26,6 +26,7 @@ NETWORK: dict[str, object] = {
     ],
     "links": [],
 }
+TABLES = ("messages", "passages", "sketches")
 RUN: dict[str, object] = {
     "index": 3,
     "point": {},
@@ -94,7 +95,7 @@ def _track(tmp_path: Path, segments: list[str], run: dict[str, object] = RUN) ->
             json.dumps(run),
             segments,
             str(tmp_path / "records" / "run-0003.parquet"),
-            str(tmp_path / "messages" / "run-0003.parquet"),
+            *(str(tmp_path / table / "run-0003.parquet") for table in TABLES),
         )
     )
     return summary
@@ -104,18 +105,21 @@ def test_a_run_without_records_has_whole_files_and_zero_counts(tmp_path: Path) -
     summary = _track(tmp_path, [])
     assert summary["index"] == 3
     assert summary["records"] == 0
-    records, messages = tmp_path / "records/run-0003.parquet", tmp_path / "messages/run-0003.parquet"
-    assert pl.read_parquet(records).is_empty()
-    assert pl.read_parquet(messages).is_empty()
-    for path, kind in [(records, "records"), (messages, "messages")]:
+    schemas = {"records": "1", "messages": "2", "passages": "1", "sketches": "1"}
+    for kind, schema in schemas.items():
+        path = tmp_path / kind / "run-0003.parquet"
+        assert pl.read_parquet(path).is_empty()
         metadata = pl.read_parquet_metadata(path)
         assert (metadata["wiregauge.kind"], metadata["wiregauge.schema"], metadata["wiregauge.run"]) == (
             kind,
-            "1",
+            schema,
             "3",
         )
     again = _native.retrack(
-        json.dumps(NETWORK), json.dumps(RUN), str(records), str(tmp_path / "again.parquet")
+        json.dumps(NETWORK),
+        json.dumps(RUN),
+        [tmp_path / "records/run-0003.parquet"],
+        *(tmp_path / f"again-{table}.parquet" for table in TABLES),
     )
     assert json.loads(again) == summary
 
@@ -140,8 +144,8 @@ def test_errors_are_sentences_that_name_the_file(tmp_path: Path) -> None:
         _native.retrack(
             json.dumps(NETWORK),
             json.dumps(RUN),
-            str(tmp_path / "records"),
-            str(tmp_path / "messages.parquet"),
+            [tmp_path / "records"],
+            *(tmp_path / f"{table}.parquet" for table in TABLES),
         )
 
 
@@ -149,7 +153,7 @@ _HOLDS_THE_LOCK = """
 import json, sys, threading
 from wiregauge import _native
 network, run, pipe, out = sys.argv[1:]
-call = threading.Thread(target=_native.process_run, args=(network, run, [pipe], out + "/r", out + "/m"))
+call = threading.Thread(target=_native.process_run, args=(network, run, [pipe], *(out + "/" + name for name in "rmps")))
 call.start()
 open(pipe, "wb").close()
 call.join()

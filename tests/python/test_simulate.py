@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simulation import tables
 from wiregauge import _native
 from wiregauge.config import load
 
@@ -20,7 +21,7 @@ def simulated(campaign: dict[str, Any], place: Path) -> tuple[dict[str, Any], by
     segments = [str(path) for path in sorted((place / "spool").glob("*/*.arrows"))]
     records = place / "records.parquet"
     summary = json.loads(
-        _native.process_run(network, run, segments, str(records), str(place / "messages.parquet"))
+        _native.process_run(network, run, segments, records, *tables(place))
     )
     return summary, records.read_bytes()
 

@@ -12,8 +12,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use wg_plan::{Network, Run};
-use wg_record::RecordError;
 use wg_record::tracking::RunSummary;
+use wg_record::{RecordError, Tables};
 use wg_sim::{SimError, SimReport, Spool, Watched};
 
 create_exception!(
@@ -27,7 +27,9 @@ create_exception!(
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{NativeError, compile_plan, process_run, retrack, simulate_run, store_truth, version};
+    use super::{
+        NativeError, compile_plan, process_run, retrack, simulate_run, store_truth, track_part, version,
+    };
 
     /// Version of the record columns this program writes and reads.
     #[pymodule_export]
@@ -47,10 +49,11 @@ fn compile_plan(py: Python<'_>, tree_json: &str) -> String {
 
 /// Stores and judges the records of one run.
 ///
-/// `network_json` and `run_json` are `plan.network` and one of `plan.runs`; `segments` are segment files in the
-/// order they were written. Writes `records_out` and `messages_out` (Parquet), each whole or not at all, and
-/// returns the run's entry of tracking.json. Raises NativeError.
+/// `network_json` and `run_json` are `plan.network` and one of `plan.runs`; `segments` are segment files, those of one
+/// directory of one agent, in the order they were written. Writes `records_out` and the tables (Parquet), each whole or
+/// not at all, and returns the run's entry of tracking.json. Raises NativeError.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python calls it by keyword")]
 fn process_run(
     py: Python<'_>,
     network_json: &str,
@@ -58,28 +61,57 @@ fn process_run(
     segments: Vec<PathBuf>,
     records_out: PathBuf,
     messages_out: PathBuf,
+    passages_out: PathBuf,
+    sketches_out: PathBuf,
 ) -> PyResult<String> {
+    let tables = Tables { messages: messages_out, passages: passages_out, sketches: sketches_out };
     py.detach(|| {
         let (network, run) = parse_plan(network_json, run_json)?;
-        told(wg_record::process_run(&network, &run, &segments, &records_out, &messages_out))
+        told(wg_record::process_run(&network, &run, &segments, &records_out, &tables))
     })
 }
 
 /// Judges the stored records of one run again.
 ///
-/// Reads `records` (Parquet), writes `messages_out` and returns the run's entry of tracking.json. Raises
-/// NativeError.
+/// Reads `records` (Parquet, in one file or several), writes the tables and returns the run's entry of tracking.json.
+/// Raises NativeError.
 #[pyfunction]
 fn retrack(
     py: Python<'_>,
     network_json: &str,
     run_json: &str,
-    records: PathBuf,
+    records: Vec<PathBuf>,
     messages_out: PathBuf,
+    passages_out: PathBuf,
+    sketches_out: PathBuf,
 ) -> PyResult<String> {
+    let tables = Tables { messages: messages_out, passages: passages_out, sketches: sketches_out };
     py.detach(|| {
         let (network, run) = parse_plan(network_json, run_json)?;
-        told(wg_record::retrack(&network, &run, &records, &messages_out))
+        told(wg_record::retrack(&network, &run, &records, &tables))
+    })
+}
+
+/// Judges part `part` of `parts` of the flows of a run from its stored records.
+///
+/// As [`retrack`]; the entries of all parts add up to that of the run, and so do the rows of their tables.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python calls it by keyword")]
+fn track_part(
+    py: Python<'_>,
+    network_json: &str,
+    run_json: &str,
+    records: Vec<PathBuf>,
+    part: usize,
+    parts: usize,
+    messages_out: PathBuf,
+    passages_out: PathBuf,
+    sketches_out: PathBuf,
+) -> PyResult<String> {
+    let tables = Tables { messages: messages_out, passages: passages_out, sketches: sketches_out };
+    py.detach(|| {
+        let (network, run) = parse_plan(network_json, run_json)?;
+        told(wg_record::track_part(&network, &run, &records, part, parts, &tables))
     })
 }
 

@@ -24,6 +24,6 @@ pub mod tracking;
 mod truth;
 
 pub use error::RecordError;
-pub use process::{Tables, process_run, retrack, summarise};
+pub use process::{Tables, process_run, retrack, summarise, track_part};
 pub use schema::*;
 pub use truth::{TRUTH_FILE, TRUTH_SCHEMA, TruthWriter, read_truth, store_truth};

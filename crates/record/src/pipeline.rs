@@ -87,6 +87,46 @@ pub(crate) fn track_files(
     })
 }
 
+/// Tracks the flows of part `part` of `parts` with one decoder and one tracker.
+pub(crate) fn track_one_part(
+    network: &Network,
+    run: &Run,
+    files: &RecordFiles,
+    part: usize,
+    parts: usize,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome, RecordError> {
+    // To the decoder, what is not in this part is in another one that nobody follows.
+    let mine = part_of(run, part, parts);
+    let strays = if part == 0 { 0 } else { 1 };
+    let mut division = vec![strays; usize::from(u16::MAX) + 1];
+    for flow in &run.flows {
+        division[usize::from(flow.id)] = u8::from(!mine.contains(&flow.id));
+    }
+    thread::scope(|scope| {
+        let (sender, inbox) = sync_channel(WAITING);
+        let (rows_out, rows_in) = sync_channel(2);
+        let tracker = Tracker::of_part(network, run, part, parts, true);
+        spawn(scope, "decode", move || {
+            for group in 0..files.groups() {
+                let decoded = files.decode(group, &division, 2, |mut divided| {
+                    let ours = std::mem::take(&mut divided[0]);
+                    ours.is_empty() || sender.send(Block::Records(ours)).is_ok()
+                });
+                let last = decoded.err().map_or(Block::EndOfGroup, Block::Failed);
+                if sender.send(last).is_err() {
+                    return;
+                }
+            }
+        });
+        let tracking = spawn(scope, "track", move || follow(tracker, &[inbox], files, rows_out));
+        let written = gather(&[rows_in], sink);
+        let ended = joined(tracking)?;
+        written?;
+        Ok(merged(run, vec![ended]))
+    })
+}
+
 /// By flow number: its part. What is in no plan is for part 0.
 pub(crate) fn division(run: &Run, parts: usize) -> Vec<u8> {
     let mut division = vec![0; usize::from(u16::MAX) + 1];

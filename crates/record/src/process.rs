@@ -2,14 +2,15 @@
 //!
 //! Memory does not grow with the run: records pass through, in the order of time.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use wg_plan::{Network, Run};
 
 use crate::error::RecordError;
 use crate::parquet::{MessageWriter, PassageWriter, RecordFiles, RecordWriter, write_sketches};
-use crate::pipeline::{Outcome, RowSink, cores, track_files, track_stream};
+use crate::pipeline::{Outcome, RowSink, cores, track_files, track_one_part, track_stream};
 use crate::schema::{Clock, Record};
 use crate::segment::{Damage, SegmentInfo, SegmentReader};
 use crate::sorting::{MOST, Sorter};
@@ -75,6 +76,26 @@ pub fn retrack(
     Ok(RunSummary { damaged_segments: files.left_out().to_vec(), ..outcome.summary })
 }
 
+/// Judges part `part` of `parts` of the flows of `run`, on one core; the answers of all parts add up to that of [`retrack`].
+///
+/// # Errors
+/// As [`retrack`].
+pub fn track_part(
+    network: &Network,
+    run: &Run,
+    records: &[PathBuf],
+    part: usize,
+    parts: usize,
+    tables: &Tables,
+) -> Result<RunSummary, RecordError> {
+    let files = RecordFiles::open(records, Some(run.index))?;
+    let mut writer = TableSet::create(tables, run.index)?;
+    let outcome = track_one_part(network, run, &files, part, parts, &mut writer)?;
+    writer.finish(&outcome)?;
+    let left_out = if part == 0 { files.left_out().to_vec() } else { Vec::new() };
+    Ok(RunSummary { damaged_segments: left_out, ..outcome.summary })
+}
+
 /// Counts and distributions of `run` from its stored records, without a row per message; `threads` cores are used.
 ///
 /// # Errors
@@ -138,8 +159,9 @@ struct Segments<'a> {
 
 /// The segments of one agent.
 struct Agent {
-    /// Still to be opened, the next one last.
-    files: Vec<PathBuf>,
+    directory: PathBuf,
+    /// Still to be opened.
+    files: VecDeque<PathBuf>,
     open: Option<SegmentReader>,
     /// Latest time read, ps.
     read_to: i64,
@@ -147,29 +169,27 @@ struct Agent {
 
 impl<'a> Segments<'a> {
     fn open(run: &'a Run, files: &[PathBuf]) -> Result<Self, RecordError> {
-        let mut agents: BTreeMap<&Path, Vec<PathBuf>> = BTreeMap::new();
-        let mut epoch = None;
+        let mut agents: Vec<Agent> = Vec::new();
         for file in files {
-            // So that a file that is missing is told before anything is written.
-            let mut reader = SegmentReader::open(file)?;
-            // A segment without records says nothing about the epoch: its agent may never have heard of one.
-            if epoch.is_none() && reader.next_batch().is_some() {
-                let mine = reader.info().filter(|info| info.run_index == run.index);
-                epoch = mine.map(|info| info.epoch_realtime_ns);
-            }
-            agents.entry(file.parent().unwrap_or(Path::new(""))).or_default().push(file.clone());
+            // A file that is missing is told before anything is written.
+            fs::metadata(file).map_err(|e| RecordError::read(file, e))?;
+            let directory = file.parent().unwrap_or(Path::new("")).to_owned();
+            let agent = match agents.iter_mut().find(|agent| agent.directory == directory) {
+                Some(agent) => agent,
+                None => {
+                    agents.push(Agent { directory, files: VecDeque::new(), open: None, read_to: i64::MIN });
+                    let last = agents.len() - 1;
+                    &mut agents[last]
+                }
+            };
+            agent.files.push_back(file.clone());
         }
-        let agents = agents.into_values().map(|mut files| {
-            files.reverse();
-            Agent { files, open: None, read_to: i64::MIN }
-        });
-        let agents: Vec<Agent> = agents.collect();
         // Agents are read in step, so what they hand over is out of order by some batches of each.
         let disorder = (agents.len().max(1) << 16).min(MOST) as u64;
         Ok(Self {
             run,
             agents,
-            epoch,
+            epoch: None,
             sorter: Sorter::new(disorder),
             ready: Vec::new(),
             clocks: Clocks::default(),
@@ -187,7 +207,7 @@ impl<'a> Segments<'a> {
             let mut sorted = Vec::new();
             match self.agents.iter_mut().filter(is_left).min_by_key(|agent| agent.read_to) {
                 Some(agent) => {
-                    let batch = agent.next_batch(self.run, self.epoch, &mut self.damaged)?;
+                    let batch = agent.next_batch(self.run, &mut self.epoch, &mut self.damaged)?;
                     self.clocks.watch(&batch);
                     self.sorter.push(batch, |block| sorted.push(block));
                 }
@@ -250,12 +270,12 @@ impl Agent {
     fn next_batch(
         &mut self,
         run: &Run,
-        epoch: Option<i64>,
+        epoch: &mut Option<i64>,
         damaged: &mut Vec<Damage>,
     ) -> Result<Vec<Record>, RecordError> {
         let mut reader = match self.open.take() {
             Some(reader) => reader,
-            None => match self.files.pop() {
+            None => match self.files.pop_front() {
                 Some(file) => SegmentReader::open(&file)?,
                 None => return Ok(Vec::new()),
             },
@@ -264,6 +284,7 @@ impl Agent {
             damaged.extend(reader.damage().cloned());
             return Ok(Vec::new());
         };
+        // Only a segment with records says something about the epoch: an agent without may never have heard of one.
         if let Some(problem) = reader.info().and_then(|info| misplaced(info, run, epoch)) {
             damaged.push(Damage { file: reader.path().display().to_string(), problem, records_read: 0 });
             return Ok(Vec::new());
@@ -277,14 +298,15 @@ impl Agent {
 
 /// Why a segment cannot be taken into this run. Times can be laid side by side only when they count from one
 /// epoch.
-fn misplaced(info: &SegmentInfo, run: &Run, epoch: Option<i64>) -> Option<String> {
+fn misplaced(info: &SegmentInfo, run: &Run, epoch: &mut Option<i64>) -> Option<String> {
     if info.run_index != run.index {
         return Some(format!(
             "left out: it holds records of run {}, not of run {}",
             info.run_index, run.index
         ));
     }
-    if let Some(before) = epoch.filter(|before| *before != info.epoch_realtime_ns) {
+    let before = *epoch.get_or_insert(info.epoch_realtime_ns);
+    if before != info.epoch_realtime_ns {
         return Some(format!(
             "left out: its times count from {} ns, those of the segments before it from {before} ns",
             info.epoch_realtime_ns

@@ -1,9 +1,7 @@
-"""What each switch did to the frames of a flow: from its records, passage by passage.
+"""What each switch did to the frames of a flow, passage by passage.
 
-The message table follows a message from end to end and has no room for a stamp per hop; the records have them. A
-passage is the record of a frame entering a switch together with each record of it leaving (a multicast frame leaves by
-several ports). A frame that passes a switch more than once in one direction (a link duplicated it) is paired in the
-order in which it came and left.
+A passage is a frame entering a switch together with its leaving by one port (a multicast frame leaves by several); tracking
+pairs them, see docs/reference/run-directory.md.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from wiregauge.measures.results import Series
 __all__ = ["Passages", "passages", "read_columns"]
 
 Floats = NDArray[np.float64]
-_FRAME = ("flow", "sequence", "returning", "node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,46 +45,17 @@ class Passages:
         ]
 
 
-def passages(records: Path | None) -> dict[int, Passages]:
-    """The passages of the measured part, by flow; none where no switch keeps records.
+def passages(path: Path | None) -> dict[int, Passages]:
+    """The passages of the measured part in the passages table `path`, by flow; none without one.
 
     Raises RunDirectoryError for a file that cannot be read.
     """
-    if records is None:
+    if path is None:
         return {}
-    columns = (*_FRAME, "point", "port", "time")
-    passing = pl.col("point").is_in(["switch-in", "switch-out"]) & ~pl.col("warm_up")
-    frame = read_columns(records, columns, passing)
-    if frame.is_empty():
-        return {}
-    # One number instead of five columns: what is joined most should be compared fastest.
-    place = pl.col("flow").cast(pl.UInt64) * 2**48 + pl.col("sequence").cast(pl.UInt64) * 2**16
-    frame = frame.select(
-        "point",
-        "port",
-        "time",
-        "flow",
-        "node",
-        frame=place + pl.col("node") * 2 + pl.col("returning").cast(pl.UInt64),
-    )
-    entered = frame.filter(pl.col("point") == "switch-in").select("frame", came="time")
-    left = frame.filter(pl.col("point") == "switch-out").drop("point")
-    on = ["frame"]
-    if not entered["frame"].is_unique().all():
-        entered, left, on = (
-            _numbered(entered, "came", on),
-            _numbered(left, "time", ["frame", "port"]),
-            ["frame", "nth"],
-        )
-    table = left.join(entered, on=on, how="inner", maintain_order="left").select(
-        pl.col("flow", "node", "port").cast(pl.Int64), residence=pl.col("time") - pl.col("came"), out="time"
+    table = read_columns(path, ("flow", "node", "port", "came", "left")).select(
+        pl.col("flow", "node", "port").cast(pl.Int64), residence=pl.col("left") - pl.col("came"), out="left"
     )
     return {int(flow): Passages(part) for (flow,), part in table.partition_by("flow", as_dict=True).items()}
-
-
-def _numbered(frame: pl.DataFrame, at: str, by: list[str]) -> pl.DataFrame:
-    """The frame in the order of time, each record with how often the same was seen before."""
-    return frame.sort(at, maintain_order=True).with_columns(nth=pl.int_range(pl.len()).over(by))
 
 
 def read_columns(

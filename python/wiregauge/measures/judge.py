@@ -130,7 +130,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     counted = (
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
     )
-    through = passages(directory.records(plan.index)) if frame is not None else {}
+    through = passages(directory.passages(plan.index)) if frame is not None else {}
     for flow in plan.flows if frame is not None else ():
         mine = pl.col("flow") == flow.id
         if flow.multicast:

@@ -40,6 +40,8 @@ _COLUMNS: dict[str, pl.DataType] = {
     "last_point": pl.String(),
     "drop_reason": pl.String(),
 }
+_MESSAGE_SCHEMAS = ("1", "2")
+"""The first did not know that a sender can begin its numbers anew: all its messages are of its first life."""
 _WIRE = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 """Columns that tables written before there were two networks do not have; `to` is another."""
 
@@ -58,6 +60,10 @@ class RunDirectory:
         """The records of a run; None when they are not there."""
         return self._found("records", index)
 
+    def passages(self, index: int) -> Path | None:
+        """Passages of the frames of a run through switches; None in a directory that an older version tracked."""
+        return self._found("passages", index)
+
     def truth(self, index: int) -> Path | None:
         """What was true of a run; None where nobody knew it."""
         return self._found("truth", index)
@@ -67,7 +73,7 @@ class RunDirectory:
         return path if path.exists() else None
 
     def messages(self, index: int) -> pl.DataFrame | None:
-        """The message table of a run, ordered by flow, warm-up first, then sequence; None when there is none.
+        """The message table of a run, ordered by flow, warm-up first, then life and sequence; None when there is none.
 
         Raises RunDirectoryError for a damaged file or one of another schema.
         """
@@ -86,11 +92,11 @@ class RunDirectory:
             ) from None
         if (
             metadata.get("wiregauge.kind", "messages") != "messages"
-            or metadata.get("wiregauge.schema", "1") != "1"
+            or metadata.get("wiregauge.schema", "1") not in _MESSAGE_SCHEMAS
         ):
             raise RunDirectoryError(
                 f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
-                f"not messages of schema {SCHEMA}; use the wiregauge that wrote it"
+                f"not messages of schema {_MESSAGE_SCHEMAS[-1]}; use the wiregauge that wrote it"
             )
         missing = [name for name in _COLUMNS if name not in frame.columns]
         if missing:
@@ -102,12 +108,15 @@ class RunDirectory:
             for name in ("to", "length", *_WIRE)
             if name not in frame.columns
         ]
-        columns = {"to": pl.Int64(), "length": pl.Int64(), **_COLUMNS} | dict.fromkeys(_WIRE, pl.Int64())
+        if "life" not in frame.columns:
+            added.append(pl.lit(0).alias("life"))
+        columns = {"to": pl.Int64(), "length": pl.Int64(), "life": pl.Int64(), **_COLUMNS}
+        columns |= dict.fromkeys(_WIRE, pl.Int64())
         try:
             return (
                 frame.with_columns(added)
                 .select(pl.col(name).cast(kind) for name, kind in columns.items())
-                .sort("flow", "to", pl.col("warm_up").not_(), "sequence")
+                .sort("flow", "to", pl.col("warm_up").not_(), "life", "sequence")
             )
         except pl.exceptions.PolarsError as error:
             raise RunDirectoryError(

@@ -183,6 +183,19 @@ class RunDirectory:
         """One row per message of a run."""
         return self.root / "messages" / f"run-{run:04d}.parquet"
 
+    def passages(self, run: int) -> Path:
+        """One row per frame and switch it passed in a run."""
+        return self.root / "passages" / f"run-{run:04d}.parquet"
+
+    def sketches(self, run: int) -> Path:
+        """The distributions of a run's measures."""
+        return self.root / "sketches" / f"run-{run:04d}.parquet"
+
+    def record_files(self, run: int) -> list[Path]:
+        """The stored records of a run: one file, or the parts of a folder of its name, in any division."""
+        whole = self.records(run)
+        return [whole] if whole.exists() else sorted(whole.with_suffix("").glob("*.parquet"))
+
 
 def _replace(path: Path, content: object) -> None:
     """Writes beside the file and renames: a reader sees the old or the new content, never a part."""

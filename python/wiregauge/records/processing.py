@@ -11,7 +11,7 @@ from typing import Any, Final
 from wiregauge import _native
 from wiregauge.records.directory import RunDirectory, RunDirectoryError, utc_now
 
-__all__ = ["process_run", "recover"]
+__all__ = ["note_tracking", "process_run", "recover", "retrack_run"]
 
 _ONE_WRITER: Final = threading.Lock()
 """Runs may be processed side by side; tracking.json belongs to all of them."""
@@ -30,7 +30,7 @@ def process_run(directory: RunDirectory, index: int) -> None:
                 json.dumps(plan["runs"][index]),
                 [str(path) for path in directory.segments(index)],
                 str(directory.records(index)),
-                str(directory.messages(index)),
+                *tables(directory, index),
             )
         )
         spooled = directory.spooled_truth(index)
@@ -40,12 +40,7 @@ def process_run(directory: RunDirectory, index: int) -> None:
                 summary["damaged_segments"].append(damage)
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
-    with _ONE_WRITER:
-        tracking = _read_tracking(directory)
-        entries = [entry for entry in tracking["runs"] if entry["index"] != index]
-        entries.append({**summary, "index": index})
-        tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
-        directory.write_json("tracking.json", tracking)
+    note_tracking(directory, index, summary)
     captures = directory.spool(index) / "captures"
     if captures.is_dir():
         try:
@@ -57,6 +52,49 @@ def process_run(directory: RunDirectory, index: int) -> None:
                 f"the captures are still in {captures}"
             ) from error
     shutil.rmtree(directory.spool(index), ignore_errors=True)
+
+
+def retrack_run(directory: RunDirectory, index: int) -> None:
+    """Tracks one run again from its stored records and writes its tables and its entry in tracking.json.
+
+    What only the segments told, their damage and jumps of clocks, is kept from the entry before.
+    """
+    files = directory.record_files(index)
+    if not files:
+        raise RunDirectoryError(
+            f"{directory.records(index)}: the records of run {index} are missing; "
+            "without them it cannot be tracked again"
+        )
+    plan = directory.plan
+    try:
+        told = _native.retrack(
+            json.dumps(plan["network"]),
+            json.dumps(plan["runs"][index]),
+            [str(path) for path in files],
+            *tables(directory, index),
+        )
+    except _native.NativeError as error:
+        raise RunDirectoryError(str(error)) from error
+    note_tracking(directory, index, json.loads(told))
+
+
+def tables(directory: RunDirectory, index: int) -> tuple[str, str, str]:
+    """Where the tables of a run go: messages, passages, sketches."""
+    return str(directory.messages(index)), str(directory.passages(index)), str(directory.sketches(index))
+
+
+def note_tracking(directory: RunDirectory, index: int, summary: dict[str, Any]) -> None:
+    """Puts the entry of a run into tracking.json."""
+    with _ONE_WRITER:
+        tracking = _read_tracking(directory)
+        entries = [entry for entry in tracking["runs"] if entry["index"] != index]
+        for before in tracking["runs"]:
+            if before["index"] == index:
+                for told_by_segments in ("damaged_segments", "clock_jumps"):
+                    summary[told_by_segments] = summary[told_by_segments] or before.get(told_by_segments, [])
+        entries.append({**summary, "index": index})
+        tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
+        directory.write_json("tracking.json", tracking)
 
 
 def recover(directory: RunDirectory) -> bool:
@@ -76,7 +114,11 @@ def recover(directory: RunDirectory) -> bool:
             run["state"] = "partial"
             run["reason"] = "the testmaster was killed during this run"
             run["finished"] = utc_now()
-        process_run(directory, run["index"])
+        # Without a spool the records are stored already, and only what was made of them is gone.
+        if directory.segments(run["index"]) or not directory.record_files(run["index"]):
+            process_run(directory, run["index"])
+        else:
+            retrack_run(directory, run["index"])
     if killed:
         directory.manifest["state"] = "interrupted"
         directory.manifest["reason"] = "the testmaster was killed; what was recorded by then is shown"

@@ -245,11 +245,10 @@ impl FlowState {
         let way = Way::new(returning, place, record.point, record.node);
         let (at_from, at_to) = (record.node == facts.from, record.node == facts.to);
         let is_relayed = facts.relayed;
-        // Which of the ports on network B would be meant; no port has the number of none.
-        let second_port = if at_from {
-            facts.second_ports[0]
-        } else {
-            facts.second_ports[1] | u16::from(!at_to) * u16::MAX
+        let second_port = match (at_from, at_to) {
+            (true, _) => facts.second_ports[0],
+            (false, true) => facts.second_ports[1],
+            (false, false) => NO_PORT,
         };
         let claim = if at_from && !returning && !damaged { claim_of(record.point) } else { Claim::Seen };
 

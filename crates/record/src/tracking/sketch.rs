@@ -17,7 +17,7 @@ pub struct Sketch {
     max: i64,
     /// Sum of the squares of the distances from `origin`, the first value taken.
     squares: u128,
-    distances: i128,
+    sum: i128,
     origin: i64,
     positive: Counts,
     negative: Counts,
@@ -58,18 +58,17 @@ impl Sketch {
         }
         self.n += values.len() as u64;
         let (mut min, mut max) = (self.min, self.max);
-        let mut distances = 0i128;
+        let mut sum = 0i128;
         let mut squares = 0u128;
         for &ps in values {
             min = min.min(ps);
             max = max.max(ps);
-            let distance = ps.wrapping_sub(self.origin);
-            distances += i128::from(distance);
-            let size = u128::from(distance.unsigned_abs());
+            sum += i128::from(ps);
+            let size = u128::from(ps.abs_diff(self.origin));
             squares = squares.wrapping_add(size * size);
         }
         (self.min, self.max) = (min, max);
-        self.distances += distances;
+        self.sum += sum;
         self.squares = self.squares.wrapping_add(squares);
         for &ps in values {
             // -1 is the first of the negative values: there is one zero.
@@ -93,11 +92,11 @@ impl Sketch {
         // The squares of `other` about our origin: (d + s)^2 summed over its distances d, shifted by s.
         let shift = i128::from(other.origin) - i128::from(self.origin);
         let n = i128::from(other.n);
-        let twice = shift.saturating_mul(2).saturating_mul(other.distances);
+        let twice = shift.saturating_mul(2).saturating_mul(other.distances());
         let moved = i128::try_from(other.squares).unwrap_or(i128::MAX).saturating_add(twice);
         let moved = moved.saturating_add(n.saturating_mul(shift).saturating_mul(shift));
         self.squares = self.squares.saturating_add(moved.unsigned_abs());
-        self.distances += other.distances + n * shift;
+        self.sum += other.sum;
         self.n += other.n;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -122,15 +121,20 @@ impl Sketch {
     }
     /// Sum of all values, ps, exact.
     pub fn sum(&self) -> i128 {
-        self.distances + i128::from(self.n) * i128::from(self.origin)
+        self.sum
     }
     /// Sum of the squared distances from the mean, ps²; from exact sums, rounded once.
     pub fn squared_deviations(&self) -> f64 {
         if self.n == 0 {
             return 0.0;
         }
-        let mean_distance = self.distances as f64 / self.n as f64;
-        (self.squares as f64 - mean_distance * self.distances as f64).max(0.0)
+        let distances = self.distances() as f64;
+        (self.squares as f64 - distances * (distances / self.n as f64)).max(0.0)
+    }
+
+    /// Sum of the distances from `origin`.
+    fn distances(&self) -> i128 {
+        self.sum - i128::from(self.n) * i128::from(self.origin)
     }
 
     /// Buckets that are not empty, by ascending value.
@@ -214,7 +218,7 @@ fn bounds(number: usize) -> (i64, i64) {
         0 => (number as i64, number as i64),
         page => {
             let shift = page - 1;
-            let low = ((BUCKETS | number % BUCKETS) as i64) << shift;
+            let low = ((BUCKETS | (number % BUCKETS)) as i64) << shift;
             (low, low + ((1 << shift) - 1))
         }
     }

@@ -219,7 +219,8 @@ impl Window {
     /// The slot of `sequence`, if it is open as the window stands.
     #[inline]
     pub(super) fn open_slot(&self, sequence: u32) -> Option<usize> {
-        let distance = sequence.wrapping_sub(self.base) as usize;
+        // A number that has run over lies below the base, not a little above it.
+        let distance = sequence.checked_sub(self.base)? as usize;
         (distance < self.states.len()).then(|| self.slot(sequence))
     }
 

@@ -7,3 +7,4 @@ mod segment;
 mod support;
 mod tracking;
 mod truth;
+mod volume;
