@@ -20,9 +20,7 @@ def simulated(campaign: dict[str, Any], place: Path) -> tuple[dict[str, Any], by
     _native.simulate_run(network, run, place / "spool")
     segments = [str(path) for path in sorted((place / "spool").glob("*/*.arrows"))]
     records = place / "records.parquet"
-    summary = json.loads(
-        _native.process_run(network, run, segments, records, *tables(place))
-    )
+    summary = json.loads(_native.process_run(network, run, segments, records, *tables(place)))
     return summary, records.read_bytes()
 
 

@@ -48,7 +48,7 @@ def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
     assert manifests[1]["state"] == "complete"
     assert len(manifests[1]["runs"]) == 18
     names = sorted(str(p.relative_to(tmp_path / "1")) for p in (tmp_path / "1").rglob("*.parquet"))
-    assert len(names) == 3 * 18
+    assert len(names) == 5 * 18
     for name in [*names, "tracking.json"]:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "4" / name).read_bytes(), name
 

@@ -207,7 +207,7 @@ impl Judge<'_> {
                 lives.iter().rposition(|numbers| numbers.contains(&r.sequence)).unwrap_or(last)
             }
         };
-        let ours = |r: &Record| r.flow == self.flow.id && !(self.damaged(r) && !self.believable(r));
+        let ours = |r: &Record| r.flow == self.flow.id && (!self.damaged(r) || self.believable(r));
         self.records.iter().map(|r| if ours(r) { life_of(r) } else { 0 }).collect()
     }
 
