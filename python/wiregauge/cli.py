@@ -291,15 +291,25 @@ def _discard(target: Path, *, existed: bool) -> None:
             entry.unlink(missing_ok=True)
 
 
-def _judge_and_show(directory: Any, target: Path, *, as_json: bool, with_report: bool) -> int:
+def _judge_and_show(
+    directory: Any, target: Path, *, as_json: bool, with_report: bool, worst: int | None = None
+) -> int:
+    """Judges, shows, and with `worst` also explains, with so many messages per flow; returns the exit code."""
     from wiregauge import measures
+    from wiregauge.measures import explaining
     from wiregauge.records import RunDirectoryError
 
     judgement = measures.judge(target)
+    explanation = explaining.explain(judgement, worst=worst) if worst is not None else None
     if as_json:
-        print(json.dumps(measures.show_json(judgement), indent=1))
+        shown = measures.show_json(judgement)
+        if explanation is not None:
+            shown["explained"] = explaining.explain_json(explanation)
+        print(json.dumps(shown, indent=1))
     else:
         measures.show_text(judgement, Console())
+        if explanation is not None:
+            explaining.explain_text(explanation, Console())
     unwritten: str | None = None
     if with_report:
         from wiregauge import report as reports
@@ -335,9 +345,33 @@ def _open(place: Path) -> Any:
 
 
 @app.command()
-def show(place: RunDir, as_json: AsJson = False) -> None:
+def show(
+    place: RunDir,
+    explained: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Also say what recurs, what changes, and why the worst messages of each flow took long.",
+        ),
+    ] = False,
+    worst: Annotated[
+        int | None,
+        typer.Option(
+            "--worst",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="Worst messages to explain per flow.",
+            show_default="10",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Judge a run directory again and show measures, validity and verdict."""
-    raise typer.Exit(_judge_and_show(_open(place), place, as_json=as_json, with_report=False))
+    if worst is not None and not explained:
+        _fail("--worst has an effect with --explain only; add it, or leave --worst out", BAD_INPUT)
+    count = (worst or 10) if explained else None
+    raise typer.Exit(_judge_and_show(_open(place), place, as_json=as_json, with_report=False, worst=count))
 
 
 @app.command()

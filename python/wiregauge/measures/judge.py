@@ -119,7 +119,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     tracked = (directory.tracked or {}).get(plan.index)
     frame = directory.messages(plan.index)
     agents = _reports(entry)
-    offsets = _clock_offsets(entry)
+    offsets = clock_offsets(entry)
     wrong_clocks = _wrong_clocks(directory.plan, plan)
     for name, bound in wrong_clocks.items():
         offset, uncertainty = offsets.get(name, (0.0, 0.0))
@@ -193,7 +193,8 @@ def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     return {str(name): report for name, report in agents.items() if isinstance(report, dict)}
 
 
-def _clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]:
+def clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]:
+    """By node of a run's entry in the manifest: offset of its clock and uncertainty, ns."""
     raw = entry.get("clock_offsets")
     found: dict[str, tuple[float, float]] = {}
     for name, value in raw.items() if isinstance(raw, dict) else ():

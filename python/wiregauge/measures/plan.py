@@ -148,6 +148,8 @@ class FlowPlan:
     skew_max_ns: float | None = None
     link_bit_per_s: int | None = None
     """Rate of the link the sender sends on."""
+    ways: tuple[tuple[int, ...], ...] = ()
+    """The nodes on the way to this receiver, by index, on each network that leads there."""
     schedule: Schedule | None = None
 
     @property
@@ -323,6 +325,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 source=_name(nodes, get(flow, "from", int, where), where),
                 destination=_name(nodes, receiver, where),
                 path=tuple(_name(nodes, node, where) for node in _path(flow, receiver, where)),
+                ways=_ways(flow, receiver, where),
                 deadline_ns=deadline / 1000 if isinstance(deadline, int) else None,
                 relayed=relay is not None,
                 payload=get(send, "payload", int, where) if send else None,
@@ -378,6 +381,16 @@ def _path(flow: Mapping[str, object], receiver: int, where: str) -> list[int]:
     ways = [first, *(get(path, "nodes", list, where) for path in further)]
     chosen = next((way for way in ways if way and way[-1] == receiver), first)
     return [node if isinstance(node, int) else -1 for node in chosen]
+
+
+def _ways(flow: Mapping[str, object], receiver: int, where: str) -> tuple[tuple[int, ...], ...]:
+    further = objects(flow, "further_paths", where) if "further_paths" in flow else []
+    all_of_them = [
+        get(flow, "path", list, where),
+        *(get(path, "nodes", list, where) for path in further),
+    ]
+    ways = (tuple(node for node in way if isinstance(node, int)) for way in all_of_them)
+    return tuple(dict.fromkeys(way for way in ways if way and way[-1] == receiver))
 
 
 def _schedule(raw: object, receiver: int, where: str) -> Schedule | None:

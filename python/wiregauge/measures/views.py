@@ -18,7 +18,7 @@ from wiregauge.measures.plan import CampaignPlan, RunPlan
 from wiregauge.measures.results import Judgement, RunResult
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
 
-__all__ = ["ClockShape", "FrameBar", "FrameWindow", "QueueShape", "Views", "views"]
+__all__ = ["ClockShape", "FrameBar", "FrameWindow", "QueueShape", "Views", "port_rates", "views"]
 
 Floats = NDArray[np.float64]
 
@@ -287,7 +287,7 @@ def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
     worst.sort(key=lambda entry: -entry[0])
     chosen = list({entry[1].id: entry for entry in reversed(worst)}.values())
     chosen.sort(key=lambda entry: -entry[0])
-    rates = _rates(directory.plan, plan)
+    rates = port_rates(directory.plan, plan)
     shared = _shared(directory.plan)
     found = []
     for took, flow, row in chosen[:MOST_WINDOWS]:
@@ -323,7 +323,8 @@ def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
     return tuple(found)
 
 
-def _rates(campaign: CampaignPlan, plan: RunPlan) -> Mapping[tuple[int, int], int]:
+def port_rates(campaign: CampaignPlan, plan: RunPlan) -> Mapping[tuple[int, int], int]:
+    """Rate of the link at each node and port, bit/s."""
     rate = plan.link_rate_bps
     return {
         (node, port): rate or link.rate_bps

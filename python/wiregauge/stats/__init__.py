@@ -16,7 +16,7 @@ from wiregauge.stats.intervals import (
     repeated_share_worth,
 )
 from wiregauge.stats.levels import Change, Course, level_changes
-from wiregauge.stats.modality import Peak, Peaks, peaks
+from wiregauge.stats.modality import Peak, Peaks, peaks, worth_of
 from wiregauge.stats.modes import Bounded, Mode, Recurrence, find_modes
 from wiregauge.stats.moments import (
     MeanEstimate,
@@ -137,4 +137,5 @@ __all__ = [
     "steadiness",
     "supported",
     "tail",
+    "worth_of",
 ]

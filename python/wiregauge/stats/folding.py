@@ -115,7 +115,8 @@ def _coarse(
         count = np.bincount(place, minlength=number).astype(np.float64)
         total = np.bincount(place, y, number).astype(np.float64)
         some = count > 0
-        found.append((size, (np.flatnonzero(some) + 0.5) * size, total[some], count[some]))
+        middles: Floats = (np.flatnonzero(some) + 0.5).astype(np.float64) * size
+        found.append((size, middles, total[some], count[some]))
         size *= 4
     return tuple(found)
 

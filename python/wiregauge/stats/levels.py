@@ -2,12 +2,12 @@
 
 Of `trend.change_points`, which looks at a value per run with known uncertainty, this is the counterpart within a run:
 many values, heavy tails, and neighbours that resemble each other. The values are cut into equal blocks; the
-blocks' medians (for the level) and median absolute deviations (for the spread) are replaced by their ranks, so that no outlier and
-no distribution matters. A change is judged by the self-normalised CUSUM of Shao and Zhang (Journal of the American
-Statistical Association 105, 2010), whose own normaliser takes up the autocorrelation, on seeded intervals (Kovacs et
-al., Biometrika 110, 2023), so that a change that is undone later is seen as well. The null distribution of the greatest
-statistic over all intervals is made by simulation, once per number of blocks, so the false alarm rate holds for the
-whole search.
+blocks' medians (for the level) and median absolute deviations (for the spread) are replaced by their ranks, so
+that no outlier and no distribution matters. A change is judged by the self-normalised CUSUM of Shao and Zhang
+(Journal of the American Statistical Association 105, 2010), whose own normaliser takes up the autocorrelation,
+on seeded intervals (Kovacs et al., Biometrika 110, 2023), so that a change that is undone later is seen as
+well. The null distribution of the greatest statistic over all intervals is made by simulation, once per number
+of blocks, so the false alarm rate holds for the whole search.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def level_changes(t: Floats, values: Floats, *, false_alarm: float = FALSE_CHANG
 def _memory(values: Floats) -> float:
     """Autocorrelation time in values: n over the effective n of ranks, the median of eight stretches.
 
-    Within stretches, because a change of level would pass for memory.
+    Within stretches and about their own lines, because a change of level or a drift would pass for memory.
     """
     parts = [
         part
@@ -109,10 +109,17 @@ def _memory(values: Floats) -> float:
         if len(part) > 8
     ]
     return (
-        float(np.median([len(part) / effective_n(scipy_stats.rankdata(part)) for part in parts]))
+        float(np.median([len(part) / effective_n(_ranks_about_line(part)) for part in parts]))
         if parts
         else 1.0
     )
+
+
+def _ranks_about_line(values: Floats) -> Floats:
+    ranks = scipy_stats.rankdata(values)
+    at = np.arange(len(values)) - (len(values) - 1) / 2
+    rest: Floats = ranks - ranks.mean() - at * float(at @ ranks) / float(at @ at)
+    return np.round(rest, 9)
 
 
 def _levels(t: Floats, medians: Floats, false_alarm: float) -> tuple[float | None, list[tuple[int, float]]]:

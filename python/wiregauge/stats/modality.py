@@ -14,16 +14,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import rankdata
 
 from wiregauge.stats.dependence import effective_n
 from wiregauge.stats.moments import Floats
 
-__all__ = ["FALSE_PEAK", "Peak", "Peaks", "peaks"]
+__all__ = ["FALSE_PEAK", "Peak", "Peaks", "peaks", "worth_of"]
 
 FALSE_PEAK = 0.01
 """Probability of naming a second mode in a distribution that has one."""
 CRITICAL = 0.8
-"""Half-width of the band times the square root of n at which 1 % of uniform samples, the least favourable, need two peaks.
+"""Half-width of the band times the square root of n at which 1 % of uniform samples, the least favourable, need
+two peaks.
 
 By simulation (a test repeats it). Hartigan and Hartigan 1985, Table 1, have 0.70 for the dip, whose band is open at
 its ends; the string is tied to 0 and 1 there.
@@ -70,9 +72,7 @@ def peaks(values: Floats, *, resolution: float = 0.0, n_effective: float | None 
         return Peaks((), n, float(n), 1.0, FALSE_PEAK)
     ascending = np.sort(known)
     if n_effective is None:
-        n_effective = effective_n(
-            np.argsort(np.argsort(known, kind="stable"), kind="stable").astype(np.float64)
-        )
+        n_effective = worth_of(known)
     worth = float(min(max(n_effective, 4.0), n))
     band = CRITICAL / np.sqrt(worth)
     if ascending[0] == ascending[-1]:
@@ -100,6 +100,14 @@ def peaks(values: Floats, *, resolution: float = 0.0, n_effective: float | None 
             )
         )
     return Peaks(tuple(found), n, worth, float(band), FALSE_PEAK)
+
+
+def worth_of(values: Floats) -> float:
+    """How many independent values a series, in measured order, is worth for its distribution: effective n of its ranks.
+
+    Equal values share a rank: their order in the series is none of their own.
+    """
+    return effective_n(rankdata(values)) if len(values) else 0.0
 
 
 def _step(ascending: Floats) -> float:

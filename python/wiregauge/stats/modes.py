@@ -59,7 +59,7 @@ class Mode:
     """A band that recurs. Times in the unit of the series' times, `height` in that of its values.
 
     The band of cycle j lies in [start + j period, start + j period + duration]; `start` is on the series' time axis.
-    `bands` of `cycles` cycles rose in their window; `highest` is the greatest rise in any of them.
+    In `bands` of `cycles` cycles it was seen; `highest` is the greatest rise in any of them.
     """
 
     period: Bounded
@@ -71,6 +71,11 @@ class Mode:
     highest: float
     jitter: float
     p_value: float
+
+    def inside_at(self, at: float) -> bool:
+        """Whether a time lies in a band, or within the jitter of one."""
+        margin = 3 * self.jitter
+        return (at - self.start + margin) % self.period.value < self.duration.value + 2 * margin
 
     def inside(self, t: Floats, margin: float = 0.0) -> NDArray[np.bool_]:
         """Which times lie in a band, or within `margin` of one."""
@@ -300,7 +305,7 @@ def _fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode 
         duration=Bounded(lengths.value, max(lengths.low, 0.0), lengths.high),
         height=heights,
         start=origin + start % new,
-        bands=_risen(series, Box(new, start, lengths.value)),
+        bands=_risen(series, Box(new, start, lengths.value), jitter, heights.value),
         cycles=round(series.span / new),
         highest=float(np.max(peak[true] - low[true])),
         jitter=jitter,
@@ -393,18 +398,24 @@ def _mean(values: Floats, grain: float) -> Bounded:
     return Bounded(mean, mean - half - grain, mean + half + grain)
 
 
-def _risen(series: Levelled, box: Box) -> int:
-    """Cycles whose window stands above the middle of its cycle's others."""
-    chance = _chances(series, box, _MOST_EDGES)
-    if chance is None:
+def _risen(series: Levelled, box: Box, jitter: float, height: float) -> int:
+    """Cycles in whose window, jitter allowed for, half the values of a band rise by more than half the height."""
+    margin = min(2 * jitter, (box.period - box.duration) / 4)
+    wide = box.duration + 2 * margin
+    index, cycle = within(series.t, box.start - margin, box.period, wide)
+    if not len(index):
         return 0
-    as_high, held = chance
-    return int((as_high < np.maximum(held / 4, 1)).sum())
+    begins = np.flatnonzero(np.append(True, np.diff(cycle) > 0))
+    high = np.add.reduceat((series.rise[index] > height / 2).astype(np.float64), begins)
+    number = np.diff(np.append(begins, len(index)))
+    return int((high >= np.maximum(0.5 * number * box.duration / wide, 1)).sum())
 
 
 def _mask(series: Levelled, box: Box, duration: float, jitter: float) -> NDArray[np.bool_]:
     """Values in the bands, with a margin for jitter and for edges that the fit missed."""
-    margin = 3 * jitter + 0.15 * duration + series.spacing
+    margin = min(
+        3 * jitter + 0.15 * duration + series.spacing, max((box.period - duration) / 8, series.spacing / 2)
+    )
     phase = (series.t - box.start + margin) % box.period
     mask: NDArray[np.bool_] = phase < duration + 2 * margin
     return mask

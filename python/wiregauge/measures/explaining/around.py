@@ -1,0 +1,182 @@
+"""What is known of the surroundings of a message: clocks, what the simulator did to it, what hosts reported.
+
+A reader of host noise is a function in `READERS`: it gets the run directory, the run and the nodes concerned and yields
+events, with a time where it knows one. A new series of host noise is one more function there, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from wiregauge.measures.explaining.results import Clock, Event
+from wiregauge.measures.hops import read_columns
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.results import Floats, RunResult
+from wiregauge.measures.rundir import RunDirectory
+from wiregauge.measures.units import count_of, duration
+from wiregauge.measures.validity import number, parts
+
+__all__ = ["READERS", "Surroundings", "surroundings"]
+
+MOST_EVENTS = 200_000
+"""Deeds of the truth file that are read; clocks are read apart."""
+LOOK_BACK_NS = 10e6
+"""How long before a message was sent an event is still near it; at least as long as the message took."""
+SHOWN = 6
+_CLOCKS = ("clock-offset", "clock-stepped")
+_OF_FRAMES = (
+    "link-lost",
+    "bit-error",
+    "corrupted",
+    "duplicated",
+    "delayed",
+    "preempted",
+    "relay-fault",
+    "collision",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Events of a run in the order of time, and the clocks of its nodes."""
+
+    names: tuple[str, ...]
+    deeds: pl.DataFrame
+    reported: tuple[Event, ...]
+    clocks: Mapping[str, tuple[Floats, Floats]]
+    estimated: Mapping[str, tuple[float, float]]
+    simulated: bool
+
+    def clock(self, flow: FlowPlan, at_ns: float) -> Clock | None:
+        """Clock of the destination against that of the source at a time (ns of the run)."""
+        if self.simulated:
+            ends = [self.clocks.get(name) for name in (flow.source, flow.destination)]
+            if not any(ends):
+                return None
+            grid = np.unique(np.concatenate([end[0] for end in ends if end is not None]))
+            source, destination = (_shown(end, np.append(grid, at_ns)) for end in ends)
+            between = destination - source
+            return Clock(float(between[-1]), float(np.median(between[:-1])), 0.0, "truth")
+        if flow.source not in self.estimated or flow.destination not in self.estimated:
+            return None
+        (here, sure), (there, also) = self.estimated[flow.source], self.estimated[flow.destination]
+        return Clock(there - here, there - here, sure + also, "manifest")
+
+    def near(self, flow: FlowPlan, sequence: int, sent_ns: float, took_ns: float) -> tuple[Event, ...]:
+        """What happened to the message itself, at the nodes of its way just before and meanwhile, and to hosts."""
+        begin, end = (sent_ns - max(LOOK_BACK_NS, took_ns)) * 1e3, (sent_ns + took_ns) * 1e3
+        own = (
+            (pl.col("flow") == flow.id) & (pl.col("sequence") == sequence) & pl.col("kind").is_in(_OF_FRAMES)
+        )
+        nodes = sorted({node for way in flow.ways for node in way})
+        around = (
+            pl.col("time").is_between(begin, end)
+            & pl.col("node").is_in(nodes)
+            & ~pl.col("kind").is_in(_OF_FRAMES)
+        )
+        found = [
+            Event(time / 1e12, self._name(node), _told(kind, value), "truth")
+            for time, kind, value, node in self.deeds.filter(~pl.col("warm_up") & own | around)
+            .select("time", "kind", "value", "node")
+            .head(SHOWN)
+            .iter_rows()
+        ]
+        ends = {flow.source, flow.destination}
+        near = [
+            event
+            for event in self.reported
+            if event.node in ends and (event.at is None or begin <= event.at * 1e12 <= end)
+        ]
+        return (*found, *near[:SHOWN])
+
+    def _name(self, node: int) -> str:
+        return self.names[node] if 0 <= node < len(self.names) else f"node {node}"
+
+
+def _shown(clock: tuple[Floats, Floats] | None, at: Floats) -> Floats:
+    """What a clock shows less the true time: the last value that was written down."""
+    if clock is None or not len(clock[0]):
+        return np.zeros(len(at))
+    return clock[1][np.clip(np.searchsorted(clock[0], at, side="right") - 1, 0, len(clock[0]) - 1)]
+
+
+def _told(kind: str, value: int) -> str:
+    if kind == "delayed":
+        return f"the link held the frame back by {duration(value / 1e3)}"
+    if kind == "clock-stepped":
+        return f"its clock was set by {'+' if value > 0 else '-'}{duration(abs(value) / 1e3)}"
+    words = {
+        "cut": "a link was cut",
+        "restored": "a link was restored",
+        "down": "the switch went down",
+        "up": "the switch came back",
+        "babble-began": "it began to babble",
+        "babble-ended": "it ended to babble",
+        "babbled": "it sent a frame past its regulators",
+        "duplicated": "the link delivered the frame twice",
+        "corrupted": "the link altered the frame's payload",
+        "preempted": "the frame was aborted for a time-triggered one",
+        "collision": "frames collided",
+        "relay-fault": "a fault was planted in the relay",
+        "link-lost": "the link lost a copy of the frame",
+        "bit-error": "the link inverted a bit of the frame",
+    }
+    return words.get(kind, kind)
+
+
+def surroundings(
+    directory: RunDirectory, run: RunResult, estimated: Mapping[str, tuple[float, float]]
+) -> Surroundings:
+    """Everything known of a run besides its records. `estimated` holds each node's clock offset and uncertainty, ns."""
+    names = tuple(node.name for node in directory.plan.nodes)
+    path = directory.truth(run.plan.index)
+    empty = {"time": pl.Int64, "kind": pl.String, "value": pl.Int64, "flow": pl.UInt16}
+    deeds = pl.DataFrame(schema=empty | {"sequence": pl.UInt32, "node": pl.UInt16, "warm_up": pl.Boolean})
+    clocks: dict[str, tuple[Floats, Floats]] = {}
+    if path is not None:
+        kind = pl.col("kind").cast(pl.String)
+        deeds = read_columns(path, tuple(deeds.columns), kind != "clock-offset", most=MOST_EVENTS)
+        deeds = deeds.with_columns(kind)
+        shown = read_columns(path, ("time", "kind", "value", "node"), kind == "clock-offset").sort("time")
+        for (node,), part in shown.partition_by("node", as_dict=True).items():
+            at = part["time"].cast(pl.Float64).to_numpy() / 1e3
+            clocks[names[int(node)]] = (at, part["value"].cast(pl.Float64).to_numpy() / 1e3)
+    reported = tuple(event for reader in READERS for event in reader(directory, run))
+    return Surroundings(names, deeds, reported, clocks, estimated, path is not None)
+
+
+def _from_agents(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
+    """What agents count over a whole run. They do not say when, so these events have no time."""
+    del directory
+    for name, agent in run.agents.items():
+        points = parts(agent, "access_points")
+        late = sum(number(task, "late") for task in parts(agent, "tasks"))
+        steps = number(agent, "clock_steps")
+        largest = duration(abs(number(agent, "largest_clock_step_ns")))
+        drops = {
+            "socket_drops": "frames dropped by the kernel for want of socket buffer",
+            "inbox_drops": "frames dropped because a task's queue was full",
+            "send_errors": "frames the kernel refused to send",
+        }
+        told = [
+            (
+                number(agent, "steal_ns"),
+                f"the hypervisor took {duration(number(agent, 'steal_ns'))} of processor time",
+            ),
+            (number(agent, "involuntary_switches"), "its servicing threads were preempted {n} times"),
+            (steps, f"its clock was stepped {count_of(steps, 'time')}, by up to {largest}"),
+            (number(agent, "records_dropped"), "{n} records lost in a full ring"),
+            (late, "{n} sends were late by more than a tenth of the period"),
+            *((sum(number(point, key) for point in points), "{n} " + text) for key, text in drops.items()),
+        ]
+        for count, text in told:
+            if count:
+                yield Event(None, name, text.replace("{n}", str(count)), "agent")
+
+
+READERS: list[Callable[[RunDirectory, RunResult], Iterator[Event]]] = [_from_agents]
+"""Who knows of host events; each yields them in the order of time."""

@@ -1,0 +1,121 @@
+"""Explains a judged run directory: what recurs, what changes, which modes there are, why the worst took long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.measures.explaining.around import surroundings
+from wiregauge.measures.explaining.results import Explanation, FlowExplained, SeriesExplained
+from wiregauge.measures.explaining.said import course_sentences, mode_sentences, peak_sentence
+from wiregauge.measures.explaining.worst import main_measure, worst_messages
+from wiregauge.measures.judge import clock_offsets
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.results import FlowResult, Judgement, RunResult, Series
+from wiregauge.measures.rundir import open_run_directory
+from wiregauge.measures.series import Offsets
+
+__all__ = ["WORST", "explain"]
+
+WORST = 10
+"""Messages of each flow that are explained, unless told otherwise."""
+STAMP_NS = 1.0
+"""Resolution of time stamps."""
+
+
+def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None) -> Explanation:
+    """Explains every flow of every run; with `most` so many at most, each flow in the run where its worst took longest.
+
+    Raises RunDirectoryError for a damaged file of the run directory.
+    """
+    wanted = [
+        (run, flow)
+        for run in judgement.runs
+        for flow in run.flows
+        if main_measure(flow.plan) in flow.series and len(flow.series[main_measure(flow.plan)].value)
+    ]
+    total = len(wanted)
+    if most is not None:
+        wanted = _telling(wanted)[:most]
+    directory = open_run_directory(judgement.directory)
+    found = []
+    for run in judgement.runs:
+        flows = [flow for of, flow in wanted if of is run]
+        if not flows:
+            continue
+        estimated = clock_offsets(directory.runs[run.plan.index])
+        offsets = {(flow.plan.id, flow.plan.receiver): _between(estimated, flow.plan) for flow in flows}
+        explained = [_explained(flow) for flow in flows]
+        medians = [float(np.median(flow.series[main_measure(flow.plan)].value)) for flow in flows]
+        messages = worst_messages(
+            directory,
+            run,
+            [
+                (flow, series[0], median)
+                for flow, series, median in zip(flows, explained, medians, strict=True)
+            ],
+            offsets,
+            surroundings(directory, run, estimated),
+            worst,
+        )
+        found += [
+            FlowExplained(
+                run.plan, flow.plan, median, series, messages.get((flow.plan.id, flow.plan.receiver), ())
+            )
+            for flow, series, median in zip(flows, explained, medians, strict=True)
+        ]
+    return Explanation(tuple(found), total - len(found), worst)
+
+
+def _telling(wanted: Sequence[tuple[RunResult, FlowResult]]) -> list[tuple[RunResult, FlowResult]]:
+    """Each flow at each receiver once, in the run where its greatest value is furthest above its median."""
+    best: dict[tuple[int, int], tuple[float, RunResult, FlowResult]] = {}
+    for run, flow in wanted:
+        values = flow.series[main_measure(flow.plan)].value
+        excess = float(values.max() - np.median(values))
+        key = flow.plan.id, flow.plan.receiver
+        if key not in best or excess > best[key][0]:
+            best[key] = excess, run, flow
+    ranked = sorted(best.values(), key=lambda entry: -entry[0])
+    return [(run, flow) for _, run, flow in ranked]
+
+
+def _between(estimated: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Offsets:
+    here, there = estimated.get(flow.source, (0.0, 0.0)), estimated.get(flow.destination, (0.0, 0.0))
+    return Offsets(there[0] - here[0], here[1] + there[1])
+
+
+def _explained(flow: FlowResult) -> tuple[SeriesExplained, ...]:
+    main = main_measure(flow.plan)
+    found = [explain_series(main, flow.series[main])]
+    error = flow.series.get("send_error")
+    # An ideal sender has no wake-ups.
+    if error is not None and len(error.value) and float(np.ptp(error.value)) > STAMP_NS:
+        found.append(explain_series("send_error", error))
+    return tuple(found)
+
+
+def explain_series(measure: str, series: Series) -> SeriesExplained:
+    """One series: modes first; changes are sought outside their bands; both are no chance when modes are counted."""
+    recurrence = stats.find_modes(series.t, series.value)
+    t, value = series.t[recurrence.apart], series.value[recurrence.apart]
+    course = stats.level_changes(t, value)
+    rest = value
+    if course.slope is not None:
+        rest = value - course.slope * t
+    for change in course.changes:
+        if change.kind == "level":
+            rest = np.where(t >= change.at, rest - (change.after - change.before), rest)
+    # Recurrence and steps are no chance: how much a value is worth is told by what is left without them.
+    worth = stats.worth_of(rest)
+    known = int(np.isfinite(series.value).sum())
+    worth *= known / max(len(rest), 1)
+    shape = stats.peaks(series.value, resolution=STAMP_NS, n_effective=worth)
+    said = (
+        *mode_sentences(recurrence, measure),
+        *course_sentences(course, measure),
+        peak_sentence(shape, measure),
+    )
+    return SeriesExplained(measure, series, recurrence, course, shape, said)

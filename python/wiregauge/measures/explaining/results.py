@@ -1,0 +1,140 @@
+"""What explains a flow: plain data, in ns and seconds of the run's clock. Text, JSON and figures only read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wiregauge.measures.plan import FlowPlan, RunPlan
+from wiregauge.measures.results import Series
+from wiregauge.stats import Course, Peaks, Recurrence
+
+__all__ = [
+    "Clock",
+    "Event",
+    "Explanation",
+    "FlowExplained",
+    "Neighbour",
+    "Partner",
+    "SeriesExplained",
+    "Step",
+    "WorstMessage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesExplained:
+    """A series (times in s, values in ns): what recurs in it, where it changes, and how its values are distributed."""
+
+    measure: str
+    series: Series
+    recurrence: Recurrence
+    course: Course
+    peaks: Peaks
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One piece of a message's way, between two points that recorded it. Times in ns.
+
+    `kind` is `stack`, `port` (from a frame's coming to a device to its first bit out), `link`, `network`
+    (driver to driver, where nothing between records) or `relay`. `usual` is the median of this step over
+    `usual_n` messages of the flow.
+    """
+
+    kind: str
+    title: str
+    node: int
+    port: int | None
+    start: float
+    took: float
+    usual: float | None
+    usual_n: int
+
+    @property
+    def excess(self) -> float:
+        """How much longer than usual, ns; 0 where nothing is known to compare with."""
+        return round(self.took - self.usual, 3) if self.usual is not None else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """A frame that held the output port while the message waited there, and for how long of that, ns."""
+
+    flow: int
+    sequence: int
+    returning: bool
+    length: int
+    node: int
+    port: int
+    blocked: float
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A message of the same flow sent just before or after; `value` None: it did not arrive."""
+
+    sequence: int
+    value: float | None
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Clock of the destination less that of the source at the time, and usually (median over the run), ns.
+
+    `source` says who knows: `truth` (a simulation), `manifest` (estimated by the testmaster, for the run as a whole).
+    """
+
+    offset: float
+    usual: float
+    uncertainty: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened at a node or to this frame; `at` in s, None where it is known for the run as a whole."""
+
+    at: float | None
+    node: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorstMessage:
+    """One of the messages with the longest latency (round trip of relayed flows), and where its time went."""
+
+    sequence: int
+    sent_at: float
+    value: float
+    excess: float
+    steps: tuple[Step, ...]
+    partners: tuple[Partner, ...]
+    neighbours: tuple[Neighbour, ...]
+    clock: Clock | None
+    events: tuple[Event, ...]
+    mode: int | None
+    cause: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlowExplained:
+    """What explains one flow at one receiver in one run; the first series is the one the worst messages are of."""
+
+    run: RunPlan
+    flow: FlowPlan
+    median: float | None
+    series: tuple[SeriesExplained, ...]
+    worst: tuple[WorstMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Flows in the order of the judgement; `left_out` counts those that were not looked into."""
+
+    flows: tuple[FlowExplained, ...]
+    left_out: int
+    worst: int

@@ -1,0 +1,225 @@
+"""The worst messages of every flow of a run: where their time went, whom they waited for, what happened around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from wiregauge.measures.explaining.around import Surroundings
+from wiregauge.measures.explaining.results import Neighbour, Partner, SeriesExplained, Step, WorstMessage
+from wiregauge.measures.explaining.said import cause_of, message_sentence
+from wiregauge.measures.explaining.ways import ladders, read_spans, steps_of, usual_steps, ways_of
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.results import FlowResult, RunResult
+from wiregauge.measures.rundir import RunDirectory
+from wiregauge.measures.series import Offsets
+from wiregauge.measures.views import port_rates
+
+__all__ = ["main_measure", "worst_messages"]
+
+BESIDE = 2
+"""Neighbours shown before and after a message."""
+MOST_PARTNERS = 40
+"""Frames listed for a message; the first to hold the port come first."""
+WAITS = 2
+"""Ports of a message's way at which its partners are looked for: those that took most beyond the usual."""
+OVERHEAD = 20
+"""Bytes a frame occupies a line beyond its length: preamble, start delimiter and gap."""
+LONGEST = 9_100
+"""Bytes of the longest frame that can be in progress when a message comes to a port."""
+
+Key = tuple[int, int]
+
+
+def main_measure(flow: FlowPlan) -> str:
+    """The measure whose worst values are explained: the round trip of relayed flows, else the one-way latency."""
+    return "rtt" if flow.relayed else "latency"
+
+
+def worst_messages(
+    directory: RunDirectory,
+    run: RunResult,
+    flows: Sequence[tuple[FlowResult, SeriesExplained, float]],
+    offsets: Mapping[Key, Offsets],
+    around: Surroundings,
+    most: int,
+) -> dict[Key, tuple[WorstMessage, ...]]:
+    """By flow and receiver the `most` messages that took longest; each flow comes with its main series and median."""
+    table = _table(directory, run)
+    if table is None or not flows:
+        return {}
+    chosen: dict[Key, pl.DataFrame] = {}
+    for flow, main, _ in flows:
+        plan = flow.plan
+        mine = _of(table, plan)
+        begin = float(main.series.t.min()) * 1e12 - 1 if len(main.series.t) else float("inf")
+        shift = offsets[plan.id, plan.receiver].outward_ns if not plan.relayed else 0.0
+        end = "back_rx_app" if plan.relayed else "rx_app"
+        found = (
+            mine.filter(pl.col("tx_app") >= begin)
+            .select("sequence", "tx_app", (pl.col(end) - pl.col("tx_app")).alias("took"))
+            .drop_nulls("took")
+            .top_k(most, by="took")
+            .sort("took", "sequence", descending=[True, False])
+            .with_columns(value=pl.col("took").cast(pl.Float64) / 1000 - shift)
+        )
+        chosen[plan.id, plan.receiver] = found
+    plans = [flow.plan for flow, _, _ in flows]
+    steps = _steps(directory, run, plans, chosen, {p.id: _of(table, p).height for p in plans}, around)
+    partners = _partners(directory, run, steps)
+    found_by_flow = {}
+    for flow, main, median in flows:
+        key = flow.plan.id, flow.plan.receiver
+        rows = chosen[key]
+        beside = _neighbours(_of(table, flow.plan), rows["sequence"].to_list(), flow.plan, offsets[key])
+        made = []
+        for sequence, sent, _, value in rows.iter_rows():
+            own, detour = steps.get((*key, sequence), ((), 0.0))
+            waits = partners.get((*key, sequence), ())
+            clock = around.clock(flow.plan, sent / 1e3)
+            mode = next(
+                (k for k, mode in enumerate(main.recurrence.modes) if mode.inside_at(sent / 1e12)), None
+            )
+            events = around.near(flow.plan, sequence, sent / 1e3, value)
+            excess = value - median
+            cause, sentence = cause_of(flow.plan, excess, own, waits, detour, clock, events, directory.plan)
+            made.append(
+                WorstMessage(
+                    sequence,
+                    sent / 1e12,
+                    value,
+                    excess,
+                    own,
+                    waits,
+                    beside.get(sequence, ()),
+                    clock,
+                    events,
+                    mode,
+                    cause,
+                    message_sentence(sequence, value, excess, sentence, mode),
+                )
+            )
+        found_by_flow[key] = tuple(made)
+    return found_by_flow
+
+
+def _table(directory: RunDirectory, run: RunResult) -> pl.DataFrame | None:
+    frame = directory.messages(run.plan.index)
+    if frame is None:
+        return None
+    columns = ("flow", "to", "sequence", "tx_app", "rx_app", "back_rx_app", "outcome")
+    return frame.filter(~pl.col("warm_up")).select(columns)
+
+
+def _of(table: pl.DataFrame, flow: FlowPlan) -> pl.DataFrame:
+    mine = pl.col("flow") == flow.id
+    return table.filter(mine & (pl.col("to") == flow.receiver) if flow.multicast else mine)
+
+
+def _steps(
+    directory: RunDirectory,
+    run: RunResult,
+    flows: Sequence[FlowPlan],
+    chosen: Mapping[Key, pl.DataFrame],
+    counts: Mapping[int, int],
+    around: Surroundings,
+) -> dict[tuple[int, int, int], tuple[tuple[Step, ...], float]]:
+    """By flow, receiver and sequence: the steps of the chosen messages, and how much longer their way usually is."""
+    path = directory.records(run.plan.index)
+    if path is None:
+        return {}
+    ways = ways_of(directory.plan, flows)
+    wanted = [(flow, rows) for flow in flows if (rows := chosen[flow.id, flow.receiver]).height]
+    # A node's own clock may show another time than the sender's.
+    apart = (
+        int(1e3 * max((abs(v).max() for _, v in around.clocks.values() if len(v)), default=0.0)) + 1_000_000
+    )
+    spans = [
+        (sent - apart, sent + abs(took) + apart)
+        for _, rows in wanted
+        for sent, took in rows.select("tx_app", "took").iter_rows()
+    ]
+    numbers = {flow.id for flow, _ in wanted}
+    sequences = {sequence for _, rows in wanted for sequence in rows["sequence"].to_list()}
+    own = pl.col("flow").is_in(sorted(numbers)) & pl.col("sequence").is_in(sorted(sequences))
+    climbed = ladders(read_spans(path, spans, own), ways)
+    usual = usual_steps(path, ways, counts)
+    found = {}
+    for flow, rows in wanted:
+        mine = [way for way in ways if way.flow is flow]
+        here = climbed.filter(pl.col("way").is_in([way.number for way in mine]))
+        for sequence in rows["sequence"].to_list():
+            message = here.filter(pl.col("sequence") == sequence)
+            found[flow.id, flow.receiver, int(sequence)] = steps_of(message, mine, directory.plan, usual)
+    return found
+
+
+def _partners(
+    directory: RunDirectory,
+    run: RunResult,
+    steps: Mapping[tuple[int, int, int], tuple[tuple[Step, ...], float]],
+) -> dict[tuple[int, int, int], tuple[Partner, ...]]:
+    """The frames that left by the same port while a message waited there, or were leaving when it came."""
+    path = directory.records(run.plan.index)
+    rates = port_rates(directory.plan, run.plan)
+    waits: list[tuple[tuple[int, int, int], Step, int]] = []
+    for key, (own, _) in steps.items():
+        ports = [s for s in own if s.kind == "port" and s.port is not None and (s.node, s.port) in rates]
+        long = sorted((s for s in ports if s.excess > 0), key=lambda s: -s.excess)[:WAITS]
+        waits += [(key, step, rates[step.node, step.port or 0]) for step in long]
+    if path is None or not waits:
+        return {}
+    spans = [
+        (int(step.start * 1e3) - _occupied(LONGEST, rate), int((step.start + step.took) * 1e3))
+        for _, step, rate in waits
+    ]
+    nodes = sorted({step.node for _, step, _ in waits})
+    leaving = pl.col("point").is_in(["switch-out", "wire-send"]) & pl.col("node").is_in(nodes)
+    records = read_spans(path, spans, leaving).sort("time")
+    by_port = records.partition_by("node", "port", as_dict=True)
+    found: dict[tuple[int, int, int], tuple[Partner, ...]] = {}
+    for (key, step, rate), (low, high) in zip(waits, spans, strict=True):
+        here = by_port.get((step.node, step.port or 0))
+        if here is None:
+            continue
+        begin, end = round(step.start * 1e3), round((step.start + step.took) * 1e3)
+        listed = []
+        for flow, sequence, returning, length, time in (
+            here.filter(pl.col("time").is_between(low, high))
+            .select("flow", "sequence", "returning", "length", "time")
+            .iter_rows()
+        ):
+            held = min(time + _occupied(length, rate), end) - max(time, begin)
+            if held > 0 and not (flow == key[0] and sequence == key[2]):
+                listed.append(
+                    Partner(flow, sequence, returning, length, step.node, step.port or 0, held / 1e3)
+                )
+        found[key] = (*found.get(key, ()), *listed[:MOST_PARTNERS])
+    return found
+
+
+def _occupied(length: int, rate: int) -> int:
+    """How long a frame holds a line, ps."""
+    return (length + OVERHEAD) * 8 * 10**12 // rate
+
+
+def _neighbours(
+    table: pl.DataFrame, sequences: Sequence[int], flow: FlowPlan, offsets: Offsets
+) -> dict[int, tuple[Neighbour, ...]]:
+    near = sorted({sequence + by for sequence in sequences for by in range(-BESIDE, BESIDE + 1)})
+    end = "back_rx_app" if flow.relayed else "rx_app"
+    shift = 0.0 if flow.relayed else offsets.outward_ns
+    rows = table.filter(pl.col("sequence").is_in(near)).select(
+        "sequence", (pl.col(end) - pl.col("tx_app")).alias("took"), "outcome"
+    )
+    known = {
+        sequence: Neighbour(sequence, took / 1e3 - shift if took is not None else None, outcome)
+        for sequence, took, outcome in rows.iter_rows()
+    }
+    return {
+        sequence: tuple(
+            known[sequence + by] for by in range(-BESIDE, BESIDE + 1) if by and sequence + by in known
+        )
+        for sequence in sequences
+    }
