@@ -182,9 +182,9 @@ def _shift_cells(shift: Shift | None) -> list[Cell]:
     if shift is None:
         return [Cell(NONE, "n does not support it on both sides", "first faint"), Cell(""), Cell("")]
     ends = shift.joint if shift.verdict is not None else shift.shift
-    low, high = (NONE if end is None else micro(end) for end in (ends.low, ends.high))
+    low, high = (NONE if end is None else _fine(end) for end in (ends.low, ends.high))
     plus = "+" if ends.value > 0 else ""
-    text = f"{plus}{micro(ends.value)} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
+    text = f"{plus}{_fine(ends.value)} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
     own = shift.shift
     hint = f"95 % on its own: {signed(own.low)} to {signed(own.high)}; instrument ± {duration(shift.instrument, 2)}"
     hint += f"; threshold ± {duration(shift.tolerance, 3)}" if shift.tolerance is not None else ""
@@ -194,6 +194,11 @@ def _shift_cells(shift: Shift | None) -> list[Cell]:
         Cell(micro(shift.new.value), _range(shift, new=True)),
         Cell(text, hint, f"verdict {shift.verdict}" if shift.verdict in ("better", "worse") else ""),
     ]
+
+
+def _fine(ns: float) -> str:
+    """A shift in µs: a third decimal where it is small, none for nothing."""
+    return micro(ns) if abs(ns) >= 100 else f"{round(ns / 1e3, 3) + 0.0:.3f}".rstrip("0").rstrip(".")
 
 
 def _range(shift: Shift, *, new: bool) -> str:

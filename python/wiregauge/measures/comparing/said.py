@@ -58,7 +58,17 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
             one, other = _text(first, "host", key), _text(second, "host", key)
             if one != other and "load" not in key:
                 found.append(f"host, {key}: {one} against {other}")
+    if any(_alone(judgement) for judgement in (base, new)):
+        found.append(
+            "a live side has one run per point, so what changed between the runs (load of the host, placement) "
+            "counts as a difference; repeats in the test would tell it apart"
+        )
     return tuple(found) + _settings(base, new)
+
+
+def _alone(judgement: Judgement) -> bool:
+    """Whether each point of a real bench was run once; a simulated host does not change between runs."""
+    return judgement.manifest.get("bench") != "sim" and judgement.plan.repeats == 1
 
 
 def _unplanned(judgement: Judgement) -> int:

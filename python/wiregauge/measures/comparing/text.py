@@ -52,17 +52,10 @@ def compare_headline(comparison: Comparison) -> str:
     tally = Counter(flow.verdict for flow in comparison.flows)
     flows = count_of(len(comparison.flows), "flow")
     if comparison.unfit:
-        return f"A side is not fit to compare, so nothing is decided: {comparison.unfit[0]}."
+        return "A side is not fit to compare, so nothing is decided."
     parts = [f"{tally[word]} {word}" for word in ("worse", "better", "undecided") if tally[word]]
     if not parts:
-        how = {shift.basis for flow in comparison.flows for _, shift in flow.judged}
-        said = (
-            "the very same values"
-            if how <= {"identical", "no-difference"} and "identical" in how
-            else "shown to lie within the thresholds"
-            if how <= {"equivalent", "identical"}
-            else "no difference found"
-        )
+        said = _sameness(comparison)
         return (
             f"All {flows} compared the same: {said}." if len(comparison.flows) > 1 else f"The same: {said}."
         )
@@ -70,6 +63,16 @@ def compare_headline(comparison: Comparison) -> str:
     worst = greatest(comparison, "worse") or greatest(comparison, "better")
     example = f"; the greatest change is {worst}" if worst else ""
     return f"Of {flows} compared, {', '.join(parts)}{same}{example}."
+
+
+def _sameness(comparison: Comparison) -> str:
+    """In which sense all is the same."""
+    bases = {shift.basis for flow in comparison.flows for _, shift in flow.judged}
+    twins = sum(all(m.identical for m in flow.measures.values()) for flow in comparison.flows)
+    if twins == len(comparison.flows):
+        return "the very same values"
+    found = "shown to lie within the thresholds" if "no-difference" not in bases else "no difference found"
+    return f"{found} ({twins} of them with the very same values)" if twins else found
 
 
 def greatest(comparison: Comparison, verdict: str) -> str:
@@ -208,7 +211,7 @@ def _table(comparison: Comparison, *, wide: bool) -> Table:
                 table.add_row(*cells)
     table.caption = "±: the wider half of the interval"
     if not wide:
-        table.caption += "; a terminal of 160 columns shows more, --json all"
+        table.caption += "; a terminal of 160 columns shows more, --out FILE.html all"
     table.caption_justify = "left"
     return table
 
