@@ -305,7 +305,7 @@ def _judge_and_show(
         shown = measures.show_json(judgement)
         if explanation is not None:
             shown["explained"] = explaining.explain_json(explanation)
-        print(json.dumps(shown, indent=1))
+        print(measures.json_text(shown))
     else:
         measures.show_text(judgement, Console())
         if explanation is not None:

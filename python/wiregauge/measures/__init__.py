@@ -18,7 +18,7 @@ from wiregauge.measures.results import (
     Summary,
 )
 from wiregauge.measures.shapes import Shapes, shapes
-from wiregauge.measures.show import schema_path, show_json
+from wiregauge.measures.show import json_text, schema_path, show_json
 from wiregauge.measures.text import headline, show_text
 from wiregauge.measures.views import Views, views
 
@@ -39,6 +39,7 @@ __all__ = [
     "Views",
     "exit_code",
     "headline",
+    "json_text",
     "judge",
     "schema_path",
     "shapes",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from wiregauge import stats
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
 from wiregauge.measures.hops import Passages, passages
 from wiregauge.measures.limits import judge_limits
-from wiregauge.measures.pairs import pair_latencies, pool_pairs
+from wiregauge.measures.pairs import pair_latencies, pool_pairs, side_by_side
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.results import (
     Check,
@@ -35,13 +33,12 @@ from wiregauge.measures.rundir import RunDirectory, open_run_directory
 from wiregauge.measures.series import SETTLING, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.service import pool_services, serve
 from wiregauge.measures.settling import settle, stationarity
-from wiregauge.measures.show import show_json
+from wiregauge.measures.show import json_text, show_json
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
 from wiregauge.measures.validity import Evidence, judge_validity, number, offered_loads, parts
 
 STAMP_RESOLUTION_NS = 1.0
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
-_THREADS = 2
 _LOST = ("lost", "misdirected", "corrupted")
 
 
@@ -64,7 +61,7 @@ def judge(run_dir: Path) -> Judgement:
         runs=runs,
         points=_points(runs),
     )
-    _write(run_dir / "measures.json", json.dumps(show_json(judgement), indent=1, allow_nan=False) + "\n")
+    _write(run_dir / "measures.json", json_text(show_json(judgement)) + "\n")
     return judgement
 
 
@@ -324,9 +321,9 @@ def _summaries(
         return summarise(name, [found.series.value], found.excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
 
     names = [name for name in extracted if name not in moved]
-    # Sorting lets go of the interpreter, so two threads are worth having.
-    with ThreadPoolExecutor(_THREADS) as pool:
-        summaries = dict(zip(names, pool.map(own, names), strict=True))
+    summaries = dict(
+        zip(names, side_by_side(own, names, len(extracted["latency"].series.value)), strict=True)
+    )
     for name, base in moved.items():
         if name in extracted:
             values = extracted[name].series.value

@@ -6,11 +6,11 @@ and its turnaround, which have names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
@@ -22,13 +22,16 @@ from wiregauge.measures.plan import FlowPlan
 if TYPE_CHECKING:
     from wiregauge.measures.results import Summary
 
-__all__ = ["PairLatency", "pair_latencies", "pool_pairs"]
+__all__ = ["PairLatency", "pair_latencies", "pool_pairs", "side_by_side"]
 
 OUTWARD = ("intended", "tx_app", "tx_drv", "tx_wire", "rx_wire", "rx_drv", "rx_app")
 RETURN = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
 _SENDING = frozenset({"intended", "tx_app", "tx_drv", "tx_wire", "back_rx_drv", "back_rx_app"})
 """Points at the flow's sender; the others are at its destination."""
 _THREADS = 2
+_WORTH_A_THREAD = 50_000
+T = TypeVar("T")
+R = TypeVar("R")
 NAMES = {
     ("tx_app", "rx_app"): "latency",
     ("tx_drv", "rx_drv"): "driver_latency",
@@ -87,8 +90,19 @@ def pair_latencies(
             return _known(start, end, took.null_count(), known, bound)
         return _pair(start, end, took, sign * shift_ns, bound)
 
+    pairs = list(_pairs(rows, flow))
+    return tuple(found for found in side_by_side(one, pairs, rows.height) if found is not None)
+
+
+def side_by_side(work: Callable[[T], R], items: Sequence[T], size: int) -> list[R]:
+    """`work` of every item, in their order; on two threads where `size` values each are worth the change of thread.
+
+    Sorting, which is most of the work, lets go of the interpreter.
+    """
+    if size < _WORTH_A_THREAD:
+        return [work(item) for item in items]
     with ThreadPoolExecutor(_THREADS) as pool:
-        return tuple(found for found in pool.map(one, _pairs(rows, flow)) if found is not None)
+        return list(pool.map(work, items))
 
 
 def _pairs(rows: pl.DataFrame, flow: FlowPlan) -> Iterator[tuple[str, str]]:

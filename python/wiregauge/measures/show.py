@@ -6,6 +6,7 @@ among the lost) is the string "lost", because JSON has no infinity.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from math import isinf
 from pathlib import Path
@@ -46,6 +47,19 @@ def show_json(judgement: Judgement) -> Json:
             for point in judgement.points
         ],
     }
+
+
+def json_text(value: object, depth: int = 4) -> str:
+    """JSON with a line for every part down to `depth`, which is a flow; what is deeper stands in one line.
+
+    The encoder of the standard library is fast only where it need not indent, and a campaign of many flows is large.
+    """
+    if depth and isinstance(value, dict) and value:
+        parts = (f"{json.dumps(str(key))}: {json_text(part, depth - 1)}" for key, part in value.items())
+        return "{\n" + ",\n".join(parts) + "\n}"
+    if depth and isinstance(value, list) and value:
+        return "[\n" + ",\n".join(json_text(part, depth - 1) for part in value) + "\n]"
+    return json.dumps(value, allow_nan=False)
 
 
 def _run(run: RunResult) -> Json:
