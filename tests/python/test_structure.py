@@ -40,6 +40,7 @@ PACKAGES = {
     "measures": {"records", "stats"},
     "figures": {"measures"},
     "export": {"measures"},
+    "notebook": {"config", "export", "figures", "master", "measures", "records", "stats"},
     "report": {"figures", "measures", "records"},
 }
 

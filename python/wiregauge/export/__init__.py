@@ -5,7 +5,7 @@
 """
 
 from wiregauge.export.choice import WHATS, Choice, ExportError, What
-from wiregauge.export.tables import SCHEMA, axis_column, messages, records
+from wiregauge.export.tables import SCHEMA, axis_column, measures, messages, records
 from wiregauge.export.write import FORMATS, write
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "ExportError",
     "What",
     "axis_column",
+    "measures",
     "messages",
     "records",
     "write",

@@ -71,14 +71,23 @@ class Quantity:
         what = f"{escape(title)}, {escape(self.statistic)}" if self.statistic else escape(title)
         return f"{what}: <b>{escape(self._text(self.value))}</b>{escape(self._beside())}"
 
-    def _beside(self) -> str:
+    @property
+    def shown(self) -> str:
+        """The value for the eye, in the unit that fits."""
+        return "-" if self.value is None else self._text(self.value)
+
+    @property
+    def shown_interval(self) -> str:
+        """The interval for the eye; empty where there is none."""
         low, high = (None if edge is None else self._text(edge) for edge in (self.low, self.high))
-        if low is None and high is None:
-            bounds = ""
-        elif low is not None and high is not None:
-            bounds = f"95 %: {low} to {high}, "
-        else:
-            bounds = f"95 %: at least {low}, " if low is not None else f"95 %: at most {high}, "
+        if low is not None and high is not None:
+            return f"{low} to {high}"
+        if low is not None:
+            return f"at least {low}"
+        return f"at most {high}" if high is not None else ""
+
+    def _beside(self) -> str:
+        bounds = f"95 %: {self.shown_interval}, " if self.interval else ""
         return f" ({bounds}n = {self.n})"
 
     def _text(self, value: float) -> str:

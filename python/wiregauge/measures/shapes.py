@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.results import FlowResult, Judgement
-from wiregauge.stats import BoxShape, DensityShape, EnvelopeShape, TailShape
+from wiregauge.stats import BoxShape, DensityShape, EnvelopeShape, HistogramShape, TailShape
 
 __all__ = [
     "BoxShape",
     "DensityShape",
     "EnvelopeShape",
+    "HistogramShape",
     "Key",
     "Shapes",
     "TailShape",

@@ -1,0 +1,253 @@
+"""One measure of one flow at one point: its figures, its values, its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+
+from wiregauge import stats
+from wiregauge.measures import DEFINITIONS, Definition, Summary
+from wiregauge.measures.definitions import QUANTILES
+from wiregauge.measures.quantities import STATISTICS, Quantity, of_summary
+from wiregauge.measures.results import Floats, Series
+from wiregauge.notebook.choosing import Chosen
+from wiregauge.notebook.errors import WiregaugeError
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["KINDS", "Kind", "Measure"]
+
+Kind = Literal["density", "percentiles", "time", "box", "histogram"]
+KINDS = ("density", "percentiles", "time", "box", "histogram")
+_PRINTED = {Fraction(str(q)): name for name, q in QUANTILES.items()}
+_MARKS = 6000
+
+
+class Measure:
+    """A measure that has a distribution. Times are in ns, signed; warm-up and settling are not in it.
+
+    >>> latency = run.latency(flow=10)
+    >>> latency.n, latency.unit
+    (500, 'ns')
+    >>> latency.mean()
+    <latency.mean = 9.066 µs (95 %: 8.966 µs to 9.166 µs, n = 500)>
+    """
+
+    def __init__(self, name: str, chosen: Chosen) -> None:
+        self._name = name
+        self._chosen = chosen
+
+    @property
+    def name(self) -> str:
+        """As limits and tables name it."""
+        return self._name
+
+    @property
+    def definition(self) -> Definition:
+        """Title, formula, unit and source."""
+        return DEFINITIONS[self._name]
+
+    @property
+    def unit(self) -> str:
+        """Of every figure and value."""
+        return self.definition.unit
+
+    @property
+    def label(self) -> str:
+        """Flow and point in words."""
+        return self._chosen.label
+
+    @property
+    def n(self) -> int:
+        """Values that entered."""
+        return self._summary.n
+
+    @property
+    def excluded(self) -> Mapping[str, int]:
+        """Messages without a value, by reason."""
+        return dict(self._summary.excluded)
+
+    def percentile(self, p: float) -> Quantity:
+        """The `p`-th percentile (nearest rank) with its 95 % interval; not determined where n does not support it.
+
+        >>> run.latency(flow=10).percentile(75)
+        <latency.p75 = 9.919 µs (95 %: 9.744 µs to 10.07 µs, n = 500)>
+        >>> run.latency(flow=10).percentile(99.9)
+        <latency.p99.9: not determined (p99.9 needs 2995 values, there are 500)>
+        """
+        if not 0 < p < 100:
+            raise WiregaugeError(
+                f"percentile({p}): a percentile lies between 0 and 100, as in percentile(99.9)"
+            )
+        q = Fraction(str(p)) / 100
+        if q in _PRINTED:
+            return of_summary(self._summary, _PRINTED[q])
+        name, n = f"p{p:g}", self.n
+        # Below the median it is the least values that say whether n supports it.
+        needed = stats.samples_needed(max(q, 1 - q))
+        if n < needed:
+            reason = f"{name} needs {needed} values, there are {n}"
+            return Quantity(self._name, name, None, self.unit, n, None, None, reason)
+        runs = [series.value for series in self._series if len(series.value)]
+        pooled = np.sort(np.concatenate(runs))
+        interval = (
+            stats.repeated_quantile_interval([np.sort(values) for values in runs], pooled, q)
+            if len(runs) > 1
+            else stats.quantile_interval(runs[0], pooled, q)
+        )
+        value = stats.quantile(pooled, q)
+        return Quantity(self._name, name, value, self.unit, n, interval.low, interval.high)
+
+    def median(self) -> Quantity:
+        """The 50th percentile."""
+        return self.percentile(50)
+
+    def mean(self) -> Quantity:
+        """The mean; its interval holds sampling, clock and stamp error."""
+        return of_summary(self._summary, "mean")
+
+    def sd(self) -> Quantity:
+        """The standard deviation with its interval."""
+        return of_summary(self._summary, "sd")
+
+    def min(self) -> Quantity:
+        """The least value; exact, so it has no interval."""
+        return of_summary(self._summary, "min")
+
+    def max(self) -> Quantity:
+        """The greatest value; exact, so it has no interval, and it says nothing of values rarer than one in n."""
+        return of_summary(self._summary, "max")
+
+    def table(self) -> pl.DataFrame:
+        """Every printed figure: `statistic`, `value_ns`, `low_ns`, `high_ns`, `n`, `reason`."""
+        figures = [of_summary(self._summary, statistic) for statistic in STATISTICS]
+        return pl.DataFrame(
+            {
+                "statistic": [figure.statistic for figure in figures],
+                "value_ns": [figure.value for figure in figures],
+                "low_ns": [figure.low for figure in figures],
+                "high_ns": [figure.high for figure in figures],
+                "n": [figure.n for figure in figures],
+                "reason": [figure.reason or None for figure in figures],
+            },
+            schema_overrides={
+                **dict.fromkeys(("value_ns", "low_ns", "high_ns"), pl.Float64),
+                "reason": pl.String,
+            },
+        )
+
+    def series(self) -> pl.DataFrame:
+        """Every value in measured order: `run`, `time_s` (since the run's epoch), `value_ns`.
+
+        >>> run.latency(flow=10).series().columns
+        ['run', 'time_s', 'value_ns']
+        """
+        parts = [
+            pl.DataFrame(
+                {"time_s": series.t, "value_ns": series.value},
+                schema={"time_s": pl.Float64, "value_ns": pl.Float64},
+            ).select(
+                pl.lit(run.plan.index, pl.UInt32).alias("run"), pl.col("time_s").fill_nan(None), "value_ns"
+            )
+            for (run, _), series in zip(self._chosen.members, self._series, strict=True)
+        ]
+        return pl.concat(parts)
+
+    def histogram(self, bins: int = 50) -> pl.DataFrame:
+        """Counts in `bins` equal classes from the least to the greatest value: `from_ns`, `to_ns`, `count`.
+
+        The last class includes its upper edge; the counts add to n.
+        """
+        shape = self._histogram(bins)
+        return pl.DataFrame({"from_ns": shape.edges[:-1], "to_ns": shape.edges[1:], "count": shape.counts})
+
+    def figure(self, kind: Kind = "density", bins: int = 50) -> Figure:
+        """A Plotly figure: `density`, `percentiles`, `time` (of one run), `box` or `histogram`."""
+        from plotly.graph_objects import Figure as PlotlyFigure
+
+        from wiregauge.figures import interactive
+        from wiregauge.figures.single import Shape, draw_shape
+
+        values = self._values()
+        shape: Shape | None
+        if kind == "density":
+            # A logarithmic axis where the values span more than a decade, as in the report.
+            low, high = float(values.min()), float(values.max())
+            shape = stats.density(values, log=low > 0 and high > 10 * low)
+        elif kind == "percentiles":
+            shape = stats.tail(np.sort(values))
+        elif kind == "box":
+            shape = stats.box(values)
+        elif kind == "histogram":
+            shape = self._histogram(bins)
+        elif kind == "time":
+            if len(self._chosen.members) > 1:
+                raise WiregaugeError("each repeat has a time of its own; choose one, as in repeat=0")
+            shape = stats.envelope(self._series[0].t, self._series[0].value, _MARKS)
+        else:
+            raise WiregaugeError(f'"{kind}" is no kind of figure; there are {", ".join(KINDS)}')
+        assert shape is not None  # there are values
+        protocol = self._chosen.flow.plan.protocol
+        figure = draw_shape(shape, self._name, self.definition.title, self.label, protocol)
+        drawn = interactive.draw(figure)
+        made = PlotlyFigure({"data": drawn["data"], "layout": drawn["layout"]})
+        if figure.notes:
+            note = {"text": f"<i>{' '.join(figure.notes)}</i>", "font": {"size": 11}, "showarrow": False}
+            below = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top"}
+            made.add_annotation({**note, **below, "yshift": -44})
+            made.update_layout(margin_b=76, height=interactive.height(figure) + 24)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<{self.definition.title} of {self.label}: {_short(self._summary)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(figure.statistic)}</td><td>{escape(figure.shown)}</td>"
+            f"<td>{escape(figure.shown_interval)}</td></tr>"
+            for figure in (of_summary(self._summary, statistic) for statistic in STATISTICS)
+        )
+        definition = self.definition
+        left_out = ", ".join(f"{count} {reason}" for reason, count in self.excluded.items()) or "none"
+        return (
+            f"<b>{escape(definition.title)}</b> of {escape(self.label)}"
+            f"<br><code>{escape(definition.formula)}</code><br><small>{escape(definition.source)}</small>"
+            f"<table><thead><tr><th></th><th>value</th><th>95 % interval</th></tr></thead><tbody>{rows}</tbody></table>"
+            f"<small>n = {self.n}; not in it: {escape(left_out)}</small>"
+        )
+
+    @property
+    def _summary(self) -> Summary:
+        return self._chosen.flow.summaries.get(self._name) or Summary(self._name, 0, {}, 0)
+
+    @property
+    def _series(self) -> tuple[Series, ...]:
+        empty = Series(np.empty(0), np.empty(0))
+        return tuple(flow.series.get(self._name, empty) for _, flow in self._chosen.members)
+
+    def _values(self) -> Floats:
+        values = np.concatenate([series.value for series in self._series])
+        if not len(values):
+            raise WiregaugeError(f"{self._name} of {self.label} has no values to show")
+        return values
+
+    def _histogram(self, bins: int) -> stats.HistogramShape:
+        if bins < 1:
+            raise WiregaugeError(f"bins = {bins}: a histogram has at least one class")
+        values = self._values()
+        low, high = float(values.min()), float(values.max())
+        return stats.histogram(values, np.linspace(low, high if high > low else low + 1.0, bins + 1))
+
+
+def _short(summary: Summary) -> str:
+    if not summary.n:
+        return "no values"
+    figures = [of_summary(summary, statistic) for statistic in ("p50", "p99", "max")]
+    known = ", ".join(f"{figure.statistic} {figure.shown}" for figure in figures if figure.value is not None)
+    return f"{known}, n = {summary.n}"
