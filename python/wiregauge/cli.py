@@ -583,7 +583,7 @@ def export(
         str | None,
         typer.Option(
             metavar="PART",
-            help="measures, messages, records or series (every value of a measure).",
+            help="measures, messages, passages, records or series (every value of a measure).",
             show_default="measures; series for hlog and hgrm",
         ),
     ] = None,

@@ -23,10 +23,12 @@ from lxml import etree
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import synthetic
+import wiregauge as wg
 from wiregauge.export import Choice, ExportError, histograms, junit, write
 from wiregauge.measures import SERIES, RunDirectoryError, judge, show_json
 from wiregauge.measures.definitions import COUNTS, QUANTILES
 
+ROOT = Path(__file__).resolve().parents[2]
 LIMITS = (
     {"flow": 10, "measure": "latency.p99", "bound": "at-most", "value": 1e9, "written": "1s", "line": 7},
     {"flow": 10, "measure": "latency.max", "bound": "at-most", "value": 1.0, "written": "1ns", "line": 8},
@@ -410,3 +412,55 @@ def test_a_choice_is_a_filter(
 
 SMALL = synthetic.Recipe(protocols=("udp", "raw"), payloads=(64, 128), messages=30)
 WHOLE: dict[str, Any] = {}
+
+
+# -- a simulated run, which has records, switches and several receivers ---------------------------------------
+
+
+@pytest.fixture(scope="module")
+def multicast(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("multicast") / "r"
+    wg.simulate(ROOT / "examples" / "multicast.xml", place)
+    return place
+
+
+@pytest.mark.parametrize("what", ["records", "messages", "passages"])
+def test_stored_tables_are_exported_whole(multicast: Path, tmp_path: Path, what: str) -> None:
+    stored = pl.read_parquet(sorted((multicast / what).glob("*.parquet")))
+    for to in ("parquet", "arrow"):
+        write(multicast, to, tmp_path / to, what)
+        table = as_table(tmp_path / to, to)
+        assert table.height == stored.height
+        times = [name for name in table.columns if name.endswith("_ps")]
+        assert times
+        for name in times:
+            assert table[name].equals(stored[name.removesuffix("_ps")])
+    nodes = {"records": "node", "messages": "to", "passages": "switch"}[what]
+    assert table[nodes].null_count() == 0
+
+
+def test_passages_are_the_residence(multicast: Path, tmp_path: Path) -> None:
+    write(multicast, "parquet", tmp_path / "t", "passages")
+    table = pl.read_parquet(tmp_path / "t")
+    for run in judge(multicast).runs:
+        for flow in run.flows:
+            mine = table.filter((pl.col("run") == run.plan.index) & (pl.col("flow") == flow.plan.id))
+            took = (mine["left_ps"] - mine["came_ps"]).to_numpy() / 1000
+            assert set(flow.series["residence"].value) <= set(took)
+
+
+def test_one_receiver_of_several(multicast: Path, tmp_path: Path) -> None:
+    (flow,) = {f.plan.id for r in judge(multicast).runs for f in r.flows if f.plan.multicast}
+    receivers = [f.plan.destination for f in judge(multicast).runs[0].flows if f.plan.id == flow]
+    assert len(receivers) > 1
+    write(multicast, "parquet", tmp_path / "all", "messages", Choice(flow=str(flow)))
+    for receiver in receivers:
+        write(multicast, "parquet", tmp_path / receiver, "messages", Choice(flow=f"{flow} to {receiver}"))
+        mine = pl.read_parquet(tmp_path / receiver)
+        assert mine["to"].unique().to_list() == [receiver]
+        assert mine.equals(pl.read_parquet(tmp_path / "all").filter(pl.col("to") == receiver))
+    write(multicast, "hlog", tmp_path / "t.hlog")
+    tags = {
+        line.split(",")[0] for line in (tmp_path / "t.hlog").read_text().splitlines() if line[:4] == "Tag="
+    }
+    assert {f"Tag=run-0.flow-{flow}.to-{receiver}.latency" for receiver in receivers} <= tags

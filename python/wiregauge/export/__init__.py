@@ -5,7 +5,7 @@
 """
 
 from wiregauge.export.choice import WHATS, Choice, ExportError, What
-from wiregauge.export.tables import SCHEMA, axis_column, measures, messages, records
+from wiregauge.export.tables import SCHEMA, axis_column, measures, messages, passages, records
 from wiregauge.export.write import FORMATS, write
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "axis_column",
     "measures",
     "messages",
+    "passages",
     "records",
     "write",
 ]

@@ -1,7 +1,7 @@
-"""The four tables that Parquet, Arrow and CSV carry: records, messages, measures, series.
+"""The tables that Parquet, Arrow and CSV carry: records, messages, passages, measures, series.
 
 They are the tables of the run directory made readable on their own: names instead of indices, a unit in every column
-name that has one, the run and the point of the sweep in every row. Records and messages stay lazy: rows go
+name that has one, the run and the point of the sweep in every row. Records, messages and passages stay lazy: rows go
 from file to file in batches, whatever the size of the run.
 
 Schema 1; columns may be added within it, none is renamed or removed (docs/reference/export.md).
@@ -21,7 +21,7 @@ from wiregauge.measures.plan import CampaignPlan, RunPlan
 from wiregauge.measures.quantities import flow_quantities
 from wiregauge.measures.rundir import RunDirectory
 
-__all__ = ["SCHEMA", "axis_column", "measures", "messages", "records", "series"]
+__all__ = ["SCHEMA", "axis_column", "measures", "messages", "passages", "records", "series"]
 
 SCHEMA = 1
 
@@ -41,6 +41,16 @@ _MESSAGE_TIMES = (
     "rx_wire_b",
 )
 _NO_HEADER = 65_535
+_SCHEMAS = {"records": ("1",), "messages": ("1", "2"), "passages": ("1",)}
+_NEEDED = {
+    "records": ("time", "flow", "sequence", "node", "port", "length", "point", "clock", "crc", "reason"),
+    "messages": (
+        *("flow", "sequence", "warm_up", "outcome", "copies", "corrupted_copies", "misdirected_copies"),
+        *("reordered", "reorder_extent", "late", "last_node", "last_point", "drop_reason"),
+    ),
+    "passages": ("flow", "sequence", "node", "port", "returning", "came", "left"),
+}
+"""Columns without which a table is damaged; others came later."""
 FATAL = (KeyboardInterrupt, SystemExit, MemoryError)
 """What is not Polars' fault, though it derives from BaseException as its panics do."""
 
@@ -104,6 +114,8 @@ def messages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
                 pl.col("flow"),
                 pl.col("flow").replace_strict(source, default=None, return_dtype=pl.String).alias("from"),
                 _name_of("to", names),
+                # The first schema of the table did not know that a sender can begin its numbers anew.
+                (pl.col("life") if "life" in columns else pl.lit(0)).cast(pl.UInt16).alias("life"),
                 pl.col("sequence", "warm_up"),
                 pl.col("outcome").cast(pl.String),
                 *(
@@ -118,6 +130,27 @@ def messages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
             )
         )
     return _together(parts, "messages")
+
+
+def passages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
+    """Every passage of a frame through a switch. Raises RunDirectoryError for a damaged file."""
+    names = _names(directory.plan)
+    parts = []
+    for run in _runs(directory, choice):
+        table = _scan(directory, "passages", run)
+        if choice.flow is not None:
+            table = table.filter(pl.col("flow").is_in([f.id for f in run.flows if choice.has_flow(f)]))
+        parts.append(
+            table.select(
+                *_of_run(directory.plan, run),
+                pl.col("flow", "sequence"),
+                _name_of("node", names).alias("switch"),
+                pl.col("port", "returning"),
+                pl.col("came").alias("came_ps"),
+                pl.col("left").alias("left_ps"),
+            )
+        )
+    return _together(parts, "passages")
 
 
 def measures(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
@@ -246,13 +279,15 @@ def _scan(directory: RunDirectory, kind: str, run: RunPlan) -> pl.LazyFrame:
         if isinstance(error, FATAL):
             raise
         raise unreadable(path, error) from None
-    if metadata.get("wiregauge.kind", kind) != kind or metadata.get("wiregauge.schema", "1") != "1":
+    if (
+        metadata.get("wiregauge.kind", kind) != kind
+        or metadata.get("wiregauge.schema", "1") not in _SCHEMAS[kind]
+    ):
         raise RunDirectoryError(
             f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
-            f"not {kind} of schema 1; use the wiregauge that wrote it"
+            f"not {kind} of schema {_SCHEMAS[kind][-1]}; use the wiregauge that wrote it"
         )
-    needed = ("flow", "sequence", "warm_up", "outcome") if kind == "messages" else ("time", "flow", "node")
-    missing = [name for name in needed if name not in columns]
+    missing = [name for name in _NEEDED[kind] if name not in columns]
     if missing:
         raise RunDirectoryError(f"{path}: column {missing[0]} is missing; track the run again")
     return table

@@ -47,6 +47,8 @@ class _Source:
             return tables.records(self.directory, self.choice)
         if self.what == "messages":
             return tables.messages(self.directory, self.choice)
+        if self.what == "passages":
+            return tables.passages(self.directory, self.choice)
         made = tables.series if self.what == "series" else tables.measures
         return made(self.judgement, self.choice)
 
@@ -126,7 +128,8 @@ class _Format:
     measured: bool = True
 
 
-_TABLES = ("measures", "messages", "records", "series")
+_TABLES = ("measures", "messages", "passages", "records", "series")
+_STORED = ("records", "messages", "passages")
 FORMATS: dict[str, _Format] = {
     "parquet": _Format("Apache Parquet", _TABLES, _parquet, binary=True),
     "arrow": _Format("Apache Arrow IPC file", _TABLES, _arrow, binary=True),
@@ -159,7 +162,7 @@ def write(
             f"{to} carries {' or '.join(form.whats)}, not {what}; parquet, arrow and csv carry all"
         )
     source = _Source(place, what or form.whats[0], choice)
-    if choice.measure is not None and (source.what in ("records", "messages") or not form.measured):
+    if choice.measure is not None and (source.what in _STORED or not form.measured):
         carries = "the verdict" if not form.measured else source.what
         raise ExportError(f"--measure has no meaning for {carries}; leave it out")
     if to == "json" and source.what == "measures" and (choice.flow or choice.measure):
@@ -181,7 +184,7 @@ def write(
         except BaseException as error:
             if isinstance(error, tables.FATAL):
                 raise
-            if source.what in ("records", "messages"):
+            if source.what in _STORED:
                 raise tables.unreadable(place / source.what, error) from None
             raise
 

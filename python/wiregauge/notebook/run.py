@@ -281,6 +281,11 @@ class Run:
         with in_one_class():
             return tables.records(self._directory, self._choice(run, flow))
 
+    def passages(self, run: int | None = None, flow: int | str | None = None) -> pl.LazyFrame:
+        """Every passage of a frame through a switch: `came_ps` and `left_ps` since the run's epoch."""
+        with in_one_class():
+            return tables.passages(self._directory, self._choice(run, flow))
+
     def table(self) -> pl.DataFrame:
         """Every figure of every run, flow and measure, a row each (docs/reference/export.md, measures)."""
         with in_one_class():
