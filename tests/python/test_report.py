@@ -75,6 +75,7 @@ def test_verdict_and_validity_come_first(demo: Path) -> None:
     assert re.findall(r"<h2>(.*?)</h2>", source) == [
         "Results",
         "What became of every message",
+        "What explains it",
         "Figures",
         "Validity: can these figures be trusted?",
         "Limits",

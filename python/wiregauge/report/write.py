@@ -9,8 +9,12 @@ from importlib import resources
 from pathlib import Path
 
 from wiregauge.figures import Figure, build
+from wiregauge.figures.explained import explained_figures
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
+from wiregauge.measures.explaining import Explanation, explain
+from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.report import served, tables
+from wiregauge.report.explained import MOST_FLOWS, flow_sections
 from wiregauge.report.tables import Table
 
 LONG_TABLE = 30
@@ -23,9 +27,9 @@ def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
     Raises RunDirectoryError when the directory cannot be judged or written.
     """
     judgement = judgement or judge(run_dir)
-    figures = build(judgement, shapes(judgement), views(judgement))
+    explanation = explain(judgement, most=MOST_FLOWS)
     path = run_dir / "report.html"
-    store(path, page(judgement, figures))
+    store(path, page(judgement, _figures(judgement, explanation), explanation))
     return path
 
 
@@ -39,7 +43,7 @@ def export_figures(
     from wiregauge.figures import printed
 
     judgement = judge(run_dir)
-    figures = build(judgement, shapes(judgement), views(judgement))
+    figures = _figures(judgement, explain(judgement, most=MOST_FLOWS))
     try:
         return [path for figure in figures for path in printed.save(figure, out_dir, formats)]
     except OSError as error:
@@ -48,7 +52,14 @@ def export_figures(
         ) from None
 
 
-def page(judgement: Judgement, figures: list[Figure]) -> str:
+def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
+    return [
+        *build(judgement, shapes(judgement), views(judgement)),
+        *explained_figures(explained_shapes(explanation)),
+    ]
+
+
+def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) -> str:
     """The text of report.html."""
     return render(
         "report.html.j2",
@@ -66,6 +77,8 @@ def page(judgement: Judgement, figures: list[Figure]) -> str:
         deadlines=served.deadline_table(judgement),
         hops=tables.hop_table(judgement),
         checks=tables.check_table(judgement),
+        explained=flow_sections(explanation),
+        unexplained=explanation.left_out,
         limits=tables.limit_table(judgement),
         grants=tables.grant_table(judgement),
         facts=_facts(judgement),

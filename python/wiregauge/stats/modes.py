@@ -130,7 +130,8 @@ def find_modes(
             taken = np.flatnonzero(kept)[mask]
             kept[taken] = False
             left = whole.without(kept)
-            if mode is not None:
+            # What least squares cannot see in three cycles again is no band, whatever recurs there.
+            if mode is not None and mode.bands >= 3:
                 found.append(mode)
             if len(left.t) < LEAST_VALUES:
                 break

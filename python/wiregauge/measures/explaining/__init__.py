@@ -2,6 +2,7 @@
 
 from wiregauge.measures.explaining.explain import WORST, explain, explain_series
 from wiregauge.measures.explaining.results import (
+    Bounded,
     Clock,
     Event,
     Explanation,
@@ -17,6 +18,7 @@ from wiregauge.measures.explaining.text import explain_text
 
 __all__ = [
     "WORST",
+    "Bounded",
     "Clock",
     "Event",
     "Explanation",

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from wiregauge.measures.plan import FlowPlan, RunPlan
 from wiregauge.measures.results import Series
-from wiregauge.stats import Course, Peaks, Recurrence
+from wiregauge.stats import Bounded, Course, Peaks, Recurrence
 
 __all__ = [
+    "Bounded",
     "Clock",
     "Event",
     "Explanation",

@@ -185,7 +185,7 @@ def usual_steps(
         starts = [first + (last - first - length) * k // (_STRETCHES - 1) for k in range(_STRETCHES)]
         records = read_spans(path, [(start, start + length) for start in starts], mine)
     table = (
-        ladders(records, ways)
+        _of_first_copies(ladders(records, ways), ways)
         .group_by("way", "from", "to")
         .agg(pl.col("took").cast(pl.Float64).median() / 1000, pl.len().alias("n"))
     )
@@ -193,6 +193,28 @@ def usual_steps(
         (int(way), int(start), int(end)): (float(took), int(n))
         for way, start, end, took, n in table.iter_rows()
     }
+
+
+def _of_first_copies(table: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
+    """Without the steps behind the wire of the copy that came second: what the host did there, it did to the first."""
+    places = pl.DataFrame(
+        [(way.number, way.flow.id, way.flow.receiver, _wire(way)) for way in ways if len(way.flow.ways) > 1],
+        schema={"way": pl.Int64, "flow": pl.Int64, "receiver": pl.Int64, "wire": pl.Int64},
+        orient="row",
+    )
+    if places.is_empty():
+        return table
+    table = table.join(places, on="way", how="left")
+    came = (pl.col("start") + pl.col("took")).filter(pl.col("to") == pl.col("wire")).min()
+    message = ["flow", "receiver", "sequence"]
+    table = table.with_columns(own=came.over("way", "sequence"), first=came.over(message))
+    behind = pl.col("wire").is_not_null() & (pl.col("from") >= pl.col("wire"))
+    return table.filter(~behind | (pl.col("own") == pl.col("first")).fill_null(True))
+
+
+def _wire(way: Way) -> int:
+    """The place of a way's `wire-receive` at the destination."""
+    return next((k for k, rung in enumerate(way.rungs) if rung.point == "wire-receive"), len(way.rungs))
 
 
 def steps_of(
@@ -211,7 +233,7 @@ def steps_of(
         mine = rows.filter(pl.col("way") == way.number)
         if mine.height:
             reached = max(mine["to"].to_list())
-            arrived = mine.filter(pl.col("to") == len(way.rungs) - 3)
+            arrived = mine.filter(pl.col("to") == _wire(way))
             # Both ways end at one application: which copy came is told by the wire.
             at = min(
                 (start + took for start, took in arrived.select("start", "took").iter_rows()), default=2**63
@@ -234,9 +256,18 @@ def steps_of(
 
 
 def _total(way: Way, usual: Mapping[tuple[int, int, int], tuple[float, int]]) -> float | None:
-    """What all steps of a way take usually, ns; None where nothing is known of it."""
-    took = [median for (number, _, _), (median, _) in usual.items() if number == way.number]
-    return sum(took) if took else None
+    """What the steps of a way usually take together, ns, following those of most messages; None if none is known."""
+    onward: dict[int, tuple[int, int, float]] = {}
+    for (number, start, end), (median, n) in usual.items():
+        if number == way.number and (start not in onward or n > onward[start][0]):
+            onward[start] = n, end, median
+    if not onward:
+        return None
+    total, place = 0.0, min(onward)
+    while place in onward:
+        _, place, median = onward[place]
+        total += median
+    return total
 
 
 def _named(start: Rung, end: Rung, campaign: CampaignPlan) -> tuple[str, str, int, int | None]:

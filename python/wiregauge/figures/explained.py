@@ -1,0 +1,153 @@
+"""The picture of an explanation: the series with its bands shaded, folded, and where the worst spent their time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wiregauge.figures.model import Axis, Figure, Panel, Rule, Scatter, Spans, Style, Trace
+from wiregauge.figures.palette import BLUE, GREY, INK, ORANGE, SKY, VERMILION
+from wiregauge.measures.explaining.shapes import ExplainedShape, FoldedShape, LadderShape
+
+US = 1e3
+MEASURES = {"latency": "one-way latency", "rtt": "round trip"}
+KINDS = {
+    "stack": ("host", ORANGE),
+    "port": ("at an output port", VERMILION),
+    "link": ("on a link", BLUE),
+    "network": ("between drivers", SKY),
+    "relay": ("in the relay", GREY),
+}
+_BANDS = ("#FBE3C4", "#CFE8DD", "#EFD9E6", "#D5E6F3")
+
+
+def explained_figures(shapes: Sequence[ExplainedShape]) -> list[Figure]:
+    """A figure per flow that is explained."""
+    return [_figure(shape) for shape in shapes]
+
+
+def figure_id(run: int, flow: int, receiver: int) -> str:
+    """The id of the figure of a flow at a receiver in a run."""
+    return f"explain-{run}-{flow}-{max(receiver, 0)}"
+
+
+def _figure(shape: ExplainedShape) -> Figure:
+    found = shape.found
+    plan, measure = found.flow, found.series[0].measure
+    panels = [
+        _series(shape, MEASURES[measure]),
+        *(_folded(folded, number, MEASURES[measure]) for number, folded in enumerate(shape.folded)),
+    ]
+    if shape.ladders:
+        panels.append(_worst(shape.ladders))
+    notes = []
+    if shape.series.per_mark > 1:
+        notes.append(
+            f"Thinned: the least and the greatest of every {shape.series.per_mark} messages are drawn."
+        )
+    notes += [
+        f"The first {len(bands.start)} of {bands.total} bands of mode {number + 1} are shaded."
+        for number, bands in enumerate(shape.bands)
+        if bands.total > len(bands.start)
+    ]
+    return Figure(
+        figure_id(found.run.index, plan.id, plan.receiver),
+        f"Flow {plan.name}: what recurs, and where the worst spent their time",
+        "Above the series with the bands of each recurring mode shaded, below it laid over itself at the period of "
+        "each mode; last the worst messages from their sending on, step by step, above what is usual.",
+        panels,
+        1,
+        share_x=False,
+        share_y=False,
+        notes=notes,
+        measures=[measure],
+        panel_height=220,
+    )
+
+
+def _series(shape: ExplainedShape, measure: str) -> Panel:
+    low, high = shape.low / US, shape.high / US
+    margin = 0.05 * (high - low) or max(abs(high) * 0.01, 0.001)
+    span = low - margin, high + margin
+    traces: list[Trace] = [
+        Spans(
+            f"mode {number + 1}",
+            np.full(len(bands.start), (span[0] + span[1]) / 2),
+            bands.start,
+            np.full(len(bands.start), bands.duration),
+            span[1] - span[0],
+            Style(_BANDS[number % len(_BANDS)]),
+        )
+        for number, bands in enumerate(shape.bands)
+        if len(bands.start)
+    ]
+    traces.append(
+        Scatter("messages", shape.series.t, shape.series.value / US, Style(INK), 3, 0.6, legend=False)
+    )
+    changes = shape.found.series[0].course.changes
+    traces += [
+        Rule(change.at, f"{change.kind} changes", Style(VERMILION, "dash", width=1.4))
+        for change in changes[:20]
+    ]
+    return Panel(f"{measure} against time", Axis("time in the run (s)"), Axis("time (µs)", span=span), traces)
+
+
+def _folded(folded: FoldedShape, number: int, measure: str) -> Panel:
+    points = folded.points
+    low, high = float(points.value.min()) / US, float(points.value.max()) / US
+    margin = 0.05 * (high - low) or max(abs(high) * 0.01, 0.001)
+    span = low - margin, high + margin
+    band = Spans(
+        f"mode {number + 1}",
+        np.array([(low + high) / 2]),
+        np.array([folded.begin]),
+        np.array([folded.end - folded.begin]),
+        span[1] - span[0],
+        Style(_BANDS[number % len(_BANDS)]),
+        legend=False,
+    )
+    return Panel(
+        f"{measure}, folded at the period of mode {number + 1}: {folded.period:.6g} s",
+        Axis("time in the cycle (s)", span=(0.0, folded.period)),
+        Axis("time (µs)", span=span),
+        [band, Scatter("folded", points.t, points.value / US, Style(INK), 3, 0.6, legend=False)],
+    )
+
+
+def _worst(ladders: Sequence[LadderShape]) -> Panel:
+    top = len(ladders) - 1
+    traces: list[Trace] = []
+    for kind, (title, colour) in KINDS.items():
+        lanes, starts, lengths, texts = [], [], [], []
+        for place, ladder in enumerate(ladders):
+            for name, start, took, text in zip(
+                ladder.kinds, ladder.start, ladder.took, ladder.texts, strict=True
+            ):
+                if name == kind and took > 0:
+                    lanes.append(float(top - place))
+                    starts.append(start / US)
+                    lengths.append(took / US)
+                    texts.append(f"{ladder.name}: {text}")
+        if lanes:
+            traces.append(
+                Spans(
+                    title,
+                    np.array(lanes),
+                    np.array(starts),
+                    np.array(lengths),
+                    0.7,
+                    Style(colour),
+                    texts=texts,
+                )
+            )
+    return Panel(
+        "the worst messages, step by step",
+        Axis("time since sending (µs)"),
+        Axis(
+            "message",
+            span=(-0.6, top + 0.6),
+            ticks=[(float(top - place), ladder.name) for place, ladder in enumerate(ladders)],
+        ),
+        traces,
+    )

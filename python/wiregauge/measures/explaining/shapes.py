@@ -1,0 +1,134 @@
+"""What the figures of an explanation draw, made here so that figures compute nothing. Bounded, however long the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.measures.explaining.results import Explanation, FlowExplained, Step
+from wiregauge.measures.results import Floats
+from wiregauge.stats import EnvelopeShape, Mode
+
+__all__ = ["BandShape", "ExplainedShape", "FoldedShape", "LadderShape", "explained_shapes"]
+
+MARKS = 3_000
+"""Marks of a series; beyond it the least and greatest of equal groups are kept."""
+FOLDED_MARKS = 1_500
+MOST_BANDS = 250
+"""Bands of a mode that are shaded."""
+MOST_FOLDED = 3
+MOST_LANES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class BandShape:
+    """Where the bands of a mode begin (s), how long each is, and how many there are in all."""
+
+    start: Floats
+    duration: float
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedShape:
+    """A series laid over itself with the period of a mode: time from the start of the cycle, s, and values, ns.
+
+    The band lies from `begin` to `end`, in the middle of the cycle.
+    """
+
+    points: EnvelopeShape
+    period: float
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class LadderShape:
+    """The steps of a message, one behind the other from its sending, ns; `texts` say more of each."""
+
+    name: str
+    kinds: tuple[str, ...]
+    start: Floats
+    took: Floats
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedShape:
+    """Everything drawn of one flow."""
+
+    found: FlowExplained
+    series: EnvelopeShape
+    low: float
+    high: float
+    bands: tuple[BandShape, ...]
+    folded: tuple[FoldedShape, ...]
+    ladders: tuple[LadderShape, ...]
+
+
+def explained_shapes(explanation: Explanation) -> list[ExplainedShape]:
+    """The shapes of every flow of an explanation."""
+    return [_shape(found) for found in explanation.flows]
+
+
+def _shape(found: FlowExplained) -> ExplainedShape:
+    main = found.series[0]
+    t, value = main.series.t, main.series.value
+    modes = main.recurrence.modes
+    return ExplainedShape(
+        found,
+        stats.envelope(t, value, MARKS),
+        float(value.min()),
+        float(value.max()),
+        tuple(_bands(mode, float(t[0]), float(t[-1])) for mode in modes),
+        tuple(_folded(mode, t, value) for mode in modes[:MOST_FOLDED]),
+        _ladders(found),
+    )
+
+
+def _bands(mode: Mode, begin: float, end: float) -> BandShape:
+    first = (
+        mode.start
+        + np.ceil((begin - mode.start - mode.duration.value) / mode.period.value) * mode.period.value
+    )
+    total = max(int((end - first) / mode.period.value) + 1, 0)
+    starts = first + np.arange(min(total, MOST_BANDS)) * mode.period.value
+    return BandShape(starts, mode.duration.value, total)
+
+
+def _folded(mode: Mode, t: Floats, value: Floats) -> FoldedShape:
+    period, width = mode.period.value, mode.duration.value
+    lead = (period - width) / 2
+    phase = (t - mode.start + lead) % period
+    order = np.argsort(phase, kind="stable")
+    return FoldedShape(stats.envelope(phase[order], value[order], FOLDED_MARKS), period, lead, lead + width)
+
+
+def _ladders(found: FlowExplained) -> tuple[LadderShape, ...]:
+    shown = [message for message in found.worst[:MOST_LANES] if message.steps]
+    if not shown:
+        return ()
+    made = [
+        _ladder(f"{message.sequence}", message.steps, [step.took for step in message.steps])
+        for message in shown
+    ]
+    first = shown[0].steps
+    if all(step.usual is not None for step in first):
+        made.append(_ladder("usual", first, [step.usual or 0.0 for step in first]))
+    return tuple(made)
+
+
+def _ladder(name: str, steps: Sequence[Step], took: Sequence[float]) -> LadderShape:
+    # A step that clocks make negative has no bar.
+    lengths = np.maximum(np.array(took), 0.0)
+    texts = tuple(f"{step.title}: {length / 1e3:.3f} µs" for step, length in zip(steps, took, strict=True))
+    return LadderShape(
+        name,
+        tuple(step.kind for step in steps),
+        np.concatenate([[0.0], np.cumsum(lengths)[:-1]]),
+        lengths,
+        texts,
+    )

@@ -1,0 +1,117 @@
+"""The section "What explains it": per flow sentences, the table of recurring modes and that of the worst messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wiregauge.figures.explained import figure_id
+from wiregauge.measures.explaining import Bounded, Explanation, FlowExplained, WorstMessage
+from wiregauge.measures.explaining.said import chance
+from wiregauge.measures.units import duration, significant
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
+
+__all__ = ["MOST_FLOWS", "FlowSection", "flow_sections"]
+
+MOST_FLOWS = 8
+"""Flows explained in a report; the terminal and JSON have all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSection:
+    """One flow: its heading, its sentences, its tables (None where they would be empty) and the id of its figure."""
+
+    title: str
+    sentences: tuple[str, ...]
+    modes: Table | None
+    worst: Table | None
+    figure: str
+
+
+def flow_sections(explanation: Explanation) -> list[FlowSection]:
+    """One section per explained flow."""
+    return [_section(found) for found in explanation.flows]
+
+
+def _section(found: FlowExplained) -> FlowSection:
+    plan = found.flow
+    point = ", ".join(f"{name} {value}" for name, value in found.run.point.items())
+    where = f", run {found.run.index} ({point})" if point else ""
+    return FlowSection(
+        f"Flow {plan.name}, {plan.source} to {plan.destination}{where}",
+        tuple(sentence for series in found.series for sentence in series.sentences),
+        _modes(found),
+        _worst(found),
+        figure_id(found.run.index, plan.id, plan.receiver),
+    )
+
+
+def _modes(found: FlowExplained) -> Table | None:
+    rows = [
+        [
+            Cell(series.measure.replace("_", " "), kind="text"),
+            _bounded(mode.period, 1e9),
+            _bounded(mode.duration, 1e9),
+            _bounded(mode.height, 1.0),
+            Cell(duration(mode.highest, 3)),
+            Cell(duration(mode.jitter * 1e9, 2) if mode.jitter >= 1e-9 else "< 1 ns"),
+            Cell(f"{mode.bands} of {mode.cycles}"),
+            Cell(chance(mode.p_value), f"{mode.p_value:.3g}, for the whole search"),
+        ]
+        for series in found.series
+        for mode in series.recurrence.modes
+    ]
+    if not rows:
+        return None
+    heads = [
+        Head("series", kind="text"),
+        Head("every"),
+        Head("for"),
+        Head("adds"),
+        Head("highest"),
+        Head("jitter of onset"),
+        Head("bands of cycles"),
+        Head("p"),
+    ]
+    return Table(
+        "Recurring modes", heads, [Section("", rows)], notes=["Hover a figure for its 95 % interval."]
+    )
+
+
+def _bounded(found: Bounded, scale: float) -> Cell:
+    low, high = duration(found.low * scale, 6), duration(found.high * scale, 6)
+    return Cell(duration(found.value * scale, 4), f"95 % {low} to {high}")
+
+
+def _worst(found: FlowExplained) -> Table | None:
+    rows = [_message(message) for message in found.worst if message.excess > 0]
+    if not rows:
+        return None
+    heads = [
+        Head("message"),
+        Head("sent", unit="s"),
+        Head("took", unit="µs"),
+        Head("over the median", unit="µs"),
+        Head("neighbours", unit="µs"),
+        Head("cause", kind="text"),
+        Head("why", kind="text"),
+    ]
+    return Table("The worst messages", heads, [Section("", rows)])
+
+
+def _message(message: WorstMessage) -> list[Cell]:
+    beside = " ".join(
+        micro(near.value) if near.value is not None else near.outcome for near in message.neighbours
+    )
+    numbers = ", ".join(str(near.sequence) for near in message.neighbours)
+    steps = "; ".join(f"{step.title} {duration(step.took, 3)}" for step in message.steps if step.took)
+    around = "; ".join(f"{event.node}: {event.text}" for event in message.events)
+    why = message.sentence.split(": ", 1)[1] if ": " in message.sentence else message.sentence
+    return [
+        Cell(str(message.sequence), steps),
+        Cell(significant(message.sent_at, 6)),
+        Cell(micro(message.value)),
+        Cell(micro(message.excess)),
+        Cell(beside or NONE, f"messages {numbers}"),
+        Cell(message.cause, around or "nothing else is known of its surroundings", "text"),
+        Cell(why, kind="text why"),
+    ]
