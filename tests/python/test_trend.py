@@ -74,6 +74,9 @@ def test_a_step_is_flagged_where_it_happened_and_the_run_that_made_it_is_worse(
     assert made.shift.low is not None
     assert made.shift.high is not None
     assert made.shift.low < 15_000 < made.shift.high
+    later = median.at(7)
+    assert later is not None
+    assert later.reference == pytest.approx(made.value.value, abs=1500)
     # After the step its level is the normal one, but not against the first run.
     assert (found.verdict, found.exit_code) == ("same", 0)
     first = trend(stepped, against="first")

@@ -145,6 +145,20 @@ def _multiples(
     )
 
 
+def _around(values: Floats, intervals: Sequence[Estimate], limit: float | None) -> tuple[float, float] | None:
+    """What a panel of shifts shows, in µs: 0, shifts, thresholds, and intervals up to twice as far as these reach."""
+    if not len(values):
+        return None
+    marks = [0.0, *values.tolist(), *([limit / US, -limit / US] if limit is not None else [])]
+    low, high = min(marks), max(marks)
+    ends = [end / US for interval in intervals for end in (interval.low, interval.high) if end is not None]
+    reach = 2 * (high - low) or max(map(abs, ends), default=0.0) or 1e-3
+    low = max(min([low, *ends]), low - reach)
+    high = min(max([high, *ends]), high + reach)
+    pad = 0.06 * (high - low) or 1e-3
+    return low - pad, high + pad
+
+
 def _titled_at_the_edge(panel: Panel, place: int, columns: int, count: int) -> Panel:
     """Axes with ranges of their own need no titles of their own: one per row and column is enough."""
     x = panel.x if place + columns >= count else replace(panel.x, title="")
@@ -217,11 +231,12 @@ def shift_functions(shapes: Sequence[PairShape]) -> Figure:
                 bar = np.array([shift.shift.low, shift.shift.high]) / US
                 traces.append(Line("95 %", np.full(2, place), bar, style, legend=False))
         traces.append(Line(f"shift ({shape.flow.verdict})", places, values, style, markers=True))
+        span = _around(values, [s.joint for s in shifts] + [s.shift for s in shifts], limit)
         ticks = [(float(k), shift.statistic) for k, shift in enumerate(shifts) if shift.statistic in _TICKS]
         return Panel(
             shape.title,
             Axis("percentile", ticks=ticks),
-            Axis("new - base (µs)"),
+            Axis("new - base (µs)", span=span),
             traces,
         )
 
@@ -230,7 +245,7 @@ def shift_functions(shapes: Sequence[PairShape]) -> Figure:
         "Shift function",
         "How far each percentile moved: a flat line is a constant delay, a rise to the right is a longer tail. Bars "
         "are 95 % intervals of each percentile, the pale band has the level at which all judged figures hold together; "
-        "where either is missing, n does not close the interval.",
+        "where either is missing, n does not close the interval. Very wide intervals end at the frame.",
         shapes,
         panel,
     )
@@ -248,7 +263,7 @@ def distributions(names: tuple[str, str], shapes: Sequence[PairShape]) -> Figure
             for at, (name, role, curve) in enumerate(zip(names, ("base", "new"), shape.ecdf, strict=True))
         ]
         return Panel(
-            shape.title, Axis(_axis(shape), log=shape.log), Axis("at or below (%)", span=(0.0, 101.0)), traces
+            shape.title, Axis(_axis(shape), log=shape.far), Axis("at or below (%)", span=(0.0, 101.0)), traces
         )
 
     return _multiples(

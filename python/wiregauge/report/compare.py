@@ -19,11 +19,12 @@ from wiregauge.measures.comparing import (
 )
 from wiregauge.measures.comparing.shapes import pair_shapes
 from wiregauge.measures.comparing.text import BASES, greatest, points_of, signed, unmatched
-from wiregauge.measures.units import count_of, duration, share
+from wiregauge.measures.units import count_of, duration, rate, share
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 from wiregauge.report.write import render, store
 
 _MAIN = {"latency": "One-way latency", "rtt": "Round trip"}
+_ALWAYS = {"lost", "loss", "throughput", "effective_bandwidth"}
 _STATISTICS = ("mean", "p50", "p99", "p99.9")
 
 
@@ -49,8 +50,9 @@ def write_compare(comparison: Comparison, path: Path) -> Path:
         shares=share_table(comparison),
         quantiles=quantile_table(comparison),
         others=other_table(comparison),
+        rates=rate_table(comparison),
         rules=_rules(comparison),
-        definitions=[d for d in DEFINITIONS.values() if d.name in used or d.name in ("lost", "loss")],
+        definitions=[d for d in DEFINITIONS.values() if d.name in used | _ALWAYS],
     )
     store(path, text)
     return path
@@ -342,6 +344,30 @@ def other_table(comparison: Comparison) -> Table:
         if shift.statistic in ("p50", "p99")
     ]
     return Table("Further measures, shown and not judged", _statistic_heads(), [Section("", rows)], lead=4)
+
+
+def rate_table(comparison: Comparison) -> Table:
+    """Goodput and effective bandwidth: figures without an interval of their own."""
+    rows = [
+        [
+            Cell(title or "the test", kind="text short"),
+            _who(flow),
+            *(
+                cell
+                for base, new in flow.rates.values()
+                for cell in (Cell(rate(base), kind="first"), Cell(rate(new)), Cell(_change(base, new)))
+            ),
+        ]
+        for title, flow in _where(comparison)
+    ]
+    heads = [Head("point", kind="text"), Head("flow", kind="text")]
+    heads += [Head("base"), Head("new"), Head("change")] * 2
+    groups = [Head("goodput", "throughput", 3), Head("effective bandwidth", "effective_bandwidth", 3)]
+    return Table("Rates, shown and not judged", heads, [Section("", rows)], groups, lead=2)
+
+
+def _change(base: float | None, new: float | None) -> str:
+    return f"{100 * (new / base - 1):+.2f} %".replace("-", "\N{MINUS SIGN}") if base and new else NONE
 
 
 def _statistic_heads() -> list[Head]:

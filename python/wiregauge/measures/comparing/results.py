@@ -102,6 +102,14 @@ class FlowComparison:
         return own if own == other else f"{own} → {other}"
 
     @property
+    def rates(self) -> dict[str, tuple[float | None, float | None]]:
+        """Goodput and effective bandwidth of either side, bit/s; they carry no interval and are not judged."""
+        return {
+            "throughput": (self.base.goodput, self.new.goodput),
+            "effective_bandwidth": (self.base.effective_bandwidth, self.new.effective_bandwidth),
+        }
+
+    @property
     def judged(self) -> tuple[tuple[str, Shift], ...]:
         """Every judged figure with its name, as in latency.p99."""
         found = [

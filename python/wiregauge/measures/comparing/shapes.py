@@ -21,12 +21,16 @@ WIDE = 8.0
 
 @dataclass(frozen=True, slots=True)
 class PairShape:
-    """Both sides of one flow's main measure, ns: densities over one range, empirical distributions, and the shift."""
+    """Both sides of one flow's main measure, ns: densities over one range, empirical distributions, and the shift.
+
+    `log` and `far` say whether the central and the whole range call for a logarithmic axis.
+    """
 
     title: str
     measure: MeasureShift
     flow: FlowComparison
     log: bool
+    far: bool
     density: tuple[DensityShape, DensityShape]
     ecdf: tuple[EcdfShape, EcdfShape]
 
@@ -61,5 +65,9 @@ def _shape(title: str, flow: FlowComparison, measure: MeasureShift) -> PairShape
     log = low > 0 and high / low > WIDE
     margin = 1.1 if log else 0.06 * (high - low) or max(abs(high) * 1e-3, 1.0)
     span = (low / margin, high * margin) if log else (low - margin, high + margin)
+    least, most = (pick(float(values[end]) for values in sides) for pick, end in ((min, 0), (max, -1)))
+    far = least > 0 and most / least > WIDE
     first, second = (stats.density(values, log=log, span=span) for values in sides)
-    return PairShape(title, measure, flow, log, (first, second), (stats.ecdf(sides[0]), stats.ecdf(sides[1])))
+    return PairShape(
+        title, measure, flow, log, far, (first, second), (stats.ecdf(sides[0]), stats.ecdf(sides[1]))
+    )

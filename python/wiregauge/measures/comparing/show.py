@@ -115,6 +115,9 @@ def _flow(flow: FlowComparison) -> Json:
         "judged": {name: shift.verdict for name, shift in flow.judged},
         "measures": {name: _measure(measure) for name, measure in flow.measures.items()},
         "shares": {name: _share(share) for name, share in flow.shares.items()},
+        "rates": {
+            name: {"unit": "bit/s", "base": base, "new": new} for name, (base, new) in flow.rates.items()
+        },
         "only_base": list(flow.only_base),
         "only_new": list(flow.only_new),
     }
