@@ -47,8 +47,8 @@ def track_part(
 ) -> str:
     """Judges part `part` of `parts` of the flows of a run from its stored records; returns its share of the entry.
 
-    Counts of all parts add up to those of the run, lists of all parts together are those of the run, and so are the rows
-    of their tables. Raises NativeError.
+    Counts of all parts add up to those of the run; lists of all parts together are those of the run, and so are the
+    rows of their tables. Raises NativeError.
     """
 
 def simulate_run(

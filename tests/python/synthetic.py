@@ -82,16 +82,17 @@ def make(path: Path, recipe: Recipe | None = None) -> Path:
             path / "messages" / f"run-{run['index']:04d}.parquet",
             metadata={"wiregauge.schema": "1", "wiregauge.kind": "messages"},
         )
+        entries.append(_entry(run, recipe))
         tracked.append(
             {
                 "index": run["index"],
-                "records": 10 * table.height,
+                "records": sum(agent["records_written"] for agent in entries[-1]["agents"].values()),
+                "window": 4096,
                 "flows": flows,
                 "unplanned": {"foreign": 0, "unknown_flow": 0, "never_sent": 0, "damaged": 0},
                 "damaged_segments": [],
             }
         )
-        entries.append(_entry(run, recipe))
     test = b"<test/>\n"
     (path / "test.xml").write_bytes(test)
     (path / "tracking.json").write_text(json.dumps({"schema": 1, "runs": tracked}))

@@ -1,7 +1,7 @@
 """What each switch did to the frames of a flow, passage by passage.
 
-A passage is a frame entering a switch together with its leaving by one port (a multicast frame leaves by several); tracking
-pairs them, see docs/reference/run-directory.md.
+A passage is a frame entering a switch together with its leaving by one port (a multicast frame leaves by several);
+tracking pairs them, see docs/reference/run-directory.md.
 """
 
 from __future__ import annotations

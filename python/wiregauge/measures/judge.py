@@ -14,6 +14,7 @@ import polars as pl
 
 from wiregauge import stats
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
+from wiregauge.measures.evidence import Evidence, number, parts
 from wiregauge.measures.hops import Passages, passages
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.pairs import pair_latencies, pool_pairs, side_by_side
@@ -35,7 +36,7 @@ from wiregauge.measures.service import pool_services, serve
 from wiregauge.measures.settling import settle, stationarity
 from wiregauge.measures.show import json_text, show_json
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
-from wiregauge.measures.validity import Evidence, judge_validity, number, offered_loads, parts
+from wiregauge.measures.validity import judge_validity, offered_loads
 
 STAMP_RESOLUTION_NS = 1.0
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
@@ -162,8 +163,10 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             flows=flows,
             tracked=frame is not None and tracked is not None,
             unplanned=strays,
-            damaged_segments=parts(tracked, "damaged_segments") if tracked else [],
+            tracking=tracked or {},
+            records_written=_records_written(entry, agents),
             contradictions=contradictions,
+            node_names=names,
             virtual_time=directory.manifest.get("bench") == "sim",
             wrong_clocks=wrong_clocks,
         )
@@ -226,6 +229,14 @@ def _stamp_error(agents: Mapping[str, Mapping[str, object]]) -> float:
                 match = re.search(r"(\d+(?:\.\d+)?)\s*ns", str(grant.get("detail", "")))
                 cost = max(cost, float(match[1])) if match else cost
     return 2 * cost
+
+
+def _records_written(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> int:
+    """What the bench says it recorded: a simulation as a whole, agents one by one."""
+    simulation = entry.get("simulation")
+    if isinstance(simulation, dict):
+        return number(simulation, "records")
+    return sum(number(agent, "records_written") for agent in agents.values())
 
 
 def _judge_flow(

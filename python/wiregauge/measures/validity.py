@@ -8,8 +8,9 @@ a refused real-time priority) is shown and recorded but never spoils a run by it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from wiregauge.measures.evidence import Evidence, check, graded, number, parts, percent, total_of
+from wiregauge.measures.kept import kept
 from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade, Load, Stationarity, Summary
 from wiregauge.measures.units import count_of, duration
@@ -25,72 +26,27 @@ CLOCK_DEGRADED, CLOCK_INVALID = 1 / 3, 1.0
 WORTH_NOTED = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """All that is known of a run when its validity is judged."""
-
-    plan: RunPlan
-    state: str
-    reason: str | None
-    agents: Mapping[str, Mapping[str, object]]
-    clock_uncertainty_ns: float
-    clocks_missing: Sequence[str]
-    flows: Sequence[FlowResult]
-    tracked: bool
-    unplanned: Mapping[str, int]
-    damaged_segments: Sequence[Mapping[str, object]]
-    contradictions: Sequence[str]
-    virtual_time: bool = False
-    """A simulation: no host took part, so what a host could spoil is said not to apply."""
-    wrong_clocks: Mapping[str, float] = field(default_factory=dict)
-    """Nodes whose simulated clocks the test makes imperfect, with the most they are off, ns."""
-
-    def total(self, key: str) -> int:
-        """Sum of a counter over the flows."""
-        return sum(flow.counts.get(key, 0) for flow in self.flows)
-
-
 def judge_validity(run: Evidence) -> tuple[Check, ...]:
     """Every check of the run, in the order of a message's life. Nothing is skipped because it passed."""
     return tuple(
-        check
-        for group in (_whole, _sending, _instrument, _stamps, _clocks, _steadiness, _network_load, _host)
-        for check in group(run)
+        found
+        for group in (
+            _whole,
+            _sending,
+            _instrument,
+            kept,
+            _stamps,
+            _clocks,
+            _steadiness,
+            _network_load,
+            _host,
+        )
+        for found in group(run)
     )
 
 
-def _graded(share: float, degraded: float, invalid: float) -> Grade:
-    if share > invalid:
-        return Grade.INVALID
-    return Grade.DEGRADED if share > degraded else Grade.OK
-
-
-def _check(name: str, title: str, limit: str, observed: str, grade: Grade, reason: str) -> Check:
-    return Check(name, title, limit, observed, grade, reason if grade > Grade.OK else "")
-
-
-def number(obj: Mapping[str, object], key: str) -> int:
-    """A counter of a report; absent counts as zero, as protobuf leaves zeros out."""
-    value = obj.get(key, 0)
-    return int(value) if isinstance(value, int | float) else 0
-
-
-def parts(obj: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
-    """The objects of a list in a report; anything else is left out."""
-    value = obj.get(key)
-    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
-
-
-def _sum(run: Evidence, list_key: str, key: str) -> int:
-    return sum(number(part, key) for agent in run.agents.values() for part in parts(agent, list_key))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
-
-
 def _whole(run: Evidence) -> Iterator[Check]:
-    yield _check(
+    yield check(
         "run-complete",
         "Run ended as planned",
         "state complete",
@@ -100,7 +56,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
     )
     wanted = sorted({end for flow in run.plan.flows for end in (flow.source, flow.destination)})
     missing = [name for name in wanted if name not in run.agents]
-    yield _check(
+    yield check(
         "agents-reported",
         "Every agent reported",
         "all end systems with flows",
@@ -112,7 +68,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
     why = "; ".join(
         f"{name}: {agent.get('incomplete_reason') or 'no reason given'}" for name, agent in incomplete
     )
-    yield _check(
+    yield check(
         "agents-complete",
         "Every agent finished its tasks",
         "none incomplete",
@@ -120,7 +76,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
         Grade.INVALID if incomplete else Grade.OK,
         f"an agent did not finish ({why})",
     )
-    yield _check(
+    yield check(
         "tracked",
         "Messages were tracked",
         "a message table for the run",
@@ -128,7 +84,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
         Grade.OK if run.tracked else Grade.INVALID,
         "no message table exists for the run, so nothing is known of its messages",
     )
-    yield _check(
+    yield check(
         "conservation",
         "Every message accounted for",
         "sent = delivered + lost, outcomes add up, table = tracking.json",
@@ -143,35 +99,35 @@ def _sending(run: Evidence) -> Iterator[Check]:
     unsent = sum(max(flow.planned - flow.counts["sent"], 0) for flow in run.flows)
     surplus = sum(max(flow.counts["sent"] - flow.planned, 0) for flow in run.flows)
     share = unsent / planned if planned else 0.0
-    yield _check(
+    yield check(
         "sent-as-planned",
         "Messages sent as planned",
-        f"all; more than {_percent(UNSENT_INVALID)} missing is invalid",
+        f"all; more than {percent(UNSENT_INVALID)} missing is invalid",
         f"{sent} of {planned}",
-        Grade.INVALID if surplus else _graded(share, 0.0, UNSENT_INVALID),
+        Grade.INVALID if surplus else graded(share, 0.0, UNSENT_INVALID),
         f"{surplus} messages more than planned were seen"
         if surplus
         else f"{unsent} of {planned} messages were never sent",
     )
     late = sum(flow.late_sends for flow in run.flows)
     late_share = late / sent if sent else 0.0
-    yield _check(
+    yield check(
         "late-sends",
         "Sends on schedule",
-        f"at most {_percent(LATE_DEGRADED)} later than a tenth of the period; above {_percent(LATE_INVALID)} invalid",
-        f"{late} of {sent} late ({_percent(late_share)})",
-        _graded(late_share, LATE_DEGRADED, LATE_INVALID),
-        f"{_percent(late_share)} of the sends left more than a tenth of the period late: "
+        f"at most {percent(LATE_DEGRADED)} later than a tenth of the period; above {percent(LATE_INVALID)} invalid",
+        f"{late} of {sent} late ({percent(late_share)})",
+        graded(late_share, LATE_DEGRADED, LATE_INVALID),
+        f"{percent(late_share)} of the sends left more than a tenth of the period late: "
         "the load was not the planned one",
     )
-    refused = _sum(run, "access_points", "send_errors")
+    refused = total_of(run, "access_points", "send_errors")
     refused_share = refused / sent if sent else float(refused > 0)
-    yield _check(
+    yield check(
         "send-refused",
         "Sends the kernel refused",
-        f"0; above {_percent(UNSENT_INVALID)} invalid",
+        f"0; above {percent(UNSENT_INVALID)} invalid",
         str(refused),
-        _graded(refused_share, 0.0, UNSENT_INVALID),
+        graded(refused_share, 0.0, UNSENT_INVALID),
         f"the kernel refused {refused} sends",
     )
     worst, tolerance = 0.0, DURATION_DEGRADED
@@ -179,14 +135,14 @@ def _sending(run: Evidence) -> Iterator[Check]:
         error = _length_error(flow)
         if error is not None and abs(error) > worst:
             worst, tolerance = abs(error), max(DURATION_DEGRADED, 1 / max(flow.counts["sent"] - 1, 1))
-    yield _check(
+    yield check(
         "duration",
         "Duration of sending",
-        f"within {_percent(DURATION_DEGRADED)} of the plan (or one period); "
-        f"beyond {_percent(DURATION_INVALID)} invalid",
-        f"off by {_percent(worst)}",
-        _graded(worst, tolerance, DURATION_INVALID),
-        f"sending took {_percent(worst)} more or less time than planned",
+        f"within {percent(DURATION_DEGRADED)} of the plan (or one period); "
+        f"beyond {percent(DURATION_INVALID)} invalid",
+        f"off by {percent(worst)}",
+        graded(worst, tolerance, DURATION_INVALID),
+        f"sending took {percent(worst)} more or less time than planned",
     )
 
 
@@ -212,7 +168,7 @@ def _instrument(run: Evidence) -> Iterator[Check]:
     rule = "0; invalid when messages are lost too"
     doubt = f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""
     dropped = sum(number(agent, "records_dropped") for agent in run.agents.values())
-    yield _check(
+    yield check(
         "record-drops",
         "Records lost (full ring)",
         rule,
@@ -224,8 +180,8 @@ def _instrument(run: Evidence) -> Iterator[Check]:
         ("socket_drops", "Frames lost (full socket buffer)", "dropped by a full socket buffer"),
         ("inbox_drops", "Frames lost (full inbox)", "dropped by a full task inbox"),
     ):
-        count = _sum(run, "access_points", key)
-        yield _check(
+        count = total_of(run, "access_points", key)
+        yield check(
             key.replace("_", "-"),
             title,
             rule,
@@ -233,25 +189,6 @@ def _instrument(run: Evidence) -> Iterator[Check]:
             gate(count),
             f"the instrument lost {count_of(count, 'frame')}, {what}{doubt}",
         )
-    damaged = len(run.damaged_segments)
-    first = run.damaged_segments[0].get("problem", "") if run.damaged_segments else ""
-    yield _check(
-        "segments",
-        "Record segments whole",
-        rule,
-        f"{damaged} damaged",
-        gate(damaged),
-        f"the instrument has {count_of(damaged, 'damaged record segment')} ({first}){doubt}",
-    )
-    unrecorded = sum(flow.missing_send_records for flow in run.flows)
-    yield _check(
-        "send-records",
-        "Send record for every message",
-        "0 missing",
-        f"{unrecorded} missing",
-        Grade.DEGRADED if unrecorded else Grade.OK,
-        f"{unrecorded} messages arrived without a record of their sending",
-    )
 
 
 def _stamps(run: Evidence) -> Iterator[Check]:
@@ -264,10 +201,10 @@ def _stamps(run: Evidence) -> Iterator[Check]:
         arrived = missing + sum(summary.n for summary in summaries)
         share = missing / arrived if arrived else 0.0
         grade = Grade.DEGRADED if share > STAMPS_DEGRADED else Grade.NOTE if missing else Grade.OK
-        yield _check(
+        yield check(
             name,
             title,
-            f"at most {_percent(STAMPS_DEGRADED)} of the arrived messages without",
+            f"at most {percent(STAMPS_DEGRADED)} of the arrived messages without",
             f"{missing} of {arrived} without",
             grade,
             f"{missing} of {arrived} arrived messages lack a {title.lower().removesuffix('s')}",
@@ -295,17 +232,17 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         f"flow {number} {name.replace('_', ' ')}: {summary.negative} of {summary.n}, least {summary.minimum:.0f} ns"
         for number, name, summary in wrong[:3]
     )
-    yield _check(
+    yield check(
         "negative-latency",
         "No time runs backwards",
-        f"0 negative; above {_percent(NEGATIVE_INVALID)} invalid",
+        f"0 negative; above {percent(NEGATIVE_INVALID)} invalid",
         named or "0 negative",
-        _graded(worst, 0.0, NEGATIVE_INVALID),
+        graded(worst, 0.0, NEGATIVE_INVALID),
         f"negative times were measured ({named})",
     )
     steps = sum(number(agent, "clock_steps") for agent in run.agents.values())
     largest = max((abs(number(agent, "largest_clock_step_ns")) for agent in run.agents.values()), default=0)
-    yield _check(
+    yield check(
         "clock-steps",
         "Clock was not stepped",
         "0 steps",
@@ -317,16 +254,16 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     typical = min(medians, default=None)
     share = run.clock_uncertainty_ns / typical if typical else 0.0
     observed = f"± {run.clock_uncertainty_ns:.0f} ns" + (
-        f", {_percent(share)} of the median latency" if typical else ""
+        f", {percent(share)} of the median latency" if typical else ""
     )
     missing = f"; unknown for {', '.join(run.clocks_missing)}" if run.clocks_missing else ""
-    grade = _graded(share, CLOCK_DEGRADED, CLOCK_INVALID)
+    grade = graded(share, CLOCK_DEGRADED, CLOCK_INVALID)
     if run.wrong_clocks:
         # What the test wants to be wrong spoils one-way times, but not the counts beside them.
         grade = min(grade, Grade.DEGRADED)
     if run.clocks_missing:
         grade = max(grade, Grade.DEGRADED)
-    yield _check(
+    yield check(
         "clock-offset",
         "Clock offset against latency",
         "at most a third of the median one-way latency; above the latency itself invalid",
@@ -337,7 +274,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     named = ", ".join(
         f"{name} (up to {bound / 1000:.3g} µs)" for name, bound in sorted(run.wrong_clocks.items())
     )
-    yield _check(
+    yield check(
         "imperfect-clocks",
         "Clocks that the test makes imperfect",
         "noted: records bear the time of the node's own clock",
@@ -355,10 +292,10 @@ def _steadiness(run: Evidence) -> Iterator[Check]:
         + (f", at most {duration(main.settling[1])}" if main and main.settling else "")
         for flow, main in early
     )
-    yield _check(
+    yield check(
         "warm-up",
         "Warm-up long enough",
-        f"noted: messages that still settle after it (MSER-5; false alarms {_percent(FALSE_WARM_UP)})",
+        f"noted: messages that still settle after it (MSER-5; false alarms {percent(FALSE_WARM_UP)})",
         named or "nothing settles after it",
         Grade.NOTE if early else Grade.OK,
         f"the stated warm-up was too short: {named} still settle and are in no measure of time; "
@@ -373,10 +310,10 @@ def _steadiness(run: Evidence) -> Iterator[Check]:
         for flow, s in moving
     )
     untested = f"too correlated to test: {_few(f'flow {name}' for name in unknown)}" if unknown else ""
-    yield _check(
+    yield check(
         "stationary",
         "Stationary",
-        f"noted: latency or round trip that drifts or changes (false alarms {_percent(FALSE_ALARMS)})",
+        f"noted: latency or round trip that drifts or changes (false alarms {percent(FALSE_ALARMS)})",
         "; ".join(text for text in (found and f"not: {found}", untested) if text)
         or (f"{len(tested)} of {len(tested)} flows" if tested else "too few messages to test"),
         Grade.NOTE if moving or unknown else Grade.OK,
@@ -390,11 +327,11 @@ def _steadiness(run: Evidence) -> Iterator[Check]:
         and main.n_effective is not None
         and main.n_effective < WORTH_NOTED * main.n
     )
-    yield _check(
+    yield check(
         "independence",
         "Values independent",
-        f"noted: an effective n below {_percent(WORTH_NOTED)} of n",
-        poor or f"effective n at least {_percent(WORTH_NOTED)} of n",
+        f"noted: an effective n below {percent(WORTH_NOTED)} of n",
+        poor or f"effective n at least {percent(WORTH_NOTED)} of n",
         Grade.NOTE if poor else Grade.OK,
         f"neighbouring values resemble each other, so intervals are wide: worth {poor}",
     )
@@ -421,11 +358,11 @@ def _network_load(run: Evidence) -> Iterator[Check]:
     seen = [f"{load.on}: {100 * offered:.3g} % of {100 * load.intended:.3g} %" for load, offered in known]
     worst = max((abs(offered / load.intended - 1) for load, offered in known if load.intended), default=0.0)
     unreported = len(loads) - len(known)
-    grade = _graded(worst, LOAD_DEGRADED, LOAD_INVALID)
-    yield _check(
+    grade = graded(worst, LOAD_DEGRADED, LOAD_INVALID)
+    yield check(
         "offered-load",
         "Offered background load",
-        f"within {_percent(LOAD_DEGRADED)} of the intended load; beyond {_percent(LOAD_INVALID)} invalid",
+        f"within {percent(LOAD_DEGRADED)} of the intended load; beyond {percent(LOAD_INVALID)} invalid",
         "; ".join(seen) if seen else ("not reported" if unreported else "none planned"),
         max(grade, Grade.INVALID if unreported else Grade.OK),
         "the background load was not reported"
@@ -438,7 +375,7 @@ def _network_load(run: Evidence) -> Iterator[Check]:
     babble = "babble" in run.plan.disturbances and set(stray) <= {"never_sent"}
     grade = Grade.DEGRADED if stray and not babble else Grade.NOTE if stray or foreign else Grade.OK
     silent = [flow.plan.name for flow in run.flows if flow.counts["sent"] and not flow.summaries["latency"].n]
-    yield _check(
+    yield check(
         "arrivals",
         "Something arrived",
         "at least one message of every flow",
@@ -447,7 +384,7 @@ def _network_load(run: Evidence) -> Iterator[Check]:
         f"nothing at all arrived on flow {', '.join(silent)}: "
         "look for a wrong address or a missing link before blaming the load",
     )
-    yield _check(
+    yield check(
         "unplanned",
         "No unplanned frames",
         "0 of our own that no message explains; foreign frames are noted",
@@ -493,7 +430,7 @@ _NO_HOST = "does not apply: virtual time"
 def _host(run: Evidence) -> Iterator[Check]:
     # Agents on one host all report that host's stolen time: the largest report, not their sum.
     steal = max((number(agent, "steal_ns") for agent in run.agents.values()), default=0)
-    yield _check(
+    yield check(
         "stolen-time",
         "Processor not taken away",
         "0 ms stolen by the hypervisor",
@@ -503,7 +440,7 @@ def _host(run: Evidence) -> Iterator[Check]:
         "not the network's",
     )
     switches = sum(number(agent, "involuntary_switches") for agent in run.agents.values())
-    yield _check(
+    yield check(
         "preemptions",
         "Servicing threads not preempted",
         "noted: involuntary switches of servicing threads",
@@ -519,7 +456,7 @@ def _host(run: Evidence) -> Iterator[Check]:
             if grant.get("granted") is not True
         }
     )
-    yield _check(
+    yield check(
         "grants",
         "Real-time requests granted",
         "noted: what the host refused",
@@ -528,7 +465,7 @@ def _host(run: Evidence) -> Iterator[Check]:
         f"the host refused {', '.join(refused)}: expect longer tails",
     )
     planted = sum(flow.plan.planted_faults for flow in run.flows) + len(run.plan.disturbances)
-    yield _check(
+    yield check(
         "planted-faults",
         "Planted faults",
         "noted: the test breaks messages on purpose",

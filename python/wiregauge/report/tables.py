@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiregauge.measures.definitions import OUTCOMES
+from wiregauge.measures.evidence import parts
 from wiregauge.measures.results import Check, FlowResult, Grade, Judgement, PointResult, RunResult, Summary
 from wiregauge.measures.units import duration, rate, share, significant
-from wiregauge.measures.validity import parts
 
 US = 1e3
 NONE = "\N{EN DASH}"

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.explaining.results import Clock, Event
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import Floats, RunResult
 from wiregauge.measures.rundir import RunDirectory
 from wiregauge.measures.units import count_of, duration
-from wiregauge.measures.validity import number, parts
 
 __all__ = ["READERS", "Surroundings", "surroundings"]
 

@@ -1,0 +1,69 @@
+"""What is known of a run when its validity is judged, and how a check is put."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wiregauge.measures.plan import RunPlan
+from wiregauge.measures.results import Check, FlowResult, Grade
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of a run when its validity is judged."""
+
+    plan: RunPlan
+    state: str
+    reason: str | None
+    agents: Mapping[str, Mapping[str, object]]
+    clock_uncertainty_ns: float
+    clocks_missing: Sequence[str]
+    flows: Sequence[FlowResult]
+    tracked: bool
+    unplanned: Mapping[str, int]
+    tracking: Mapping[str, object]
+    """The run's entry of tracking.json; empty without one."""
+    records_written: int
+    """What the agents, or the simulation, say they recorded."""
+    contradictions: Sequence[str]
+    node_names: Sequence[str] = ()
+    """By index in the plan."""
+    virtual_time: bool = False
+    """A simulation: no host took part, so what a host could spoil is said not to apply."""
+    wrong_clocks: Mapping[str, float] = field(default_factory=dict)
+    """Nodes whose simulated clocks the test makes imperfect, with the most they are off, ns."""
+
+    def total(self, key: str) -> int:
+        """Sum of a counter over the flows."""
+        return sum(flow.counts.get(key, 0) for flow in self.flows)
+
+
+def graded(share: float, degraded: float, invalid: float) -> Grade:
+    if share > invalid:
+        return Grade.INVALID
+    return Grade.DEGRADED if share > degraded else Grade.OK
+
+
+def check(name: str, title: str, limit: str, observed: str, grade: Grade, reason: str) -> Check:
+    return Check(name, title, limit, observed, grade, reason if grade > Grade.OK else "")
+
+
+def number(obj: Mapping[str, object], key: str) -> int:
+    """A counter of a report; absent counts as zero, as protobuf leaves zeros out."""
+    value = obj.get(key, 0)
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def parts(obj: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
+    """The objects of a list in a report; anything else is left out."""
+    value = obj.get(key)
+    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
+
+
+def total_of(run: Evidence, list_key: str, key: str) -> int:
+    return sum(number(part, key) for agent in run.agents.values() for part in parts(agent, list_key))
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

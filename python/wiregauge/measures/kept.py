@@ -1,0 +1,111 @@
+"""Were all records kept, and can they be put in order? The records are the only bridge between running and judging."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wiregauge.measures.evidence import Evidence, check, number, parts
+from wiregauge.measures.results import Check, Grade
+from wiregauge.measures.units import count_of
+
+JUMP_NS = 100e6
+"""Records that go back by more than this are no disorder: their clock was set."""
+
+
+def kept(run: Evidence) -> Iterator[Check]:
+    """What became of the records between the instrument and the judge.
+
+    A gap spoils the run when messages are missing, for those may be its own fault.
+    """
+    lost = run.total("lost")
+
+    def gate(count: int) -> Grade:
+        if count == 0:
+            return Grade.OK
+        return Grade.INVALID if lost else Grade.DEGRADED
+
+    rule = "0; invalid when messages are lost too"
+    doubt = f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""
+    damaged = parts(run.tracking, "damaged_segments")
+    first = damaged[0].get("problem", "") if damaged else ""
+    yield check(
+        "segments",
+        "Record files whole",
+        rule,
+        f"{len(damaged)} damaged",
+        gate(len(damaged)),
+        f"the instrument has {count_of(len(damaged), 'damaged record file')} ({first}){doubt}",
+    )
+    stored = number(run.tracking, "records")
+    gone = max(run.records_written - stored, 0) if run.tracked else 0
+    yield check(
+        "records-stored",
+        "Every record that was written is stored",
+        rule,
+        f"{stored} of {max(run.records_written, stored)}",
+        gate(gone),
+        f"{count_of(gone, 'record')} that the instrument wrote cannot be found: a part is missing{doubt}",
+    )
+    behind = sum(number(flow, "behind_window") for flow in parts(run.tracking, "flows"))
+    yield check(
+        "records-in-window",
+        "Records in time to be judged",
+        "0",
+        f"{behind} behind the window",
+        Grade.DEGRADED if behind else Grade.OK,
+        f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late "
+        "and counted nowhere",
+    )
+    unordered = number(run.tracking, "out_of_order")
+    yield check(
+        "records-in-order",
+        "Records in the order of time",
+        "0",
+        f"{unordered} out of order",
+        Grade.DEGRADED if unordered else Grade.OK,
+        f"{count_of(unordered, 'record')} came too late to be put in order; which copy came first may be wrong",
+    )
+    yield _clock_jumps(run)
+    restarts = [
+        (number(flow, "flow"), count)
+        for flow in parts(run.tracking, "flows")
+        if (count := number(flow, "restarts"))
+    ]
+    told = ", ".join(f"flow {flow}: {count_of(count, 'time')}" for flow, count in restarts)
+    yield check(
+        "numbers-once",
+        "Every sender counted through",
+        "no number handed over twice",
+        told or "counted through",
+        Grade.DEGRADED if restarts else Grade.OK,
+        f"a sender began its numbers anew ({told}): it was restarted, or its numbers ran over",
+    )
+    unrecorded = sum(flow.missing_send_records for flow in run.flows)
+    yield check(
+        "send-records",
+        "Send record for every message",
+        "0 missing",
+        f"{unrecorded} missing",
+        Grade.DEGRADED if unrecorded else Grade.OK,
+        f"{unrecorded} messages arrived without a record of their sending",
+    )
+
+
+def _clock_jumps(run: Evidence) -> Check:
+    """A clock that the test itself sets back is stated with the clocks; any other spoils what was timed by it."""
+    jumps = {
+        run.node_names[number(jump, "node")]: number(jump, "farthest_ps") / 1e9
+        for jump in parts(run.tracking, "clock_jumps")
+        if number(jump, "node") < len(run.node_names)
+    }
+    unplanned = {name: back for name, back in jumps.items() if name not in run.plan.stepped}
+    told = ", ".join(f"{name} by up to {back:.4g} ms" for name, back in jumps.items())
+    grade = Grade.INVALID if unplanned else Grade.NOTE if jumps else Grade.OK
+    return check(
+        "clocks-forward",
+        "No clock went back",
+        f"none by more than {JUMP_NS / 1e6:.0f} ms",
+        told or "none",
+        grade,
+        f"a clock was set back while it recorded ({told})" + ("" if unplanned else ", as the test asks"),
+    )
