@@ -21,6 +21,7 @@ from rich.console import Console
 
 from synthetic import Columns, Recipe, make
 from wiregauge import measures
+from wiregauge.measures.units import duration
 
 SMALL = Recipe(payloads=(64, 1472), messages=400, warm_up=20, loss=0.01)
 SCHEMA = json.loads(measures.schema_path().read_text())
@@ -222,6 +223,21 @@ def test_the_terminal_shows_verdict_and_validity_first(judgement: measures.Judge
     assert "validity VALID" in lines[0]
     assert lines[1].startswith("Median one-way latency")
     assert sum("udp" in line or "raw" in line for line in lines[2:]) >= 8
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_no_terminal_gets_a_cut_figure(judgement: measures.Judgement, width: int) -> None:
+    """A narrow one gets fewer columns, then no intervals."""
+    console = Console(width=width, record=True, color_system=None)
+    measures.show_text(judgement, console)
+    text = console.export_text()
+    latency = judgement.runs[0].flows[0].summaries["latency"]
+    assert duration(latency.maximum) in text
+    assert duration(latency.value("p99")) in text
+    assert (f"…{duration(latency.percentiles['p50'].high)}" in text) == (width >= 120)
+    heads = next(line for line in text.splitlines() if "p99" in line and "max" in line)
+    assert "…" not in heads
+    assert sum("10 udp " in line for line in text.splitlines()) == 2
 
 
 def test_markup_in_names_is_only_text(tmp_path: Path) -> None:

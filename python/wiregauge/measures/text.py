@@ -63,9 +63,12 @@ def show_text(judgement: Judgement, console: Console) -> None:
         )
     if len(failed) > 20:
         console.print(f"  … and {len(failed) - 20} more failed limits")
-    wide = _table(judgement, _WIDE)
-    fits = console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width
-    console.print(wide if fits else _table(judgement, _NARROW))
+    # A narrow terminal gets fewer columns, then no intervals, but never a cut figure.
+    for columns, intervals in ((_WIDE, True), (_NARROW, True), (_NARROW, False), (_LEAST, False)):
+        table = _table(judgement, columns, intervals=intervals)
+        if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
+            break
+    console.print(table)
 
 
 _WIDE = (
@@ -84,10 +87,11 @@ _WIDE = (
     "validity",
 )
 _NARROW = ("sent", "lost", "p50", "p99", "max", "rtt p50")
+_LEAST = ("lost", "p99", "max")
 
 
-def _table(judgement: Judgement, columns: Sequence[str]) -> Table:
-    """One row per run and flow with these columns; a narrow terminal gets fewer, never cut ones."""
+def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> Table:
+    """One row per run and flow with these columns, with or without the intervals of percentiles."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("run", "point", "flow"):
         table.add_column(title)
@@ -104,11 +108,10 @@ def _table(judgement: Judgement, columns: Sequence[str]) -> Table:
             name = f"{flow.plan.id} {escape(flow.plan.protocol)}" + (" relay" if turned else "")
             if flow.plan.multicast:
                 name += f" to {escape(flow.plan.destination)}"
-            cells = {**_cells(flow), "validity": mark}
+            cells = {**_cells(flow, intervals=intervals), "validity": mark}
             table.add_row(str(run.plan.index), point, name, *(cells[title] for title in columns))
-    table.caption = (
-        "one-way latency at the application, 95 % intervals below percentiles; -: n does not support it"
-    )
+    below = ", 95 % intervals below percentiles" if intervals else ""
+    table.caption = f"one-way latency at the application{below}; -: n does not support it"
     if "mean ± u" in columns:
         table.caption += "; loss ≤: upper 95 % bound; ± u: 95 % half-width of the mean"
     else:
@@ -117,7 +120,7 @@ def _table(judgement: Judgement, columns: Sequence[str]) -> Table:
     return table
 
 
-def _cells(flow: FlowResult) -> dict[str, str]:
+def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
     latency = flow.summaries["latency"]
     rtt = flow.summaries.get("rtt", Summary("rtt", 0, {}, 0))
     other = sum(flow.outcomes[name] for name in ("duplicated", "reordered", "late"))
@@ -130,20 +133,20 @@ def _cells(flow: FlowResult) -> dict[str, str]:
         "mean ± u": f"{duration(latency.mean)} ± {spread}" if latency.n else "-",
         "sd": duration(latency.sd),
         "max": duration(latency.maximum),
-        **{name: _percentile(latency, name) for name in ("p50", "p99", "p99.9")},
-        "rtt p50": _percentile(rtt, "p50"),
-        "rtt p99": _percentile(rtt, "p99"),
+        **{name: _percentile(latency, name, intervals=intervals) for name in ("p50", "p99", "p99.9")},
+        "rtt p50": _percentile(rtt, "p50", intervals=intervals),
+        "rtt p99": _percentile(rtt, "p99", intervals=intervals),
     }
 
 
-def _percentile(summary: Summary, name: str) -> str:
+def _percentile(summary: Summary, name: str, *, intervals: bool) -> str:
     """A percentile with its 95 % interval below it, open where it is; alone where all three print alike."""
     percentile = summary.percentiles.get(name)
     if percentile is None or percentile.value is None:
         return "-"
     value = duration(percentile.value)
     ends = [duration(end) if end is not None else "" for end in (percentile.low, percentile.high)]
-    if ends in ([value, value], ["", ""]):
+    if not intervals or ends in ([value, value], ["", ""]):
         return value
     number, _, unit = ends[0].partition(" ")
     low = number if unit and ends[1].endswith(f" {unit}") else ends[0]
