@@ -15,7 +15,7 @@ from math import ceil, floor, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge.stats.dependence import flags_worth
+from wiregauge.stats.dependence import effective_n, flags_worth
 from wiregauge.stats.moments import around_deviation, standard_deviation, student_t
 from wiregauge.stats.quantiles import exact, quantile, quantile_ranks, supported
 
@@ -44,6 +44,9 @@ def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) ->
     n = len(ascending)
     at = quantile(ascending, q)
     worth = flags_worth(values > at if exact(q) >= Fraction(1, 2) else values < at)
+    if not supported(floor(worth), q):
+        # Too few clusters beyond it to know how they cluster: then they are taken to do so as all values do.
+        worth = min(worth, effective_n(values))
     whole = max(1, min(n, floor(worth)))
     ranks = quantile_ranks(whole, q)
     scale = (n + 1) / (whole + 1)
