@@ -426,7 +426,9 @@ def test_flows_with_other_numbers_are_matched_by_role_and_protocols_may_differ(t
     for flow in found.flows:
         assert "protocol udp against raw" in flow.said
         assert flow.verdict == "better"
-    assert "10 → 310 udp → raw" in printed(found)
+    text = printed(found)
+    assert "10 → 310 udp → raw" in text
+    assert "flow 10 → 310, 20 → 320: protocol udp against raw" in text
     assert compare(base, new, thresholds=[read_threshold("310:latency.p50=1ms")]).judged > 0
 
 

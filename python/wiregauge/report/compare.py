@@ -117,7 +117,7 @@ def _answers(comparison: Comparison) -> list[dict[str, str]]:
         {
             "question": "Can I trust it?",
             "figure": validity[0] if validity[0] == validity[1] else " / ".join(validity),
-            "detail": f"{count_of(len(comparison.said), 'setting')} differ besides",
+            "detail": f"differs besides: {count_of(len(comparison.besides), 'thing')}",
         },
     ]
 
@@ -367,7 +367,11 @@ def rate_table(comparison: Comparison) -> Table:
 
 
 def _change(base: float | None, new: float | None) -> str:
-    return f"{100 * (new / base - 1):+.2f} %".replace("-", "\N{MINUS SIGN}") if base and new else NONE
+    return (
+        f"{round(100 * (new / base - 1), 2) + 0.0:+.2f} %".replace("-", "\N{MINUS SIGN}")
+        if base and new
+        else NONE
+    )
 
 
 def _statistic_heads() -> list[Head]:

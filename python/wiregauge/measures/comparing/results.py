@@ -164,6 +164,22 @@ class Comparison:
         return tuple(flow for point in self.points for flow in point.flows)
 
     @property
+    def besides(self) -> tuple[str, ...]:
+        """All that differs besides figures: of the campaigns, then of the paired flows, alike ones in one sentence."""
+        found: dict[str, list[str]] = {}
+        for flow in self.flows:
+            for line in flow.said:
+                found.setdefault(line, []).append(flow.label)
+        return (
+            *self.said,
+            *(
+                f"flow {', '.join(dict.fromkeys(labels))}: {line}"
+                + (f" (at {len(labels)} points)" if len(labels) > len(set(labels)) else "")
+                for line, labels in found.items()
+            ),
+        )
+
+    @property
     def verdict(self) -> Verdict:
         """The verdicts of all flows as one; undecided when a side is not fit to compare."""
         return "undecided" if self.unfit else combined([flow.verdict for flow in self.flows])

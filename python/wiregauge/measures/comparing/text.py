@@ -103,7 +103,7 @@ def compare_text(comparison: Comparison, console: Console) -> None:
     console.print(escape(compare_headline(comparison)), soft_wrap=True)
     for reason in comparison.unfit:
         console.print(f"  [red]-[/] {escape(reason)}", soft_wrap=True)
-    _list(console, "differs besides", comparison.said)
+    _list(console, "differs besides", comparison.besides)
     for word in ("worse", "better", "undecided"):
         _list(
             console,
