@@ -407,8 +407,9 @@ Thresholds = Annotated[
     typer.Option(
         "--threshold",
         "-t",
-        metavar="[FLOW:]MEASURE[.STATISTIC]=VALUE",
-        help="A change up to VALUE does not matter: latency.p99=5us, rtt=5%, loss=0.1%. May be given several times.",
+        metavar="FIGURE=VALUE",
+        help="A change up to VALUE does not matter: latency.p99=5us, 10:rtt=5% (of flow 10), loss=0.1%. "
+        "May be given several times.",
         show_default=False,
     ),
 ]
