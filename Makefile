@@ -2,6 +2,7 @@
 # make test   run every test
 # make lint   formatting, lints and types
 # make bench  ratios against peers, in one run
+# make notebook  execute the example notebook and keep its outputs
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -12,10 +13,10 @@ BIN := $(VENV)/bin
 DEMO := demo-run
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench proto clean
+.PHONY: help setup demo test test-rust test-python lint format bench notebook proto clean
 
 help:
-	@sed -n '1,4s/^# //p' Makefile
+	@sed -n '1,5s/^# //p' Makefile
 
 setup: $(VENV)/.installed
 
@@ -60,6 +61,9 @@ bench: setup
 	cargo bench --workspace --locked
 	$(BIN)/python -m benches.round_trip
 	$(BIN)/python -m benches.ns3.compare
+
+notebook: setup
+	$(BIN)/python tools/notebook.py
 
 proto: setup
 	$(BIN)/python tools/generate_rpc.py

@@ -197,6 +197,9 @@ def test_figures_are_plotly_figures(run: wg.Run, kind: Any, name: str) -> None:
     assert isinstance(figure, Figure)
     assert len(figure.data)
     assert "µs" in figure.layout.xaxis.title.text + figure.layout.yaxis.title.text
+    picture = measure.picture(kind)
+    assert "µs" in picture._repr_svg_()
+    assert picture == measure.picture(kind), "the same picture every time"
 
 
 def test_what_no_figure_can_show_is_refused(run: wg.Run) -> None:
@@ -279,3 +282,15 @@ def test_the_public_names_are_there_and_documented() -> None:
                     assert inspect.getdoc(value), f"{name}.{member}"
     with pytest.raises(AttributeError):
         wg.nothing  # noqa: B018
+
+
+def test_the_example_notebook_shows_what_it_would_show_now() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "notebook.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (ROOT / "docs" / "guide" / "notebook.ipynb").stat().st_size < 400_000

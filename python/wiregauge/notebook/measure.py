@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,12 +25,31 @@ from wiregauge.notebook.errors import WiregaugeError
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["KINDS", "Kind", "Measure"]
+    from wiregauge.figures import Figure as Drawn
+
+__all__ = ["KINDS", "Kind", "Measure", "Picture"]
 
 Kind = Literal["density", "percentiles", "time", "box", "histogram"]
 KINDS = ("density", "percentiles", "time", "box", "histogram")
 _PRINTED = {Fraction(str(q)): name for name, q in QUANTILES.items()}
 _MARKS = 6000
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure as SVG text; a notebook shows it."""
+
+    svg: str
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the SVG, in the place of whatever is there."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"<Picture: {len(self.svg)} characters of SVG>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
 
 
 class Measure:
@@ -172,6 +195,26 @@ class Measure:
         from plotly.graph_objects import Figure as PlotlyFigure
 
         from wiregauge.figures import interactive
+
+        figure = self._drawn(kind, bins)
+        drawn = interactive.draw(figure)
+        made = PlotlyFigure({"data": drawn["data"], "layout": drawn["layout"]})
+        if figure.notes:
+            note = {"text": f"<i>{' '.join(figure.notes)}</i>", "font": {"size": 11}, "showarrow": False}
+            below = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top"}
+            made.add_annotation({**note, **below, "yshift": -44})
+            made.update_layout(margin_b=76, height=interactive.height(figure) + 24)
+        return made
+
+    def picture(self, kind: Kind = "density", bins: int = 50) -> Picture:
+        """The same figure, drawn once and for all: an SVG that every notebook shows and paper takes."""
+        from wiregauge.figures import printed
+
+        with tempfile.TemporaryDirectory(prefix="wiregauge-") as folder:
+            (path,) = printed.save(self._drawn(kind, bins), Path(folder), {"svg"})
+            return Picture(path.read_text(encoding="utf-8"))
+
+    def _drawn(self, kind: Kind, bins: int) -> Drawn:
         from wiregauge.figures.single import Shape, draw_shape
 
         values = self._values()
@@ -194,15 +237,7 @@ class Measure:
             raise WiregaugeError(f'"{kind}" is no kind of figure; there are {", ".join(KINDS)}')
         assert shape is not None  # there are values
         protocol = self._chosen.flow.plan.protocol
-        figure = draw_shape(shape, self._name, self.definition.title, self.label, protocol)
-        drawn = interactive.draw(figure)
-        made = PlotlyFigure({"data": drawn["data"], "layout": drawn["layout"]})
-        if figure.notes:
-            note = {"text": f"<i>{' '.join(figure.notes)}</i>", "font": {"size": 11}, "showarrow": False}
-            below = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top"}
-            made.add_annotation({**note, **below, "yshift": -44})
-            made.update_layout(margin_b=76, height=interactive.height(figure) + 24)
-        return made
+        return draw_shape(shape, self._name, self.definition.title, self.label, protocol)
 
     def __repr__(self) -> str:
         return f"<{self.definition.title} of {self.label}: {_short(self._summary)}>"
