@@ -133,8 +133,16 @@ def test_a_percentile_is_printed_only_where_n_supports_it(judgement: measures.Ju
 def test_losses_count_as_infinitely_late_where_asked(tmp_path: Path) -> None:
     flow = measures.judge(make(tmp_path, replace(SMALL, payloads=(64,), loss=0.05))).runs[0].flows[0]
     assert flow.counts["lost"] > 8
-    assert flow.with_loss["p50"] is not None
-    assert flow.with_loss["p99"] == math.inf
+    assert flow.with_loss["p50"].value is not None
+    assert flow.with_loss["p99"].value == math.inf
+    assert flow.with_loss["p99"].low == math.inf
+    all_sent = np.sort(np.r_[flow.series["latency"].value, np.full(flow.counts["lost"], math.inf)])
+    for name, q in (("p50", 50), ("p90", 90)):
+        p = flow.with_loss[name]
+        assert p.value == pytest.approx(all_sent[math.ceil(q * len(all_sent) / 100) - 1])
+        assert p.low is not None
+        assert p.high is not None
+        assert p.low <= p.value <= p.high
     shown = measures.show_json(measures.judge(tmp_path))
     text = json.dumps(shown, allow_nan=False)
     assert '"p99": "lost"' in text

@@ -144,6 +144,10 @@ def test_contracts_count_what_lies_outside_them(rows: list[Row]) -> None:
     early = [max([0, *(100_000 * (k - j) - (at - wire[j]) for j in range(k))]) for k, at in enumerate(wire)]
     assert found["bag"].outside.count == sum(by > 5_000 for by in early)
     assert found["bag"].worst_ns == pytest.approx(max(early) / 1000)
+    assert (found["bag"].missing, found["skew"].missing) == (
+        0,
+        sum(not (row["rx_wire"] and row["rx_wire_b"]) for row in rows),
+    )
     both = [(row["rx_wire"], row["rx_wire_b"]) for row in rows if row["rx_wire"] and row["rx_wire_b"]]
     assert found["skew"].outside.n == len(both)
     assert found["skew"].outside.count == sum(abs(b - a) > 7_000 for a, b in both)

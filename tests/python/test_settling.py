@@ -123,8 +123,8 @@ def test_messages_lost_while_settling_stay_lost(tmp_path: Path) -> None:
     assert flow.settling > 50
     assert flow.counts["lost"] == 1
     assert flow.lost_settled == 0
-    assert flow.with_loss["p99"] is not None
-    assert np.isfinite(flow.with_loss["p99"])
+    assert flow.with_loss["p99"].value is not None
+    assert np.isfinite(flow.with_loss["p99"].value)
     assert flow.service is not None
     assert flow.service.losses.periods == 1
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
@@ -25,6 +26,7 @@ from wiregauge.measures.results import (
     Grade,
     Hop,
     Judgement,
+    Percentile,
     PointResult,
     RunResult,
     Series,
@@ -300,7 +302,7 @@ def _judge_flow(
         loss=loss(lost, measured.height, stats.flags_worth(gone)),
         summaries=summaries,
         series=series,
-        with_loss=with_loss(series[main].value, lost_settled),
+        with_loss=_with_loss(settled.rows, flow, between, gone[settled.settling.height :]),
         lost_settled=lost_settled,
         goodput=service.goodput.value if service.goodput is not None else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
@@ -347,6 +349,25 @@ def _summaries(
                 clock_ns=_clock_error(name, flow, between),
             )
     return {name: summaries[name] for name in extracted}
+
+
+def _with_loss(
+    rows: pl.DataFrame, flow: FlowPlan, between: Offsets, gone: NDArray[np.bool_]
+) -> dict[str, Percentile]:
+    """What arrived without a stamp has no time and is left out; what was lost stays."""
+    end, shift = ("back_rx_app", 0.0) if flow.relayed else ("rx_app", between.outward_ns)
+    took = (rows[end] - rows["tx_app"]).cast(pl.Float64).to_numpy() / 1000 - shift
+    known = gone | ~np.isnan(took)
+    return with_loss([np.where(gone, 0.0, took)[known]], [gone[known]])
+
+
+def _pooled_with_loss(flows: Sequence[FlowResult], main: str) -> dict[str, Percentile]:
+    runs, lost = [], []
+    for flow in flows:
+        values = flow.series[main].value
+        runs.append(np.concatenate([values, np.zeros(flow.lost_settled)]))
+        lost.append(np.arange(len(runs[-1])) >= len(values))
+    return with_loss(runs, lost)
 
 
 def _hops(through: Passages | None, names: Sequence[str]) -> tuple[Hop, ...]:
@@ -497,9 +518,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         ),
         summaries=summaries,
         series=series,
-        with_loss=with_loss(
-            series["rtt" if plan.relayed else "latency"].value, sum(flow.lost_settled for flow in flows)
-        ),
+        with_loss=_pooled_with_loss(flows, "rtt" if plan.relayed else "latency"),
         goodput=float(np.mean(rates)) if rates else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, plan.payload),
         reorder_extent=max(flow.reorder_extent for flow in flows),

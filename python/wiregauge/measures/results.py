@@ -183,7 +183,8 @@ class FlowResult:
     loss: Loss
     summaries: Mapping[str, Summary]
     series: Mapping[str, Series]
-    with_loss: Mapping[str, float | None]
+    with_loss: Mapping[str, Percentile]
+    """Percentiles over all sent messages; infinite where one falls among the lost."""
     goodput: float | None
     effective_bandwidth: float | None
     reorder_extent: int

@@ -132,11 +132,17 @@ def _deadline(deadline: Deadline) -> Json:
         "late": deadline.late,
         "tardiness_mean_ns": deadline.tardiness_mean_ns,
         "tardiness_max_ns": deadline.tardiness_max_ns,
+        "tardiness_uncertainty_ns": deadline.tardiness_half_width_ns,
     }
 
 
 def _conformity(one: Conformity) -> Json:
-    return {"outside": _share(one.outside), "allowed_ns": list(one.allowed_ns), "worst_ns": one.worst_ns}
+    return {
+        "outside": _share(one.outside),
+        "allowed_ns": list(one.allowed_ns),
+        "worst_ns": one.worst_ns,
+        "missing": one.missing,
+    }
 
 
 def _pair(pair: PairLatency) -> Json:

@@ -95,6 +95,8 @@ class Deadline:
     tardiness_mean_ns: float | None
     """Of the late ones, how late on average."""
     tardiness_max_ns: float | None
+    tardiness_half_width_ns: float | None = None
+    """95 % half-width of the mean, from sampling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ class Conformity:
     outside: Share
     allowed_ns: tuple[float, float]
     worst_ns: float | None
+    missing: int = 0
+    """Messages without the stamps to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +240,14 @@ def _deadline(
         return None
     took = (measured[final] - measured["tx_app"]).filter(pl.Series(late & ~lost)).drop_nulls()
     over = took.cast(pl.Float64).to_numpy() / 1000 - flow.deadline_ns
+    estimate = stats.mean_estimate(over)
     return Deadline(
         flow.deadline_ns,
         _share(lost | late),
         int(np.count_nonzero(late & ~lost)),
         float(over.mean()) if len(over) else None,
         float(over.max()) if len(over) else None,
+        estimate.half_width if estimate is not None else None,
     )
 
 
@@ -252,22 +258,31 @@ def _conformity(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, ...
         times = _ascending(measured["tx_wire"].drop_nulls().to_numpy())
         early = patterns.earliness(times, round(flow.bag_ns * 1000))
         allowed = round(flow.bag_jitter_ns * 1000)
-        found.append(_contract("bag", early > allowed, (0.0, flow.bag_jitter_ns), early))
+        found.append(_contract("bag", early > allowed, (0.0, flow.bag_jitter_ns), early, measured.height))
     if flow.both_networks and flow.skew_max_ns is not None:
         skew = (measured["rx_wire_b"] - measured["rx_wire"]).abs().drop_nulls().to_numpy()
-        found.append(_contract("skew", skew > round(flow.skew_max_ns * 1000), (0.0, flow.skew_max_ns), skew))
+        found.append(
+            _contract(
+                "skew", skew > round(flow.skew_max_ns * 1000), (0.0, flow.skew_max_ns), skew, measured.height
+            )
+        )
     if flow.schedule is not None:
         plan = flow.schedule
         period, planned = round(plan.period_ns * 1000), round(plan.reception_ns * 1000)
         came = measured["rx_wire"].drop_nulls().to_numpy()
         error = (came - planned + period // 2) % period - period // 2
         outside = (error < round(-plan.early_ns * 1000)) | (error > round(plan.late_ns * 1000))
-        found.append(_contract("window", outside, (-plan.early_ns, plan.late_ns), np.abs(error)))
+        found.append(
+            _contract("window", outside, (-plan.early_ns, plan.late_ns), np.abs(error), measured.height)
+        )
     return tuple(found)
 
 
-def _contract(of: str, outside: Flags, allowed: tuple[float, float], size: Integers) -> Conformity:
-    return Conformity(of, _share(outside), allowed, float(size.max()) / 1000 if len(size) else None)
+def _contract(
+    of: str, outside: Flags, allowed: tuple[float, float], size: Integers, messages: int
+) -> Conformity:
+    worst = float(size.max()) / 1000 if len(size) else None
+    return Conformity(of, _share(outside), allowed, worst, messages - len(size))
 
 
 def _rates(measured: pl.DataFrame, flow: FlowPlan) -> Rates | None:
@@ -340,6 +355,7 @@ def pool_services(services: Sequence[Service]) -> Service:
                 _pooled_share([member.outside for member in members]),
                 members[0].allowed_ns,
                 _most(member.worst_ns for member in members),
+                sum(member.missing for member in members),
             )
             for members in zip(*(service.conformity for service in services), strict=True)
         ),
@@ -395,6 +411,7 @@ def _pooled_deadline(deadlines: Sequence[Deadline]) -> Deadline:
         late,
         sum(over) / late if late else None,
         _most(deadline.tardiness_max_ns for deadline in deadlines),
+        _spread([(d.tardiness_mean_ns, d.late) for d in deadlines if d.tardiness_mean_ns is not None]),
     )
 
 
@@ -419,6 +436,12 @@ def _pooled_rate(rates: Sequence[Rate]) -> Rate | None:
     half = stats.repeated_mean_half_width(values, np.full(len(rates), 1 / len(rates))) or 0.0
     mean = float(values.mean())
     return Rate(mean, max(mean - half, 0.0), mean + half)
+
+
+def _spread(means: Sequence[tuple[float, int]]) -> float | None:
+    total = sum(n for _, n in means)
+    weights = np.array([n / total for _, n in means])
+    return stats.repeated_mean_half_width(np.array([mean for mean, _ in means]), weights)
 
 
 def _least(values: Iterable[int | None]) -> int | None:

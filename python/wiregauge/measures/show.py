@@ -132,9 +132,11 @@ def _flow(flow: FlowResult) -> Json:
         **{f"{name}_ns": _summary(flow.summaries.get(name)) for name in SERIES},
         "pdv_ns": latency.pdv(),
         "range_ns": latency.span(),
-        "percentiles_with_loss_ns": {
-            name: "lost" if value is not None and isinf(value) else value
-            for name, value in flow.with_loss.items()
+        "percentiles_with_loss_ns": {name: _or_lost(p.value) for name, p in flow.with_loss.items()},
+        "percentiles_with_loss_intervals": {
+            name: [_or_lost(p.low), _or_lost(p.high)]
+            for name, p in flow.with_loss.items()
+            if p.value is not None
         },
         "hops": [
             {
@@ -154,6 +156,10 @@ def _flow(flow: FlowResult) -> Json:
         "effective_bandwidth_bit_per_s": flow.effective_bandwidth,
         **served.of_flow(flow),
     }
+
+
+def _or_lost(value: float | None) -> float | str | None:
+    return "lost" if value is not None and isinf(value) else value
 
 
 def _summary(summary: Summary | None) -> Json | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,16 +132,27 @@ def percentiles(runs: Sequence[Floats], ascending: Floats) -> dict[str, Percenti
     return found
 
 
-def with_loss(values: Floats, lost: int) -> dict[str, float | None]:
+def with_loss(runs: Sequence[Floats], lost: Sequence[NDArray[np.bool_]]) -> dict[str, Percentile]:
     """Percentiles over all sent messages, a lost one counting as infinitely late (RFC 7679, 3.6: undefined delay).
 
-    None where n does not support the percentile, infinity where it falls among the lost.
+    One array per repeat, in measured order; where `lost` is set the value beside it means nothing. A value or an end of
+    an interval is infinite where it falls among the lost, and the value None where n does not support it.
     """
-    ascending = np.concatenate([np.sort(values), np.full(lost, np.inf)])
-    n = len(ascending)
+    arrived = [values[~gone] for values, gone in zip(runs, lost, strict=True)]
+    # Later than all that came, and finite: an infinite value has no mean and no correlation.
+    never = 2 * max((float(np.abs(values).max()) for values in arrived if len(values)), default=0.0) + 1
+    filled = [np.where(gone, never, values) for values, gone in zip(runs, lost, strict=True) if len(values)]
+    if not filled:
+        return {
+            name: Percentile(q, None, None, None, stats.samples_needed(q)) for name, q in QUANTILES.items()
+        }
+
+    def late(value: float | None) -> float | None:
+        return inf if value == never else value
+
+    found = percentiles(filled, np.sort(np.concatenate(filled)))
     return {
-        name: stats.quantile(ascending, q) if n and stats.supported(n, q) else None
-        for name, q in QUANTILES.items()
+        name: replace(p, value=late(p.value), low=late(p.low), high=late(p.high)) for name, p in found.items()
     }
 
 

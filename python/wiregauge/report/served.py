@@ -130,7 +130,10 @@ def deadline_table(judgement: Judgement) -> Table:
                 Cell(micro(deadline.deadline_ns)),
                 _count(deadline.missed),
                 _number(deadline.late),
-                Cell(micro(deadline.tardiness_mean_ns)),
+                Cell(
+                    micro(deadline.tardiness_mean_ns)
+                    + (f" ± {micro(half)}" if (half := deadline.tardiness_half_width_ns) is not None else "")
+                ),
                 Cell(micro(deadline.tardiness_max_ns)),
                 Cell(micro(lateness.value("p50"))),
                 Cell(micro(lateness.value("p99"))),
@@ -324,7 +327,8 @@ def _contract(one: Conformity | None) -> Cell:
     cell = _count(one.outside)
     return Cell(
         cell.text,
-        f"allowed {micro(low)} to {micro(high)} µs, worst {micro(one.worst_ns)} µs; {cell.hint}",
+        f"allowed {micro(low)} to {micro(high)} µs, worst {micro(one.worst_ns)} µs; {cell.hint}; "
+        f"{one.missing} without the stamps to tell",
         cell.kind,
         cell.below,
     )
