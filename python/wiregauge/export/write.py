@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -24,6 +26,8 @@ from wiregauge.measures.rundir import RunDirectory, open_run_directory
 __all__ = ["FORMATS", "write"]
 
 _BATCH = 65_536
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""What the system answers to a writer and never to a reader; Polars hands it on as text."""
 
 
 @dataclass
@@ -178,15 +182,21 @@ def write(
         except (ExportError, RunDirectoryError):
             raise
         except OSError as error:
-            name = out if out is not None else "standard output"
-            raise ExportError(f"{name}: cannot be written: {error.strerror or error}") from None
+            raise _unwritten(out, error.strerror or str(error)) from None
         # A damaged page shows only when it is read; Polars answers with its own family, or with a panic.
         except BaseException as error:
             if isinstance(error, tables.FATAL):
                 raise
+            refused = re.search(r"([^:]*) \(os error (\d+)\)", str(error))
+            if refused is not None and int(refused[2]) in _FULL:
+                raise _unwritten(out, refused[1].strip()) from None
             if source.what in _STORED:
                 raise tables.unreadable(place / source.what, error) from None
             raise
+
+
+def _unwritten(out: Path | None, why: str) -> ExportError:
+    return ExportError(f"{out if out is not None else 'standard output'}: cannot be written: {why}")
 
 
 @contextmanager
