@@ -302,7 +302,9 @@ def _judge_flow(
         loss=loss(lost, measured.height, stats.flags_worth(gone)),
         summaries=summaries,
         series=series,
-        with_loss=_with_loss(settled.rows, flow, between, gone[settled.settling.height :]),
+        with_loss=_with_loss(settled.rows, flow, between, gone[settled.settling.height :])
+        if lost_settled
+        else summaries[main].percentiles or with_loss([], []),
         lost_settled=lost_settled,
         goodput=service.goodput.value if service.goodput is not None else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
