@@ -234,6 +234,11 @@ impl<'a, T: Coded> CodeColumn<'a, T> {
         Ok(Self { keys, meaning })
     }
 
+    /// The value of every row.
+    pub(crate) fn values(&self) -> impl Iterator<Item = T> {
+        self.keys.iter().map(|key| self.meaning[usize::from(*key)])
+    }
+
     /// The value in this row.
     #[inline]
     pub(crate) fn at(&self, row: usize) -> T {

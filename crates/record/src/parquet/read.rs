@@ -10,8 +10,8 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use ::parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use ::parquet::file::statistics::Statistics;
+use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
-use arrow_array::{BooleanArray, RecordBatch};
 use wg_frame::time::RunTime;
 
 use super::ROWS_AT_ONCE;
@@ -167,22 +167,7 @@ impl RecordFiles {
                 .map_err(|e| format!("cannot be decoded: {e}"))?;
             for batch in reader {
                 let batch = batch.map_err(|e| format!("damaged: {e}"))?;
-                let columns = Columns::of(&batch, &constants)?;
-                // Fields are stored where they stay.
-                let room = (batch.num_rows() / parts * 5 / 4 + 64).min(batch.num_rows());
-                let mut divided = vec![vec![NOTHING; room]; parts];
-                let mut filled = vec![0; parts];
-                for row in 0..batch.num_rows() {
-                    let part = usize::from(part_of[usize::from(columns.flow.at(row))]);
-                    if filled[part] == divided[part].len() {
-                        divided[part].resize(batch.num_rows(), NOTHING);
-                    }
-                    columns.store(row, &mut divided[part][filled[part]]);
-                    filled[part] += 1;
-                }
-                for (part, filled) in divided.iter_mut().zip(filled) {
-                    part.truncate(filled);
-                }
+                let divided = divide(&batch, &constants, part_of, parts)?;
                 if !take(divided) {
                     break;
                 }
@@ -308,112 +293,81 @@ fn named<T: Coded>(word: &str) -> Option<T> {
     T::all().iter().copied().find(|value| value.text() == word)
 }
 
-/// Values of a column: all one, or one a row.
-enum Cells<'a> {
-    One(u16),
-    Each(&'a [u16]),
+/// A column of numbers; a constant one is written out.
+fn cells(batch: &RecordBatch, name: &str, constant: Option<u16>) -> Result<Vec<u16>, String> {
+    match constant {
+        Some(value) => Ok(vec![value; batch.num_rows()]),
+        None => Ok(number_column::<UInt16Type>(batch, name)?.to_vec()),
+    }
 }
 
-impl Cells<'_> {
-    #[inline]
-    fn at(&self, row: usize) -> u16 {
-        match self {
-            Self::One(value) => *value,
-            Self::Each(values) => values[row],
+fn words<T: Coded>(batch: &RecordBatch, name: &str, constant: Option<T>) -> Result<Vec<T>, String> {
+    match constant {
+        Some(value) => Ok(vec![value; batch.num_rows()]),
+        None => CodeColumn::of(batch, name).map(|column| column.values().collect()),
+    }
+}
+
+/// The bits of `flag` where the column is set.
+fn flags(batch: &RecordBatch, name: &str, constant: Option<bool>, flag: u8) -> Result<Vec<u8>, String> {
+    match constant {
+        Some(value) => Ok(vec![u8::from(value) * flag; batch.num_rows()]),
+        None => Ok(bit_column(batch, name)?.values().iter().map(|bit| u8::from(bit) * flag).collect()),
+    }
+}
+
+/// Turns a batch into records, divided by `part_of` their flow.
+///
+/// Constant columns are written out first, so that there is nothing to decide from record to record.
+fn divide(
+    batch: &RecordBatch,
+    constants: &Constants,
+    part_of: &[u8],
+    parts: usize,
+) -> Result<Vec<Vec<Record>>, String> {
+    let rows = batch.num_rows();
+    let number = |place: usize| cells(batch, NUMBERS[place], constants.numbers[place]);
+    let [flow, node, port, length] = [number(0)?, number(1)?, number(2)?, number(3)?];
+    let time = number_column::<Int64Type>(batch, "time")?;
+    let sequence = number_column::<UInt32Type>(batch, "sequence")?;
+    let point = words::<Point>(batch, "point", constants.point)?;
+    let clock = words::<Clock>(batch, "clock", constants.clock)?;
+    let crc = words::<Crc>(batch, "crc", constants.crc)?;
+    let reason = words::<DropReason>(batch, "reason", constants.reason)?;
+    let returning = flags(batch, BITS[0], constants.bits[0], RecordFlags::RETURN.bits())?;
+    let warm_up = flags(batch, BITS[1], constants.bits[1], RecordFlags::WARM_UP.bits())?;
+    // All of one length, which the compiler is told by this.
+    let (flow, node, port, length) = (&flow[..rows], &node[..rows], &port[..rows], &length[..rows]);
+    let (time, sequence, point, clock) = (&time[..rows], &sequence[..rows], &point[..rows], &clock[..rows]);
+    let (crc, reason) = (&crc[..rows], &reason[..rows]);
+    let (returning, warm_up) = (&returning[..rows], &warm_up[..rows]);
+    // Fields are stored where they stay.
+    let room = (rows / parts * 5 / 4 + 64).min(rows);
+    let mut divided = vec![vec![NOTHING; room]; parts];
+    let mut filled = vec![0; parts];
+    for row in 0..rows {
+        let part = usize::from(part_of[usize::from(flow[row])]);
+        let place = filled[part];
+        filled[part] += 1;
+        let records = &mut divided[part];
+        if place == records.len() {
+            records.resize(rows, NOTHING);
         }
+        let record = &mut records[place];
+        record.time = RunTime::from_picos(time[row]);
+        record.sequence = sequence[row];
+        record.flow = flow[row];
+        record.node = node[row];
+        record.port = port[row];
+        record.length = length[row];
+        record.point = point[row];
+        record.clock = clock[row];
+        record.crc = crc[row];
+        record.reason = reason[row];
+        record.flags = RecordFlags::from_bits(returning[row] | warm_up[row]);
     }
-}
-
-enum Words<'a, T> {
-    One(T),
-    Each(CodeColumn<'a, T>),
-}
-
-impl<'a, T: Coded> Words<'a, T> {
-    fn of(batch: &'a RecordBatch, name: &str, constant: Option<T>) -> Result<Self, String> {
-        match constant {
-            Some(value) => Ok(Self::One(value)),
-            None => CodeColumn::of(batch, name).map(Self::Each),
-        }
+    for (part, filled) in divided.iter_mut().zip(filled) {
+        part.truncate(filled);
     }
-    #[inline]
-    fn at(&self, row: usize) -> T {
-        match self {
-            Self::One(value) => *value,
-            Self::Each(values) => values.at(row),
-        }
-    }
-}
-
-enum Bits<'a> {
-    One(bool),
-    Each(&'a BooleanArray),
-}
-
-impl Bits<'_> {
-    #[inline]
-    fn at(&self, row: usize) -> u8 {
-        match self {
-            Self::One(value) => u8::from(*value),
-            Self::Each(values) => u8::from(values.value(row)),
-        }
-    }
-}
-
-/// The record columns of a batch.
-struct Columns<'a> {
-    time: &'a [i64],
-    sequence: &'a [u32],
-    flow: Cells<'a>,
-    node: Cells<'a>,
-    port: Cells<'a>,
-    length: Cells<'a>,
-    point: Words<'a, Point>,
-    clock: Words<'a, Clock>,
-    crc: Words<'a, Crc>,
-    reason: Words<'a, DropReason>,
-    returning: Bits<'a>,
-    warm_up: Bits<'a>,
-}
-
-impl<'a> Columns<'a> {
-    fn of(batch: &'a RecordBatch, constants: &Constants) -> Result<Self, String> {
-        let number = |place: usize| match constants.numbers[place] {
-            Some(value) => Ok(Cells::One(value)),
-            None => number_column::<UInt16Type>(batch, NUMBERS[place]).map(Cells::Each),
-        };
-        let bit = |place: usize| match constants.bits[place] {
-            Some(value) => Ok(Bits::One(value)),
-            None => bit_column(batch, BITS[place]).map(Bits::Each),
-        };
-        Ok(Self {
-            time: number_column::<Int64Type>(batch, "time")?,
-            sequence: number_column::<UInt32Type>(batch, "sequence")?,
-            flow: number(0)?,
-            node: number(1)?,
-            port: number(2)?,
-            length: number(3)?,
-            point: Words::of(batch, "point", constants.point)?,
-            clock: Words::of(batch, "clock", constants.clock)?,
-            crc: Words::of(batch, "crc", constants.crc)?,
-            reason: Words::of(batch, "reason", constants.reason)?,
-            returning: bit(0)?,
-            warm_up: bit(1)?,
-        })
-    }
-
-    #[inline]
-    fn store(&self, row: usize, record: &mut Record) {
-        record.time = RunTime::from_picos(self.time[row]);
-        record.sequence = self.sequence[row];
-        record.flow = self.flow.at(row);
-        record.node = self.node.at(row);
-        record.port = self.port.at(row);
-        record.length = self.length.at(row);
-        record.point = self.point.at(row);
-        record.clock = self.clock.at(row);
-        record.crc = self.crc.at(row);
-        record.reason = self.reason.at(row);
-        record.flags = RecordFlags::from_bits(self.returning.at(row) | self.warm_up.at(row) << 1);
-    }
+    Ok(divided)
 }

@@ -94,6 +94,8 @@ pub(super) struct FlowState {
     measured: Phase,
     warm_up: Phase,
     ledger: Ledger,
+    /// Kinds of records seen lately.
+    kinds: Box<[Kind; Kind::REMEMBERED]>,
 }
 
 impl FlowState {
@@ -114,6 +116,7 @@ impl FlowState {
             measured: Phase::new(false, planned, window),
             warm_up: Phase::new(true, sends().map(|send| send.warm_up_count).max().unwrap_or(0), window),
             facts,
+            kinds: Box::new([Kind::UNKNOWN; Kind::REMEMBERED]),
         }
     }
 
@@ -233,76 +236,40 @@ impl FlowState {
 
     #[inline]
     fn note(&mut self, record: &Record, closed: &mut Closed<'_>) -> bool {
-        let facts = &self.facts;
-        let returning = record.flags.has(RecordFlags::RETURN);
-        let outward_place = facts.place(record.node);
-        let on_the_way = outward_place < facts.hops;
-        let damaged = record.crc == Crc::Bad;
-        if damaged && !on_the_way {
+        let key = Kind::key(record);
+        let known = &mut self.kinds[Kind::place(record)];
+        if known.key != key {
+            *known = Kind::of(record, key, &self.facts);
+        }
+        let kind = *known;
+        if kind.is_refused {
             return false;
         }
-        let place = if returning && on_the_way { facts.hops - 1 - outward_place } else { outward_place };
-        let way = Way::new(returning, place, record.point, record.node);
-        let (at_from, at_to) = (record.node == facts.from, record.node == facts.to);
-        let is_relayed = facts.relayed;
-        let second_port = match (at_from, at_to) {
-            (true, _) => facts.second_ports[0],
-            (false, true) => facts.second_ports[1],
-            (false, false) => NO_PORT,
-        };
-        let claim = if at_from && !returning && !damaged { claim_of(record.point) } else { Claim::Seen };
-
-        let Some((life, slot)) = self.find(record, claim, closed) else { return true };
+        let Some((life, slot)) = self.find(record, kind.claim, closed) else { return true };
         let phase =
             if record.flags.has(RecordFlags::WARM_UP) { &mut self.warm_up } else { &mut self.measured };
         let planned = phase.planned();
-        let seen = phase.window(life).seen(slot);
-
-        if record.point == Point::Drop {
-            note_drop(seen, record, way);
-        } else {
-            seen.last = seen.last.max(way);
+        let window = phase.window(life);
+        let seen = window.seen(slot);
+        seen.last = seen.last.max(kind.last);
+        if (kind.drop, kind.reason) > (seen.drop, seen.reason) {
+            (seen.drop, seen.reason) = (kind.drop, kind.reason);
         }
-        let arrived = record.point == Point::ApplicationReceive;
-        if damaged {
-            seen.corrupted = seen.corrupted.saturating_add(u16::from(arrived));
-            return true;
+        if (kind.first, record.length) < (seen.first, seen.length) {
+            (seen.first, seen.length) = (kind.first, record.length);
         }
-        if (way, record.length) < (seen.first, seen.length) {
-            (seen.first, seen.length) = (way, record.length);
-        }
-        seen.set(match claim {
-            Claim::HandedOver => Seen::SEND_RECORDED | Seen::HANDED_OVER,
-            Claim::Source if record.point != Point::IntendedSend => Seen::SEND_RECORDED,
-            _ if record.crc == Crc::Ok => Seen::VERIFIED,
-            _ => 0,
-        });
-
-        // A one-way flow has no return leg: what comes back of it is meant for nobody.
-        let leg_is_planned = is_relayed || !returning;
-        let (at_source, at_destination) = if returning { (at_to, at_from) } else { (at_from, at_to) };
-        let is_final = returning == is_relayed;
-        let intact = arrived && record.crc == Crc::Ok;
-        if arrived {
-            seen.arrivals = seen.arrivals.saturating_add(1);
-            if intact && !(leg_is_planned && at_destination) {
-                seen.misdirected = seen.misdirected.saturating_add(1);
-            } else if intact && is_final {
-                seen.copies = seen.copies.saturating_add(1);
-            }
+        seen.set(kind.sets);
+        if let Some(count) = kind.counts {
+            count_up(seen, count);
         }
         // Beyond the plan only what the sender handed over is a message and takes part in any order.
         let is_sent = record.sequence < planned || seen.has(Seen::HANDED_OVER);
-        let on_b = record.port != NO_PORT && record.port == second_port;
-        let instant = Instant::of(record.point, returning, at_source, at_destination, on_b);
-        if let Some(instant) = instant
-            && leg_is_planned
-            && (intact || !arrived)
-            && phase.window(life).note(slot, instant, record.time)
+        if let Some(instant) = kind.instant
+            && window.note(slot, instant, record.time)
             && is_sent
         {
             let is_measured = !phase.is_warm_up();
-            if intact && is_final {
+            if kind.is_delivery {
                 let extent = phase.arrive(life, record.sequence);
                 if extent > 0 {
                     phase.window(life).seen(slot).extent = extent;
@@ -357,7 +324,6 @@ impl Claim {
 }
 
 /// What a record of this point at the sender says.
-#[inline]
 fn claim_of(point: Point) -> Claim {
     match point {
         Point::ApplicationSend => Claim::HandedOver,
@@ -366,18 +332,161 @@ fn claim_of(point: Point) -> Claim {
     }
 }
 
-/// Notes that the frame was dropped here.
-#[cold]
-fn note_drop(seen: &mut Seen, record: &Record, way: Way) {
-    // The removal of a second copy ends no message.
-    if record.reason == DropReason::SecondCopy {
-        seen.second_copies = seen.second_copies.saturating_add(1);
-        return;
+/// What a record counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// A copy at an application: an intact one at the end of a leg that is not the last, or one nobody verified.
+    Arrival,
+    /// An intact copy at the final destination.
+    Copy,
+    /// An intact copy at another application.
+    Misdirected,
+    /// A damaged copy at an application.
+    Corrupted,
+    /// The removal of a second copy.
+    SecondCopy,
+}
+
+#[inline]
+fn count_up(seen: &mut Seen, count: Count) {
+    let up = |counter: &mut u16| *counter = counter.saturating_add(1);
+    match count {
+        Count::Copy => {
+            up(&mut seen.arrivals);
+            up(&mut seen.copies);
+        }
+        Count::Arrival => up(&mut seen.arrivals),
+        Count::Misdirected => {
+            up(&mut seen.arrivals);
+            up(&mut seen.misdirected);
+        }
+        Count::Corrupted => up(&mut seen.corrupted),
+        Count::SecondCopy => up(&mut seen.second_copies),
     }
-    seen.last = seen.last.max(way);
-    let reason = record.reason.code();
-    if record.reason != DropReason::None && (way, reason) > (seen.drop, seen.reason) {
-        (seen.drop, seen.reason) = (way, reason);
+}
+
+/// What records of one kind mean to their message: those of one node, port, point, verdict, reason and leg.
+///
+/// A flow has few kinds and very many records, so the rules are asked once and the answer is kept.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    key: u64,
+    /// Damaged, and seen off the flow's ways: its header cannot be believed.
+    is_refused: bool,
+    claim: Claim,
+    /// Candidate for the farthest place; [`Way::NOWHERE`] where it is none.
+    last: Way,
+    /// Candidate for the farthest drop.
+    drop: Way,
+    reason: u8,
+    /// Candidate for the nearest place; [`Way::BEYOND`] where it is none.
+    first: Way,
+    sets: u8,
+    counts: Option<Count>,
+    instant: Option<Instant>,
+    /// Ends the way of the message.
+    is_delivery: bool,
+}
+
+impl Kind {
+    /// Kinds that are remembered.
+    const REMEMBERED: usize = 32;
+    /// None yet: no record has this key.
+    const UNKNOWN: Self = Self {
+        key: u64::MAX,
+        is_refused: true,
+        claim: Claim::Seen,
+        last: Way::NOWHERE,
+        drop: Way::NOWHERE,
+        reason: 0,
+        first: Way::BEYOND,
+        sets: 0,
+        counts: None,
+        instant: None,
+        is_delivery: false,
+    };
+
+    #[inline]
+    fn key(record: &Record) -> u64 {
+        let codes = u64::from(record.point.code())
+            | u64::from(record.crc.code()) << 4
+            | u64::from(record.flags.bits()) << 6
+            | u64::from(record.reason.code()) << 8;
+        u64::from(record.node) | u64::from(record.port) << 16 | codes << 32
+    }
+
+    /// Where in the memory its kind has its place.
+    #[inline]
+    fn place(record: &Record) -> usize {
+        let node = usize::from(record.node) * 7;
+        (usize::from(record.point.code()) + node + usize::from(record.flags.bits()) * 16) % Self::REMEMBERED
+    }
+
+    #[cold]
+    fn of(record: &Record, key: u64, facts: &Facts) -> Self {
+        let returning = record.flags.has(RecordFlags::RETURN);
+        let outward_place = facts.place(record.node);
+        let on_the_way = outward_place < facts.hops;
+        let damaged = record.crc == Crc::Bad;
+        if damaged && !on_the_way {
+            return Self { key, ..Self::UNKNOWN };
+        }
+        let place = if returning && on_the_way { facts.hops - 1 - outward_place } else { outward_place };
+        let way = Way::new(returning, place, record.point, record.node);
+        let (at_from, at_to) = (record.node == facts.from, record.node == facts.to);
+        // The removal of a second copy ends no message.
+        let is_drop = record.point == Point::Drop;
+        let is_second_copy = is_drop && record.reason == DropReason::SecondCopy;
+        let is_loss = is_drop && !is_second_copy && record.reason != DropReason::None;
+        let arrived = record.point == Point::ApplicationReceive;
+        let kind = Self {
+            key,
+            is_refused: false,
+            last: if is_second_copy { Way::NOWHERE } else { way },
+            drop: if is_loss { way } else { Way::NOWHERE },
+            reason: if is_loss { record.reason.code() } else { 0 },
+            counts: match (is_second_copy, damaged && arrived) {
+                (true, _) => Some(Count::SecondCopy),
+                (_, true) => Some(Count::Corrupted),
+                _ => None,
+            },
+            ..Self::UNKNOWN
+        };
+        if damaged {
+            return kind;
+        }
+        let claim = if at_from && !returning { claim_of(record.point) } else { Claim::Seen };
+        // A one-way flow has no return leg: what comes back of it is meant for nobody.
+        let leg_is_planned = facts.relayed || !returning;
+        let (at_source, at_destination) = if returning { (at_to, at_from) } else { (at_from, at_to) };
+        let is_final = returning == facts.relayed;
+        let intact = arrived && record.crc == Crc::Ok;
+        let second_port = match (at_from, at_to) {
+            (true, _) => facts.second_ports[0],
+            (false, true) => facts.second_ports[1],
+            (false, false) => NO_PORT,
+        };
+        let on_b = record.port != NO_PORT && record.port == second_port;
+        let instant = Instant::of(record.point, returning, at_source, at_destination, on_b);
+        Self {
+            claim,
+            first: way,
+            sets: match claim {
+                Claim::HandedOver => Seen::SEND_RECORDED | Seen::HANDED_OVER,
+                Claim::Source if record.point != Point::IntendedSend => Seen::SEND_RECORDED,
+                _ if record.crc == Crc::Ok => Seen::VERIFIED,
+                _ => 0,
+            },
+            counts: match (arrived, intact) {
+                (true, true) if !(leg_is_planned && at_destination) => Some(Count::Misdirected),
+                (true, true) if is_final => Some(Count::Copy),
+                (true, _) => Some(Count::Arrival),
+                _ => kind.counts,
+            },
+            instant: instant.filter(|_| leg_is_planned && (intact || !arrived)),
+            is_delivery: intact && is_final,
+            ..kind
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::flow::Facts;
 use super::message::{FlowSummary, Message, Outcome, OutcomeCounts, UnplannedCounts, WarmUpCounts};
 use super::series::FlowSeries;
-use super::window::{Closing, Instant, Seen, Way};
+use super::window::{Closing, Instant, Seen, Stretch, UNSEEN, Way};
 use crate::schema::DropReason;
 
 /// Where closed messages go.
@@ -32,6 +32,8 @@ pub(super) struct Ledger {
     pub(super) series: FlowSeries,
     /// By code.
     drop_reasons: Vec<u64>,
+    /// Places of a stretch that hold no message.
+    unsent: Vec<usize>,
 }
 
 impl Ledger {
@@ -57,7 +59,7 @@ impl Ledger {
             restarts: 0,
             behind_window: 0,
         };
-        Self { summary, series, drop_reasons: vec![0; DropReason::ALL.len()] }
+        Self { summary, series, drop_reasons: vec![0; DropReason::ALL.len()], unsent: Vec::new() }
     }
 
     /// The sender began its numbers anew.
@@ -65,50 +67,66 @@ impl Ledger {
         self.summary.restarts += u64::from(!is_warm_up);
     }
 
-    /// Judges one message and forgets it.
+    /// Judges messages for good.
     ///
-    /// It was sent when the sender says so, or when a verified frame proves it and the plan has it. Beyond the plan only the
-    /// sender's application proves it: a frame that it does not know of is no message, be it left over from another
+    /// A message was sent when the sender says so, or when a verified frame proves it and the plan has it. Beyond the plan only
+    /// the sender's application proves it: a frame that it does not know of is no message, be it left over from another
     /// run or babbled.
-    #[inline]
     pub(super) fn close(
         &mut self,
         facts: &Facts,
         origin: Origin,
-        message: Closing<'_>,
+        stretch: Stretch<'_>,
         closed: &mut Closed<'_>,
     ) {
-        let seen = message.seen;
-        let proof = if message.sequence < origin.planned {
-            Seen::SEND_RECORDED | Seen::VERIFIED
-        } else {
-            Seen::HANDED_OVER
-        };
-        if !seen.has(proof) {
-            closed.unplanned.never_sent += u64::from(seen.arrivals);
-            closed.unplanned.damaged += u64::from(seen.corrupted);
-            return;
-        }
-        let late = match (facts.deadline_ps, message.ps(Instant::TxApp), message.ps(facts.last_instant())) {
-            (Some(deadline), Some(sent), Some(arrived)) => {
-                i128::from(arrived) - i128::from(sent) > i128::from(deadline)
+        let planned = origin.planned.saturating_sub(stretch.first) as usize;
+        let sent = stretch.column(Instant::TxApp).filter(|_| facts.deadline_ps.is_some());
+        let arrived = stretch.column(facts.last_instant());
+        let deadline = facts.deadline_ps.unwrap_or(i64::MAX);
+        self.unsent.clear();
+        let mut plain = 0;
+        for (place, seen) in stretch.seen.iter().enumerate() {
+            let proof =
+                if place < planned { Seen::SEND_RECORDED | Seen::VERIFIED } else { Seen::HANDED_OVER };
+            if !seen.has(proof) {
+                closed.unplanned.never_sent += u64::from(seen.arrivals);
+                closed.unplanned.damaged += u64::from(seen.corrupted);
+                self.unsent.push(place);
+                continue;
             }
-            _ => false,
-        };
-        let outcome = outcome(seen, late);
-        if origin.is_warm_up {
-            self.summary.warm_up.sent += 1;
-            self.summary.warm_up.delivered += u64::from(outcome.is_delivered());
-        } else {
-            self.count(seen, outcome, late);
-            self.series.message(origin.life, &message);
+            let late = match (sent, arrived) {
+                (Some(sent), Some(arrived)) if sent[place] != UNSEEN && arrived[place] != UNSEEN => {
+                    i128::from(arrived[place]) - i128::from(sent[place]) > i128::from(deadline)
+                }
+                _ => false,
+            };
+            if seen.is_plain() && !late {
+                plain += 1;
+            } else {
+                let outcome = outcome(seen, late);
+                if origin.is_warm_up {
+                    self.summary.warm_up.sent += 1;
+                    self.summary.warm_up.delivered += u64::from(outcome.is_delivered());
+                } else {
+                    self.count(seen, outcome, late);
+                }
+            }
+            if let Some(rows) = closed.rows.as_deref_mut() {
+                rows.push(row(facts, origin, stretch.at(place), outcome(seen, late), late));
+            }
         }
-        if let Some(rows) = closed.rows.as_deref_mut() {
-            rows.push(row(facts, origin, message, outcome, late));
+        if origin.is_warm_up {
+            self.summary.warm_up.sent += plain;
+            self.summary.warm_up.delivered += plain;
+        } else {
+            self.summary.sent += plain;
+            self.summary.delivered += plain;
+            self.summary.outcomes.delivered += plain;
+            self.series.close(origin.life, stretch, &self.unsent);
         }
     }
 
-    #[inline]
+    #[cold]
     fn count(&mut self, seen: &Seen, outcome: Outcome, late: bool) {
         let summary = &mut self.summary;
         let delivered = outcome.is_delivered();
@@ -131,7 +149,7 @@ impl Ledger {
 
     /// The counts, once everything is closed.
     pub(super) fn into_parts(mut self) -> (FlowSummary, FlowSeries) {
-        self.series.settle();
+        self.series.finish();
         let reasons = DropReason::ALL.iter().filter(|reason| **reason != DropReason::None);
         let counted =
             |reason: &DropReason| (reason.name().to_owned(), self.drop_reasons[usize::from(reason.code())]);

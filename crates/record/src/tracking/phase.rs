@@ -121,7 +121,7 @@ impl Phase {
         let origin = self.origin();
         if let Some(window) = self.lives.front_mut() {
             let base = window.base_for(sequence);
-            window.close_below(base, |message| ledger.close(facts, origin, message, closed));
+            window.close_below(base, |stretch| ledger.close(facts, origin, stretch, closed));
             self.arrivals.forget_below(ordinal(origin.life, base));
         }
         0
@@ -132,7 +132,7 @@ impl Phase {
     pub(super) fn close_oldest(&mut self, facts: &Facts, ledger: &mut Ledger, closed: &mut Closed<'_>) {
         let origin = self.origin();
         if let Some(window) = self.lives.front_mut() {
-            window.close_all(|message| ledger.close(facts, origin, message, closed));
+            window.close_all(|stretch| ledger.close(facts, origin, stretch, closed));
         }
         if self.lives.len() > 1 {
             self.lives.pop_front();

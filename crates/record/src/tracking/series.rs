@@ -3,7 +3,7 @@
 use wg_plan::NodeIndex;
 
 use super::sketch::Sketch;
-use super::window::{Closing, Instant};
+use super::window::{Instant, Stretch, UNSEEN};
 
 macro_rules! measures {
     ($($(#[$doc:meta])* $variant:ident = $text:literal),* $(,)?) => {
@@ -48,12 +48,12 @@ measures! {
     Ipdv = "ipdv",
     /// `rx_app` against the arrival before
     ReceivePeriod = "receive_period",
-    /// `|rx_wire_b - rx_wire|`
-    Skew = "skew",
     /// `tx_wire` against the frame before on network A
     BagSpacing = "bag_spacing",
     /// What a spacing falls short of the BAG
     BagJitter = "bag_jitter",
+    /// `|rx_wire_b - rx_wire|`
+    Skew = "skew",
     /// `rx_wire` against the middle of its reception window, in the period
     WindowError = "window_error",
 }
@@ -66,22 +66,25 @@ const AT_ONCE: usize = 256;
 struct Before {
     life: u64,
     sequence: u32,
-    tx_app: Option<i64>,
-    latency: Option<i64>,
+    /// What the next one is compared with, ps.
+    value: i64,
 }
 
 /// The sketches of one flow and receiver, of its measured part.
 #[derive(Debug, Default)]
 pub struct FlowSeries {
     sketches: Vec<Sketch>,
-    /// By measure: values that are added together, while their sketch is at hand.
-    waiting: Vec<Vec<i64>>,
+    /// Values that are added together, while their sketch is at hand.
+    waiting: Vec<i64>,
+    /// Likewise, of measures whose values come one by one.
+    spaced: [Vec<i64>; 3],
     is_relayed: bool,
     is_on_both: bool,
     bag_ps: Option<i64>,
     /// Period and planned reception, ps.
     schedule: Option<(i64, i64)>,
-    before: Option<Before>,
+    /// For the period and for the variation of latency.
+    before: [Option<Before>; 2],
     arrived: Option<i64>,
     left: Option<i64>,
 }
@@ -90,12 +93,13 @@ impl FlowSeries {
     pub(super) fn new(flow: &wg_plan::Flow, to: NodeIndex, is_relayed: bool) -> Self {
         Self {
             sketches: Measure::ALL.iter().map(|_| Sketch::default()).collect(),
-            waiting: Measure::ALL.iter().map(|_| Vec::new()).collect(),
+            waiting: Vec::new(),
+            spaced: Default::default(),
             is_relayed,
             is_on_both: flow.network.is_none(),
             bag_ps: flow.virtual_link.as_ref().map(|link| link.bag.as_picos()),
             schedule: schedule_of(flow, to),
-            before: None,
+            before: [None; 2],
             arrived: None,
             left: None,
         }
@@ -112,21 +116,25 @@ impl FlowSeries {
         self.sketches.get(measure as usize)
     }
 
+    /// Takes the time since the event before, with others of its kind.
     #[inline]
     fn add(&mut self, measure: Measure, ps: i64) {
-        let waiting = &mut self.waiting[measure as usize];
-        waiting.push(ps);
-        if waiting.len() == AT_ONCE {
-            self.sketches[measure as usize].add_all(waiting);
-            waiting.clear();
+        let spaced = &mut self.spaced[measure as usize - Measure::ReceivePeriod as usize];
+        spaced.push(ps);
+        if spaced.len() == AT_ONCE {
+            self.sketches[measure as usize].add_all(spaced);
+            spaced.clear();
         }
     }
 
     /// Takes what still waits.
-    pub(super) fn settle(&mut self) {
-        for (sketch, waiting) in self.sketches.iter_mut().zip(&mut self.waiting) {
-            sketch.add_all(waiting);
-            waiting.clear();
+    pub(super) fn finish(&mut self) {
+        for (measure, spaced) in [Measure::ReceivePeriod, Measure::BagSpacing, Measure::BagJitter]
+            .into_iter()
+            .zip(&mut self.spaced)
+        {
+            self.sketches[measure as usize].add_all(spaced);
+            spaced.clear();
         }
     }
 
@@ -149,70 +157,140 @@ impl FlowSeries {
         }
     }
 
-    /// Takes a message that is being closed, in the order of numbers.
-    #[inline]
-    pub(super) fn message(&mut self, life: u64, message: &Closing<'_>) {
+    /// Takes messages that are being closed, in the order of numbers; `unsent` are places without a message.
+    pub(super) fn close(&mut self, life: u64, stretch: Stretch<'_>, unsent: &[usize]) {
         use Instant::{BackRxApp, BackRxDrv, BackTxApp, BackTxDrv, Intended, RxApp, RxDrv, TxApp, TxDrv};
-        let [intended, tx_app, tx_drv, rx_drv, rx_app] =
-            [Intended, TxApp, TxDrv, RxDrv, RxApp].map(|instant| message.ps(instant));
-        let latency = difference(rx_app, tx_app);
-        let split = difference(tx_drv, tx_app)
-            .zip(difference(rx_drv, tx_drv))
-            .zip(difference(rx_app, rx_drv))
-            .map(|((down, network), up)| [down, network, up]);
-        let mut parts = split.filter(|_| !self.is_relayed);
-        self.take(Measure::Latency, latency);
-        self.take(Measure::DriverLatency, difference(rx_drv, tx_drv));
-        self.take(Measure::ServiceLatency, difference(rx_app, intended));
-        self.take(Measure::SendError, difference(tx_app, intended));
+        let messages = Sent { stretch, unsent };
+        self.take(Measure::Latency, messages, &[(RxApp, TxApp)]);
+        self.take(Measure::DriverLatency, messages, &[(RxDrv, TxDrv)]);
+        self.take(Measure::ServiceLatency, messages, &[(RxApp, Intended)]);
+        self.take(Measure::SendError, messages, &[(TxApp, Intended)]);
+        let out = [(TxDrv, TxApp), (RxDrv, TxDrv), (RxApp, RxDrv)];
         if self.is_relayed {
-            let [back_tx_app, back_tx_drv, back_rx_drv, back_rx_app] =
-                [BackTxApp, BackTxDrv, BackRxDrv, BackRxApp].map(|instant| message.ps(instant));
-            let back = difference(back_tx_drv, back_tx_app)
-                .zip(difference(back_rx_drv, back_tx_drv))
-                .zip(difference(back_rx_app, back_rx_drv))
-                .map(|((down, network), up)| [down, network, up]);
-            self.take(Measure::ReturnLatency, difference(back_rx_app, back_tx_app));
-            self.take(Measure::Rtt, difference(back_rx_app, tx_app));
-            if let (Some(out), Some(back)) = (split, back) {
-                self.take(Measure::Turnaround, difference(back_tx_app, rx_app));
-                parts = Some([0, 1, 2].map(|part| out[part].saturating_add(back[part])));
+            self.take(Measure::ReturnLatency, messages, &[(BackRxApp, BackTxApp)]);
+            self.take(Measure::Rtt, messages, &[(BackRxApp, TxApp)]);
+            let back = [(BackTxDrv, BackTxApp), (BackRxDrv, BackTxDrv), (BackRxApp, BackRxDrv)];
+            // The parts of a split are taken over the same messages, or they would not add up.
+            let whole = [TxApp, TxDrv, RxDrv, RxApp, BackTxApp, BackTxDrv, BackRxDrv, BackRxApp];
+            self.take_whole(Measure::Turnaround, messages, &[(BackTxApp, RxApp)], &whole);
+            for (measure, part) in SPLIT.into_iter().zip(0..) {
+                self.take_whole(measure, messages, &[out[part], back[part]], &whole);
+            }
+        } else {
+            for (measure, part) in SPLIT.into_iter().zip(out) {
+                self.take_whole(measure, messages, &[part], &[TxApp, TxDrv, RxDrv, RxApp]);
             }
         }
-        if let Some([down, network, up]) = parts {
-            self.add(Measure::StackDown, down);
-            self.add(Measure::Network, network);
-            self.add(Measure::StackUp, up);
-        }
-        if let Some(before) = self.before
-            && before.life == life
-            && before.sequence.checked_add(1) == Some(message.sequence)
-        {
-            self.take(Measure::Period, difference(tx_app, before.tx_app));
-            self.take(Measure::Ipdv, difference(latency, before.latency));
-        }
-        self.before = Some(Before { life, sequence: message.sequence, tx_app, latency });
         if self.is_on_both {
-            let skew = difference(message.ps(Instant::RxWireB), message.ps(Instant::RxWire));
-            self.take(Measure::Skew, skew.map(i64::saturating_abs));
+            self.take(Measure::Skew, messages, &[(Instant::RxWireB, Instant::RxWire)]);
         }
-        if let (Some((period, planned)), Some(came)) = (self.schedule, message.ps(Instant::RxWire)) {
+        if let (Some((period, planned)), Some(came)) = (self.schedule, stretch.column(Instant::RxWire)) {
             let half = period / 2;
-            self.add(Measure::WindowError, (came - planned + half).rem_euclid(period) - half);
+            let errors = messages.places().map(|place| came[place]).filter(|came| *came != UNSEEN);
+            let errors = errors.map(|came| (came - planned + half).rem_euclid(period) - half);
+            self.waiting.extend(errors);
+            self.settle(Measure::WindowError);
         }
+        self.take_steps(life, messages);
     }
 
-    #[inline]
-    fn take(&mut self, measure: Measure, ps: Option<i64>) {
-        if let Some(ps) = ps {
-            self.add(measure, ps);
+    /// Takes the sum of the differences of the pairs (end, start), of messages that have all their times.
+    fn take(&mut self, measure: Measure, messages: Sent<'_>, pairs: &[(Instant, Instant)]) {
+        self.take_whole(measure, messages, pairs, &[]);
+    }
+
+    /// Likewise, of messages that have all of `needed` too.
+    fn take_whole(
+        &mut self,
+        measure: Measure,
+        messages: Sent<'_>,
+        pairs: &[(Instant, Instant)],
+        needed: &[Instant],
+    ) {
+        let column = |instant: &Instant| messages.stretch.column(*instant);
+        let pair = |(end, start): &(Instant, Instant)| column(end).zip(column(start));
+        let Some(needed) = needed.iter().map(column).collect::<Option<Vec<&[i64]>>>() else { return };
+        let is_whole = |place: usize| needed.iter().all(|column| column[place] != UNSEEN);
+        let mut pairs = pairs.iter().map(pair);
+        let Some(Some((ends, starts))) = pairs.next() else { return };
+        let second = match pairs.next() {
+            None => None,
+            Some(None) => return,
+            Some(second) => second,
+        };
+        // There is only one zero, and two copies come in either order.
+        let is_magnitude = measure == Measure::Skew;
+        for place in messages.places() {
+            let (end, start) = (ends[place], starts[place]);
+            if end == UNSEEN || start == UNSEEN || !is_whole(place) {
+                continue;
+            }
+            let difference = end.saturating_sub(start);
+            let more = second.map_or(0, |(ends, starts)| ends[place].saturating_sub(starts[place]));
+            let sum = difference.saturating_add(more);
+            self.waiting.push(if is_magnitude { sum.saturating_abs() } else { sum });
         }
+        self.settle(measure);
+    }
+
+    /// Takes period and latency against the message before.
+    fn take_steps(&mut self, life: u64, messages: Sent<'_>) {
+        let Some(sent) = messages.stretch.column(Instant::TxApp) else {
+            self.before = [None; 2];
+            return;
+        };
+        self.take_step(Measure::Period, life, messages, |place| sent[place]);
+        let Some(came) = messages.stretch.column(Instant::RxApp) else {
+            self.before[1] = None;
+            return;
+        };
+        self.take_step(Measure::Ipdv, life, messages, |place| match (sent[place], came[place]) {
+            (UNSEEN, _) | (_, UNSEEN) => UNSEEN,
+            (sent, came) => came.saturating_sub(sent),
+        });
+    }
+
+    /// Takes the differences of `value` between messages whose numbers follow on each other.
+    fn take_step(&mut self, measure: Measure, life: u64, messages: Sent<'_>, value: impl Fn(usize) -> i64) {
+        let of = usize::from(measure == Measure::Ipdv);
+        let mut before = self.before[of].filter(|before| before.life == life);
+        for place in messages.places() {
+            let (sequence, value) = (messages.stretch.first + place as u32, value(place));
+            if let Some(before) = before
+                && before.sequence.checked_add(1) == Some(sequence)
+                && before.value != UNSEEN
+                && value != UNSEEN
+            {
+                self.waiting.push(value.saturating_sub(before.value));
+            }
+            before = Some(Before { life, sequence, value });
+        }
+        self.before[of] = before;
+        self.settle(measure);
+    }
+
+    /// Adds what was gathered to a sketch.
+    fn settle(&mut self, measure: Measure) {
+        self.sketches[measure as usize].add_all(&self.waiting);
+        self.waiting.clear();
     }
 }
 
-#[inline]
-fn difference(end: Option<i64>, start: Option<i64>) -> Option<i64> {
-    Some(end?.saturating_sub(start?))
+/// The parts of a latency or round trip.
+const SPLIT: [Measure; 3] = [Measure::StackDown, Measure::Network, Measure::StackUp];
+
+/// A stretch without the places that hold no message.
+#[derive(Clone, Copy)]
+struct Sent<'a> {
+    stretch: Stretch<'a>,
+    unsent: &'a [usize],
+}
+
+impl<'a> Sent<'a> {
+    fn places(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let mut unsent = self.unsent.iter().copied().peekable();
+        (0..self.stretch.seen.len()).filter(move |place| unsent.next_if_eq(place).is_none())
+    }
 }
 
 /// Period and planned instant of reception of a time-triggered flow at port 1 of `to`, ps.

@@ -15,7 +15,7 @@ const FIRST: usize = 64;
 /// Numbers far ahead that wait for their sender to get there.
 const MOST_AHEAD: usize = 1 << 16;
 /// A time nothing was seen at. A run is at most 106 days, so only nonsense has it; it is taken for the one before.
-const UNSEEN: i64 = i64::MAX;
+pub(super) const UNSEEN: i64 = i64::MAX;
 
 /// The times of a message that the messages table keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +151,13 @@ impl Seen {
     /// Somebody verified its CRC.
     pub(super) const VERIFIED: u8 = 4;
 
+    /// Sent, delivered once and nothing else.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        let odd = self.corrupted | self.misdirected | self.second_copies | u16::from(self.reason);
+        self.copies == 1 && odd == 0 && self.extent == 0 && self.has(Self::SEND_RECORDED)
+    }
+
     #[inline]
     pub(super) fn set(&mut self, flag: u8) {
         self.flags |= flag;
@@ -161,20 +168,43 @@ impl Seen {
     }
 }
 
+/// Messages with consecutive numbers that are being closed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch<'a> {
+    /// Number of the first.
+    pub(super) first: u32,
+    pub(super) seen: &'a [Seen],
+    /// By instant; empty where no message has such a time.
+    times: [&'a [i64]; Instant::COUNT],
+}
+
+impl<'a> Stretch<'a> {
+    /// The times of one kind, [`UNSEEN`] where there is none; `None` where no message has one.
+    #[inline]
+    pub(super) fn column(&self, instant: Instant) -> Option<&'a [i64]> {
+        let column = self.times[instant as usize];
+        (!column.is_empty()).then_some(column)
+    }
+    /// The message at this place of the stretch.
+    pub(super) fn at(&self, place: usize) -> Closing<'a> {
+        Closing { sequence: self.first + place as u32, seen: &self.seen[place], stretch: *self, place }
+    }
+}
+
 /// A message that is being closed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Closing<'a> {
     pub(super) sequence: u32,
     pub(super) seen: &'a Seen,
-    times: &'a [Vec<i64>; Instant::COUNT],
-    slot: usize,
+    stretch: Stretch<'a>,
+    place: usize,
 }
 
 impl Closing<'_> {
     /// When, ps.
     #[inline]
     pub(super) fn ps(&self, instant: Instant) -> Option<i64> {
-        self.times[instant as usize].get(self.slot).copied().filter(|ps| *ps != UNSEEN)
+        self.stretch.column(instant).map(|column| column[self.place]).filter(|ps| *ps != UNSEEN)
     }
     pub(super) fn time(&self, instant: Instant) -> Option<RunTime> {
         self.ps(instant).map(RunTime::from_picos)
@@ -330,35 +360,37 @@ impl Window {
     }
 
     /// Closes every message below `base`, in order of its number.
-    pub(super) fn close_below(&mut self, base: u32, mut close: impl FnMut(Closing<'_>)) {
-        let open = self.base..base.min(self.end());
-        for sequence in open.clone() {
-            let slot = self.slot(sequence);
-            close(Closing { sequence, seen: &self.states[slot], times: &self.times, slot });
-        }
-        for sequence in open {
-            let slot = self.slot(sequence);
-            self.states[slot] = Seen::NOTHING;
-        }
-        for column in self.times.iter_mut().filter(|column| !column.is_empty()) {
-            let mask = column.len() - 1;
-            for sequence in
-                self.base..base.min(u32::try_from(self.base as u64 + column.len() as u64).unwrap_or(u32::MAX))
-            {
-                column[sequence as usize & mask] = UNSEEN;
-            }
-        }
+    pub(super) fn close_below(&mut self, base: u32, mut close: impl FnMut(Stretch<'_>)) {
+        let count = base.min(self.end()).saturating_sub(self.base) as usize;
+        self.close(count, &mut close);
         self.base = self.base.max(base);
     }
 
-    /// Closes what is open. Number 2^32 - 1 would never fall below a base, so it is asked for by itself.
-    pub(super) fn close_all(&mut self, mut close: impl FnMut(Closing<'_>)) {
-        let end = self.end();
-        self.close_below(end, &mut close);
-        if end == u32::MAX && !self.states.is_empty() {
-            let slot = self.slot(end);
-            close(Closing { sequence: end, seen: &self.states[slot], times: &self.times, slot });
-            self.states[slot] = Seen::NOTHING;
+    /// Closes what is open. Number 2^32 - 1 would never fall below a base, so it is counted by itself.
+    pub(super) fn close_all(&mut self, mut close: impl FnMut(Stretch<'_>)) {
+        let count = (u32::MAX - self.base) as usize + 1;
+        self.close(count.min(self.states.len()), &mut close);
+        self.base = self.end();
+    }
+
+    /// Closes the first `count` messages and makes their slots free, a stretch before and one after the ring's end.
+    fn close(&mut self, count: usize, close: &mut impl FnMut(Stretch<'_>)) {
+        let begin = self.slot(self.base);
+        let before = count.min(self.states.len() - begin.min(self.states.len()));
+        for (from, length, ahead) in [(begin, before, 0), (0, count - before, before)] {
+            if length == 0 {
+                continue;
+            }
+            let slots = from..from + length;
+            let mut times: [&[i64]; Instant::COUNT] = [&[]; Instant::COUNT];
+            for (column, all) in times.iter_mut().zip(&self.times) {
+                *column = all.get(slots.clone()).unwrap_or_default();
+            }
+            close(Stretch { first: self.base + ahead as u32, seen: &self.states[slots.clone()], times });
+            self.states[slots.clone()].fill(Seen::NOTHING);
+            for column in self.times.iter_mut().filter(|column| !column.is_empty()) {
+                column[slots.clone()].fill(UNSEEN);
+            }
         }
     }
 }
