@@ -13,7 +13,7 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use wg_plan::{Network, Run};
 
 use crate::error::RecordError;
-use crate::parquet::{ROW_GROUP, RecordFiles, RecordWriter};
+use crate::parquet::{Buffers, ROW_GROUP, RecordFiles, RecordWriter};
 use crate::schema::Record;
 use crate::sorting::Sorter;
 use crate::tracking::{
@@ -57,13 +57,16 @@ pub(crate) fn track_files(
 ) -> Result<Outcome, RecordError> {
     let parts = threads.clamp(1, run.flows.len().clamp(1, 64));
     let division = division(run, parts);
+    let buffers = Buffers::default();
     thread::scope(|scope| {
         let mut inboxes: Vec<Vec<Receiver<Block>>> = (0..parts).map(|_| Vec::new()).collect();
         for decoder in 0..threads {
             let (senders, receivers): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(WAITING)).unzip();
             inboxes.iter_mut().zip(receivers).for_each(|(inbox, receiver)| inbox.push(receiver));
-            let division = &division;
-            spawn(scope, "decode", move || decode_every(files, decoder, threads, division, &senders));
+            let (division, buffers) = (&division, &buffers);
+            spawn(scope, "decode", move || {
+                decode_every(files, decoder, threads, division, buffers, &senders)
+            });
         }
         let keeps_rows = sink.is_some();
         let (rows_out, rows_in): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(2)).unzip();
@@ -72,8 +75,9 @@ pub(crate) fn track_files(
             .zip(rows_out)
             .enumerate()
             .map(|(part, (inbox, rows))| {
+                let buffers = &buffers;
                 let tracker = Tracker::of_part(network, run, part, parts, keeps_rows);
-                spawn(scope, "track", move || follow(tracker, &inbox, files, rows))
+                spawn(scope, "track", move || follow(tracker, &inbox, files, buffers, rows))
             })
             .collect();
         let written = sink.map_or(Ok(()), |sink| gather(&rows_in, sink));
@@ -103,13 +107,14 @@ pub(crate) fn track_one_part(
     for flow in &run.flows {
         division[usize::from(flow.id)] = u8::from(!mine.contains(&flow.id));
     }
+    let buffers = &Buffers::default();
     thread::scope(|scope| {
         let (sender, inbox) = sync_channel(WAITING);
         let (rows_out, rows_in) = sync_channel(2);
         let tracker = Tracker::of_part(network, run, part, parts, true);
         spawn(scope, "decode", move || {
             for group in 0..files.groups() {
-                let decoded = files.decode(group, &division, 2, |mut divided| {
+                let decoded = files.decode(group, &division, 2, buffers, |mut divided| {
                     let ours = std::mem::take(&mut divided[0]);
                     ours.is_empty() || sender.send(Block::Records(ours)).is_ok()
                 });
@@ -119,7 +124,7 @@ pub(crate) fn track_one_part(
                 }
             }
         });
-        let tracking = spawn(scope, "track", move || follow(tracker, &[inbox], files, rows_out));
+        let tracking = spawn(scope, "track", move || follow(tracker, &[inbox], files, buffers, rows_out));
         let written = gather(&[rows_in], sink);
         let ended = joined(tracking)?;
         written?;
@@ -143,11 +148,12 @@ fn decode_every(
     decoder: usize,
     decoders: usize,
     division: &[u8],
+    buffers: &Buffers,
     trackers: &[SyncSender<Block>],
 ) {
     for group in (decoder..files.groups()).step_by(decoders) {
         // A tracker that hung up has failed or was stopped; there is nobody to decode for.
-        let decoded = files.decode(group, division, trackers.len(), |divided| {
+        let decoded = files.decode(group, division, trackers.len(), buffers, |divided| {
             let mut sent = trackers.iter().zip(divided);
             sent.all(|(tracker, part)| part.is_empty() || tracker.send(Block::Records(part)).is_ok())
         });
@@ -172,21 +178,26 @@ fn follow(
     tracker: Tracker,
     decoders: &[Receiver<Block>],
     files: &RecordFiles,
+    buffers: &Buffers,
     rows: SyncSender<Rows>,
 ) -> Result<Ended, RecordError> {
     let mut sorter = Sorter::new(files.disorder());
     let mut follower = Follower { tracker, rows, boundaries: files.beginnings().into() };
+    let mut observe = |sorted: Vec<Record>| {
+        follower.observe(&sorted);
+        buffers.give_back(sorted);
+    };
     for group in 0..files.groups() {
         let decoder = &decoders[group % decoders.len()];
         loop {
             match decoder.recv() {
-                Ok(Block::Records(records)) => sorter.push(records, |sorted| follower.observe(&sorted)),
+                Ok(Block::Records(records)) => sorter.push(records, &mut observe),
                 Ok(Block::Failed(error)) => return Err(error),
                 Ok(Block::EndOfGroup) | Err(_) => break,
             }
         }
     }
-    sorter.finish(|sorted| follower.observe(&sorted));
+    sorter.finish(&mut observe);
     Ok((follower.finish(), sorter.out_of_order()))
 }
 

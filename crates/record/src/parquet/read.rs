@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
@@ -147,6 +148,7 @@ impl RecordFiles {
         group: usize,
         part_of: &[u8],
         parts: usize,
+        buffers: &Buffers,
         mut take: impl FnMut(Vec<Vec<Record>>) -> bool,
     ) -> Result<(), RecordError> {
         let group = &self.groups[group];
@@ -167,7 +169,7 @@ impl RecordFiles {
                 .map_err(|e| format!("cannot be decoded: {e}"))?;
             for batch in reader {
                 let batch = batch.map_err(|e| format!("damaged: {e}"))?;
-                let divided = divide(&batch, &constants, part_of, parts)?;
+                let divided = divide(&batch, &constants, part_of, parts, buffers)?;
                 if !take(divided) {
                     break;
                 }
@@ -187,9 +189,13 @@ pub fn read_records(path: &Path) -> Result<(u32, Vec<Record>), RecordError> {
     let files = RecordFiles::open(&[path.to_owned()], None)?;
     let mut records = Vec::new();
     let part_of = vec![0; usize::from(u16::MAX) + 1];
+    let buffers = Buffers::default();
     for group in 0..files.groups() {
-        files.decode(group, &part_of, 1, |divided| {
-            divided.iter().for_each(|part| records.extend_from_slice(part));
+        files.decode(group, &part_of, 1, &buffers, |divided| {
+            for part in divided {
+                records.extend_from_slice(&part);
+                buffers.give_back(part);
+            }
             true
         })?;
     }
@@ -293,6 +299,35 @@ fn named<T: Coded>(word: &str) -> Option<T> {
     T::all().iter().copied().find(|value| value.text() == word)
 }
 
+/// Room for records that is used again: asking the system for it anew costs more than decoding into it.
+#[derive(Default)]
+pub(crate) struct Buffers(Mutex<Vec<Vec<Record>>>);
+
+impl Buffers {
+    /// Most that are kept.
+    const KEPT: usize = 64;
+
+    /// So many records, of any content.
+    fn take(&self, length: usize) -> Vec<Record> {
+        let mut buffer = self.lock().pop().unwrap_or_default();
+        buffer.resize(length, NOTHING);
+        buffer
+    }
+
+    /// Takes back what nobody needs any more.
+    pub(crate) fn give_back(&self, buffer: Vec<Record>) {
+        let mut kept = self.lock();
+        if kept.len() < Self::KEPT {
+            kept.push(buffer);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Record>>> {
+        // Whoever panicked while holding it left nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A column of numbers; a constant one is written out.
 fn cells(batch: &RecordBatch, name: &str, constant: Option<u16>) -> Result<Vec<u16>, String> {
     match constant {
@@ -324,6 +359,7 @@ fn divide(
     constants: &Constants,
     part_of: &[u8],
     parts: usize,
+    buffers: &Buffers,
 ) -> Result<Vec<Vec<Record>>, String> {
     let rows = batch.num_rows();
     let number = |place: usize| cells(batch, NUMBERS[place], constants.numbers[place]);
@@ -343,7 +379,7 @@ fn divide(
     let (returning, warm_up) = (&returning[..rows], &warm_up[..rows]);
     // Fields are stored where they stay.
     let room = (rows / parts * 5 / 4 + 64).min(rows);
-    let mut divided = vec![vec![NOTHING; room]; parts];
+    let mut divided: Vec<Vec<Record>> = (0..parts).map(|_| buffers.take(room)).collect();
     let mut filled = vec![0; parts];
     for row in 0..rows {
         let part = usize::from(part_of[usize::from(flow[row])]);
