@@ -115,6 +115,14 @@ def _pair(start: str, end: str, took: pl.Series, shift: float, bound: float) -> 
     values = took.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - shift
     if not len(values):
         return None
+    if took.min() == took.max():
+        same = float(values[0])
+        constant = (same, same, same)
+        p50, p99 = (constant if stats.supported(len(values), q) else None for q in (0.5, 0.99))
+        half = bound if len(values) > 1 else None
+        return PairLatency(
+            start, end, len(values), took.null_count(), same, same, half, p50, p99, same, bound
+        )
     ascending = np.sort(values)
     estimate = stats.mean_estimate(values)
     half = estimate.half_width if estimate is not None else None
