@@ -157,6 +157,20 @@ def test_repeats_are_covered(runs: int, between: float) -> None:
         assert 0.93 <= count / rounds <= 0.97, (name, count / rounds)
 
 
+@pytest.mark.parametrize("between", [0.0, 0.5])
+def test_standard_deviations_of_repeats_are_covered(between: float) -> None:
+    rng = np.random.default_rng(36)
+
+    def covers() -> bool:
+        found = stats.repeated_deviation_interval(
+            [rng.normal(between * rng.normal(), size=300) for _ in range(8)]
+        )
+        assert found is not None
+        return bool(found[0] <= np.hypot(1, between) <= found[1])
+
+    assert 0.93 <= hits(REPEATS, covers) <= 0.97
+
+
 def test_equal_repeats_have_students_textbook_interval() -> None:
     means = np.array([3.0, 5.0, 4.0, 8.0])
     half = stats.repeated_mean_half_width(means, np.full(4, 0.25))

@@ -14,9 +14,10 @@ from math import ceil, floor, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from wiregauge.stats.dependence import effective_n, flags_worth
-from wiregauge.stats.moments import around_deviation, standard_deviation, student_t
+from wiregauge.stats.moments import student_t
 from wiregauge.stats.quantiles import exact, quantile, quantile_ranks, supported
 
 Floats = NDArray[np.float64]
@@ -105,18 +106,29 @@ def repeated_mean_half_width(means: Floats, weights: Floats) -> float | None:
 
 
 def repeated_deviation_interval(runs: Sequence[Floats]) -> tuple[float, float] | None:
-    """95 % interval of the standard deviation of all values of two or more runs about their common mean.
+    """95 % interval of the standard deviation over a population of runs; two runs of two values at least.
 
-    From the spread of the runs' mean squared deviations, as `deviation_interval` from their effective n.
+    The variance is the sum of that between runs' means and that within runs. The interval of the first is that of a
+    variance of normal run effects, with one degree of freedom less than there are runs; of the second, Student's from
+    the spread of the runs' own variances. They are joined by the modified large-sample rule (Graybill and Wang, J. Am.
+    Stat. Assoc. 75, 1980). Few runs far apart say little: the upper end is then far away.
     """
-    pooled = np.concatenate(runs)
-    spread = standard_deviation(pooled)
-    if not spread:
-        return None if spread is None else (0.0, 0.0)
-    mean = float(pooled.mean())
-    squares = np.array([float(np.mean((run - mean) ** 2)) for run in runs])
-    half = repeated_mean_half_width(squares, np.array([len(run) / len(pooled) for run in runs]))
-    return around_deviation(spread, half / spread**2) if half is not None else None
+    kept = [run for run in runs if len(run) >= 2]
+    count = len(kept)
+    if count < 2:
+        return None
+    size = np.array([len(run) for run in kept], dtype=np.float64)
+    weights = size / size.sum()
+    own = np.array([float(np.var(run, ddof=1)) for run in kept])
+    means = np.array([float(run.mean()) for run in kept])
+    between, within = float(np.var(means, ddof=1)), float(np.dot(weights, own * (1 - 1 / size)))
+    half = student_t(count - 1) * sqrt(weighted_variance(own, weights))
+    tails = special.chdtri(count - 1, [0.025, 0.975])
+    down = between * (1 - (count - 1) / float(tails[0]))
+    up = between * ((count - 1) / float(tails[1]) - 1)
+    total = between + within
+    low = max(total - sqrt(down**2 + min(half, within) ** 2), 0.0)
+    return sqrt(low), sqrt(total + sqrt(up**2 + half**2))
 
 
 def repeated_share_worth(counts: Sequence[int], sizes: Sequence[int]) -> float:
