@@ -8,7 +8,7 @@ Astronomical Journal 124, 2002: whitened spectrum, incoherent sum of harmonics, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +24,8 @@ _HARMONICS = (1, 2, 4, 8, 16)
 _RARE = (0.1, 0.01, 1e-3, 1e-4)
 """Shares of greatest values that are looked at as events, so that rare bands do not drown in noise."""
 _PHASES = 128
+_FEW = 2_000
+"""Events whose distances are looked at one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Levelled:
     span: float
     spacing: float
     coarse: tuple[tuple[float, Floats, Floats, Floats], ...]
+    memo: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)
+    """Running sums, made when first asked for."""
 
     def without(self, keep: NDArray[np.bool_]) -> Levelled:
         """The series without the values that are not to be kept; its span stays."""
@@ -48,6 +52,16 @@ class Levelled:
         return Levelled(
             t, self.rise[keep], y, self.scale, self.span, self.spacing, _coarse(t, y, self.span, self.spacing)
         )
+
+    def summed(self, width: float) -> tuple[Floats, Floats, Floats]:
+        """As `at`, with the running sums of `y` and of the numbers of values, each from 0."""
+        t, y, count = self.at(width)
+        if len(t) not in self.memo:
+            self.memo[len(t)] = (
+                np.concatenate([[0.0], np.cumsum(y)]),
+                np.concatenate([[0.0], np.cumsum(count)]),
+            )
+        return t, *self.memo[len(t)]
 
     def at(self, width: float) -> tuple[Floats, Floats, Floats]:
         """Times, sums and counts in the widest bins of which sixteen go into `width`; single values if none does."""
@@ -152,6 +166,7 @@ def candidates(series: Levelled, most: int) -> list[Candidate]:
     while number >= 64:
         for weights in _weights(total, count, top):
             found += _outstanding(weights, width)
+            found += _common_gaps(weights, width)
         if number % 4:
             break
         total, count = (a.reshape(-1, 4).sum(axis=1) for a in (total, count))
@@ -204,17 +219,41 @@ def _outstanding(weights: Floats, width: float) -> list[Candidate]:
         if not len(peaks):
             continue
         best = peaks[np.argpartition(added[peaks], -min(4, len(peaks)))[-4:]]
-        # Of a comb of lines every multiple of the true frequency stands out alike: the lowest is the likeliest.
-        lowest = peaks[added[peaks] >= 0.7 * added[best].max()][0]
-        for peak in dict.fromkeys([int(lowest), *best.tolist()]):
+        # Of a comb of lines every multiple of the true frequency stands out alike: the lowest is the likeliest. Lines
+        # between two ordinates lose up to 60 % of their power, hence the second, lower threshold.
+        greatest = added[best].max()
+        lowest = {int(peaks[added[peaks] >= share * greatest][0]) for share in (0.7, 0.4)}
+        for peak in dict.fromkeys([*sorted(lowest), *best.tolist()]):
             x = float(added[peak])
             # Chernoff's bound of the tail of a sum of unit exponentials makes different sums comparable.
             score = x - harmonics - harmonics * np.log(x / harmonics) if x > harmonics else 0.0
-            score *= 1.25 if peak == lowest else 1.0
+            score *= 2.0 if peak in lowest else 1.0
             if score > 8:
                 frequency = float(j[peak]) / harmonics / span
                 found.append(Candidate(float(score), frequency, 1 / harmonics / span, weights, width))
     return found
+
+
+def _common_gaps(weights: Floats, width: float) -> list[Candidate]:
+    """The commonest distance of few events, up to the fourth next: plain where combs of lines crowd a spectrum."""
+    events = np.flatnonzero(weights)
+    # A run of raised bins is one event.
+    events = events[np.append(True, np.diff(events) > 1)] if len(events) else events
+    if not LEAST_CYCLES <= len(events) <= _FEW or len(np.unique(weights)) > 2:
+        return []
+    gaps = np.concatenate([events[lag:] - events[:-lag] for lag in range(1, 5)]).astype(np.float64)
+    gaps = gaps[gaps >= 4]
+    if not len(gaps):
+        return []
+    place = np.round(np.log(gaps) * 50).astype(np.int64)
+    counts = np.bincount(place)
+    common = int(np.argmax(counts))
+    if counts[common] < LEAST_CYCLES - 1:
+        return []
+    period = float(np.median(gaps[place == common])) * width
+    span = width * len(weights)
+    error = max(width / period**2, 1 / max(_HARMONICS) / span)
+    return [Candidate(4.0 * float(counts[common]), 1 / period, error, weights, width)]
 
 
 def _floor(power: Floats) -> Floats:

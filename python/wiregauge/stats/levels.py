@@ -69,7 +69,7 @@ class Course:
 def level_changes(t: Floats, values: Floats, *, false_alarm: float = FALSE_CHANGE) -> Course:
     """Changes of level and of spread of a series in the order of its times; NaN is left out.
 
-    `false_alarm` is shared by the two kinds. A block holds eight values and three autocorrelation times at
+    `false_alarm` is shared by level, spread and drift. A block holds eight values and three autocorrelation times at
     least; a series of fewer than 16 such blocks is not tested.
     """
     known = np.isfinite(t) & np.isfinite(values)
@@ -86,13 +86,13 @@ def level_changes(t: Floats, values: Floats, *, false_alarm: float = FALSE_CHANG
     block = value[: blocks * size].reshape(blocks, size)
     medians = np.median(block, axis=1)
     middles = np.median(at[: blocks * size].reshape(blocks, size), axis=1)
-    slope, places = _levels(middles, medians, false_alarm / 2)
+    slope, places = _levels(middles, medians, false_alarm / 3)
     line = value - slope * (at - at[0]) if slope is not None else value
     found = _changes("level", at, line, places, size)
     # A change of level within a block would look like a wider spread there.
     flat = _without(line, [change_at for change_at, _ in _located(at, line, places, size)])
     deviation = np.median(np.abs(flat[: blocks * size].reshape(blocks, size)), axis=1)
-    spread = _segment(deviation, false_alarm / 2)
+    spread = _segment(deviation, false_alarm / 3)
     found += _changes("spread", at, np.abs(flat), spread, size)
     found.sort(key=lambda change: change.at)
     return Course(tuple(found), slope, n, blocks, false_alarm, True)
@@ -125,7 +125,7 @@ def _ranks_about_line(values: Floats) -> Floats:
 def _levels(t: Floats, medians: Floats, false_alarm: float) -> tuple[float | None, list[tuple[int, float]]]:
     """Changes of the blocks' medians; the slope instead, and what changes beside it, where a line explains more."""
     places = _segment(medians, false_alarm)
-    if not places:
+    if np.ptp(medians) == 0 or scipy_stats.kendalltau(t, medians).pvalue >= false_alarm:
         return None, places
     slope, intercept, _, _ = scipy_stats.theilslopes(medians, t)
     edges = [0, *(place for place, _ in places), len(medians)]

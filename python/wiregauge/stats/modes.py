@@ -40,8 +40,8 @@ FALSE_MODE = 0.01
 """Probability of naming any mode in a series that has none."""
 MOST_MODES = 8
 LEAST_VALUES = 64
-_MOST_EDGES = 400_000
-_CANDIDATES = 16
+_MOST_EDGES = 100_000
+_CANDIDATES = 24
 _FOLDED = 6
 
 
@@ -121,8 +121,9 @@ def find_modes(
         before = len(found)
         pending = [zoom(left, box) for box in _best_folds(left)]
         while pending and len(found) < most:
-            judged = sorted(((_log_p(left, box), box) for box in pending), key=lambda pair: pair[0])
-            (log_p, box), pending = judged[0], [b for lp, b in judged[1:] if lp < log_alpha + 3]
+            judged = sorted(((_log_p_of(left, box), box) for box in pending), key=lambda pair: pair[0])
+            box, pending = judged[0][1], [b for lp, b in judged[1:] if lp < log_alpha + 5]
+            log_p = _log_p(left, box)
             if log_p >= log_alpha:
                 break
             log_p, box = _fundamental(left, log_p, box)
@@ -159,18 +160,18 @@ def _best_folds(series: Levelled) -> list[Box]:
     return boxes
 
 
-def _log_p(series: Levelled, box: Box, most_edges: int = _MOST_EDGES) -> float:
+def _log_p(series: Levelled, box: Box) -> float:
     """Logarithm of the family-wise p-value of a box, the best of three durations around it."""
     tried = []
     for stretch in (0.7, 1.0, 1.4):
-        duration = max(box.duration * stretch, series.spacing)
+        duration = box.duration * stretch
         start = box.start + (box.duration - duration) / 2
-        tried.append(_log_p_of(series, Box(box.period, start, duration), most_edges))
+        tried.append(_log_p_of(series, Box(box.period, start, duration)))
     return min(tried)
 
 
-def _log_p_of(series: Levelled, box: Box, most_edges: int) -> float:
-    chance = _chances(series, box, most_edges)
+def _log_p_of(series: Levelled, box: Box) -> float:
+    chance = _chances(series, box)
     if chance is None:
         return 0.0
     hit, held = chance
@@ -209,12 +210,16 @@ def _log_looks(series: Levelled, box: Box) -> float:
     return log(4 * cycles * windows**2 * max(octaves, 1) * max(durations, 1) * ranks)
 
 
-def _chances(series: Levelled, box: Box, most_edges: int) -> tuple[NDArray[np.int64], Floats] | None:
+def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | None:
     """Per cycle: how many other windows are as high as the middle one or higher, and how many windows have values."""
-    t, y, count = series.at(box.duration)
+    if box.duration < series.spacing:
+        # A window shorter than the spacing is empty in most cycles.
+        longer = series.spacing - box.duration
+        box = Box(box.period, box.start - longer / 2, series.spacing)
+    t, sums, held = series.summed(box.duration)
     cycles = int(series.span / box.period) + 1
     half = int((box.period / box.duration - 1) / 2)
-    half = min(half, max(int(most_edges / cycles / 2), 4))
+    half = min(half, max(int(_MOST_EDGES / cycles / 2), 4))
     if half < 1:
         return None
     begin = box.start - half * box.duration
@@ -226,8 +231,6 @@ def _chances(series: Levelled, box: Box, most_edges: int) -> tuple[NDArray[np.in
     starts = begin + np.arange(first, last + 1) * box.period
     edges = starts[:, None] + np.arange(2 * half + 2)[None, :] * box.duration
     places = np.searchsorted(t, edges)
-    sums = np.concatenate([[0.0], np.cumsum(y)])
-    held = np.concatenate([[0.0], np.cumsum(count)])
     number = np.diff(held[places], axis=1)
     total = np.diff(sums[places], axis=1)
     some = number > 0
@@ -243,19 +246,23 @@ def _chances(series: Levelled, box: Box, most_edges: int) -> tuple[NDArray[np.in
 
 
 def _fundamental(series: Levelled, log_p: float, box: Box) -> tuple[float, Box]:
-    """The box, or the one at a multiple or part of its period where that explains more."""
-    best = (log_p, box)
-    for factor in (0.5, 1 / 3, 0.25, 0.2, 2.0, 3.0):
-        period = box.period * factor
-        if not 2 * box.duration < period < series.span / LEAST_CYCLES:
-            continue
-        for turn in range(max(round(factor), 1)):
-            same = Box(period, (box.start + turn * box.period) % period, box.duration, box.score)
-            for other in (same, zoom(series, same)):
-                found = _log_p(series, other)
-                if found < best[0] - 1:
-                    best = (found, other)
-    return best
+    """The box, or the one at a multiple or part of its period where that explains more; again until none does."""
+    for _ in range(6):
+        best = (log_p, box)
+        for factor in (0.5, 1 / 3, 0.25, 0.2, 2.0, 3.0):
+            period = box.period * factor
+            if not 2 * box.duration < period < series.span / LEAST_CYCLES:
+                continue
+            for turn in range(max(round(factor), 1)):
+                same = Box(period, (box.start + turn * box.period) % period, box.duration, box.score)
+                for other in (same, zoom(series, same)):
+                    found = _log_p(series, other)
+                    if found < best[0] - 1:
+                        best = (found, other)
+        if best[1] is box:
+            break
+        log_p, box = best
+    return log_p, box
 
 
 def _fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode | None, NDArray[np.bool_]]:

@@ -1,0 +1,246 @@
+"""Explanations end to end: causes planted in a simulated network are the causes that are named."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from jsonschema import Draft202012Validator
+from rich.console import Console
+
+from wiregauge import measures, stats
+from wiregauge.config import load
+from wiregauge.figures.explained import explained_figures
+from wiregauge.master import ProgressView, new_manifest, simulate_campaign
+from wiregauge.measures import explaining
+from wiregauge.measures.explaining import Explanation, FlowExplained
+from wiregauge.measures.explaining.shapes import explained_shapes
+from wiregauge.measures.explaining.ways import read_spans
+from wiregauge.records import RunDirectory
+
+TEST = """
+<test xmlns="urn:wiregauge:test:1" name="causes" seed="3">
+  <network host="ideal">
+    <end-system name="urgent"/> <end-system name="bulk"/> <end-system name="sink"/> <end-system name="far"/>
+    <end-system name="stepped"><clock offset="10us"/></end-system>
+    <end-system name="woken" host="tuned"/>
+    <switch name="sw1" priorities="strict"/> <switch name="sw2"/>
+    <link between="urgent sw1" rate="100Mbit/s"/> <link between="bulk sw1" rate="1Gbit/s"/>
+    <link between="sink sw1" rate="100Mbit/s"/> <link between="stepped sw2" rate="100Mbit/s"/>
+    <link between="far sw2" rate="100Mbit/s"/> <link between="woken sw2" rate="100Mbit/s"/>
+    <link between="sw1 sw2" rate="100Mbit/s"/>
+  </network>
+  <flows>
+    <flow id="10" protocol="raw" from="urgent" to="sink" priority="7"/>
+    <flow id="11" protocol="raw" from="bulk" to="sink" priority="1"/>
+    <flow id="20" protocol="raw" from="urgent" to="far"/>
+    <flow id="30" protocol="raw" from="stepped" to="far"/>
+    <flow id="40" protocol="udp" from="far" to="woken"/>
+    <flow id="50" protocol="raw" from="far" to="stepped"/>
+  </flows>
+  <tasks warm-up="20ms" duration="2s">
+    <send flow="10" period="1ms" payload="100B"/> <receive flow="10"/>
+    <send flow="11" period="97ms" payload="1500B" offset="30ms"/> <receive flow="11"/>
+    <send flow="20" period="1ms" payload="100B" offset="300us"/> <receive flow="20"/>
+    <send flow="30" period="1ms" payload="100B" offset="500us"/> <receive flow="30"/>
+    <send flow="40" period="1ms" payload="100B" offset="700us"/> <receive flow="40"/>
+    <send flow="50" period="10ms" payload="100B" offset="800us"/> <relay flow="50"/>
+  </tasks>
+  <faults>
+    <reorder link="sw2 far" flow="20" sequence="700" by="400us" from="sw2"/>
+    <step-clock on="stepped" at="1700ms" by="-250us"/>
+  </faults>
+</test>
+"""
+# The big frame comes so shortly before the urgent one that this has to wait for it.
+BIG_FIRST = TEST.replace('payload="1500B" offset="30ms"', 'payload="1500B" offset="29995us"')
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("causes")
+    file = place / "t.xml"
+    file.write_text(BIG_FIRST, encoding="utf-8")
+    loaded = load(file)
+    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
+    directory = RunDirectory.create(place / "run", manifest, loaded.xml)
+    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
+        simulate_campaign(directory, view, 1)
+    directory.close()
+    return place / "run"
+
+
+@pytest.fixture(scope="module")
+def explanation(place: Path) -> Explanation:
+    return explaining.explain(measures.judge(place))
+
+
+def flow_of(explanation: Explanation, number: int) -> FlowExplained:
+    return next(found for found in explanation.flows if found.flow.id == number)
+
+
+def test_a_big_frame_just_before_is_the_partner_of_the_worst(explanation: Explanation) -> None:
+    found = flow_of(explanation, 10)
+    assert len(found.worst) == 10
+    worst = found.worst[0]
+    assert worst.cause == "queue"
+    (partner,) = worst.partners
+    assert partner.flow == 11
+    assert partner.length == 1522  # tagged
+    top = max(worst.steps, key=lambda step: step.excess)
+    assert top.title.startswith("sw1, out of port")
+    # All that it took longer it waited here, and for this frame: gap included, to a byte time at 100 Mbit/s.
+    assert top.excess == pytest.approx(worst.excess, abs=1)
+    assert 0.8 * worst.excess < partner.blocked <= worst.excess + 2_100
+    assert "flow 11" in worst.sentence
+    assert "sw1" in worst.sentence
+
+
+def test_the_recurring_queue_is_found_with_its_period(explanation: Explanation) -> None:
+    found = flow_of(explanation, 10)
+    modes = found.series[0].recurrence.modes
+    assert any(mode.period.value == pytest.approx(0.097, rel=1e-3) for mode in modes)
+    assert any(sentence.startswith("Every 97.0 ms for") for sentence in found.series[0].sentences)
+    assert found.worst[0].mode is not None
+
+
+def test_a_link_that_held_a_frame_back_is_named_and_the_truth_agrees(explanation: Explanation) -> None:
+    worst = flow_of(explanation, 20).worst[0]
+    assert worst.sequence == 700
+    assert worst.cause == "link"
+    top = max(worst.steps, key=lambda step: step.excess)
+    assert top.title == "link sw2 to far"
+    assert top.excess == pytest.approx(400_000, abs=1_000)
+    assert any("held the frame back" in event.text for event in worst.events)
+    assert [near.sequence for near in worst.neighbours] == [698, 699, 701, 702]
+
+
+def test_a_clock_step_is_a_change_and_no_time_on_the_way(explanation: Explanation) -> None:
+    found = flow_of(explanation, 30)
+    changes = [change for change in found.series[0].course.changes if change.kind == "level"]
+    assert [change.at for change in changes] == pytest.approx([1.7], abs=0.02)
+    assert changes[0].after - changes[0].before == pytest.approx(250_000, abs=1_000)
+    for worst in found.worst:
+        assert worst.cause == "clock"
+        assert worst.clock is not None
+        assert worst.clock.offset - worst.clock.usual == pytest.approx(250_000, abs=1_000)
+
+
+def test_a_host_that_wakes_up_late_is_named(explanation: Explanation) -> None:
+    worst = flow_of(explanation, 40).worst[0]
+    assert worst.cause == "stack"
+    assert "woken" in worst.sentence
+
+
+def test_steps_add_up_to_the_latency(explanation: Explanation) -> None:
+    for found in explanation.flows:
+        for message in found.worst:
+            assert sum(step.took for step in message.steps) == pytest.approx(message.value, abs=0.01)
+            assert [m.value for m in found.worst] == sorted((m.value for m in found.worst), reverse=True)
+
+
+def test_a_round_trip_is_followed_out_and_back(explanation: Explanation) -> None:
+    found = flow_of(explanation, 50)
+    assert found.series[0].measure == "rtt"
+    titles = [step.title for step in found.worst[0].steps]
+    assert "link far to sw2" in titles
+    assert "link sw2 to far" in titles
+
+
+def test_json_keeps_to_its_schema(explanation: Explanation) -> None:
+    shown = explaining.explain_json(explanation)
+    schema = json.loads(explaining.explain_schema_path().read_text())
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(json.loads(json.dumps(shown, allow_nan=False)))
+
+
+def test_every_key_of_the_json_is_documented(explanation: Explanation) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "explain.md").read_text()
+
+    def keys(value: Any) -> set[str]:
+        if isinstance(value, dict):
+            return set(value) | {key for part in value.values() for key in keys(part)}
+        return {key for part in value for key in keys(part)} if isinstance(value, list) else set()
+
+    missing = {key for key in keys(explaining.explain_json(explanation)) if f"`{key}`" not in page}
+    assert not missing
+
+
+def test_text_tells_each_flow(explanation: Explanation) -> None:
+    out = io.StringIO()
+    explaining.explain_text(explanation, Console(file=out, width=200))
+    for found in explanation.flows:
+        assert f"flow {found.flow.name}," in out.getvalue()
+
+
+def test_figures_show_series_folds_and_ladders(explanation: Explanation) -> None:
+    figures = explained_figures(explained_shapes(explanation))
+    assert len({figure.id for figure in figures}) == len(explanation.flows)
+    ten = next(figure for figure in figures if figure.id.startswith("explain-0-10-"))
+    titles = [panel.title for panel in ten.panels]
+    assert titles[0].endswith("against time")
+    assert any("folded" in title for title in titles)
+    assert titles[-1].startswith("the worst")
+
+
+def test_a_report_explains_the_most_telling_flows_only(place: Path) -> None:
+    short = explaining.explain(measures.judge(place), worst=2, most=3)
+    assert len(short.flows) == 3
+    assert short.left_out == 3
+    assert all(len(found.worst) == 2 for found in short.flows)
+
+
+def test_without_records_the_worst_are_still_listed(place: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "run"
+    shutil.copytree(place, copy)
+    for folder in ("records", "truth"):
+        shutil.rmtree(copy / folder)
+    worst = flow_of(explaining.explain(measures.judge(copy)), 10).worst[0]
+    assert worst.steps == ()
+    assert worst.cause == "unknown"
+
+
+def test_only_the_stretches_asked_for_are_read(tmp_path: Path) -> None:
+    """Against a plain filter of everything in memory."""
+    rng = np.random.default_rng(1)
+    n = 20_000
+    path = tmp_path / "records.parquet"
+    table = pl.DataFrame(
+        {
+            "flow": rng.integers(1, 9, n).astype(np.uint16),
+            "sequence": np.arange(n, dtype=np.uint32),
+            "returning": np.zeros(n, bool),
+            "warm_up": np.zeros(n, bool),
+            "node": np.ones(n, np.uint16),
+            "port": np.ones(n, np.uint16),
+            "length": np.full(n, 64, np.uint16),
+            "point": np.full(n, "switch-out"),
+            "reason": np.full(n, "none"),
+            "time": np.sort(rng.integers(0, 10**9, n)),
+        }
+    )
+    table.write_parquet(path, row_group_size=500)
+    spans = [(int(low), int(low) + 40_000) for low in rng.integers(0, 10**9, 90)]
+    inside = pl.any_horizontal(pl.col("time").is_between(low, high) for low, high in spans)
+    expected = table.filter(inside & (pl.col("flow") == 3))
+    found = read_spans(path, spans, pl.col("flow") == 3)
+    assert found["sequence"].to_list() == expected["sequence"].to_list()
+
+
+def test_recurrence_is_no_chance_when_modes_are_counted() -> None:
+    """A second level that comes on time is seen as one, however few periods a run has."""
+    t = np.arange(3_000) * 1e-3
+    rng = np.random.default_rng(6)
+    raised = (t % 0.1) < 0.03
+    series = measures.results.Series(t, 20_000 + rng.normal(0, 50, 3_000) + 5_000 * raised)
+    found = explaining.explain_series("latency", series)
+    assert len(found.recurrence.modes) == 1
+    assert len(found.peaks.peaks) == 2
+    assert found.peaks.n_effective > stats.worth_of(series.value)

@@ -1,0 +1,188 @@
+"""Recurring modes: what is planted is found with the right figures, and nothing is found where nothing recurs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from scipy.stats import binom
+
+from wiregauge import stats
+from wiregauge.stats.folding import within
+from wiregauge.stats.modes import FALSE_MODE
+
+Floats = NDArray[np.float64]
+NOISES = ("white", "heavy", "clustered")
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A mode to plant: times in s, height in units of the noise; `jitter` is the share of the period onsets vary by."""
+
+    period: float
+    duration: float
+    height: float
+    jitter: float = 0.0
+
+
+def noise(rng: np.random.Generator, kind: str, n: int) -> Floats:
+    """Noise of unit scale: normal, Student's t with 2 degrees, or first-order autoregressive with 0.9."""
+    if kind == "white":
+        return rng.normal(0, 1, n)
+    if kind == "heavy":
+        return rng.standard_t(2, n)
+    made: Floats = lfilter([np.sqrt(1 - 0.9**2)], [1, -0.9], rng.normal(0, 1, n))
+    return made
+
+
+def plant(
+    seed: int,
+    kind: str,
+    n: int,
+    modes: tuple[Planted, ...] = (),
+    *,
+    step: float = 1e-3,
+    irregular: bool = False,
+) -> tuple[Floats, Floats]:
+    """A series with modes planted at random starts."""
+    rng = np.random.default_rng(seed)
+    t = np.sort(rng.uniform(0, n * step, n)) if irregular else np.arange(n) * step
+    values = 100 + noise(rng, kind, n)
+    for mode in modes:
+        onsets = np.arange(rng.uniform(-mode.period, 0), t[-1] + mode.period, mode.period)
+        onsets = onsets + rng.uniform(-mode.jitter, mode.jitter, len(onsets)) * mode.period
+        last = np.searchsorted(onsets, t, side="right") - 1
+        values = values + mode.height * ((last >= 0) & (t - onsets[np.maximum(last, 0)] < mode.duration))
+    return t, values
+
+
+PLANTINGS = (
+    (Planted(1.0, 0.05, 5.0), False),
+    (Planted(0.31, 0.021, 4.0), True),
+    (Planted(0.9, 0.05, 6.0, jitter=0.02), False),
+    (Planted(1.1, 0.0012, 25.0), False),
+    (Planted(1.3, 0.2, 3.0), True),
+)
+
+
+def test_planted_modes_are_found_with_their_period_duration_and_height() -> None:
+    inside = {"period": 0, "duration": 0, "height": 0}
+    total = 0
+    for (mode, irregular), kind, seed in product(PLANTINGS, NOISES, range(3)):
+        found = stats.find_modes(*plant(seed, kind, 20_000, (mode,), irregular=irregular)).modes
+        case = f"{mode} in {kind} noise, seed {seed}: {found}"
+        assert len(found) == 1, case
+        assert found[0].period.value == pytest.approx(mode.period, rel=2e-3), case
+        assert found[0].duration.value == pytest.approx(mode.duration, rel=0.12, abs=1.1e-3), case
+        assert found[0].height.value == pytest.approx(mode.height, rel=0.25), case
+        assert found[0].bands >= 0.8 * found[0].cycles, case
+        assert found[0].p_value < FALSE_MODE, case
+        total += 1
+        for name in inside:
+            bounded = getattr(found[0], name)
+            inside[name] += bounded.low - 1e-9 <= getattr(mode, name) <= bounded.high + 1e-9
+    # Nominal 95 %; what is still likely with 95 % is not refused.
+    least = binom.ppf(0.001, total, 0.95)
+    assert all(count >= least for count in inside.values()), (inside, total)
+
+
+def test_weak_modes_are_found_though_no_single_value_shows_them() -> None:
+    mode = Planted(1.0, 0.05, 1.0)
+    found = [stats.find_modes(*plant(seed, "white", 20_000, (mode,))).modes for seed in range(6)]
+    assert all(len(modes) == 1 for modes in found)
+    assert all(modes[0].period.value == pytest.approx(1.0, rel=1e-3) for modes in found)
+    covered = sum(modes[0].height.low <= 1.0 <= modes[0].height.high for modes in found)
+    assert covered >= 4
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_nothing_recurs_in_noise(kind: str) -> None:
+    """At most one in a hundred series has a false mode; of 150, more than 6 would speak against that (p < 0.001)."""
+    named = 0
+    for seed in range(150):
+        named += bool(stats.find_modes(*plant(9_000 + seed, kind, 1_500, irregular=seed % 2 == 1)).modes)
+    assert named <= binom.ppf(0.999, 150, FALSE_MODE)
+
+
+def test_a_random_walk_a_step_and_a_drift_are_no_recurrence() -> None:
+    rng = np.random.default_rng(5)
+    t = np.arange(4_000) * 1e-3
+    walk = np.cumsum(rng.normal(0, 1, 4_000))
+    step = rng.normal(0, 1, 4_000) + 30 * (t > 1.7)
+    drift = 50 * t
+    for values in (walk, step, drift, drift + rng.normal(0, 0.1, 4_000)):
+        assert not stats.find_modes(t, values).modes
+
+
+@pytest.mark.parametrize("kind", ["white", "heavy"])
+def test_the_three_modes_of_the_robot_paper_are_told_apart(kind: str) -> None:
+    """Ethernet UDP robot control 2016: long weak bands, single raised values, rare high ones; on a drift, shortened."""
+    planted = (Planted(53.0, 2.5, 5.0), Planted(5.0, 0.01, 20.0), Planted(131.0, 0.1, 90.0))
+    t, values = plant(3, kind, 120_000, planted, step=0.01)
+    found = stats.find_modes(t, values + 0.01 * t).modes
+    assert [mode.height.value for mode in found] == sorted((m.height.value for m in found), reverse=True)
+    assert [mode.period.value for mode in found] == pytest.approx([131.0, 5.0, 53.0], rel=1e-3)
+    assert [mode.duration.value for mode in found] == pytest.approx([0.1, 0.01, 2.5], rel=0.12, abs=0.011)
+    assert [mode.height.value for mode in found] == pytest.approx([90.0, 20.0, 5.0], rel=0.05)
+
+
+def test_values_in_bands_are_told_from_the_rest() -> None:
+    t, values = plant(1, "white", 20_000, (Planted(1.0, 0.05, 8.0),))
+    found = stats.find_modes(t, values)
+    raised = values > 104
+    assert found.apart[~raised].mean() > 0.9
+    assert not found.apart[raised].any()
+    assert found.modes[0].inside(t)[raised].all()
+    assert not found.modes[0].inside(t)[found.apart].any()
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    shift=st.floats(-1e6, 1e6),
+    scale=st.floats(1e-3, 1e6),
+    later=st.floats(-1e5, 1e5),
+    seed=st.integers(0, 100),
+)
+def test_units_origin_and_order_do_not_matter(shift: float, scale: float, later: float, seed: int) -> None:
+    t, values = plant(seed, "heavy", 6_000, (Planted(0.5, 0.04, 6.0),))
+    mixed = np.random.default_rng(seed).permutation(len(t))
+    (one,) = stats.find_modes(t, values).modes
+    (other,) = stats.find_modes(t[mixed] + later, values[mixed] * scale + shift).modes
+    assert other.period.value == pytest.approx(one.period.value, rel=1e-6)
+    assert other.duration.value == pytest.approx(one.duration.value, rel=1e-3)
+    assert other.height.value == pytest.approx(one.height.value * scale, rel=1e-3)
+    assert other.bands == pytest.approx(one.bands, abs=1)
+
+
+def test_what_is_missing_short_or_constant_has_no_modes() -> None:
+    t, values = plant(2, "white", 20_000, (Planted(1.0, 0.05, 8.0),))
+    values[::7] = np.nan
+    found = stats.find_modes(t, values)
+    assert len(found.modes) == 1
+    assert found.n == np.isfinite(values).sum()
+    assert not found.apart[::7].any()
+    for n in (0, 1, 2, 63):
+        assert not stats.find_modes(t[:n], values[:n]).modes
+    assert not stats.find_modes(t, np.full(len(t), 3.0)).modes
+    assert not stats.find_modes(np.zeros(100), np.arange(100.0)).modes
+
+
+@given(st.floats(0.01, 5), st.floats(-3, 3), st.floats(0.001, 1), st.integers(1, 200))
+def test_windows_of_all_cycles_hold_what_a_slow_search_finds(
+    period: float, begin: float, share: float, n: int
+) -> None:
+    t = np.linspace(0, 3, n)
+    length = share * period * 0.9
+    index, cycle = within(t, begin, period, length)
+    after = t[index] - begin - cycle * period
+    assert (after >= -1e-9).all()
+    assert (after <= length + 1e-9).all()
+    slow = [k for k, at in enumerate(t) if 1e-9 < (at - begin) % period < length - 1e-9]
+    assert set(slow) <= set(index.tolist())
+    assert len(set(index.tolist())) == len(index)
