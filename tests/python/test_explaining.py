@@ -239,7 +239,8 @@ def test_recurrence_is_no_chance_when_modes_are_counted() -> None:
     t = np.arange(3_000) * 1e-3
     rng = np.random.default_rng(6)
     raised = (t % 0.1) < 0.03
-    series = measures.results.Series(t, 20_000 + rng.normal(0, 50, 3_000) + 5_000 * raised)
+    values = np.asarray(20_000 + rng.normal(0, 50, 3_000) + 5_000 * raised, dtype=np.float64)
+    series = measures.results.Series(t, values)
     found = explaining.explain_series("latency", series)
     assert len(found.recurrence.modes) == 1
     assert len(found.peaks.peaks) == 2

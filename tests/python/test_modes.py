@@ -117,7 +117,7 @@ def test_a_random_walk_a_step_and_a_drift_are_no_recurrence() -> None:
     step = rng.normal(0, 1, 4_000) + 30 * (t > 1.7)
     drift = 50 * t
     for values in (walk, step, drift, drift + rng.normal(0, 0.1, 4_000)):
-        assert not stats.find_modes(t, values).modes
+        assert not stats.find_modes(t, np.asarray(values, dtype=np.float64)).modes
 
 
 @pytest.mark.parametrize("kind", ["white", "heavy"])

@@ -114,6 +114,7 @@ def find_modes(
     origin = float(t[order[0]])
     whole = levelled(t[order], values[order])
     kept = np.ones(n, dtype=bool)
+    banded = np.zeros(n, dtype=bool)
     left = whole
     found: list[Mode] = []
     log_alpha = log(false_alarm)
@@ -126,7 +127,7 @@ def find_modes(
             log_p = _log_p(left, box)
             if log_p >= log_alpha:
                 break
-            log_p, box = _fundamental(left, log_p, box)
+            log_p, box = _fundamental(left, box)
             mode, mask = _fit(left, box, log_p, origin)
             taken = np.flatnonzero(kept)[mask]
             kept[taken] = False
@@ -134,11 +135,12 @@ def find_modes(
             # What least squares cannot see in three cycles again is no band, whatever recurs there.
             if mode is not None and mode.bands >= 3:
                 found.append(mode)
+                banded[taken] = True
             if len(left.t) < LEAST_VALUES:
                 break
         if len(found) == before or len(left.t) < LEAST_VALUES:
             break
-    apart[order[~kept]] = False
+    apart[order[banded]] = False
     found.sort(key=lambda mode: -mode.height.value)
     shortest = max(4 * whole.spacing, 4 * span / (1 << 19))
     return Recurrence(tuple(found), n, shortest, span / LEAST_CYCLES, false_alarm, apart)
@@ -245,10 +247,10 @@ def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | N
     return as_high[use].astype(np.int64), windows[use].astype(np.float64)
 
 
-def _fundamental(series: Levelled, log_p: float, box: Box) -> tuple[float, Box]:
+def _fundamental(series: Levelled, box: Box) -> tuple[float, Box]:
     """The box, or the one at a multiple or part of its period where that explains more; again until none does."""
     for _ in range(6):
-        best = (log_p, box)
+        best = (_log_p_of(series, box), box)
         for factor in (0.5, 1 / 3, 0.25, 0.2, 2.0, 3.0):
             period = box.period * factor
             if not 2 * box.duration < period < series.span / LEAST_CYCLES:
@@ -256,13 +258,13 @@ def _fundamental(series: Levelled, log_p: float, box: Box) -> tuple[float, Box]:
             for turn in range(max(round(factor), 1)):
                 same = Box(period, (box.start + turn * box.period) % period, box.duration, box.score)
                 for other in (same, zoom(series, same)):
-                    found = _log_p(series, other)
+                    found = _log_p_of(series, other)
                     if found < best[0] - 1:
                         best = (found, other)
         if best[1] is box:
             break
-        log_p, box = best
-    return log_p, box
+        box = best[1]
+    return _log_p(series, box), box
 
 
 def _fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode | None, NDArray[np.bool_]]:

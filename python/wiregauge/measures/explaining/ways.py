@@ -23,8 +23,9 @@ __all__ = ["Way", "ladders", "read_spans", "steps_of", "usual_steps", "ways_of"]
 MOST_RECORDS = 4_000_000
 MOST_SAMPLED = 1_000
 """Messages of a flow from which the usual time of a step is taken, at most about."""
+SAMPLED_RECORDS = 500_000
+"""Records that are read for the usual times, at most; of a larger file from stretches of time evenly over the run."""
 _STRETCHES = 24
-"""Stretches of time, evenly over the run, that are read of a file with more than `MOST_RECORDS` records."""
 _AT_ONCE = 24
 """Stretches asked for in one pass over the file."""
 COLUMNS = ("flow", "sequence", "returning", "warm_up", "node", "port", "length", "point", "reason", "time")
@@ -158,7 +159,8 @@ def usual_steps(
 ) -> dict[tuple[int, int, int], tuple[float, int]]:
     """Median time, ns, and number of messages behind it, of each step: by way and the places it joins.
 
-    `counts` are the messages of each flow in the run: of more than `MOST_SAMPLED` every k-th is looked at.
+    `counts` are the messages of each flow in the run: of more than `MOST_SAMPLED` every k-th is looked at, or all of
+    them in some stretches of time.
     """
     flows = sorted({way.flow.id for way in ways})
     if not flows:
@@ -172,8 +174,8 @@ def usual_steps(
     )
     mine = pl.col("flow").is_in(flows) & ~pl.col("warm_up")
     size = int(pl.scan_parquet(path).select(pl.len()).collect().item())
-    if size <= MOST_RECORDS:
-        records = read_columns(path, COLUMNS, mine & (every == 0), most=MOST_RECORDS)
+    if size <= SAMPLED_RECORDS:
+        records = read_columns(path, COLUMNS, mine & (every == 0), most=SAMPLED_RECORDS)
     else:
         first, last = (
             pl.scan_parquet(path)
@@ -181,7 +183,7 @@ def usual_steps(
             .collect()
             .row(0)
         )
-        length = (last - first) * MOST_RECORDS // size // _STRETCHES
+        length = (last - first) * SAMPLED_RECORDS // size // _STRETCHES
         starts = [first + (last - first - length) * k // (_STRETCHES - 1) for k in range(_STRETCHES)]
         records = read_spans(path, [(start, start + length) for start in starts], mine)
     table = (
