@@ -24,9 +24,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import synthetic
 import wiregauge as wg
-from wiregauge.export import Choice, ExportError, histograms, junit, write
+from wiregauge.export import Choice, ExportError, histograms, junit, tables, write
 from wiregauge.measures import SERIES, RunDirectoryError, judge, show_json
 from wiregauge.measures.definitions import COUNTS, QUANTILES
+from wiregauge.measures.rundir import open_run_directory
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = (
@@ -464,3 +465,32 @@ def test_one_receiver_of_several(multicast: Path, tmp_path: Path) -> None:
         line.split(",")[0] for line in (tmp_path / "t.hlog").read_text().splitlines() if line[:4] == "Tag="
     }
     assert {f"Tag=run-0.flow-{flow}.to-{receiver}.latency" for receiver in receivers} <= tags
+
+
+@pytest.mark.parametrize("flow", [None, "10"])
+@pytest.mark.parametrize("what", ["records", "messages", "passages"])
+def test_rows_go_from_file_to_file_in_batches(multicast: Path, what: str, flow: str | None) -> None:
+    directory = open_run_directory(multicast)
+    table = getattr(tables, what)(directory, Choice(flow=flow))
+    plan = table.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
+    # Polars colours the nodes that hold more than a batch.
+    assert "multi-scan" in plan
+    assert "style=filled" not in plan
+
+
+def test_every_column_is_documented(multicast: Path, place: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "export.md").read_text()
+    directory = open_run_directory(multicast)
+    judgement = judge(place)
+    for what, table in (
+        ("records", tables.records(directory, Choice())),
+        ("messages", tables.messages(directory, Choice())),
+        ("passages", tables.passages(directory, Choice())),
+        ("measures", tables.measures(judgement, Choice())),
+        ("series", tables.series(judgement, Choice())),
+    ):
+        section = page.split(f"**{what}**:")[1].split("\n**")[0].split("\n## ")[0]
+        for column in table.collect_schema().names():
+            if column == "run" or column.startswith("point_"):
+                continue
+            assert f"`{column}`" in section, f"{what}: {column}"

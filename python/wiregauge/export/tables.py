@@ -96,9 +96,9 @@ def messages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
         table = _scan(directory, "messages", run)
         columns = table.collect_schema().names()
         # Tables written before there were two networks have no receiver; nothing was multicast then.
-        only = {flow.id: flow.receiver for flow in run.flows}
         if "to" not in columns:
-            table = table.with_columns(to=pl.col("flow").replace_strict(only, default=None))
+            only = {flow.id: flow.receiver for flow in run.flows}
+            table = table.with_columns(to=_looked_up("flow", only, pl.UInt16()))
         if choice.flow is not None:
             chosen = [flow for flow in run.flows if choice.has_flow(flow)]
             table = table.filter(
@@ -112,7 +112,7 @@ def messages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
             table.select(
                 *_of_run(directory.plan, run),
                 pl.col("flow"),
-                pl.col("flow").replace_strict(source, default=None, return_dtype=pl.String).alias("from"),
+                _looked_up("flow", source, pl.String()).alias("from"),
                 _name_of("to", names),
                 # The first schema of the table did not know that a sender can begin its numbers anew.
                 (pl.col("life") if "life" in columns else pl.lit(0)).cast(pl.UInt16).alias("life"),
@@ -250,7 +250,22 @@ def _names(plan: CampaignPlan) -> dict[int, str]:
 
 
 def _name_of(column: str, names: Mapping[int, str]) -> pl.Expr:
-    return pl.col(column).replace_strict(names, default=None, return_dtype=pl.String).alias(column)
+    return _looked_up(column, names, pl.String())
+
+
+def _looked_up(column: str, found: Mapping[int, object], kind: pl.DataType) -> pl.Expr:
+    """What `found` has for the number in a column, null for none.
+
+    Polars' own replacing reads the whole column first; this goes from batch to batch.
+    """
+    table = pl.Series([found.get(number) for number in range(max(found, default=-1) + 2)], dtype=kind)
+
+    def look_up(numbers: pl.Series) -> pl.Series:
+        # The last entry is empty: for what is beyond the others.
+        beyond = (numbers >= len(table)) | numbers.is_null()
+        return table.gather(numbers.cast(pl.UInt32).set(beyond, len(table) - 1)).alias(column)
+
+    return pl.col(column).map_batches(look_up, return_dtype=kind, is_elementwise=True)
 
 
 def _runs(directory: RunDirectory, choice: Choice) -> list[RunPlan]:
