@@ -70,7 +70,7 @@ def test_reordering_extents(arrived: list[int]) -> None:
 
 
 def degree(arrived: list[int], i: int) -> int:
-    """RFC 4737, 5.3: the largest n such that arrived[j] > arrived[i] for all j with i - n <= j < i."""
+    """RFC 4737, 5: the largest n such that arrived[j] > arrived[i] for all j with i - n <= j < i."""
     n = 0
     while n < i and all(arrived[j] > arrived[i] for j in range(i - n - 1, i)):
         n += 1

@@ -333,7 +333,7 @@ _ALL = (
         "n-reordering",
         "messages directly preceded by at least n arrivals with higher sequence numbers",
         "messages",
-        "RFC 4737, 5.3",
+        "RFC 4737, 5",
         "With n = 3 a TCP receiver takes the message for lost. Arrivals with one and the same stamp count as in "
         "order.",
     ),
@@ -358,7 +358,7 @@ _ALL = (
         "Deadline missed",
         "(late + lost) / sent",
         "share",
-        "3GPP TS 22.104, 3.1 (reliability: delivered within the time constraint)",
+        "3GPP TS 22.261, 3.1 (reliability: delivered within the time constraint)",
         "A message that never comes misses its deadline, too.",
     ),
     Definition(

@@ -55,7 +55,7 @@ def reorder_extents(arrived: Integers) -> Integers:
 
 
 def n_reordering(arrived: Integers) -> Integers:
-    """The largest n for which every arrival is n-reordered (RFC 4737, 5.3); 0 where it is for none.
+    """The largest n for which every arrival is n-reordered (RFC 4737, 5); 0 where it is for none.
 
     A message is n-reordered when the n arrivals directly before it all have higher sequence numbers: with n = 3 it
     looks lost to a TCP receiver.
