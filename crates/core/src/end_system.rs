@@ -19,13 +19,13 @@
 //! closer to that than to strict alternation, and because latency then does not depend on a guess about scheduling.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
 
 use crate::cause::Cause;
 use crate::deadline::Deadline;
+use crate::fifo::Fifo;
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
 use crate::interface::{Departure, Interface, Networks};
 use crate::line::LineRate;
@@ -157,15 +157,18 @@ pub struct Host<P: Egress> {
     device: Device<P::Clock>,
     interface: Option<Box<Interface>>,
     /// Handed down, but not yet in the queue; ordered, because the lane is one thread.
-    handed: VecDeque<(RunTime, Frame)>,
+    handed: Fifo<(RunTime, Frame)>,
+    /// Handed down and with the critical interface already, which holds it longer than the lane does: when the lane will be
+    /// through with it.
+    ahead: Fifo<RunTime>,
     transmit_free: RunTime,
     /// In the ring, not yet noticed.
-    unnoticed: VecDeque<Unnoticed>,
+    unnoticed: Fifo<Unnoticed>,
     interrupt_at: Deadline,
     /// When the frames in the ring that were noticed leave it; ascending.
-    leaving: VecDeque<RunTime>,
+    leaving: Fifo<RunTime>,
     receive_free: RunTime,
-    outputs: VecDeque<Output>,
+    outputs: Fifo<Output>,
 }
 
 impl<P: Egress> Host<P> {
@@ -186,13 +189,14 @@ impl<P: Egress> Host<P> {
             ports,
             device: Device::new(Limit { bytes: u64::MAX, frames: u32::MAX }, clock),
             interface: interface.map(Box::new),
-            handed: VecDeque::new(),
+            handed: Fifo::new(),
+            ahead: Fifo::new(),
             transmit_free: beginning,
-            unnoticed: VecDeque::new(),
+            unnoticed: Fifo::new(),
             interrupt_at: Deadline::Never,
-            leaving: VecDeque::new(),
+            leaving: Fifo::new(),
             receive_free: beginning,
-            outputs: VecDeque::new(),
+            outputs: Fifo::new(),
         }
     }
 
@@ -202,7 +206,11 @@ impl<P: Egress> Host<P> {
     /// # Errors
     /// The lane has as many messages in hand as it may; the frame is not taken.
     pub fn handle_send(&mut self, now: RunTime, frame: Frame, wake_up: Span) -> Result<Handed, Full> {
-        if self.handed.len() >= self.config.backlog as usize {
+        // One that ends now is in hand until all inputs of the instant are in.
+        while self.ahead.front().is_some_and(|through| *through < now) {
+            self.ahead.pop_front();
+        }
+        if self.handed.len() + self.ahead.len() >= self.config.backlog as usize {
             return Err(Full::Queue);
         }
         let application = if self.transmit_free > now { self.transmit_free } else { now + wake_up };
@@ -210,7 +218,7 @@ impl<P: Egress> Host<P> {
         self.transmit_free = queued;
         if queued <= now && self.handed.is_empty() {
             self.submit(now, frame);
-        } else {
+        } else if let Err(frame) = self.hand_ahead(queued, frame) {
             self.handed.push_back((queued, frame));
         }
         Ok(Handed { application, queued })
@@ -284,6 +292,9 @@ impl<P: Egress> Host<P> {
             self.handed.pop_front();
             self.submit(now, frame);
         }
+        while self.ahead.front().is_some_and(|through| *through <= now) {
+            self.ahead.pop_front();
+        }
         self.depart(now);
         for (port, (_, egress)) in self.ports.iter_mut().enumerate() {
             let (outputs, interface) = (&mut self.outputs, &mut self.interface);
@@ -317,9 +328,13 @@ impl<P: Egress> Host<P> {
     pub fn handle_restart(&mut self, now: RunTime) {
         let Self { ports, device, interface, handed, unnoticed, leaving, outputs, .. } = self;
         let down = Cause::Down;
-        outputs.extend(handed.drain(..).map(|(_, frame)| Output::lost_before_ports(frame, down)));
-        let unnoticed = unnoticed.drain(..);
-        outputs.extend(unnoticed.map(|Unnoticed { port, frame, .. }| Output::lost(port.into(), frame, down)));
+        for (_, frame) in handed.drain() {
+            outputs.push_back(Output::lost_before_ports(frame, down));
+        }
+        for Unnoticed { port, frame, .. } in unnoticed.drain() {
+            outputs.push_back(Output::lost(port.into(), frame, down));
+        }
+        self.ahead.clear();
         if let Some(interface) = interface {
             interface.handle_restart(now, &device.clock, |frame| {
                 outputs.push_back(Output::lost_before_ports(frame, down));
@@ -382,6 +397,20 @@ impl<P: Egress> Host<P> {
     /// noticed.
     pub fn in_hand(&self) -> (usize, usize) {
         (self.handed.len(), self.unnoticed.len())
+    }
+
+    /// Hands a message that leaves the lane at `queued` to the critical interface now, if that holds it longer: it then
+    /// needs no instant of its own. None of its virtual link may be in the lane before it.
+    #[inline]
+    fn hand_ahead(&mut self, queued: RunTime, frame: Frame) -> Result<(), Frame> {
+        let Some(interface) = self.interface.as_mut() else { return Err(frame) };
+        let follows = |(_, other): &(RunTime, Frame)| other.virtual_link == frame.virtual_link;
+        if frame.class != TrafficClass::RateConstrained || self.handed.iter().any(follows) {
+            return Err(frame);
+        }
+        interface.handle_ahead(queued, frame)?;
+        self.ahead.push_back(queued);
+        Ok(())
     }
 
     /// A message leaves the lane.
@@ -487,7 +516,7 @@ impl Output {
 /// Hands an effect of a port on, and keeps the output jitter.
 #[inline]
 fn carry_out(
-    outputs: &mut VecDeque<Output>,
+    outputs: &mut Fifo<Output>,
     interface: &mut Option<Box<Interface>>,
     now: RunTime,
     port: usize,

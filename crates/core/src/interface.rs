@@ -25,7 +25,6 @@
 //! [dispatch]: crate::tte::dispatch
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
@@ -36,6 +35,7 @@ use crate::arinc664::regulator::{JitterAccount, Regulator, RegulatorError};
 use crate::arinc664::{Bag, Contract};
 use crate::cause::Cause;
 use crate::deadline::Deadline;
+use crate::fifo::Fifo;
 use crate::frame::{Frame, NetworkId, TrafficClass};
 use crate::oscillator::{LocalClock, LocalTime};
 use crate::tte::dispatch::{
@@ -170,7 +170,6 @@ pub struct Departure {
 
 #[derive(Debug)]
 struct Link {
-    id: u16,
     regulator: Regulator<Frame>,
     numbers: SequenceGenerator,
     networks: Networks,
@@ -181,7 +180,7 @@ struct Link {
 #[derive(Debug)]
 struct Multiplexed {
     /// When those that wait were eligible; ascending.
-    eligible: VecDeque<RunTime>,
+    eligible: Fifo<RunTime>,
     /// When the last one that began was.
     last: RunTime,
     account: JitterAccount,
@@ -189,7 +188,6 @@ struct Multiplexed {
 
 #[derive(Debug)]
 struct Schedule {
-    id: u16,
     dispatcher: Dispatcher<Frame>,
     longest_frame: u16,
     numbers: SequenceGenerator,
@@ -198,7 +196,6 @@ struct Schedule {
 
 #[derive(Debug)]
 struct Expected {
-    id: u16,
     windows: [Option<AcceptanceWindow>; 2],
     manager: RedundancyManager,
 }
@@ -208,11 +205,10 @@ const NEVER: RunTime = RunTime::from_picos(i64::MAX);
 /// The critical interface of an end system.
 #[derive(Debug)]
 pub struct Interface {
-    /// All four ascending by identifier.
-    links: Vec<Link>,
-    schedules: Vec<Schedule>,
-    receivers: Vec<(u16, Receiver)>,
-    expected: Vec<Expected>,
+    links: Table<Link>,
+    schedules: Table<Schedule>,
+    receivers: Table<Receiver>,
+    expected: Table<Expected>,
     /// When each link and then each schedule has a frame to hand on.
     due: Box<[RunTime]>,
     earliest: RunTime,
@@ -234,22 +230,21 @@ impl Interface {
         sort(&mut outgoing_schedules, |schedule| schedule.id)?;
         sort(&mut incoming_links, |link| link.id)?;
         sort(&mut incoming_schedules, |schedule| schedule.id)?;
-        let links: Vec<Link> = outgoing_links.into_iter().map(Link::new).collect::<Result<_, _>>()?;
-        let schedules: Vec<Schedule> = outgoing_schedules
-            .into_iter()
-            .map(|schedule| Schedule::new(schedule, start))
-            .collect::<Result<_, _>>()?;
+        let links = outgoing_links.into_iter().map(|link| Ok((link.id, Link::new(link)?)));
+        let schedules =
+            outgoing_schedules.into_iter().map(|schedule| Ok((schedule.id, Schedule::new(schedule, start)?)));
         let receivers = incoming_links.into_iter().map(|IncomingLink { id, bag, redundancy }| {
             let receiver = Receiver::new(redundancy, bag);
             receiver.map(|receiver| (id, receiver)).map_err(|error| InterfaceError::Skew { id, error })
         });
-        let expected = incoming_schedules.into_iter().map(Expected::new);
-        let due = alloc::vec![NEVER; links.len() + schedules.len()].into_boxed_slice();
+        let expected = incoming_schedules.into_iter().map(|flow| Ok((flow.id, Expected::new(flow)?)));
+        let (links, schedules) = (Table::new(links)?, Table::new(schedules)?);
+        let due = alloc::vec![NEVER; links.all.len() + schedules.all.len()].into_boxed_slice();
         Ok(Self {
             links,
             schedules,
-            receivers: receivers.collect::<Result<_, _>>()?,
-            expected: expected.collect::<Result<_, _>>()?,
+            receivers: Table::new(receivers)?,
+            expected: Table::new(expected)?,
             due,
             earliest: NEVER,
         })
@@ -267,11 +262,11 @@ impl Interface {
         let id = frame.virtual_link;
         match frame.class {
             TrafficClass::TimeTriggered => {
-                let Some(at) = place(&self.schedules, |schedule| schedule.id, id) else {
+                let Some(at) = self.schedules.place(id) else {
                     lost(frame, Cause::Filtered);
                     return None;
                 };
-                let schedule = &mut self.schedules[at];
+                let schedule = &mut self.schedules.all[at];
                 if frame.length > schedule.longest_frame {
                     lost(frame, Cause::Regulator);
                     return None;
@@ -284,11 +279,11 @@ impl Interface {
                 self.set_schedule(at, now, clock);
             }
             TrafficClass::RateConstrained => {
-                let Some(at) = place(&self.links, |link| link.id, id) else {
+                let Some(at) = self.links.place(id) else {
                     lost(frame, Cause::Filtered);
                     return None;
                 };
-                let link = &mut self.links[at];
+                let link = &mut self.links.all[at];
                 let sub_link = usize::from(frame.virtual_link_sequence);
                 if link.regulator.handle_frame(now, sub_link, usize::from(frame.length), frame).is_err() {
                     lost(frame, Cause::Regulator);
@@ -306,14 +301,28 @@ impl Interface {
         None
     }
 
+    /// A message that comes from the lane at `comes`, in its frame, ahead of that instant: taken where it is then sure to
+    /// wait for the gap of its virtual link, so that nothing has to be done at that instant. Messages of one virtual link
+    /// must be handed in, here or [there](Self::handle_message), in the order they come.
+    ///
+    /// # Errors
+    /// The frame, which must be handed in when it comes.
+    pub fn handle_ahead(&mut self, comes: RunTime, frame: Frame) -> Result<(), Frame> {
+        let of_a_link = frame.class == TrafficClass::RateConstrained && frame.virtual_link_sequence == 0;
+        let Some(at) = self.links.place(frame.virtual_link).filter(|_| of_a_link) else { return Err(frame) };
+        self.links.all[at].regulator.handle_ahead(comes, usize::from(frame.length), frame)?;
+        self.set_link(at);
+        Ok(())
+    }
+
     /// The next frame that leaves for the ports at `now`; `None` when there is none before the next deadline. Ask after
     /// every message and at every deadline.
     pub fn poll_departure(&mut self, now: RunTime, clock: &impl LocalClock) -> Option<Departure> {
         while self.earliest <= now {
             let at = self.due.iter().position(|due| *due == self.earliest)?;
             let due = self.due[at];
-            if at < self.links.len() {
-                let link = &mut self.links[at];
+            if at < self.links.all.len() {
+                let link = &mut self.links.all[at];
                 link.regulator.handle_deadline(now);
                 let departure = link.depart();
                 self.set_link(at);
@@ -321,7 +330,7 @@ impl Interface {
                     return departure;
                 }
             } else {
-                let schedule = &mut self.schedules[at - self.links.len()];
+                let schedule = &mut self.schedules.all[at - self.links.all.len()];
                 schedule.dispatcher.handle_deadline(clock.read(now));
                 let mut departure = None;
                 while let Some(done) = schedule.dispatcher.poll_output() {
@@ -331,7 +340,7 @@ impl Interface {
                         break;
                     }
                 }
-                self.set_schedule(at - self.links.len(), now, clock);
+                self.set_schedule(at - self.links.all.len(), now, clock);
                 if departure.is_some() {
                     return departure;
                 }
@@ -353,12 +362,13 @@ impl Interface {
         match frame.class {
             TrafficClass::BestEffort => None,
             TrafficClass::RateConstrained => {
-                let link = place(&self.links, |link| link.id, id).map(|at| &mut self.links[at])?;
+                let at = self.links.place(id)?;
+                let link = &mut self.links.all[at];
                 Some((numbered(frame, &mut link.numbers), link.networks))
             }
             TrafficClass::TimeTriggered => {
-                let at = place(&self.schedules, |schedule| schedule.id, id)?;
-                let schedule = &mut self.schedules[at];
+                let at = self.schedules.place(id)?;
+                let schedule = &mut self.schedules.all[at];
                 Some((numbered(frame, &mut schedule.numbers), schedule.networks))
             }
         }
@@ -379,13 +389,13 @@ impl Interface {
         match frame.class {
             TrafficClass::BestEffort => Ok(()),
             TrafficClass::RateConstrained => {
-                let at = place(&self.receivers, |(id, _)| *id, id).ok_or(Cause::Filtered)?;
-                let received = self.receivers[at].1.handle_frame(now, network, number);
+                let at = self.receivers.place(id).ok_or(Cause::Filtered)?;
+                let received = self.receivers.all[at].handle_frame(now, network, number);
                 received.map(|_| ()).map_err(Cause::from)
             }
             TrafficClass::TimeTriggered => {
-                let at = place(&self.expected, |expected| expected.id, id).ok_or(Cause::Filtered)?;
-                let expected = &mut self.expected[at];
+                let at = self.expected.place(id).ok_or(Cause::Filtered)?;
+                let expected = &mut self.expected.all[at];
                 let window = expected.windows[usize::from(network == NetworkId::B)];
                 match window.map(|window| window.judge(clock.read(now))) {
                     None | Some(Acceptance::InSchedule(_)) => {}
@@ -401,8 +411,8 @@ impl Interface {
 
     /// The local clock was changed at `now`.
     pub fn handle_clock_change(&mut self, now: RunTime, clock: &impl LocalClock) {
-        for at in 0..self.schedules.len() {
-            self.schedules[at].dispatcher.handle_clock_change(clock.read(now));
+        for at in 0..self.schedules.all.len() {
+            self.schedules.all[at].dispatcher.handle_clock_change(clock.read(now));
             self.set_schedule(at, now, clock);
         }
     }
@@ -410,17 +420,17 @@ impl Interface {
     /// The end system restarts at `now`: numbers begin at zero, nothing is remembered, and what waited is handed to
     /// `lost`.
     pub fn handle_restart(&mut self, now: RunTime, clock: &impl LocalClock, mut lost: impl FnMut(Frame)) {
-        for link in &mut self.links {
+        for link in &mut self.links.all {
             link.regulator.handle_reset().into_iter().for_each(&mut lost);
             link.numbers.handle_reset();
             link.ports.iter_mut().for_each(|port| port.eligible.clear());
         }
-        for schedule in &mut self.schedules {
+        for schedule in &mut self.schedules.all {
             schedule.dispatcher.handle_reset(clock.read(now)).for_each(&mut lost);
             schedule.numbers.handle_reset();
         }
-        self.receivers.iter_mut().for_each(|(_, receiver)| receiver.handle_reset());
-        self.expected.iter_mut().for_each(|expected| expected.manager.handle_reset());
+        self.receivers.all.iter_mut().for_each(Receiver::handle_reset);
+        self.expected.all.iter_mut().for_each(|expected| expected.manager.handle_reset());
         self.due.fill(NEVER);
         self.earliest = NEVER;
     }
@@ -458,13 +468,13 @@ impl Interface {
 
     /// The output jitter of a virtual link at `port` (0 or 1) so far.
     pub fn output_jitter(&self, id: u16, port: usize) -> Option<&JitterAccount> {
-        place(&self.links, |link| link.id, id).map(|at| &self.links[at].ports[port].account)
+        self.links.place(id).map(|at| &self.links.all[at].ports[port].account)
     }
 
     /// Frames that wait in regulators and for their instants.
     pub fn waiting(&self) -> usize {
-        let links = self.links.iter().map(|link| link.regulator.waiting());
-        let schedules = self.schedules.iter().map(|schedule| schedule.dispatcher.waiting());
+        let links = self.links.all.iter().map(|link| link.regulator.waiting());
+        let schedules = self.schedules.all.iter().map(|schedule| schedule.dispatcher.waiting());
         links.chain(schedules).sum()
     }
 
@@ -472,16 +482,16 @@ impl Interface {
         if frame.class != TrafficClass::RateConstrained {
             return None;
         }
-        place(&self.links, |link| link.id, frame.virtual_link).map(|at| &mut self.links[at].ports[port])
+        self.links.place(frame.virtual_link).map(|at| &mut self.links.all[at].ports[port])
     }
 
     fn set_link(&mut self, at: usize) {
-        let due = self.links[at].regulator.next_deadline();
+        let due = self.links.all[at].regulator.next_deadline();
         self.set(at, due.instant().unwrap_or(NEVER));
     }
 
     fn set_schedule(&mut self, at: usize, now: RunTime, clock: &impl LocalClock) {
-        let dispatcher = &self.schedules[at].dispatcher;
+        let dispatcher = &self.schedules.all[at].dispatcher;
         let due = if dispatcher.has_output() {
             now
         } else if dispatcher.is_empty() {
@@ -489,7 +499,7 @@ impl Interface {
         } else {
             clock.true_time(dispatcher.next_deadline(), now).unwrap_or(NEVER)
         };
-        self.set(self.links.len() + at, due);
+        self.set(self.links.all.len() + at, due);
     }
 
     fn set(&mut self, at: usize, due: RunTime) {
@@ -508,12 +518,12 @@ impl Link {
         let regulator =
             Regulator::new(contract, &queues).map_err(|error| InterfaceError::Regulator { id, error })?;
         let multiplexed = || Multiplexed {
-            eligible: VecDeque::new(),
+            eligible: Fifo::new(),
             last: RunTime::ZERO,
             account: JitterAccount::new(jitter_budget),
         };
         let ports = [multiplexed(), multiplexed()];
-        Ok(Self { id, regulator, numbers: SequenceGenerator::new(), networks, ports })
+        Ok(Self { regulator, numbers: SequenceGenerator::new(), networks, ports })
     }
 
     fn depart(&mut self) -> Option<Departure> {
@@ -528,7 +538,7 @@ impl Schedule {
         let OutgoingSchedule { id, instants, buffer, longest_frame, networks } = schedule;
         let dispatcher = Dispatcher::new(instants, buffer, start)
             .map_err(|error| InterfaceError::Dispatch { id, error })?;
-        Ok(Self { id, dispatcher, longest_frame, numbers: SequenceGenerator::new(), networks })
+        Ok(Self { dispatcher, longest_frame, numbers: SequenceGenerator::new(), networks })
     }
 }
 
@@ -537,7 +547,7 @@ impl Expected {
         let IncomingSchedule { id, period, windows, redundancy } = schedule;
         let manager = RedundancyManager::with_interval(redundancy, period)
             .map_err(|error| InterfaceError::Skew { id, error })?;
-        Ok(Self { id, windows, manager })
+        Ok(Self { windows, manager })
     }
 }
 
@@ -553,8 +563,36 @@ fn sort<T>(list: &mut [T], id: impl Fn(&T) -> u16) -> Result<(), InterfaceError>
     }
 }
 
-fn place<T>(list: &[T], id: impl Fn(&T) -> u16, wanted: u16) -> Option<usize> {
-    list.binary_search_by_key(&wanted, id).ok()
+/// What there is for each identifier, ascending.
+#[derive(Debug)]
+struct Table<T> {
+    /// The identifiers where they are few, as at nearly every end system; then free places, of the greatest number.
+    few: [u16; FEW],
+    many: Vec<u16>,
+    all: Vec<T>,
+}
+
+/// So many identifiers are compared at once, without a branch to be guessed.
+const FEW: usize = 16;
+
+impl<T> Table<T> {
+    fn new(
+        entries: impl Iterator<Item = Result<(u16, T), InterfaceError>>,
+    ) -> Result<Self, InterfaceError> {
+        let (many, all): (Vec<u16>, Vec<T>) = entries.collect::<Result<_, _>>()?;
+        let few = core::array::from_fn(|at| many.get(at).copied().unwrap_or(u16::MAX));
+        Ok(Self { few, many, all })
+    }
+
+    #[inline]
+    fn place(&self, id: u16) -> Option<usize> {
+        if self.all.len() > FEW {
+            return self.many.binary_search(&id).ok();
+        }
+        let below: u16 = self.few.iter().map(|other| u16::from(*other < id)).sum();
+        let at = usize::from(below);
+        (at < self.all.len() && self.few[at % FEW] == id).then_some(at)
+    }
 }
 
 #[cfg(test)]

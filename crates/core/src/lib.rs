@@ -42,6 +42,7 @@ mod cause;
 pub mod critical_port;
 mod deadline;
 pub mod end_system;
+pub mod fifo;
 pub mod forwarding;
 pub mod frame;
 pub mod generator;

@@ -20,6 +20,7 @@ use wg_frame::time::{RunTime, Span};
 
 use crate::cause::Cause;
 use crate::deadline::Deadline;
+use crate::fifo::Fifo;
 use crate::forwarding::{Forwarding, Route};
 use crate::frame::{Frame, Marks};
 use crate::line::LineRate;
@@ -154,7 +155,7 @@ pub struct Switch<P: Egress, I> {
     back_at: Option<RunTime>,
     /// Ordered by instant, equal instants by arrival.
     stages: VecDeque<(RunTime, Stage)>,
-    outputs: VecDeque<Output>,
+    outputs: Fifo<Output>,
 }
 
 impl<P: Egress, I: Ingress> Switch<P, I> {
@@ -182,7 +183,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
             mode: config.mode,
             back_at: None,
             stages: VecDeque::new(),
-            outputs: VecDeque::new(),
+            outputs: Fifo::new(),
         }
     }
 

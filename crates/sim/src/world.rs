@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use wg_core::fifo::Fifo;
 use wg_core::frame::{Frame, Mac};
 use wg_core::hub::Hub;
 use wg_core::line::LineRate;
@@ -46,7 +47,7 @@ pub(crate) struct Channel {
     pub(crate) by_header: bool,
     /// What the far end then takes to decide.
     pub(crate) processing: Span,
-    pub(crate) in_flight: VecDeque<Flying>,
+    pub(crate) in_flight: Fifo<Flying>,
     /// What few links have; the many pay for it with this one look.
     pub(crate) extra: Option<Box<Extra>>,
 }

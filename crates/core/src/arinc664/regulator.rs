@@ -18,7 +18,6 @@
 //! before counts as made at the later instant. Poll until empty after each call: only what was polled makes
 //! room in the FIFOs. Each call inspects at most four FIFO heads.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use wg_frame::ethernet::WIRE_OVERHEAD;
@@ -26,6 +25,7 @@ use wg_frame::time::{RunTime, Span};
 
 use super::{Contract, SHORTEST_FRAME_LEN};
 use crate::Deadline;
+use crate::fifo::Fifo;
 
 /// Most sub-virtual-links of one virtual link.
 pub const MAX_SUB_VIRTUAL_LINKS: usize = 4;
@@ -89,16 +89,18 @@ struct Waiting<F> {
 }
 
 #[derive(Clone, Debug)]
-struct Fifo<F> {
+struct SubLink<F> {
     capacity: usize,
-    frames: VecDeque<Waiting<F>>,
+    frames: Fifo<Waiting<F>>,
 }
 
 /// The regulator of one virtual link. `F` is whatever the driver calls a frame.
 #[derive(Clone, Debug)]
 pub struct Regulator<F> {
     contract: Contract,
-    fifos: Vec<Fifo<F>>,
+    /// As many as there are, then empty ones.
+    fifos: [SubLink<F>; MAX_SUB_VIRTUAL_LINKS],
+    count: usize,
     /// The sub-virtual-link whose turn it is.
     turn: usize,
     /// Earliest eligible time of the next frame.
@@ -119,9 +121,12 @@ impl<F> Regulator<F> {
         if let Some(at) = capacities.iter().position(|capacity| *capacity == 0) {
             return Err(RegulatorError::NoRoom(at));
         }
-        let fifos = capacities.iter().map(|&capacity| Fifo { capacity, frames: VecDeque::new() }).collect();
+        let fifos = core::array::from_fn(|at| SubLink {
+            capacity: capacities.get(at).copied().unwrap_or(0),
+            frames: Fifo::new(),
+        });
         let start = RunTime::from_picos(i64::MIN);
-        Ok(Self { contract, fifos, turn: 0, gap_ends: start, now: start })
+        Ok(Self { contract, fifos, count: capacities.len(), turn: 0, gap_ends: start, now: start })
     }
 
     /// Takes in a frame of `frame_len` bytes (DA to FCS) for a sub-virtual-link.
@@ -144,13 +149,29 @@ impl<F> Regulator<F> {
         if frame_len > usize::from(lmax) {
             return refusal(frame, RefusalReason::AboveLmax { lmax });
         }
-        let Some(fifo) = self.fifos.get_mut(sub_virtual_link) else {
+        let Some(fifo) = self.fifos[..self.count].get_mut(sub_virtual_link) else {
             return refusal(frame, RefusalReason::NoSuchSubVirtualLink);
         };
         if fifo.frames.len() == fifo.capacity {
             return refusal(frame, RefusalReason::QueueFull { capacity: fifo.capacity });
         }
         fifo.frames.push_back(Waiting { arrived: self.now, frame });
+        Ok(())
+    }
+
+    /// Takes in a frame ahead of the instant `comes` at which it comes, where nothing that may happen until then makes a
+    /// difference to it: there is one sub-virtual-link, nobody waits in it, and the gap ends after the frame came. Else the
+    /// frame is handed back, to be [handed in](Self::handle_frame) when it comes.
+    ///
+    /// # Errors
+    /// The frame.
+    pub fn handle_ahead(&mut self, comes: RunTime, frame_len: usize, frame: F) -> Result<(), F> {
+        let fits = (SHORTEST_FRAME_LEN..=usize::from(self.contract.lmax())).contains(&frame_len);
+        let fifo = &mut self.fifos[0];
+        if self.count != 1 || !fits || !fifo.frames.is_empty() || comes >= self.gap_ends {
+            return Err(frame);
+        }
+        fifo.frames.push_back(Waiting { arrived: comes, frame });
         Ok(())
     }
 
@@ -165,7 +186,7 @@ impl<F> Regulator<F> {
         if eligible_at > self.now {
             return None;
         }
-        let count = self.fifos.len();
+        let count = self.count;
         let has_arrived = |at: &usize| self.fifos[*at].head().is_some_and(|arrived| arrived <= eligible_at);
         let chosen = (0..count).map(|step| (self.turn + step) % count).find(has_arrived)?;
         let waiting = self.fifos[chosen].frames.pop_front()?;
@@ -188,16 +209,16 @@ impl<F> Regulator<F> {
     pub fn handle_reset(&mut self) -> Vec<F> {
         self.turn = 0;
         self.gap_ends = RunTime::from_picos(i64::MIN);
-        self.fifos.iter_mut().flat_map(|fifo| fifo.frames.drain(..)).map(|waiting| waiting.frame).collect()
+        self.fifos.iter_mut().flat_map(|fifo| fifo.frames.drain()).map(|waiting| waiting.frame).collect()
     }
 
     fn next_eligible(&self) -> Option<RunTime> {
-        let earliest = self.fifos.iter().filter_map(Fifo::head).min()?;
+        let earliest = self.fifos[..self.count].iter().filter_map(SubLink::head).min()?;
         Some(earliest.max(self.gap_ends))
     }
 }
 
-impl<F> Fifo<F> {
+impl<F> SubLink<F> {
     fn head(&self) -> Option<RunTime> {
         self.frames.front().map(|waiting| waiting.arrived)
     }

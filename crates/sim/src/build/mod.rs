@@ -6,6 +6,7 @@ mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use wg_core::fifo::Fifo;
 use wg_core::frame::Mac;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_core::line::LineRate;
@@ -110,7 +111,7 @@ impl World {
                     lead,
                     by_header,
                     processing,
-                    in_flight: VecDeque::new(),
+                    in_flight: Fifo::new(),
                     extra: None,
                 });
             }

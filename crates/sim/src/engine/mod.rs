@@ -94,7 +94,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     fn run(&mut self) -> Result<(), SimError> {
-        while let Some((now, Source { class, number })) = self.agenda.first()
+        while let Some((now, Source { class, number })) = self.agenda.next()
             && (self.world.sending > 0 || now <= self.world.end())
         {
             self.now = now;

@@ -1,0 +1,136 @@
+//! A first-in first-out list that seldom holds more than one thing.
+//!
+//! Frames on a link, messages in hand of a thread, effects to be taken: nearly always one or none. The first lies in
+//! the owner's own memory, so that passing one through touches no other; what follows goes to a list elsewhere.
+
+use alloc::collections::VecDeque;
+
+/// The list. What is behind the first is only there while the first is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fifo<T> {
+    first: Option<T>,
+    rest: VecDeque<T>,
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Fifo<T> {
+    /// An empty list.
+    pub const fn new() -> Self {
+        Self { first: None, rest: VecDeque::new() }
+    }
+
+    /// How many it holds.
+    #[inline]
+    pub fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
+    /// Whether it holds nothing.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// The oldest.
+    #[inline]
+    pub const fn front(&self) -> Option<&T> {
+        self.first.as_ref()
+    }
+
+    /// The youngest.
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        self.rest.back().or(self.first.as_ref())
+    }
+
+    /// Puts `item` behind all others.
+    #[inline]
+    pub fn push_back(&mut self, item: T) {
+        if self.first.is_none() {
+            self.first = Some(item);
+        } else {
+            self.rest.push_back(item);
+        }
+    }
+
+    /// Puts `item` before all others.
+    pub fn push_front(&mut self, item: T) {
+        if let Some(second) = self.first.replace(item) {
+            self.rest.push_front(second);
+        }
+    }
+
+    /// Takes the oldest.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let next = if self.rest.is_empty() { None } else { self.rest.pop_front() };
+        core::mem::replace(&mut self.first, next)
+    }
+
+    /// Takes the youngest.
+    #[inline]
+    pub fn pop_back(&mut self) -> Option<T> {
+        self.rest.pop_back().or_else(|| self.first.take())
+    }
+
+    /// All of them, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.rest)
+    }
+
+    /// Takes all of them, oldest first.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.first.take().into_iter().chain(self.rest.drain(..))
+    }
+
+    /// Keeps those of which `stays` is true, in their order.
+    pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
+        self.first = self.first.take().filter(&mut stays);
+        self.rest.retain(stays);
+        if self.first.is_none() {
+            self.first = self.rest.pop_front();
+        }
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&mut self) {
+        self.first = None;
+        self.rest.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against the list of the standard library, whatever is done in whatever order.
+        #[test]
+        fn it_is_a_double_ended_queue(operations in proptest::collection::vec((0_u8..12, any::<u8>()), 0..60)) {
+            let (mut fifo, mut model) = (Fifo::new(), VecDeque::new());
+            for (operation, item) in operations {
+                match operation {
+                    0..=4 => { fifo.push_back(item); model.push_back(item); }
+                    5 => { fifo.push_front(item); model.push_front(item); }
+                    6 | 7 => prop_assert_eq!(fifo.pop_front(), model.pop_front()),
+                    8 => prop_assert_eq!(fifo.pop_back(), model.pop_back()),
+                    9 => { fifo.retain(|other| *other < item); model.retain(|other| *other < item); }
+                    10 => prop_assert_eq!(fifo.drain().collect::<Vec<_>>(), model.drain(..).collect::<Vec<_>>()),
+                    _ => { fifo.clear(); model.clear(); }
+                }
+                prop_assert_eq!((fifo.len(), fifo.is_empty()), (model.len(), model.is_empty()));
+                prop_assert_eq!((fifo.front(), fifo.back()), (model.front(), model.back()));
+                prop_assert!(fifo.iter().eq(&model));
+            }
+        }
+    }
+}
