@@ -32,7 +32,8 @@ impl Deadline {
     }
 
     /// As it is, but never where it lies at the end of all time.
-    pub(crate) fn finite(self) -> Self {
+    #[inline]
+    pub fn finite(self) -> Self {
         if self == Self::At(RunTime::from_picos(i64::MAX)) { Self::Never } else { self }
     }
 

@@ -47,56 +47,18 @@ pub(crate) fn record_schema(metadata: HashMap<String, String>) -> SchemaRef {
     )
 }
 
-/// Records on their way to becoming a batch.
+/// Makes batches of records.
 #[derive(Debug)]
 pub(crate) struct RecordColumns {
-    capacity: usize,
     dictionaries: [ArrayRef; 4],
-    records: Vec<Record>,
 }
 
 impl RecordColumns {
-    /// Room for `capacity` records.
-    pub(crate) fn new(capacity: usize) -> Self {
+    /// With the whole of every vocabulary.
+    pub(crate) fn new() -> Self {
         let dictionaries =
             [vocabulary::<Point>(), vocabulary::<Clock>(), vocabulary::<Crc>(), vocabulary::<DropReason>()];
-        Self { capacity, dictionaries, records: Vec::with_capacity(capacity) }
-    }
-
-    /// Takes as many records as there is room for and returns the rest.
-    pub(crate) fn fill<'a>(&mut self, records: &'a [Record]) -> &'a [Record] {
-        let room = self.capacity - self.records.len();
-        let (now, later) = records.split_at(room.min(records.len()));
-        self.records.extend_from_slice(now);
-        later
-    }
-
-    /// Takes one record; there must be room.
-    #[inline]
-    pub(crate) fn push(&mut self, record: Record) {
-        self.records.push(record);
-    }
-
-    /// The gathered records.
-    pub(crate) fn records(&self) -> &[Record] {
-        &self.records
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.records.len() == self.capacity
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.records.clear();
-    }
-
-    /// The gathered records as a batch; they stay gathered until [`Self::clear`].
-    pub(crate) fn batch(&self, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-        self.batch_of(&self.records, schema)
+        Self { dictionaries }
     }
 
     /// `records` as a batch.

@@ -6,20 +6,17 @@
 //! [`Class`]; within a class the number the plan gives. Nothing else in the simulator decides an order: there
 //! is no counter of insertions, so the order of two events never depends on what was scheduled before them.
 //!
-//! It is a tournament tree of wide nodes. Sources are numbered class after class, the leaves stand in that order, and a
-//! tie goes to the left: time and place *are* the total order, and no key is stored besides the time. A node
-//! holds the earliest instants of its eight children in one cache line, and knows which child is the least. Setting a source
-//! compares it with the least of its node and goes up only where it becomes the least there; only where it was the least
-//! and is no more are eight children compared. The next event is found by as many steps down as there are levels,
-//! log8(sources).
+//! Sources are numbered class after class; an instant and the number of its source make one integer, so that the order
+//! above is the order of integers. They are the leaves of a tree whose nodes have eight children, one cache line, and each
+//! is the least of its eight. A source that comes earlier goes up as far as it is the least; where one that was the
+//! least comes later, or acts, its neighbours are compared. A binary tree climbs three times as far, each step waiting for
+//! the one before. A heap was not taken because sources change their instant in place all the time (a link delivers
+//! its next frame, a sender plans its next message), which in a heap is a search or a dead entry.
 //!
-//! The source that acts is the least of all, and it always changes its instant, most often among other changes. So its way
-//! to the root is gone once, when the next event is asked for; until then the nodes on it hold an instant that has
-//! come, and no other change goes further up than to one of them.
-//!
-//! A binary tree climbs three times as far, each step waiting for the one before. A heap was not taken because
-//! sources change their instant in place all the time (a link delivers its next frame, a sender plans its
-//! next message), which in a heap is a search or a dead entry.
+//! The integer has 64 bits and a run may last 106 days: instants count from a base, and those too far from it wait
+//! outside the tree until all that come before them are gone. With a thousand sources that is five hours.
+
+use std::collections::BTreeMap;
 
 use wg_core::Deadline;
 use wg_frame::time::RunTime;
@@ -68,42 +65,44 @@ const ALL: [Class; 12] = [
     Class::Sample,
 ];
 const CLASSES: usize = ALL.len();
-const NEVER: i64 = i64::MAX;
+/// Greater than any key: no instant.
+const NEVER: u64 = u64::MAX;
 
-/// Children of a node: as many instants as a cache line holds.
+/// Children of a node: as many keys as a cache line holds.
 const WIDTH: usize = 8;
 
-/// The earliest instants of eight neighbours.
+/// The keys of eight neighbours.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Node([i64; WIDTH]);
+struct Node([u64; WIDTH]);
 
 impl Node {
     const EMPTY: Self = Self([NEVER; WIDTH]);
 
-    /// The least instant and the leftmost child that has it, found without a branch that the processor would have to
-    /// guess.
+    /// The least, found without a branch that the processor would have to guess.
     #[inline]
-    fn least(&self) -> (i64, u8) {
-        let first = |a: (i64, u8), b: (i64, u8)| if b.0 < a.0 { b } else { a };
+    fn least(&self) -> u64 {
         let [a, b, c, d, e, f, g, h] = self.0;
-        let left = first(first((a, 0), (b, 1)), first((c, 2), (d, 3)));
-        let right = first(first((e, 4), (f, 5)), first((g, 6), (h, 7)));
-        first(left, right)
+        let least = |a: u64, b: u64| if b < a { b } else { a };
+        least(least(least(a, b), least(c, d)), least(least(e, f), least(g, h)))
     }
 }
 
 /// The next instant of every source.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// Level by level, the leaves first and the root last.
+    /// Level by level, the leaves first; the last node is the root.
     nodes: Vec<Node>,
-    /// By node: its child with the least instant.
-    best: Vec<u8>,
-    /// The least of all.
-    earliest: i64,
     /// Where each level begins in `nodes`.
     levels: Vec<usize>,
+    /// The least key of all.
+    earliest: u64,
+    /// Bits of a key that are the number of the source.
+    bits: u32,
+    /// From when on instants are counted.
+    base: i64,
+    /// Instants too far from the base for a key, by source. They are later than all in the tree.
+    far: BTreeMap<usize, i64>,
     starts: [usize; CLASSES + 1],
     /// What each leaf stands for.
     sources: Vec<Source>,
@@ -134,12 +133,14 @@ impl Agenda {
         let all = ALL.into_iter().zip(counts);
         let sources = all
             .flat_map(|(class, count)| (0..count).map(move |number| Source { class, number: number as u32 }));
-        let sources = sources.collect();
+        let sources: Vec<Source> = sources.collect();
         Self {
             nodes: vec![Node::EMPTY; nodes],
-            best: vec![0; nodes],
-            earliest: NEVER,
             levels,
+            earliest: NEVER,
+            bits: usize::BITS - sources.len().leading_zeros(),
+            base: 0,
+            far: BTreeMap::new(),
             starts,
             sources,
         }
@@ -148,65 +149,122 @@ impl Agenda {
     /// Sets the next instant of a source.
     #[inline]
     pub(crate) fn set(&mut self, class: Class, number: usize, at: Deadline) {
-        let time = at.instant().map_or(NEVER, RunTime::as_picos);
         let source = self.starts[class as usize] + number;
         debug_assert!(source < self.starts[class as usize + 1], "a source of another class");
-        let was = self.nodes[source / WIDTH].0[source % WIDTH];
-        if time < was {
-            self.advance(source, time);
-        } else if time > was {
-            self.put_off(source, time);
-        }
-    }
-
-    /// A source comes earlier: it goes up as far as it is the least.
-    #[inline]
-    fn advance(&mut self, source: usize, time: i64) {
-        let mut at = source;
-        for level in &self.levels {
-            let (number, place) = (level + at / WIDTH, at % WIDTH);
-            let (node, best) = (&mut self.nodes[number].0, &mut self.best[number]);
-            node[place] = time;
-            let first = usize::from(*best) % WIDTH;
-            let least = node[first];
-            if time > least || time == least && place > first {
-                return;
-            }
-            *best = place as u8;
-            at /= WIDTH;
-        }
-        self.earliest = time;
-    }
-
-    /// A source comes later: where it was the least, its neighbours are compared.
-    #[inline]
-    fn put_off(&mut self, source: usize, time: i64) {
-        let (mut at, mut time) = (source, time);
-        for level in &self.levels {
-            let (number, place) = (level + at / WIDTH, at % WIDTH);
-            let node = &mut self.nodes[number];
-            node.0[place] = time;
-            if usize::from(self.best[number]) != place {
-                return;
-            }
-            (time, self.best[number]) = node.least();
-            at /= WIDTH;
-        }
-        self.earliest = time;
+        let key = match at.finite() {
+            Deadline::Never if self.far.is_empty() => NEVER,
+            Deadline::At(at) if self.far.is_empty() && self.is_near(at) => self.key(source, at),
+            _ => self.set_far(source, at),
+        };
+        self.put(source, key);
     }
 
     /// The next event in the total order; `None` when nothing is planned. Its source acts and has no further instant until
     /// one is set.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<(RunTime, Source)> {
-        let time = self.earliest;
-        if time == NEVER {
+        if self.earliest == NEVER && !self.approach() {
             return None;
         }
-        let down = |at: usize, level: &usize| at * WIDTH + usize::from(self.best[level + at]);
-        let leaf = self.levels.iter().rev().fold(0, down);
-        self.put_off(leaf, NEVER);
-        Some((RunTime::from_picos(time), *self.sources.get(leaf)?))
+        let (time, source) = (self.earliest >> self.bits, (self.earliest & !(NEVER << self.bits)) as usize);
+        self.take(source);
+        Some((RunTime::from_picos(self.base + time as i64), *self.sources.get(source)?))
+    }
+
+    #[inline]
+    fn is_near(&self, at: RunTime) -> bool {
+        // One bit less than there are: no key is NEVER, and no sum with the base is beyond all time.
+        let from_base = at.as_picos().wrapping_sub(self.base) as u64;
+        from_base >> (u64::BITS - 1 - self.bits) == 0
+    }
+
+    #[inline]
+    fn key(&self, source: usize, at: RunTime) -> u64 {
+        (at.as_picos().wrapping_sub(self.base) as u64) << self.bits | source as u64
+    }
+
+    #[inline]
+    fn put(&mut self, source: usize, key: u64) {
+        let was = self.nodes[source / WIDTH].0[source % WIDTH];
+        if key < was {
+            self.advance(source, key);
+        } else if key > was {
+            self.put_off(source, key);
+        }
+    }
+
+    /// A source comes earlier: it goes up as far as it is the least.
+    #[inline]
+    fn advance(&mut self, source: usize, key: u64) {
+        let mut at = source;
+        for level in &self.levels {
+            let place = &mut self.nodes[level + at / WIDTH].0[at % WIDTH];
+            if *place <= key {
+                return;
+            }
+            *place = key;
+            at /= WIDTH;
+        }
+        self.earliest = self.earliest.min(key);
+    }
+
+    /// A source comes later: where it was the least, its neighbours are compared.
+    #[inline]
+    fn put_off(&mut self, source: usize, key: u64) {
+        let was = self.nodes[source / WIDTH].0[source % WIDTH];
+        let (mut at, mut key) = (source, key);
+        for depth in 0..self.levels.len() {
+            let number = self.levels[depth] + at / WIDTH;
+            self.nodes[number].0[at % WIDTH] = key;
+            at /= WIDTH;
+            let above = self.levels.get(depth + 1).map(|level| self.nodes[level + at / WIDTH].0[at % WIDTH]);
+            if above.unwrap_or(self.earliest) != was {
+                return;
+            }
+            key = self.nodes[number].least();
+        }
+        self.earliest = key;
+    }
+
+    /// The first source has no further instant.
+    #[inline]
+    fn take(&mut self, source: usize) {
+        let (mut at, mut key) = (source, NEVER);
+        for level in &self.levels {
+            let node = &mut self.nodes[level + at / WIDTH];
+            node.0[at % WIDTH] = key;
+            key = node.least();
+            at /= WIDTH;
+        }
+        self.earliest = key;
+    }
+
+    /// As [`set`](Self::set) where an instant is or was far; gives the key.
+    #[cold]
+    fn set_far(&mut self, source: usize, at: Deadline) -> u64 {
+        self.far.remove(&source);
+        match at {
+            Deadline::Never => NEVER,
+            Deadline::At(at) if self.is_near(at) => self.key(source, at),
+            // Nothing is planned for what is past; should it be, it is due at once.
+            Deadline::At(at) if at.as_picos() < self.base => self.key(source, RunTime::from_picos(self.base)),
+            Deadline::At(at) => {
+                self.far.insert(source, at.as_picos());
+                NEVER
+            }
+        }
+    }
+
+    /// Moves the base to the first of the far instants and takes in what is near to it; whether there was one.
+    #[cold]
+    fn approach(&mut self) -> bool {
+        let Some(first) = self.far.values().copied().min() else { return false };
+        self.base = first;
+        for (source, at) in std::mem::take(&mut self.far) {
+            let key = self.set_far(source, Deadline::At(RunTime::from_picos(at)));
+            self.put(source, key);
+        }
+        true
     }
 }
 
@@ -215,28 +273,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Few different ones, near and far: up to the end of all time.
+    fn instant() -> impl Strategy<Value = Option<i64>> {
+        let far = prop_oneof![Just(1_i64 << 55), Just(1 << 62), Just(i64::MAX)];
+        prop_oneof![
+            6 => (0_i64..6).prop_map(Some),
+            1 => (far, 0_i64..3).prop_map(|(far, less)| Some(far - less)),
+            2 => Just(None),
+        ]
+    }
+
     proptest! {
         /// Against the order as it is written: the least (time, class, number) of all that are planned.
         #[test]
         fn the_first_is_the_least_of_time_class_and_number(
             counts in proptest::array::uniform12(0_usize..4),
-            settings in proptest::collection::vec((0_usize..40, prop_oneof![3 => (0_i64..6).prop_map(Some), 1 => Just(None)], any::<bool>()), 0..120),
+            settings in proptest::collection::vec((0_usize..40, instant(), any::<bool>()), 0..120),
         ) {
             let sources: Vec<(Class, usize)> =
                 ALL.iter().zip(counts).flat_map(|(class, n)| (0..n).map(|i| (*class, i))).collect();
             let mut agenda = Agenda::new(counts);
+            let mut now = RunTime::ZERO;
             let mut planned = std::collections::BTreeMap::new();
             for (which, time, looks) in settings {
                 if sources.is_empty() { break; }
                 let (class, number) = sources[which % sources.len()];
-                let time = time.map(RunTime::from_picos);
+                // As in a simulation nothing is planned for what is past; the end of all time is never.
+                let time = time.filter(|at| *at < i64::MAX).map(|at| RunTime::from_picos(at).max(now));
                 agenda.set(class, number, time.into());
                 planned.insert((class, number), time);
                 if !looks { continue; }
                 let least = planned.iter().filter_map(|(key, at)| at.map(|at| (at, key.0, key.1))).min();
                 let next = agenda.next().map(|(at, source)| (at, source.class, source.number as usize));
                 prop_assert_eq!(next, least);
-                if let Some((_, class, number)) = next { planned.insert((class, number), None); }
+                if let Some((at, class, number)) = next {
+                    planned.insert((class, number), None);
+                    now = at;
+                }
             }
         }
     }

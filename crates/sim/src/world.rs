@@ -83,7 +83,6 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct NodeState {
     pub(crate) place: Place,
-    pub(crate) records: u64,
     /// Its clock, where it is not perfect.
     pub(crate) clock: Option<Box<NodeClock>>,
 }

@@ -125,7 +125,7 @@ impl RecordWriter {
     pub fn create(path: &Path, run_index: u32) -> Result<Self, RecordError> {
         let properties = properties("records", RECORD_SCHEMA, run_index, &["time", "sequence"]);
         let table = TableWriter::create(path, &record_schema(Default::default()), properties)?;
-        Ok(Self { table, columns: RecordColumns::new(0) })
+        Ok(Self { table, columns: RecordColumns::new() })
     }
 
     /// Appends `records`.

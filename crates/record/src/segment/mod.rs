@@ -16,7 +16,6 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Metadata, SchemaRef};
 use serde::{Deserialize, Serialize};
 
@@ -26,10 +25,11 @@ use crate::schema::{RECORD_SCHEMA, Record};
 
 pub(crate) use read::Messages;
 pub use read::SegmentReader;
-use stencil::Stencil;
+use stencil::{BLOCK, Stencil, second_message};
 
 /// Records in a full batch.
 pub const BATCH_RECORDS: usize = 16_384;
+const _: () = assert!(BATCH_RECORDS.is_multiple_of(BLOCK), "a batch is a whole number of blocks");
 /// A new file is begun when one has reached this many bytes.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Ending of segment files.
@@ -67,14 +67,18 @@ pub struct Damage {
 
 /// Writes the records of one agent and run to `NNNNNN.arrows` in one directory.
 ///
-/// Memory is bounded: one batch of records and its encoded bytes. Dropping the writer without
+/// Memory is bounded: one encoded batch. Dropping the writer without
 /// [`finish`](Self::finish) loses the records of the unfinished batch and leaves the file without its end mark,
 /// as a crash would.
 pub struct SegmentWriter {
     directory: PathBuf,
     schema: SchemaRef,
     columns: RecordColumns,
+    /// The batch under way, up to its last whole block.
     stencil: Stencil,
+    laid: usize,
+    /// What follows it.
+    block: Vec<Record>,
     next_number: u32,
     rotate_at: u64,
     current: Option<Open>,
@@ -84,8 +88,6 @@ pub struct SegmentWriter {
 struct Open {
     path: PathBuf,
     file: File,
-    /// Encodes into memory; what it holds goes to the file in one write.
-    encoder: StreamWriter<Vec<u8>>,
     /// Bytes of the file up to its last whole batch.
     whole: u64,
 }
@@ -111,13 +113,15 @@ impl SegmentWriter {
             .and_then(|path| path.file_stem()?.to_str()?.parse::<u32>().ok())
             .map_or(0, |number| number.saturating_add(1));
         let schema = record_schema(info.metadata());
-        let columns = RecordColumns::new(BATCH_RECORDS);
+        let columns = RecordColumns::new();
         let stencil = Stencil::new(directory, &columns, &schema, BATCH_RECORDS)?;
         let mut writer = Self {
             directory: directory.to_owned(),
             schema,
             columns,
             stencil,
+            laid: 0,
+            block: Vec::with_capacity(BLOCK),
             next_number,
             rotate_at,
             current: None,
@@ -133,12 +137,8 @@ impl SegmentWriter {
     /// [`RecordError::Write`] when a batch did not fit on the disk: its records and the rest of `records` are
     /// lost and counted in the error, everything before stays readable, and the next call begins a new file.
     pub fn write(&mut self, records: &[Record]) -> Result<(), RecordError> {
-        let mut rest = records;
-        while !rest.is_empty() {
-            rest = self.columns.fill(rest);
-            if self.columns.is_full() {
-                self.flush().map_err(|e| with_more_lost(e, rest.len()))?;
-            }
+        for (at, record) in records.iter().enumerate() {
+            self.push(*record).map_err(|e| with_more_lost(e, records.len() - at - 1))?;
         }
         Ok(())
     }
@@ -149,8 +149,16 @@ impl SegmentWriter {
     /// As [`write`](Self::write).
     #[inline]
     pub fn push(&mut self, record: Record) -> Result<(), RecordError> {
-        self.columns.push(record);
-        if self.columns.is_full() { self.flush() } else { Ok(()) }
+        self.block.push(record);
+        if self.block.len() == BLOCK { self.lay() } else { Ok(()) }
+    }
+
+    /// Moves a full block into the batch.
+    fn lay(&mut self) -> Result<(), RecordError> {
+        self.stencil.lay(self.laid, &self.block);
+        self.laid += self.block.len();
+        self.block.clear();
+        if self.laid == BATCH_RECORDS { self.flush() } else { Ok(()) }
     }
 
     /// Writes out the records gathered so far, as a batch of their own.
@@ -158,12 +166,13 @@ impl SegmentWriter {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn flush(&mut self) -> Result<(), RecordError> {
-        let records = self.columns.len();
+        let records = self.laid + self.block.len();
         if records == 0 {
             return Ok(());
         }
         let done = self.emit();
-        self.columns.clear();
+        self.laid = 0;
+        self.block.clear();
         match done {
             Ok(()) => {
                 self.records_written += records as u64;
@@ -190,44 +199,42 @@ impl SegmentWriter {
     pub fn finish(mut self) -> Result<u64, RecordError> {
         self.flush()?;
         if let Some(open) = self.current.take() {
-            open.close()?;
+            open.close(&self.stencil)?;
         }
         Ok(self.records_written)
     }
 
     fn open(&mut self) -> Result<Open, RecordError> {
         let path = self.directory.join(format!("{:06}.{SEGMENT_SUFFIX}", self.next_number));
-        let encoder =
-            StreamWriter::try_new(Vec::new(), &self.schema).map_err(|e| RecordError::encode(&path, e))?;
         let file = File::options()
             .write(true)
             .create_new(true)
             .open(&path)
             .map_err(|e| RecordError::write(&path, e))?;
         self.next_number += 1;
-        Ok(Open { path, file, encoder, whole: 0 })
+        Ok(Open { path, file, whole: 0 })
     }
 
     fn emit(&mut self) -> Result<(), RecordError> {
         if self.current.as_ref().is_some_and(|open| open.whole >= self.rotate_at)
             && let Some(full) = self.current.take()
         {
-            full.close()?;
+            full.close(&self.stencil)?;
         }
         let mut open = match self.current.take() {
             Some(open) => open,
             None => self.open()?,
         };
-        // The first batch of a file brings the dictionaries with it.
-        let laid = if open.whole > 0 { self.stencil.lay(self.columns.records()) } else { None };
-        let written = match laid {
-            Some(message) => open.write(message),
-            None => self
-                .columns
-                .batch(&self.schema)
-                .and_then(|batch| open.encoder.write(&batch))
+        let written = if self.laid == BATCH_RECORDS {
+            open.write(&self.stencil, self.stencil.message())
+        } else {
+            let mut records = self.stencil.laid(self.laid);
+            records.extend_from_slice(&self.block);
+            let batch = self.columns.batch_of(&records, &self.schema);
+            let message = batch.and_then(|batch| second_message(&batch, &self.schema));
+            message
                 .map_err(|e| RecordError::encode(&open.path, e))
-                .and_then(|()| open.push()),
+                .and_then(|message| open.write(&self.stencil, &message))
         };
         self.current = Some(open);
         written
@@ -235,25 +242,23 @@ impl SegmentWriter {
 }
 
 impl Open {
-    /// Moves the encoded bytes to the file.
-    fn push(&mut self) -> Result<(), RecordError> {
-        let mut bytes = std::mem::take(self.encoder.get_mut());
-        let written = self.write(&bytes);
-        bytes.clear();
-        *self.encoder.get_mut() = bytes;
-        written
+    /// Writes the message of a batch; the first of a file brings schema and dictionaries with it.
+    fn write(&mut self, stencil: &Stencil, message: &[u8]) -> Result<(), RecordError> {
+        if self.whole > 0 {
+            return self.put(message);
+        }
+        self.put(&[stencil.schema(), stencil.dictionaries(), message].concat())
     }
 
-    /// Writes whole messages.
-    fn write(&mut self, messages: &[u8]) -> Result<(), RecordError> {
-        self.file.write_all(messages).map_err(|e| RecordError::write(&self.path, e))?;
-        self.whole += messages.len() as u64;
+    fn put(&mut self, bytes: &[u8]) -> Result<(), RecordError> {
+        self.file.write_all(bytes).map_err(|e| RecordError::write(&self.path, e))?;
+        self.whole += bytes.len() as u64;
         Ok(())
     }
 
-    fn close(mut self) -> Result<(), RecordError> {
-        self.encoder.finish().map_err(|e| RecordError::encode(&self.path, e))?;
-        self.push()
+    fn close(mut self, stencil: &Stencil) -> Result<(), RecordError> {
+        let head = if self.whole > 0 { &[][..] } else { stencil.schema() };
+        self.put(&[head, &END_MARK].concat())
     }
 
     /// After a failed write: cuts the file back to its last whole batch and tries to set the end mark. What

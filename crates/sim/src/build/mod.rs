@@ -77,7 +77,7 @@ impl World {
             };
             let clock = NodeClock::new(index, &node.clock, &run.incidents, run.seed)?;
             self.clocked.extend(clock.is_some().then_some(index));
-            self.nodes.push(NodeState { place: place(*counter), records: 0, clock: clock.map(Box::new) });
+            self.nodes.push(NodeState { place: place(*counter), clock: clock.map(Box::new) });
             *counter += 1;
         }
         Ok(())

@@ -48,6 +48,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
     ]);
     let mut captures = Captures::new(network, run);
     captures.begin(sink);
+    let records = vec![0; world.nodes.len()].into_boxed_slice();
     let mut engine = Engine {
         world,
         agenda,
@@ -57,7 +58,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         now: RunTime::ZERO,
         events: 0,
         frame_hops: 0,
-        records: 0,
+        records,
     };
     engine.begin();
     engine.run()?;
@@ -73,7 +74,8 @@ struct Engine<'a, S> {
     now: RunTime,
     events: u64,
     frame_hops: u64,
-    records: u64,
+    /// By node.
+    records: Box<[u64]>,
 }
 
 impl<S: Sink> Engine<'_, S> {
@@ -145,11 +147,10 @@ impl<S: Sink> Engine<'_, S> {
         if record.flow == FLOW_FOREIGN {
             return;
         }
-        self.records += 1;
-        let node = &mut self.world.nodes[usize::from(record.node)];
-        node.records += 1;
-        if let Some(clock) = &node.clock
-            && record.clock == Clock::Simulated
+        self.records[usize::from(record.node)] += 1;
+        if record.clock == Clock::Simulated
+            && !self.world.clocked.is_empty()
+            && let Some(clock) = &self.world.nodes[usize::from(record.node)].clock
         {
             (record.time, record.clock) = (clock.read(record.time), Clock::Local);
         }

@@ -14,7 +14,7 @@ use crate::world::{ACCESS_POINTS, Injector};
 impl<S: Sink> Engine<'_, S> {
     pub(super) fn report(self, network: &Network) -> SimReport {
         let mut report = SimReport {
-            records: self.records,
+            records: self.records.iter().sum(),
             events: self.events,
             frame_hops: self.frame_hops,
             simulated_ps: self.now.as_picos(),
@@ -60,7 +60,7 @@ impl<S: Sink> Engine<'_, S> {
             complete: true,
             access_points: access_points.collect(),
             tasks: self.tasks(at),
-            records_written: self.world.nodes[usize::from(host.node)].records,
+            records_written: self.records[usize::from(host.node)],
             ended_realtime_ns: self.now.as_picos() / 1_000,
             ..AgentReport::default()
         }
