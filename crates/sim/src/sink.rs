@@ -87,7 +87,7 @@ impl Spool {
 impl Sink for Spool {
     #[inline]
     fn record(&mut self, record: &Record) {
-        if let Err(error) = self.writer.push(*record) {
+        if let Err(error) = self.writer.push(record) {
             self.failed.get_or_insert(error.into());
         }
     }

@@ -25,7 +25,7 @@ use crate::schema::{RECORD_SCHEMA, Record};
 
 pub(crate) use read::Messages;
 pub use read::SegmentReader;
-use stencil::{BLOCK, Stencil, second_message};
+use stencil::{BLOCK, Block, Stencil, second_message};
 
 /// Records in a full batch.
 pub const BATCH_RECORDS: usize = 16_384;
@@ -78,7 +78,7 @@ pub struct SegmentWriter {
     stencil: Stencil,
     laid: usize,
     /// What follows it.
-    block: Vec<Record>,
+    block: Block,
     next_number: u32,
     rotate_at: u64,
     current: Option<Open>,
@@ -121,7 +121,7 @@ impl SegmentWriter {
             columns,
             stencil,
             laid: 0,
-            block: Vec::with_capacity(BLOCK),
+            block: Block::new(),
             next_number,
             rotate_at,
             current: None,
@@ -138,7 +138,7 @@ impl SegmentWriter {
     /// lost and counted in the error, everything before stays readable, and the next call begins a new file.
     pub fn write(&mut self, records: &[Record]) -> Result<(), RecordError> {
         for (at, record) in records.iter().enumerate() {
-            self.push(*record).map_err(|e| with_more_lost(e, records.len() - at - 1))?;
+            self.push(record).map_err(|e| with_more_lost(e, records.len() - at - 1))?;
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl SegmentWriter {
     /// # Errors
     /// As [`write`](Self::write).
     #[inline]
-    pub fn push(&mut self, record: Record) -> Result<(), RecordError> {
+    pub fn push(&mut self, record: &Record) -> Result<(), RecordError> {
         self.block.push(record);
         if self.block.len() == BLOCK { self.lay() } else { Ok(()) }
     }
@@ -228,8 +228,8 @@ impl SegmentWriter {
         let written = if self.laid == BATCH_RECORDS {
             open.write(&self.stencil, self.stencil.message())
         } else {
-            let mut records = self.stencil.laid(self.laid);
-            records.extend_from_slice(&self.block);
+            self.stencil.lay(self.laid, &self.block);
+            let records = self.stencil.laid(self.laid + self.block.len());
             let batch = self.columns.batch_of(&records, &self.schema);
             let message = batch.and_then(|batch| second_message(&batch, &self.schema));
             message
