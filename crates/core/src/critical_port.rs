@@ -333,6 +333,10 @@ impl<C: LocalClock> Egress for CriticalPort<C> {
         if self.windows.is_none() { others } else { others.min(self.next_time_triggered()) }
     }
 
+    fn is_empty(&self) -> bool {
+        self.port.is_empty() && self.in_windows() == 0
+    }
+
     fn is_idle(&self, now: RunTime) -> bool {
         self.port.is_idle(now)
     }

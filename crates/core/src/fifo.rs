@@ -68,8 +68,11 @@ impl<T> Fifo<T> {
     /// Takes the oldest.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        let next = if self.rest.is_empty() { None } else { self.rest.pop_front() };
-        core::mem::replace(&mut self.first, next)
+        let first = self.first.take();
+        if !self.rest.is_empty() {
+            self.first = self.rest.pop_front();
+        }
+        first
     }
 
     /// Takes the youngest.

@@ -44,6 +44,12 @@ impl PortSet {
     pub fn has(&self, port: usize) -> bool {
         self.words.get(port / 64).is_some_and(|word| word >> (port % 64) & 1 == 1)
     }
+    /// Puts `port`, which the device must have, in or takes it out.
+    #[inline]
+    pub fn set(&mut self, port: usize, is_in: bool) {
+        let (word, bit) = (&mut self.words[port / 64], 1 << (port % 64));
+        *word = if is_in { *word | bit } else { *word & !bit };
+    }
     /// The ports 64·`word` and above, as bits; 0 beyond the last.
     pub(crate) fn word(&self, word: usize) -> u64 {
         self.words.get(word).copied().unwrap_or(0)

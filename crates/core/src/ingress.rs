@@ -85,7 +85,6 @@ pub enum IngressError {
 #[derive(Clone, Debug)]
 struct Link {
     account: Option<Account>,
-    full: Option<Account>,
     group: usize,
 }
 
@@ -94,6 +93,8 @@ struct Port {
     filter: InputFilter,
     /// In the order of the filter's entries.
     links: Vec<Link>,
+    /// As they were at first.
+    fresh: Vec<Link>,
     /// Ascending by identifier.
     time_triggered: Vec<TimeTriggeredEntry>,
 }
@@ -121,16 +122,14 @@ impl Port {
         virtual_links.sort_by_key(|link| link.entry.virtual_link);
         let entries = virtual_links.iter().map(|link| link.entry).collect();
         let filter = InputFilter::new(entries).map_err(|error| IngressError::Filter { port, error })?;
-        let links = virtual_links.into_iter().map(|VirtualLinkEntry { account, group, .. }| Link {
-            full: account.clone(),
-            account,
-            group,
-        });
+        let links =
+            virtual_links.into_iter().map(|VirtualLinkEntry { account, group, .. }| Link { account, group });
+        let links: Vec<Link> = links.collect();
         time_triggered.sort_by_key(|entry| entry.id);
         if let Some(pair) = time_triggered.windows(2).find(|pair| pair[0].id == pair[1].id) {
             return Err(IngressError::Twice { port, id: pair[0].id });
         }
-        Ok(Self { filter, links: links.collect(), time_triggered })
+        Ok(Self { filter, fresh: links.clone(), links, time_triggered })
     }
 
     fn virtual_link(&mut self, arrival: &Arrival) -> Verdict {
@@ -180,8 +179,8 @@ impl Ingress for CriticalIngress {
     }
 
     fn handle_restart(&mut self) {
-        for link in self.ports.iter_mut().flat_map(|port| &mut port.links) {
-            link.account.clone_from(&link.full);
+        for port in &mut self.ports {
+            port.links.clone_from(&port.fresh);
         }
     }
 }

@@ -576,9 +576,7 @@ struct Table<T> {
 const FEW: usize = 16;
 
 impl<T> Table<T> {
-    fn new(
-        entries: impl Iterator<Item = Result<(u16, T), InterfaceError>>,
-    ) -> Result<Self, InterfaceError> {
+    fn new(entries: impl Iterator<Item = Result<(u16, T), InterfaceError>>) -> Result<Self, InterfaceError> {
         let (many, all): (Vec<u16>, Vec<T>) = entries.collect::<Result<_, _>>()?;
         let few = core::array::from_fn(|at| many.get(at).copied().unwrap_or(u16::MAX));
         Ok(Self { few, many, all })

@@ -192,6 +192,9 @@ pub trait Egress {
     /// When [`handle_deadline`](Self::handle_deadline) may have something to do.
     fn next_deadline(&self) -> Deadline;
 
+    /// Whether no frame waits here: then nothing is due before the next input.
+    fn is_empty(&self) -> bool;
+
     /// Whether a frame that comes at `now` finds the line free and nobody waiting.
     fn is_idle(&self, now: RunTime) -> bool;
 
@@ -460,6 +463,12 @@ impl<G: Gate> Egress for EgressPort<G> {
         admissions.min().into()
     }
 
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    #[inline]
     fn is_idle(&self, now: RunTime) -> bool {
         self.is_line_free(now) && self.queues.is_empty()
     }

@@ -21,7 +21,7 @@ use wg_frame::time::{RunTime, Span};
 use crate::cause::Cause;
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
-use crate::forwarding::{Forwarding, Route};
+use crate::forwarding::{Forwarding, PortSet, Route};
 use crate::frame::{Frame, Marks};
 use crate::line::LineRate;
 use crate::oscillator::LocalClock;
@@ -146,6 +146,8 @@ impl Output {
 #[derive(Debug)]
 pub struct Switch<P: Egress, I> {
     ports: Vec<P>,
+    /// Ports where frames wait: the others have nothing to do by themselves.
+    waiting: PortSet,
     device: Device<P::Clock>,
     forwarding: Forwarding,
     ingress: I,
@@ -175,6 +177,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
             ports.len()
         );
         Self {
+            waiting: PortSet::none(ports.len()),
             ports,
             device: Device::new(config.shared, clock),
             forwarding,
@@ -219,9 +222,16 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     /// line is free. Early calls do nothing; a late call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
         self.release(now);
-        for (port, egress) in self.ports.iter_mut().enumerate() {
-            let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
-            egress.handle_deadline(now, &mut self.device, effect);
+        for word in 0..self.ports.len().div_ceil(64) {
+            let mut left = self.waiting.word(word);
+            while left != 0 {
+                let port = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let (egress, outputs) = (&mut self.ports[port], &mut self.outputs);
+                let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
+                egress.handle_deadline(now, &mut self.device, effect);
+                self.waiting.set(port, !egress.is_empty());
+            }
         }
     }
 
@@ -254,6 +264,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         for (port, egress) in self.ports.iter_mut().enumerate() {
             let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
             egress.handle_restart(now, &mut self.device, effect);
+            self.waiting.set(port, !egress.is_empty());
         }
         self.forwarding.forget();
         self.ingress.handle_restart();
@@ -287,7 +298,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         if self.device.is_empty() {
             return stage;
         }
-        self.ports.iter().map(P::next_deadline).min().map_or(stage, |port| port.min(stage))
+        self.waiting.iter().map(|port| self.ports[port].next_deadline()).fold(stage, Deadline::min)
     }
 
     /// The line of `port`.
@@ -399,7 +410,9 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     #[inline]
     fn enqueue(&mut self, now: RunTime, port: usize, frame: Frame) {
         let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
-        self.ports[port].handle_frame(now, frame, &mut self.device, effect);
+        let egress = &mut self.ports[port];
+        egress.handle_frame(now, frame, &mut self.device, effect);
+        self.waiting.set(port, !egress.is_empty());
     }
 
     fn drop(&mut self, port: usize, frame: Frame, cause: Cause) {

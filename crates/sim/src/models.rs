@@ -1,5 +1,7 @@
 //! From the models of the plan to the configurations of the cores.
 
+use std::sync::Arc;
+
 use wg_core::end_system::{Cost, HostConfig, Interrupts};
 use wg_core::frame::TrafficClass;
 use wg_core::line::LineRate;
@@ -20,7 +22,7 @@ use crate::random::Stream;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Draws {
     /// Share of draws that are not above (in units of 2⁻³², ascending from 0 to 2³²) and the time.
-    points: Vec<(u64, Span)>,
+    points: Arc<[(u64, Span)]>,
 }
 
 impl Draws {
@@ -48,14 +50,15 @@ impl Draws {
     /// One draw.
     #[inline]
     pub(crate) fn draw(&self, stream: &mut Stream) -> Span {
-        match self.points[..] {
+        let points = &*self.points;
+        match *points {
             [] => return Span::ZERO,
             [(_, time)] => return time,
             _ => {}
         }
         let share = stream.next_u64() >> 32;
-        let above = self.points.partition_point(|(point, _)| *point <= share).clamp(1, self.points.len() - 1);
-        let ((from, low), (to, high)) = (self.points[above - 1], self.points[above]);
+        let above = points.partition_point(|(point, _)| *point <= share).clamp(1, points.len() - 1);
+        let ((from, low), (to, high)) = (points[above - 1], points[above]);
         let (rise, done, whole) = ((high - low).as_picos(), (share - from) as i64, (to - from) as i64);
         // Shares have 32 bits: rises below 2 ms need no wider division, which is slow.
         let part = match rise.checked_mul(done) {

@@ -97,12 +97,21 @@ pub struct InputFilter {
     entries: Vec<Entry>,
     /// Lowest number of a virtual link that may enter.
     first: u16,
-    /// By number from the lowest on: its place among the entries. A search by halves waits for memory at every step.
-    places: Vec<u32>,
+    /// By number from the lowest on. A search by halves waits for memory at every step.
+    places: Vec<Place>,
 }
 
-/// No entry has this place.
-const NOWHERE: u32 = u32::MAX;
+/// What is asked of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    /// Its place among the entries.
+    at: u16,
+    lmin: u16,
+    lmax: u16,
+}
+
+/// No entry: bounds that contradict themselves.
+const NOWHERE: Place = Place { at: 0, lmin: 1, lmax: 0 };
 
 impl InputFilter {
     /// A filter that lets `entries` in.
@@ -122,8 +131,8 @@ impl InputFilter {
         let first = entries.first().map_or(0, |entry| entry.virtual_link.0);
         let numbers = entries.last().map_or(0, |last| usize::from(last.virtual_link.0 - first) + 1);
         let mut places = alloc::vec![NOWHERE; numbers];
-        for (place, entry) in (0..).zip(&entries) {
-            places[usize::from(entry.virtual_link.0 - first)] = place;
+        for (at, &Entry { virtual_link, lmin, lmax }) in (0..=u16::MAX).zip(&entries) {
+            places[usize::from(virtual_link.0 - first)] = Place { at, lmin, lmax };
         }
         Ok(Self { entries, first, places })
     }
@@ -156,8 +165,7 @@ impl InputFilter {
         let virtual_link =
             VirtualLinkId::from_destination(frame.destination).ok_or(FilterDrop::ConstantField)?;
         let place = virtual_link.0.checked_sub(self.first).and_then(|at| self.places.get(usize::from(at)));
-        let at = place.map_or(usize::MAX, |place| *place as usize);
-        let Some(&Entry { lmin, lmax, .. }) = self.entries.get(at) else {
+        let Some(&Place { at, lmin, lmax }) = place.filter(|place| place.lmin <= place.lmax) else {
             return Err(FilterDrop::UnknownVirtualLink(virtual_link));
         };
         if frame.frame_len < usize::from(lmin) {
@@ -166,7 +174,7 @@ impl InputFilter {
         if frame.frame_len > usize::from(lmax) {
             return Err(FilterDrop::AboveLmax { virtual_link, lmax });
         }
-        Ok(at)
+        Ok(usize::from(at))
     }
 }
 

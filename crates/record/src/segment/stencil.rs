@@ -229,7 +229,10 @@ impl Stencil {
 }
 
 /// The message of a batch that is not the first of its stream, so that no dictionary comes with it.
-pub(super) fn second_message(batch: &RecordBatch, schema: &SchemaRef) -> Result<Vec<u8>, arrow_schema::ArrowError> {
+pub(super) fn second_message(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+) -> Result<Vec<u8>, arrow_schema::ArrowError> {
     let mut encoder = StreamWriter::try_new(Vec::new(), schema)?;
     encoder.write(batch)?;
     encoder.get_mut().clear();

@@ -171,13 +171,23 @@ impl World {
             core,
             ports: own.iter().map(|&(number, channel)| HostPort { number, channel }).collect(),
             wake_ups: Stream::new(run.seed, Purpose::ReceivingThread, u32::from(node)),
-            send_wake_up: Draws::new(&model.send_wake_up)?,
-            receive_wake_up: Draws::new(&model.receive_wake_up)?,
-            relay_wake_up: Draws::new(&model.relay_wake_up)?,
+            send_wake_up: self.draws(Draws::new(&model.send_wake_up)?),
+            receive_wake_up: self.draws(Draws::new(&model.receive_wake_up)?),
+            relay_wake_up: self.draws(Draws::new(&model.relay_wake_up)?),
             access: Default::default(),
             strays: Strays::default(),
         });
         Ok(())
+    }
+
+    /// The same draws as those of the host built last, where they are alike: hosts of one model then share what the caches
+    /// hold.
+    fn draws(&self, draws: Draws) -> Draws {
+        let of = |host: &HostNode| {
+            [&host.send_wake_up, &host.receive_wake_up, &host.relay_wake_up].map(Draws::clone)
+        };
+        let known = self.hosts.last().map(of).into_iter().flatten().find(|known| *known == draws);
+        known.unwrap_or(draws)
     }
 
     fn add_hub(
