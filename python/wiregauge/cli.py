@@ -584,7 +584,7 @@ def export(
         str | None,
         typer.Option(
             metavar="PART",
-            help="measures, messages, passages, records or series (every value of a measure).",
+            help="measures, messages, passages, records, series (all values of a measure), sketches (its histogram).",
             show_default="measures; series for hlog and hgrm",
         ),
     ] = None,

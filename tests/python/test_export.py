@@ -486,6 +486,7 @@ def test_every_column_is_documented(multicast: Path, place: Path) -> None:
         ("records", tables.records(directory, Choice())),
         ("messages", tables.messages(directory, Choice())),
         ("passages", tables.passages(directory, Choice())),
+        ("sketches", tables.sketches(directory, Choice())),
         ("measures", tables.measures(judgement, Choice())),
         ("series", tables.series(judgement, Choice())),
     ):
@@ -494,3 +495,38 @@ def test_every_column_is_documented(multicast: Path, place: Path) -> None:
             if column == "run" or column.startswith("point_"):
                 continue
             assert f"`{column}`" in section, f"{what}: {column}"
+
+
+def test_sketches_are_the_series_of_runs_too_big_to_read(multicast: Path, tmp_path: Path) -> None:
+    write(multicast, "hlog", tmp_path / "t.hlog", "sketches")
+    reader = HistogramLogReader(str(tmp_path / "t.hlog"), HdrHistogram(1, 10**10, histograms.DIGITS))
+    tops = {
+        line.split(",")[0][4:]: float(line.split(",")[3]) * 1e6
+        for line in (tmp_path / "t.hlog").read_text().splitlines()
+        if line.startswith("Tag=")
+    }
+    seen = set()
+    for run in judge(multicast).runs:
+        for flow in run.flows:
+            assert flow.settling == 0
+            part = reader.get_next_interval_histogram()
+            assert part is not None
+            seen.add(part.get_tag())
+    assert reader.get_next_interval_histogram() is None
+    reader.close()
+    assert seen == set(tops)
+    for run in judge(multicast).runs:
+        for flow in run.flows:
+            name = "rtt" if flow.plan.relayed else "latency"
+            values = np.sort(flow.series[name].value)
+            receiver = f" to {flow.plan.destination}" if flow.plan.multicast else ""
+            tag = f"run-{run.plan.index}.flow-{flow.plan.id}{receiver.replace(' to ', '.to-')}.{name}"
+            assert tops[tag] == pytest.approx(values[-1], abs=1e-3)
+            choice = Choice(run.plan.index, f"{flow.plan.id}{receiver}", name)
+            write(multicast, "hgrm", tmp_path / tag, "sketches", choice)
+            text = (tmp_path / tag).read_text()
+            assert f"minimum = {values[0]:.3f}, maximum = {values[-1]:.3f}]" in text
+            rows = [line.split() for line in text.splitlines()[2:] if not line.startswith("#")]
+            assert int(rows[-1][2]) == len(values)
+            for value, _, count, *_ in rows:
+                assert values[int(count) - 1] == pytest.approx(float(value), rel=2e-3, abs=1)

@@ -11,7 +11,7 @@ from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 
 __all__ = ["WHATS", "Choice", "ExportError", "What", "named"]
 
-What = Literal["records", "messages", "passages", "measures", "series"]
+What = Literal["records", "messages", "passages", "sketches", "measures", "series"]
 WHATS: tuple[str, ...] = get_args(What)
 
 

@@ -12,18 +12,23 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
 from wiregauge.export.choice import Choice, ExportError
+from wiregauge.export.tables import sketches
 from wiregauge.measures import Judgement
-from wiregauge.measures.results import Series
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.rundir import RunDirectory
 
-__all__ = ["DIGITS", "INTERVAL_S", "log", "percentiles"]
+__all__ = ["DIGITS", "INTERVAL_S", "histogram", "log", "of_series", "of_sketches", "percentiles"]
+
+Integers = NDArray[np.int64]
 
 DIGITS = 3
 INTERVAL_S = 1.0
@@ -32,43 +37,112 @@ _MS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class _Tagged:
-    """A series with its name in the log, and when its run began, ns of real time."""
+class Interval:
+    """Values of one series in a stretch of time: whole ns and how often; least and greatest as they were, ns.
+
+    `start_s` is counted from the epoch of the run, which began at `epoch_ns` of real time.
+    """
 
     tag: str
     epoch_ns: int
-    series: Series
+    start_s: float
+    length_s: float
+    cells: Integers
+    counts: Integers
+    least: float
+    greatest: float
 
 
-def log(judgement: Judgement, choice: Choice) -> bytes:
-    """The log: an interval histogram per second of the run and series, tagged `run-0.flow-10.latency`.
+def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[Interval]:
+    """The chosen series, cut into seconds of the run or in one piece.
 
     Without a chosen measure, the one a flow is there for: the round trip of relayed flows, the latency of others.
+    """
+    epochs = _epochs(judgement.manifest)
+    found = []
+    for run in choice.runs(judgement):
+        for flow in choice.flows(run):
+            for name in choice.series(flow):
+                if not _wanted(name, flow.plan, choice):
+                    continue
+                tag = _tag(run.plan.index, flow.plan, name)
+                series = flow.series[name]
+                _refuse_negative(tag, int(np.count_nonzero(np.rint(series.value) < 0)), len(series.value))
+                # Without a stamp there is no value of any measure but those of the wire; they count from the start.
+                second = np.floor(np.nan_to_num(series.t) / INTERVAL_S).astype(np.int64) * by_second
+                for k in np.unique(second):
+                    values = series.value[second == k]
+                    cells, counts = _cells(values)
+                    found.append(
+                        Interval(
+                            tag,
+                            epochs.get(run.plan.index, 0),
+                            float(k) * INTERVAL_S,
+                            INTERVAL_S,
+                            cells,
+                            counts,
+                            float(values.min()),
+                            float(values.max()),
+                        )
+                    )
+    return _some(found, choice)
+
+
+def of_sketches(directory: RunDirectory, choice: Choice) -> list[Interval]:
+    """The chosen series from the sketches that tracking left: an interval per run, whatever the number of messages.
+
+    A cell of a sketch counts as its middle, so a value is kept to within two thousandths.
+    """
+    epochs = _epochs(directory.manifest)
+    table = sketches(directory, choice).collect()
+    found = []
+    for run in directory.plan.runs:
+        for flow in run.flows:
+            if not choice.has_flow(flow):
+                continue
+            mine = table.filter(
+                (pl.col("run") == run.index)
+                & (pl.col("flow") == flow.id)
+                & ((pl.col("node") == flow.destination) | (pl.col("measure") == "residence"))
+            )
+            for (name,), part in mine.partition_by("measure", as_dict=True, maintain_order=True).items():
+                if not _wanted(name, flow, choice):
+                    continue
+                tag = _tag(run.index, flow, name)
+                middle = (part["low_ps"] + part["high_ps"]).to_numpy() / 2000
+                counts = part["count"].cast(pl.Int64).to_numpy()
+                below = int(counts[np.rint(middle) < 0].sum())
+                _refuse_negative(tag, below, int(counts.sum()))
+                least, greatest = part["min_ps"].to_numpy().min(), part["max_ps"].to_numpy().max()
+                length = (run.warm_up_ns + run.duration_ns) / 1e9
+                whole = np.rint(middle).astype(np.int64)
+                epoch = epochs.get(run.index, 0)
+                found.append(
+                    Interval(
+                        tag, epoch, 0.0, length, whole, counts, float(least) / 1000, float(greatest) / 1000
+                    )
+                )
+    return _some(found, choice)
+
+
+def log(manifest: Mapping[str, object], name: str, intervals: Sequence[Interval]) -> bytes:
+    """The log: a line per interval, tagged `run-0.flow-10.latency`.
+
     Stamps are seconds since the first run's epoch, the greatest value is exact, in ms.
     """
-    found = list(_chosen(judgement, choice))
-    base_ns = min(tagged.epoch_ns for tagged in found)
-    highest = max(2, *(int(np.rint(tagged.series.value.max())) for tagged in found))
-    lines: list[tuple[float, str, str]] = []
-    for tagged in found:
-        shift = (tagged.epoch_ns - base_ns) / 1e9
-        # Without a stamp there is no value of any measure but those of the wire; they count from the start.
-        second = np.floor(np.nan_to_num(tagged.series.t) / INTERVAL_S).astype(np.int64)
-        for k in np.unique(second):
-            values = tagged.series.value[second == k]
-            payload = histogram(values, highest).encode().decode("ascii")
-            start = shift + float(k) * INTERVAL_S
-            top = float(values.max()) / _MS
-            lines.append(
-                (start, tagged.tag, f"Tag={tagged.tag},{start:.3f},{INTERVAL_S:.3f},{top:.9f},{payload}")
-            )
-    manifest = judgement.manifest
+    base_ns = min(interval.epoch_ns for interval in intervals)
+    highest = max(2, *(int(interval.cells.max()) for interval in intervals))
+    lines = []
+    for interval in intervals:
+        payload = _histogram(interval, highest).encode().decode("ascii")
+        start = (interval.epoch_ns - base_ns) / 1e9 + interval.start_s
+        stamps = f"{start:.3f},{interval.length_s:.3f},{interval.greatest / _MS:.9f}"
+        lines.append((start, interval.tag, f"Tag={interval.tag},{stamps},{payload}"))
     test = manifest.get("test")
     sha256 = test.get("sha256", "") if isinstance(test, dict) else ""
     begun = datetime.datetime.fromtimestamp(base_ns / 1e9, datetime.UTC).isoformat(timespec="milliseconds")
     head = [
-        f"#[Test {_word(judgement.plan.name)}, SHA-256 {sha256}, seed {manifest.get('seed')}; values in ns, "
-        "Interval_Max in ms]",
+        f"#[Test {_word(name)}, SHA-256 {sha256}, seed {manifest.get('seed')}; values in ns, Interval_Max in ms]",
         "#[Histogram log format version 1.3]",
         f"#[StartTime: {base_ns / 1e9:.3f} (seconds since epoch), {begun}]",
         f"#[BaseTime: {base_ns / 1e9:.3f} (seconds since epoch)]",
@@ -77,62 +151,69 @@ def log(judgement: Judgement, choice: Choice) -> bytes:
     return ("\n".join([*head, *(line for _, _, line in sorted(lines))]) + "\n").encode()
 
 
-def percentiles(judgement: Judgement, choice: Choice) -> bytes:
+def percentiles(intervals: Sequence[Interval]) -> bytes:
     """The percentile listing of exactly one series, values in ns."""
-    found = list(_chosen(judgement, choice))
-    if len(found) > 1:
+    if len(intervals) > 1:
         raise ExportError(
-            f"hgrm holds one distribution and {len(found)} are chosen ({found[0].tag}, {found[1].tag}, …); "
+            f"hgrm holds one distribution and {len(intervals)} are chosen ({intervals[0].tag}, {intervals[1].tag}, …); "
             "choose one with --run, --flow and --measure"
         )
-    values = found[0].series.value
+    (interval,) = intervals
     out = io.BytesIO()
-    histogram(values, max(2, int(np.rint(values.max())))).output_percentile_distribution(out, 1.0)
+    _histogram(interval, max(2, int(interval.cells.max()))).output_percentile_distribution(out, 1.0)
     # What the package prints as the greatest is the upper end of its cell.
-    out.write(f"#[Exact minimum = {values.min():.3f}, maximum = {values.max():.3f}]\n".encode())
+    out.write(f"#[Exact minimum = {interval.least:.3f}, maximum = {interval.greatest:.3f}]\n".encode())
     return out.getvalue()
 
 
 def histogram(values: NDArray[np.float64], highest: int) -> HdrHistogram:
     """The histogram of values in ns, none of them negative, each to within a thousandth."""
+    cells, counts = _cells(values)
+    return _histogram(Interval("", 0, 0.0, 0.0, cells, counts, 0.0, 0.0), highest)
+
+
+def _histogram(interval: Interval, highest: int) -> HdrHistogram:
     made = HdrHistogram(1, highest, DIGITS)
-    whole = np.rint(values).astype(np.int64)
-    # What falls into one cell is recorded at once: the package takes one value at a time.
-    shift = np.maximum(np.frexp(whole.astype(np.float64))[1] - _SUB_BUCKETS.bit_length() + 1, 0)
-    cells = (whole >> shift) << shift
-    for value, count in zip(*np.unique(cells, return_counts=True), strict=True):
-        made.record_value(int(value), int(count))
+    for value, count in zip(interval.cells.tolist(), interval.counts.tolist(), strict=True):
+        made.record_value(value, count)
     return made
 
 
-def _chosen(judgement: Judgement, choice: Choice) -> Iterator[_Tagged]:
-    epochs = _epochs(judgement)
-    some = False
-    for run in choice.runs(judgement):
-        for flow in choice.flows(run):
-            main = "rtt" if flow.plan.relayed else "latency"
-            for name in choice.series(flow):
-                if choice.measure is None and name != main:
-                    continue
-                some = True
-                receiver = f".to-{_word(flow.plan.destination)}" if flow.plan.multicast else ""
-                tag = f"run-{run.plan.index}.flow-{flow.plan.id}{receiver}.{name}"
-                values = flow.series[name].value
-                negative = int(np.count_nonzero(np.rint(values) < 0))
-                if negative:
-                    raise ExportError(
-                        f"{tag}: {negative} of {len(values)} values are negative, and an HdrHistogram holds none; "
-                        "choose another --measure or --flow, or export the series as parquet or csv"
-                    )
-                yield _Tagged(tag, epochs.get(run.plan.index, 0), flow.series[name])
-    if not some:
+def _cells(values: NDArray[np.float64]) -> tuple[Integers, Integers]:
+    """What falls into one cell of the histogram, counted together: the package takes one value at a time."""
+    whole = np.rint(values).astype(np.int64)
+    shift = np.maximum(np.frexp(whole.astype(np.float64))[1] - _SUB_BUCKETS.bit_length() + 1, 0)
+    cells, counts = np.unique((whole >> shift) << shift, return_counts=True)
+    return cells, counts.astype(np.int64)
+
+
+def _wanted(name: str, flow: FlowPlan, choice: Choice) -> bool:
+    return name == (choice.measure or ("rtt" if flow.relayed else "latency"))
+
+
+def _tag(run: int, flow: FlowPlan, name: str) -> str:
+    receiver = f".to-{_word(flow.destination)}" if flow.multicast else ""
+    return f"run-{run}.flow-{flow.id}{receiver}.{name}"
+
+
+def _refuse_negative(tag: str, negative: int, n: int) -> None:
+    if negative:
         raise ExportError(
-            f"nothing to export: no chosen flow has values of {choice.measure or 'its latency'}"
+            f"{tag}: {negative} of {n} values are negative, and an HdrHistogram holds none; "
+            "choose another --measure or --flow, or export the series as parquet or csv"
         )
 
 
-def _epochs(judgement: Judgement) -> dict[int, int]:
-    runs = judgement.manifest.get("runs")
+def _some(found: list[Interval], choice: Choice) -> list[Interval]:
+    if not found:
+        raise ExportError(
+            f"nothing to export: no chosen flow has values of {choice.measure or 'its latency'}"
+        )
+    return found
+
+
+def _epochs(manifest: Mapping[str, object]) -> dict[int, int]:
+    runs = manifest.get("runs")
     return {
         run["index"]: int(run.get("epoch_realtime_ns") or 0)
         for run in (runs if isinstance(runs, list) else ())

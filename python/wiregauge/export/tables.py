@@ -21,7 +21,7 @@ from wiregauge.measures.plan import CampaignPlan, RunPlan
 from wiregauge.measures.quantities import flow_quantities
 from wiregauge.measures.rundir import RunDirectory
 
-__all__ = ["SCHEMA", "axis_column", "measures", "messages", "passages", "records", "series"]
+__all__ = ["SCHEMA", "axis_column", "measures", "messages", "passages", "records", "series", "sketches"]
 
 SCHEMA = 1
 
@@ -41,7 +41,7 @@ _MESSAGE_TIMES = (
     "rx_wire_b",
 )
 _NO_HEADER = 65_535
-_SCHEMAS = {"records": ("1",), "messages": ("1", "2"), "passages": ("1",)}
+_SCHEMAS = {"records": ("1",), "messages": ("1", "2"), "passages": ("1",), "sketches": ("1",)}
 _NEEDED = {
     "records": ("time", "flow", "sequence", "node", "port", "length", "point", "clock", "crc", "reason"),
     "messages": (
@@ -49,6 +49,7 @@ _NEEDED = {
         *("reordered", "reorder_extent", "late", "last_node", "last_point", "drop_reason"),
     ),
     "passages": ("flow", "sequence", "node", "port", "returning", "came", "left"),
+    "sketches": ("flow", "node", "port", "series", "min", "max", "low", "high", "count"),
 }
 """Columns without which a table is damaged; others came later."""
 FATAL = (KeyboardInterrupt, SystemExit, MemoryError)
@@ -151,6 +152,42 @@ def passages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
             )
         )
     return _together(parts, "passages")
+
+
+def sketches(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
+    """Every cell of every sketch that tracking left. Raises RunDirectoryError for a damaged file."""
+    names = _names(directory.plan)
+    parts = []
+    for run in _runs(directory, choice):
+        table = _scan(directory, "sketches", run)
+        if choice.flow is not None:
+            table = table.filter(
+                pl.any_horizontal(
+                    (pl.col("flow") == flow.id)
+                    & (
+                        (pl.col("node") == flow.receiver)
+                        | (pl.col("series") == "residence")
+                        | (not flow.multicast)
+                    )
+                    for flow in run.flows
+                    if choice.has_flow(flow)
+                )
+            )
+        if choice.measure is not None:
+            table = table.filter(pl.col("series") == choice.measure)
+        parts.append(
+            table.explode("low", "high", "count").select(
+                *_of_run(directory.plan, run),
+                pl.col("flow"),
+                _name_of("node", names),
+                pl.col("port"),
+                pl.col("series").alias("measure"),
+                *(pl.col(name).alias(f"{name}_ps") for name in ("low", "high")),
+                pl.col("count"),
+                *(pl.col(name).alias(f"{name}_ps") for name in ("min", "max")),
+            )
+        )
+    return _together(parts, "sketches")
 
 
 def measures(judgement: Judgement, choice: Choice) -> pl.LazyFrame:

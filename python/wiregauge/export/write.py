@@ -53,6 +53,8 @@ class _Source:
             return tables.messages(self.directory, self.choice)
         if self.what == "passages":
             return tables.passages(self.directory, self.choice)
+        if self.what == "sketches":
+            return tables.sketches(self.directory, self.choice)
         made = tables.series if self.what == "series" else tables.measures
         return made(self.judgement, self.choice)
 
@@ -114,6 +116,24 @@ def _whole_series(source: _Source) -> dict[str, object]:
     return {"schema": tables.SCHEMA, "kind": "series", "test": source.judgement.plan.name, "series": found}
 
 
+def _hlog(source: _Source, target: Path) -> None:
+    found = (
+        histograms.of_sketches(source.directory, source.choice)
+        if source.what == "sketches"
+        else histograms.of_series(source.judgement, source.choice, by_second=True)
+    )
+    target.write_bytes(histograms.log(source.directory.manifest, source.directory.plan.name, found))
+
+
+def _hgrm(source: _Source, target: Path) -> None:
+    found = (
+        histograms.of_sketches(source.directory, source.choice)
+        if source.what == "sketches"
+        else histograms.of_series(source.judgement, source.choice, by_second=False)
+    )
+    target.write_bytes(histograms.percentiles(found))
+
+
 def _text(make: Callable[[Judgement, Choice], bytes]) -> Callable[[_Source, Path], None]:
     def put(source: _Source, target: Path) -> None:
         target.write_bytes(make(source.judgement, source.choice))
@@ -132,17 +152,15 @@ class _Format:
     measured: bool = True
 
 
-_TABLES = ("measures", "messages", "passages", "records", "series")
-_STORED = ("records", "messages", "passages")
+_TABLES = ("measures", "messages", "passages", "records", "series", "sketches")
+_STORED = ("records", "messages", "passages", "sketches")
 FORMATS: dict[str, _Format] = {
     "parquet": _Format("Apache Parquet", _TABLES, _parquet, binary=True),
     "arrow": _Format("Apache Arrow IPC file", _TABLES, _arrow, binary=True),
     "csv": _Format("CSV (RFC 4180)", _TABLES, _csv),
     "json": _Format("JSON", ("measures", "series"), _json),
-    "hlog": _Format("HdrHistogram log", ("series",), _text(histograms.log)),
-    "hgrm": _Format(
-        "HdrHistogram percentiles of one distribution", ("series",), _text(histograms.percentiles)
-    ),
+    "hlog": _Format("HdrHistogram log", ("series", "sketches"), _hlog),
+    "hgrm": _Format("HdrHistogram percentiles of one distribution", ("series", "sketches"), _hgrm),
     "junit": _Format("JUnit XML of the verdict", ("measures",), _text(junit.document), measured=False),
     "openmetrics": _Format("OpenMetrics text", ("measures",), _text(openmetrics.exposition)),
 }
@@ -166,7 +184,7 @@ def write(
             f"{to} carries {' or '.join(form.whats)}, not {what}; parquet, arrow and csv carry all"
         )
     source = _Source(place, what or form.whats[0], choice)
-    if choice.measure is not None and (source.what in _STORED or not form.measured):
+    if choice.measure is not None and (source.what in _STORED[:3] or not form.measured):
         carries = "the verdict" if not form.measured else source.what
         raise ExportError(f"--measure has no meaning for {carries}; leave it out")
     if to == "json" and source.what == "measures" and (choice.flow or choice.measure):
