@@ -36,6 +36,24 @@ app = typer.Typer(
 
 TestFile = Annotated[Path, typer.Argument(metavar="TEST", help="Test file (XML).", show_default=False)]
 RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.", show_default=False)]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="local|ray|ray://HOST:PORT",
+        help="Who does the work: this process, a Ray of this machine (or the cluster that RAY_ADDRESS names), or a Ray "
+        "cluster. The answers are the same.",
+    ),
+]
+StorageUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--storage",
+        metavar="URL",
+        help="ray: where nodes that share no file system meet: s3://bucket/prefix or another URL of fsspec.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of the documented schema instead of text.")]
 
 
@@ -65,6 +83,11 @@ def _report_error(error: Exception) -> int:
     if isinstance(error, RunDirectoryError):
         _say(str(error))
         return BAD_INPUT
+    from wiregauge.cluster import EngineError, StorageError
+
+    if isinstance(error, EngineError | StorageError):
+        _say(str(error))
+        return NO_ENVIRONMENT
     if os.environ.get("WIREGAUGE_TRACEBACK"):
         raise error
     _say(
@@ -170,6 +193,8 @@ def run(
             show_default="one per processor",
         ),
     ] = None,
+    engine: EngineName = "local",
+    storage: StorageUrl = None,
     realtime: Annotated[
         bool | None,
         typer.Option(
@@ -191,6 +216,7 @@ def run(
     loaded = _load(test)
     chosen = bench if bench is not None else BenchName(loaded.campaign["bench"])
     _refuse_without_effect(chosen, jobs=jobs, realtime=realtime, rootless=rootless)
+    _check_engine(engine, storage, chosen)
     target = out if out is not None else Path(f"{loaded.campaign['name']}-run")
     RunDirectory.check_free(target)
     if chosen is BenchName.NETNS:
@@ -201,7 +227,22 @@ def run(
             _fail("this test cannot run between namespaces; run it with --bench sim", NO_ENVIRONMENT)
         if ENCLOSED not in os.environ:
             _enclose(rootless=rootless)
-    _run_here(test, loaded, target, chosen, jobs=jobs, realtime=realtime is not False, as_json=as_json)
+    with contextlib.ExitStack() as ending:
+        cluster = None
+        if engine != "local":
+            from wiregauge.cluster import connected
+
+            cluster = ending.enter_context(connected(engine, storage=storage, jobs=jobs))
+        _run_here(
+            test,
+            loaded,
+            target,
+            chosen,
+            jobs=jobs,
+            realtime=realtime is not False,
+            cluster=cluster,
+            as_json=as_json,
+        )
 
 
 def _refuse_without_effect(
@@ -215,6 +256,23 @@ def _refuse_without_effect(
         _fail(
             "--jobs has no meaning for --bench netns, whose runs follow one another; leave it out", BAD_INPUT
         )
+
+
+def _check_engine(engine: str, storage: str | None, bench: BenchName = BenchName.SIM) -> None:
+    """Refuses an engine that is none, and what would have no effect."""
+    from wiregauge.cluster import EngineNameError, read_engine
+
+    try:
+        read_engine(engine)
+    except EngineNameError as error:
+        _fail(f"--engine {error}", BAD_INPUT)
+    if engine != "local" and bench is BenchName.NETNS:
+        _fail(
+            "--engine has no meaning for --bench netns, whose frames are those of this machine; leave it out",
+            BAD_INPUT,
+        )
+    if engine == "local" and storage is not None:
+        _fail("--storage has an effect with --engine ray only; leave it out", BAD_INPUT)
 
 
 def _enclose(*, rootless: bool) -> NoReturn:
@@ -241,9 +299,11 @@ def _run_here(
     *,
     jobs: int | None,
     realtime: bool,
+    cluster: Any,
     as_json: bool,
 ) -> None:
     from wiregauge.benches import NetnsBench
+    from wiregauge.cluster import EngineError, StorageError, simulate_on
     from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_campaign
     from wiregauge.records import RunDirectory, RunDirectoryError
 
@@ -260,7 +320,9 @@ def _run_here(
             console.print(f"note: {warning}", highlight=False, markup=False)
         runs = loaded.campaign["runs"]
         with ProgressView(console, runs, real_time=bench is BenchName.NETNS) as view:
-            if bench is BenchName.SIM:
+            if cluster is not None:
+                simulate_on(cluster, directory, view, jobs)
+            elif bench is BenchName.SIM:
                 simulate_campaign(directory, view, jobs or len(os.sched_getaffinity(0)))
             else:
                 run_campaign(directory, NetnsBench(loaded.campaign, realtime=realtime), view)
@@ -272,6 +334,9 @@ def _run_here(
             _discard(target, existed=existed)
             _fail(reason, INCOMPLETE if directory.manifest["state"] == "interrupted" else NO_ENVIRONMENT)
         code = _judge_and_show(directory, target, as_json=as_json, with_report=True)
+    except (EngineError, StorageError):  # before any run began
+        _discard(target, existed=existed)
+        raise
     except RunDirectoryError as error:  # the disk failed under a run: what is on it can be judged elsewhere
         _fail(str(error), INCOMPLETE)
     finally:
@@ -342,6 +407,70 @@ def _open(place: Path) -> Any:
     if not directory.runs:
         _fail(f"{place}: no run was started, there is nothing to show", INCOMPLETE)
     return directory
+
+
+@app.command()
+def track(
+    place: RunDir,
+    run: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--run", metavar="N", help="Only this run; may be given several times.", show_default=False
+        ),
+    ] = None,
+    engine: EngineName = "local",
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            "--parts",
+            metavar="N",
+            min=1,
+            help="ray: divide the flows of a run among so many tasks.",
+            show_default="one per processor",
+        ),
+    ] = None,
+    storage: StorageUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Track the stored records of a run directory again, judge them and write the report.
+
+    For tables that are damaged, missing or of an older version, for records that were put there by hand, and on
+    a cluster for more records than one machine tracks in good time. Records are only read; what is made of them
+    is replaced, run by run.
+    """
+    from wiregauge.cluster import retrack
+    from wiregauge.records import RunDirectory
+
+    _check_engine(engine, storage)
+    if engine == "local" and parts is not None:
+        _fail(
+            "--parts has an effect with --engine ray only, here all cores are used; leave it out", BAD_INPUT
+        )
+    directory = RunDirectory.open(place)
+    if directory.manifest["state"] == "running" or not all(
+        directory.record_files(entry["index"]) for entry in directory.runs
+    ):
+        directory = _open(place)
+    known = [entry["index"] for entry in directory.runs]
+    chosen = sorted(set(run)) if run else known
+    for index in chosen:
+        if index not in known:
+            _fail(f"--run {index}: {place} has no such run; it has {_listed(known)}", BAD_INPUT)
+    stopped = retrack(
+        directory,
+        chosen,
+        engine,
+        parts=parts,
+        storage=storage,
+        tracked=lambda index: _say(f"run {index}: tracked"),
+    )
+    if stopped is not None:
+        _fail(f"{stopped}: runs that were not tracked are as they were", INCOMPLETE)
+    raise typer.Exit(_judge_and_show(directory, place, as_json=as_json, with_report=True))
+
+
+def _listed(runs: list[int]) -> str:
+    return f"runs {runs[0]} to {runs[-1]}" if len(runs) > 1 else f"run {runs[0]}" if runs else "none"
 
 
 @app.command()

@@ -36,6 +36,7 @@ PACKAGES = {
     "benches": set(),
     "records": {"_native"},
     "master": {"_native", "benches", "records"},
+    "cluster": {"_native", "master", "records"},
     "stats": set(),
     "measures": {"records", "stats"},
     "figures": {"measures"},

@@ -341,7 +341,7 @@ def _scan(directory: RunDirectory, kind: str, run: RunPlan) -> pl.LazyFrame:
         )
     missing = [name for name in _NEEDED[kind] if name not in columns]
     if missing:
-        raise RunDirectoryError(f"{path}: column {missing[0]} is missing; track the run again")
+        raise RunDirectoryError(f"{path}: column {missing[0]} is missing; `wiregauge track` makes it anew")
     return table
 
 
@@ -349,5 +349,5 @@ def unreadable(path: Path, error: BaseException) -> RunDirectoryError:
     """The sentence for a Parquet file that Polars gave up on."""
     lines = str(error).splitlines() or [type(error).__name__]
     return RunDirectoryError(
-        f"{path}: is no readable Parquet file ({lines[0][:160]}); track the run again from its records"
+        f"{path}: is no readable Parquet file ({lines[0][:160]}); `wiregauge track` makes it anew"
     )

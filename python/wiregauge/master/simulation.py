@@ -1,15 +1,17 @@
 """Running a campaign in virtual time: the runs of a sweep side by side on all cores.
 
 A run knows nothing of the others, so what it leaves is the same at any number of jobs. Each is tracked as soon as it
-is over, on the thread that simulated it, and the manifest lists runs in the order of the plan, whenever they ended.
+is over, where it was simulated, and the manifest lists runs in the order of the plan, whenever they ended. A
+pool of threads either simulates or waits for whoever does: that is a `Simulator`.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from wiregauge import _native
 from wiregauge.benches import simulator_facts
@@ -18,52 +20,117 @@ from wiregauge.master.stopping import Interrupted, deaf, stoppable
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
 
-__all__ = ["simulate_campaign"]
+__all__ = ["SimulationFailed", "SimulationStopped", "Simulator", "Watch", "simulate_campaign", "simulate_run"]
 
 _LOOK_S: Final = 0.1
 
+Watch = Callable[[float | None], None]
+"""Takes the share of a run that is done, 0 to 1, None before it began. Raises SimulationStopped when it should end."""
 
-class _Stop(Exception):  # noqa: N818 - an event inside a simulation, not an error
+
+class SimulationStopped(Exception):  # noqa: N818 - an event inside a simulation, not an error
     """Ends a simulation from its progress callback."""
 
 
-class _FailedError(Exception):
+class SimulationFailed(Exception):  # noqa: N818 - read as in "raise SimulationFailed"
     """A run could not be simulated, or what it left not be stored; the text says why."""
 
 
-def simulate_campaign(directory: RunDirectory, view: ProgressView, jobs: int) -> None:
-    """Simulates every run of the plan. The manifest tells how it ended; only a failing disk raises."""
+class Simulator(Protocol):
+    """Whoever takes a run from its plan to its tables."""
+
+    def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any] | None:
+        """Simulates and tracks a run, and returns its entry of the manifest; None when it was stopped before it began.
+
+        Called from several threads at a time. Raises SimulationFailed or RunDirectoryError.
+        """
+
+
+def simulate_campaign(
+    directory: RunDirectory, view: ProgressView, jobs: int, simulator: Simulator | None = None
+) -> None:
+    """Simulates every run of the plan, `jobs` of them at a time, here unless there is a `simulator`.
+
+    The manifest tells how it ended; only a failing disk raises.
+    """
     manifest = directory.manifest
     with stoppable():
         try:
             manifest["bench_facts"] = [vars(fact) for fact in simulator_facts(directory.plan)]
             directory.save()
-            _Simulation(directory, view).run(jobs)
+            _Simulation(directory, view, simulator or simulate_run).run(jobs)
             manifest["state"] = "complete"
         except Interrupted as stop:
             manifest["state"], manifest["reason"] = "interrupted", str(stop)
-        except (_FailedError, RunDirectoryError) as error:
+        except (SimulationFailed, RunDirectoryError) as error:
             manifest["state"], manifest["reason"] = "failed", str(error)
         finally:
             manifest["finished"] = utc_now()
             directory.save()
 
 
+def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any]:
+    """One run, from its plan to its messages, in this process; what went wrong is the reason in its entry."""
+    plan = directory.plan
+    run = plan["runs"][position]
+    entry = _begun(directory, position)
+    entry["state"] = "partial"
+    try:
+        watch(0.0)
+        report = json.loads(
+            _native.simulate_run(
+                json.dumps(plan["network"]), json.dumps(run), str(directory.spool(run["index"])), watch
+            )
+        )
+        entry["agents"] = report.pop("agents")
+        entry["simulation"] = report
+        entry["state"] = "complete"
+    except SimulationStopped:
+        pass
+    except _native.NativeError as error:
+        entry["reason"] = str(error)
+    try:
+        process_run(directory, run["index"])
+    except RunDirectoryError as error:
+        entry["state"] = "partial"
+        entry["reason"] = entry["reason"] or str(error)
+    entry["finished"] = utc_now()
+    return entry
+
+
+def _begun(directory: RunDirectory, position: int) -> dict[str, Any]:
+    """The entry of a run that begins now."""
+    return {
+        "index": directory.plan["runs"][position]["index"],
+        "state": "running",
+        "reason": None,
+        "epoch_realtime_ns": 0,
+        "started": utc_now(),
+        "finished": None,
+        "agents": {},
+        "clock_offsets": {
+            node["name"]: {"offset_ns": 0, "uncertainty_ns": 0, "method": "simulated"}
+            for node in directory.plan["network"]["nodes"]
+            if node["kind"]["type"] == "end-system" and not node.get("clock")
+        },
+    }
+
+
 class _Simulation:
     """Only the main thread touches the manifest; the pool's threads leave entries and shares for it."""
 
-    def __init__(self, directory: RunDirectory, view: ProgressView) -> None:
+    def __init__(self, directory: RunDirectory, view: ProgressView, simulator: Simulator) -> None:
         self._directory = directory
         self._view = view
+        self._simulator = simulator
         self._stop = threading.Event()
-        self._network = json.dumps(directory.plan["network"])
         self._begun: dict[int, dict[str, Any]] = {}
         self._shares: dict[int, float] = {}
 
     def run(self, jobs: int) -> None:
         runs = self._directory.plan["runs"]
         pool = ThreadPoolExecutor(max_workers=min(jobs, len(runs)), thread_name_prefix="simulation")
-        waiting = {pool.submit(self._one, position, run): position for position, run in enumerate(runs)}
+        waiting = {pool.submit(self._one, position): position for position in range(len(runs))}
         reason = "another run failed"
         try:
             while waiting:
@@ -78,21 +145,26 @@ class _Simulation:
             with deaf():
                 pool.shutdown(wait=True)
                 for future, position in waiting.items():
-                    if not future.cancelled() and future.exception() is None:
-                        self._keep(position, future.result(), reason)
+                    if future.cancelled() or future.exception() is not None:
+                        continue
+                    entry = future.result()
+                    if entry is not None:
+                        self._keep(position, entry, reason)
 
-    def _collect(self, waiting: dict[Future[dict[str, Any]], int]) -> None:
+    def _collect(self, waiting: dict[Future[dict[str, Any] | None], int]) -> None:
         done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
         for position, share in list(self._shares.items()):
             self._view.share(position, share)
         for future in done:
             position = waiting[future]
             with deaf():
-                entry = future.result()
                 del waiting[future]
+                entry = future.result()
+                if entry is None:
+                    raise SimulationFailed(f"run {position} was stopped, but nobody asked for it")
                 self._keep(position, entry, None)
             if entry["reason"] is not None:
-                raise _FailedError(entry["reason"])
+                raise SimulationFailed(entry["reason"])
             sent = sum(
                 task["done"]
                 for report in entry["agents"].values()
@@ -126,48 +198,21 @@ class _Simulation:
         self._directory.runs[:] = [runs[index] for index in sorted(runs)]
         self._directory.save()
 
-    def _one(self, position: int, run: dict[str, Any]) -> dict[str, Any]:
-        """One run, from its plan to its messages; on a thread of the pool."""
-        entry: dict[str, Any] = {
-            "index": run["index"],
-            "state": "running",
-            "reason": None,
-            "epoch_realtime_ns": 0,
-            "started": utc_now(),
-            "finished": None,
-            "agents": {},
-            "clock_offsets": {
-                node["name"]: {"offset_ns": 0, "uncertainty_ns": 0, "method": "simulated"}
-                for node in self._directory.plan["network"]["nodes"]
-                if node["kind"]["type"] == "end-system" and not node.get("clock")
-            },
-        }
-        self._begun[position] = dict(entry)
-        entry["state"] = "partial"
+    def _one(self, position: int) -> dict[str, Any] | None:
+        """One run; on a thread of the pool."""
 
-        def watch(share: float) -> None:
-            self._shares[position] = share
+        def watch(share: float | None) -> None:
+            if share is not None:
+                if position not in self._shares:
+                    self._begun[position] = _begun(self._directory, position)
+                self._shares[position] = share
             if self._stop.is_set():
-                raise _Stop
+                raise SimulationStopped
 
         try:
-            watch(0.0)
-            report = json.loads(
-                _native.simulate_run(
-                    self._network, json.dumps(run), str(self._directory.spool(run["index"])), watch
-                )
-            )
-            entry["agents"] = report.pop("agents")
-            entry["simulation"] = report
-            entry["state"] = "complete"
-        except _Stop:
-            pass
-        except _native.NativeError as error:
-            entry["reason"] = str(error)
-        try:
-            process_run(self._directory, run["index"])
-        except RunDirectoryError as error:
-            entry["state"] = "partial"
-            entry["reason"] = entry["reason"] or str(error)
-        entry["finished"] = utc_now()
-        return entry
+            return self._simulator(self._directory, position, watch)
+        except SimulationFailed as error:
+            if position not in self._shares:
+                raise
+            entry = _begun(self._directory, position)
+            return {**entry, "state": "partial", "reason": str(error), "finished": utc_now()}

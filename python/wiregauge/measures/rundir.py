@@ -88,7 +88,7 @@ class RunDirectory:
             if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
                 raise
             raise RunDirectoryError(
-                f"{path}: is no readable Parquet file ({_first_line(error)}); track the run again from its records"
+                f"{path}: is no readable Parquet file ({_first_line(error)}); `wiregauge track` makes it anew"
             ) from None
         if (
             metadata.get("wiregauge.kind", "messages") != "messages"
@@ -101,7 +101,7 @@ class RunDirectory:
         missing = [name for name in _COLUMNS if name not in frame.columns]
         if missing:
             raise RunDirectoryError(
-                f"{path}: column {missing[0]} is missing; track the run again from its records"
+                f"{path}: column {missing[0]} is missing; `wiregauge track` makes it anew"
             )
         added = [
             pl.lit(None, pl.Int64()).alias(name)
@@ -120,7 +120,7 @@ class RunDirectory:
             )
         except pl.exceptions.PolarsError as error:
             raise RunDirectoryError(
-                f"{path}: a column has an unexpected type ({_first_line(error)}); track the run again"
+                f"{path}: a column has an unexpected type ({_first_line(error)}); `wiregauge track` makes it anew"
             ) from None
 
 

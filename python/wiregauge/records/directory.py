@@ -131,6 +131,21 @@ class RunDirectory:
             return True
         return False
 
+    def hold(self) -> None:
+        """Takes the lock of an opened directory, until `close`. Raises RunDirectoryError when another has it."""
+        try:
+            lock = (self.root / _LOCK).open("w")
+        except OSError as error:
+            raise RunDirectoryError(f"{self.root}: cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.close()
+            raise RunDirectoryError(
+                f"{self.root}: another process is working on it; wait for it to end"
+            ) from error
+        self._lock = lock
+
     def close(self) -> None:
         """Lets the lock go."""
         if self._lock is not None:

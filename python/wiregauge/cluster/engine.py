@@ -1,0 +1,288 @@
+"""Engines by name, and the way to a Ray cluster and back.
+
+`local` is this process. `ray` is the cluster that RAY_ADDRESS names, or else a Ray of this machine that lives as long
+as the command. `ray://HOST:PORT` is a cluster elsewhere, through its client port. Road not taken: joining whatever
+cluster happens to run on this machine, as Ray does unasked; where the work is done should be said, not found out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import re
+import shutil
+import socket
+import tempfile
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import wiregauge
+from wiregauge.cluster.storage import Storage
+from wiregauge.cluster.tasks import Board, Place, Result, look, sweep_away
+from wiregauge.records import RunDirectory, RunDirectoryError
+
+__all__ = ["Cluster", "EngineError", "EngineNameError", "connected", "read_engine"]
+
+LOOK_S: Final = 0.2
+"""How often the testmaster looks how far its tasks are."""
+RETRIES: Final = 5
+"""How often a task is tried again whose worker or node died."""
+
+_ANSWER_S: Final = 10.0
+_NODES_S: Final = 120.0
+_FAREWELL_S: Final = 10.0
+_OBJECT_STORE: Final = 100 << 20
+_QUIET: Final = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_USAGE_STATS_PROMPT_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+
+class EngineNameError(Exception):
+    """There is no such engine; the text says which there are."""
+
+
+class EngineError(Exception):
+    """The engine cannot be used here; the text says why and what to do."""
+
+
+def read_engine(name: str) -> str:
+    """Checks the name of an engine. Raises EngineNameError."""
+    if name in {"local", "ray"}:
+        return name
+    match = re.fullmatch(r"ray://(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):(\d{1,5})", name)
+    if match is None or not 0 < int(match[2]) < 1 << 16:
+        raise EngineNameError(f'"{name}" is no engine: write local, ray or ray://HOST:PORT')
+    return name
+
+
+class Cluster:
+    """A Ray to which this process is connected, for the work of one command on one run directory."""
+
+    def __init__(self, ray: Any, storage: str | None) -> None:
+        self.ray = ray
+        self.errors: type[Exception] = ray.exceptions.RayError
+        self.storage = Storage(storage) if storage is not None else None
+        self._remote: dict[Callable[..., Any], Any] = {}
+        self.token = f"wiregauge-{uuid.uuid4().hex[:12]}"
+        self.board: Any = None
+        self.place = Place(self.token, None, storage)
+        self._shared: Path | None = None
+
+    @property
+    def processors(self) -> int:
+        """Tasks that can run at a time, as far as the cluster knows."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    @contextlib.contextmanager
+    def working_on(self, directory: RunDirectory) -> Iterator[None]:
+        """Makes the meeting place of the tasks, checks that every node can do the work, and tidies up after it.
+
+        Raises EngineError or StorageError.
+        """
+        if self.storage is None:
+            spool = directory.root.resolve() / "spool"
+            for left_over in spool.glob("cluster-*"):  # of a testmaster that was killed
+                shutil.rmtree(left_over, ignore_errors=True)
+            self._shared = spool / f"cluster-{self.token}"
+            try:
+                self._shared.mkdir(parents=True)
+            except OSError as error:
+                raise RunDirectoryError(f"{self._shared}: cannot be written: {error.strerror}") from error
+            self.place = Place(self.token, str(self._shared), None)
+        try:
+            self.board = self.ray.remote(num_cpus=0, max_restarts=-1)(Board).remote()
+            self._look_at_nodes()
+            yield
+        finally:
+            self._tidy_up()
+
+    def task(self, function: Callable[..., Any], name: str) -> Any:
+        """A function as a task that takes one processor and is tried again when its worker dies."""
+        if function not in self._remote:
+            self._remote[function] = self.ray.remote(num_cpus=1, max_retries=RETRIES)(function)
+        return self._remote[function].options(name=name)
+
+    def bring(self, result: Result, name: str, target: Path) -> None:
+        """Puts a file of an attempt where it belongs: whole or not at all. Raises RunDirectoryError, StorageError."""
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if self._shared is not None:
+                (self._shared / result.attempt / name).replace(target)
+        except OSError as error:
+            raise RunDirectoryError(f"{target}: cannot be written: {error.strerror}") from error
+        if self.storage is not None:
+            self.storage.get(f"{self.token}/{result.attempt}/{name}", target)
+
+    def forget(self, result: Result) -> None:
+        """Removes what an attempt left, once it is where it belongs."""
+        if self._shared is not None:
+            shutil.rmtree(self._shared / result.attempt, ignore_errors=True)
+        if self.storage is not None:
+            self.storage.remove(f"{self.token}/{result.attempt}")
+
+    def explained(self, what: str, error: Exception) -> str:
+        """One sentence for whatever Ray says of a task."""
+        exceptions = self.ray.exceptions
+        cause = getattr(error, "cause", None)
+        if isinstance(error, exceptions.RayTaskError) and cause is not None:
+            lines = str(cause).strip().splitlines()
+            return f"{what}: {lines[0] if lines else type(cause).__name__}"
+        if isinstance(error, exceptions.OutOfMemoryError):
+            return f"{what}: its node ran out of memory, {RETRIES + 1} times; give the nodes more, or fewer processors"
+        if isinstance(error, exceptions.WorkerCrashedError | exceptions.NodeDiedError):
+            return f"{what}: its worker died {RETRIES + 1} times; look at the logs of the cluster"
+        lines = str(error).strip().splitlines()
+        return f"{what}: the cluster gave it up: {lines[0][:300] if lines else type(error).__name__}"
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+    def _on_each_node(self, function: Callable[..., Any], *arguments: object) -> dict[str, Any]:
+        """A task of no weight on every node, by name of the node."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        task = self.ray.remote(num_cpus=0, max_retries=RETRIES)(function)
+        return {
+            node["NodeManagerHostname"] + " " + node["NodeID"][:6]: task.options(
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            ).remote(*arguments)
+            for node in self._nodes()
+        }
+
+    def _look_at_nodes(self) -> None:
+        if self.storage is not None:
+            with tempfile.TemporaryDirectory(prefix="wiregauge-") as here:
+                seen = Path(here) / "seen"
+                seen.write_text(self.token, encoding="utf-8")
+                self.storage.put(seen, f"{self.token}/seen")
+        for node, ref in self._on_each_node(look, self.place).items():
+            try:
+                found = self.ray.get(ref, timeout=_NODES_S)
+            except self.ray.exceptions.GetTimeoutError as error:
+                raise EngineError(
+                    f"node {node}: did not answer within {_NODES_S:.0f} s; is it overloaded?"
+                ) from error
+            except self.errors as error:
+                if "ModuleNotFoundError" in str(error) or "failed to import" in str(error):
+                    raise EngineError(
+                        f"node {node}: cannot load wiregauge; install version {wiregauge.__version__} of it there"
+                    ) from error
+                raise EngineError(self.explained(f"node {node}", error)) from error
+            if found["version"] != wiregauge.__version__:
+                raise EngineError(
+                    f"node {node}: has wiregauge {found['version']}, this is {wiregauge.__version__}; "
+                    "install the same version on every node"
+                )
+            if isinstance(found["seen"], str):
+                raise EngineError(f"node {node}: {found['seen']}")
+            if not found["seen"]:
+                raise EngineError(
+                    f"node {node}: does not see {self._shared}; put the run directory where every node has it under "
+                    "the same path, or name a storage that all reach with --storage URL"
+                )
+
+    def _tidy_up(self) -> None:
+        """Leaves nothing behind, here, in the storage and on the nodes; what cannot be reached any more is let be."""
+        with contextlib.suppress(Exception):
+            refs = (
+                list(self._on_each_node(sweep_away, self.token).values()) if self.storage is not None else []
+            )
+            self.ray.wait(refs, num_returns=len(refs), timeout=_FAREWELL_S) if refs else None
+        with contextlib.suppress(Exception):
+            self.ray.kill(self.board)
+        if self.storage is not None:
+            with contextlib.suppress(Exception):
+                self.storage.remove(self.token)
+        if self._shared is not None:
+            shutil.rmtree(self._shared, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def connected(engine: str, *, storage: str | None = None, jobs: int | None = None) -> Iterator[Cluster]:
+    """Connects to the engine `ray` or `ray://…`. A Ray of this machine has `jobs` processors, all of them unless said.
+
+    Raises EngineError or StorageError.
+    """
+    ray = _ray()
+    address = engine if engine != "ray" else os.environ.get("RAY_ADDRESS", "")
+    home: str | None = None
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    if address in {"", "local"}:
+        # Sockets below it have names of bounded length: not below wherever TMPDIR points.
+        home = tempfile.mkdtemp(prefix="wiregauge-ray-", dir="/tmp")
+        options |= {
+            "address": "local",
+            "num_cpus": jobs or len(os.sched_getaffinity(0)),
+            "object_store_memory": _OBJECT_STORE,
+            "include_dashboard": False,
+            "_temp_dir": home,
+        }
+    else:
+        if address != "auto":
+            _await_answer(address)
+        options["address"] = address
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                ray.init(**options)
+            except (SystemExit, Exception) as error:
+                where = "Ray of this machine: it did not start" if home else f"{address}: cannot be used"
+                raise EngineError(f"{where}: {_line(error)}") from error
+        try:
+            yield Cluster(ray, storage)
+        finally:
+            with warnings.catch_warnings(), contextlib.suppress(Exception):
+                warnings.simplefilter("ignore")
+                ray.shutdown()
+    finally:
+        if home is not None:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _ray() -> Any:
+    """The module, quiet."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise EngineError(
+            "this engine needs Ray, which is not installed here; install it with pip install 'wiregauge[ray]', "
+            "or leave --engine out"
+        ) from error
+
+
+def _await_answer(address: str) -> None:
+    """Makes sure within some seconds that something answers there that may be a Ray: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    cure = "is the cluster running, and is this the address of its head?"
+    if not port.isdigit() or not host:
+        raise EngineError(f"{address}: is no address of a cluster; write HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_S).close()
+    except OSError as error:
+        raise EngineError(f"{address}: does not answer ({error.strerror or error}); {cure}") from error
+    if os.environ.get("RAY_USE_TLS", "0") not in {"", "0"}:
+        return
+    import grpc
+
+    with grpc.insecure_channel(f"{host}:{port}") as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=_ANSWER_S)
+        except grpc.FutureTimeoutError as error:
+            raise EngineError(
+                f"{address}: something answers there, but not as a Ray does, within {_ANSWER_S:.0f} s; {cure}"
+            ) from error
+
+
+def _line(error: BaseException) -> str:
+    lines: Sequence[str] = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__

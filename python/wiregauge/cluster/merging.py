@@ -1,0 +1,81 @@
+"""Putting together what the parts of a run's flows came to.
+
+Flows are divided among the parts, so counts add up, lists and rows concatenate, and within a flow the order of rows is
+that of its part already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from wiregauge.records import RunDirectoryError
+
+__all__ = ["merge_entries", "merge_tables"]
+
+SORTED_UP_TO: Final = 4_000_000
+"""Rows that are sorted by flow in memory; of more, flows may alternate, as they do in big runs tracked in one piece."""
+
+_GROUP: Final = 1 << 20
+_OF_ARROW: Final = b"ARROW:schema"
+"""Written by every writer for itself."""
+
+
+def merge_entries(shares: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The entry of tracking.json from the shares of its parts."""
+    whole = dict(shares[0])
+    for key in ("records", "out_of_order"):
+        whole[key] = sum(share[key] for share in shares)
+    whole["unplanned"] = {
+        reason: sum(share["unplanned"][reason] for share in shares) for reason in whole["unplanned"]
+    }
+    # A stable sort: receivers of a flow stay as the test lists them.
+    flows = [flow for share in shares for flow in share["flows"]]
+    whole["flows"] = sorted(flows, key=lambda flow: int(flow["flow"]))
+    for key in ("clock_jumps", "damaged_segments"):
+        whole[key] = [item for share in shares for item in share[key]]
+    return whole
+
+
+def merge_tables(parts: Sequence[Path], target: Path) -> None:
+    """Writes one table from those of all parts; `target` is replaced when it is whole. Raises RunDirectoryError."""
+    beside = target.with_name(f".{target.name}.new")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        files = [pq.ParquetFile(path) for path in parts]
+        schema = files[0].schema_arrow
+        said = {key: value for key, value in files[0].metadata.metadata.items() if key != _OF_ARROW}
+        # As the tracking kernel names what is in a list; Arrow's own choice is another.
+        with pq.ParquetWriter(beside, schema, compression="zstd", use_compliant_nested_type=False) as writer:
+            writer.add_key_value_metadata(said)
+            if sum(file.metadata.num_rows for file in files) <= SORTED_UP_TO:
+                table = pa.concat_tables([file.read() for file in files])
+                writer.write_table(table.take(_by_flow(table)), row_group_size=_GROUP)
+            else:
+                for file in files:
+                    for group in range(file.num_row_groups):
+                        writer.write_table(file.read_row_group(group), row_group_size=_GROUP)
+        for file in files:
+            file.close()
+        beside.replace(target)
+    except (OSError, pa.ArrowException) as error:
+        raise RunDirectoryError(f"{target}: cannot be put together: {error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def _by_flow(table: pa.Table) -> pa.Array:
+    """The order of rows: by flow, of sketches those of flows before those of switches; stable."""
+    keys = [("flow", "ascending")]
+    if "series" in table.column_names:
+        of_switch = pc.equal(table["series"], "residence")
+        table = table.append_column("of_switch", pc.cast(of_switch, pa.uint8()))
+        keys.insert(0, ("of_switch", "ascending"))
+    return pc.sort_indices(table, sort_keys=keys)

@@ -1,0 +1,119 @@
+"""The runs of a sweep as tasks of a cluster, one each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from typing import Any, Final
+
+from wiregauge.cluster import tasks
+from wiregauge.cluster.engine import LOOK_S, Cluster
+from wiregauge.cluster.storage import StorageError
+from wiregauge.master import ProgressView, simulate_campaign
+from wiregauge.master.simulation import SimulationFailed, SimulationStopped, Watch
+from wiregauge.master.stopping import Interrupted, stoppable
+from wiregauge.records import RunDirectory
+from wiregauge.records.processing import note_tracking
+
+__all__ = ["simulate_on"]
+
+_LAST_WORD_S: Final = 120.0
+"""How long a run that was stopped has to hand in what it has."""
+
+
+_AHEAD: Final = 4
+"""Tasks handed to the cluster for each of its processors: a cluster that grows does so when some wait."""
+
+
+def simulate_on(cluster: Cluster, directory: RunDirectory, view: ProgressView, jobs: int | None) -> None:
+    """`simulate_campaign` on a cluster, with at most `jobs` runs at a time if said.
+
+    Raises EngineError or StorageError before any run began, and RunDirectoryError for a failing disk.
+    """
+    try:
+        with stoppable(), cluster.working_on(directory):
+            simulator = _ClusterSimulator(cluster, directory)
+            simulate_campaign(directory, view, jobs or _AHEAD * cluster.processors, simulator)
+    except Interrupted as stop:  # before it began, or once more while it ended
+        directory.manifest["state"] = "interrupted"
+        directory.manifest["reason"] = directory.manifest["reason"] or str(stop)
+        directory.save()
+
+
+class _ClusterSimulator:
+    """A `Simulator` whose runs are simulated and tracked on nodes; what they leave is put into the run directory."""
+
+    def __init__(self, cluster: Cluster, directory: RunDirectory) -> None:
+        self._cluster = cluster
+        self._plan = cluster.ray.put(json.dumps(directory.plan))
+        self._seen: dict[int, float] = {}
+        self._read_at = float("-inf")
+        self._reading = threading.Lock()
+
+    def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any] | None:
+        """See `Simulator`."""
+        cluster = self._cluster
+        task = cluster.task(_simulate, f"wiregauge-run-{position}")
+        ref = task.remote(cluster.place, self._plan, position, cluster.board)
+        try:
+            if not self._followed(ref, position, watch):
+                return None
+            result = cluster.ray.get(ref)
+            for name in result.files:
+                cluster.bring(result, name, directory.root / name)
+            entry: dict[str, Any] = result.told["entry"]
+            if result.told["tracking"] is not None:
+                note_tracking(directory, entry["index"], result.told["tracking"])
+            cluster.forget(result)
+        except (cluster.errors, ConnectionError) as error:
+            raise SimulationFailed(cluster.explained(f"run {position}", error)) from error
+        except StorageError as error:
+            raise SimulationFailed(f"run {position}: {error}") from error
+        return entry
+
+    def _followed(self, ref: Any, position: int, watch: Watch) -> bool:
+        """Waits for a task; False when it was stopped and has nothing to hand in."""
+        cluster = self._cluster
+        give_up: float | None = None
+        while True:
+            done, _ = cluster.ray.wait([ref], timeout=LOOK_S)
+            if done:
+                return True
+            share = self._shares().get(position)
+            try:
+                watch(share)
+            except SimulationStopped:
+                # Asked again and again: a board whose node died has forgotten it.
+                with contextlib.suppress(cluster.errors):
+                    cluster.board.stop.remote()
+                now = time.monotonic()
+                give_up = give_up or now + _LAST_WORD_S
+                if share is None or now > give_up:
+                    cluster.ray.cancel(ref, force=True)
+                    return False
+
+    def _shares(self) -> dict[int, float]:
+        """How far the runs are; asked once for all threads that want to know."""
+        with self._reading:
+            if time.monotonic() - self._read_at >= LOOK_S:
+                with contextlib.suppress(self._cluster.errors):
+                    self._seen = self._cluster.ray.get(self._cluster.board.read.remote(), timeout=LOOK_S)
+                self._read_at = time.monotonic()
+            return self._seen
+
+
+def _simulate(place: tasks.Place, plan_json: str, position: int, board: Any) -> tasks.Result:
+    """On a node: the task, with the board as what it notes its progress on."""
+    import ray
+
+    def answered(ticket: Any, seconds: float) -> bool | None:
+        try:
+            stop: bool = ray.get(ticket, timeout=seconds)
+        except ray.exceptions.RayError:
+            return None
+        return stop
+
+    note = tasks.noting(lambda share: board.note.remote(position, share), answered)
+    return tasks.simulate(place, plan_json, position, note)

@@ -1,0 +1,213 @@
+"""What runs on the nodes.
+
+Every task may be run again at any moment, also while an attempt believed dead still works: an attempt has a folder of
+its own, and only the folder whose name comes back with an answer is ever looked at. So results come whole or not at
+all.
+This module imports no Ray: the functions are handed to it by the other side, and the board by name of its methods.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import shutil
+import socket
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import wiregauge
+from wiregauge import _native
+from wiregauge.cluster.storage import Storage
+from wiregauge.master.simulation import SimulationStopped, simulate_run
+from wiregauge.records import RunDirectory
+
+__all__ = ["Board", "Place", "Result", "Stored", "look", "simulate", "sweep_away", "track"]
+
+_NOTE_EVERY_S: Final = 0.2
+
+
+class Board:
+    """How far each task has come, and whether it should go on; one actor for all of them.
+
+    It knows nothing that cannot be lost: when its node dies, another one begins empty.
+    """
+
+    def __init__(self) -> None:
+        self._shares: dict[int, float] = {}
+        self._stopped = False
+
+    def note(self, position: int, share: float) -> bool:
+        """Notes the share of a run that is done, 0 to 1; returns whether it should stop."""
+        self._shares[position] = share
+        return self._stopped
+
+    def read(self) -> dict[int, float]:
+        """Shares of all runs that began."""
+        return self._shares
+
+    def stop(self) -> None:
+        """Asks every task to stop."""
+        self._stopped = True
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where tasks and testmaster meet."""
+
+    token: str
+    """Names this command on every node."""
+    shared: str | None
+    """A folder that all nodes see under this path …"""
+    storage: str | None
+    """… or the URL of a storage that all nodes reach."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file of stored records."""
+
+    name: str
+    """In the storage, …"""
+    path: str
+    """… or where all nodes see it."""
+    said: str
+    """What the testmaster calls it."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an attempt left in its folder."""
+
+    attempt: str
+    files: tuple[str, ...]
+    """Relative to the folder of the attempt."""
+    told: dict[str, Any]
+
+
+def scratch(token: str) -> Path:
+    """Where this node keeps what it works on; `sweep_away` removes it."""
+    return Path(tempfile.gettempdir()) / token
+
+
+def look(place: Place) -> dict[str, Any]:
+    """What a node must have before it gets any work."""
+    seen: bool | str = place.shared is None or Path(place.shared).is_dir()
+    if place.storage is not None:
+        here = scratch(place.token) / "seen"
+        try:
+            Storage(place.storage).get(f"{place.token}/seen", here)
+        except Exception as error:  # noqa: BLE001 - reported by whoever asked
+            seen = str(error)
+    return {"host": socket.gethostname(), "version": wiregauge.__version__, "seen": seen}
+
+
+def sweep_away(token: str) -> None:
+    """Removes what attempts left on this node."""
+    shutil.rmtree(scratch(token), ignore_errors=True)
+
+
+def simulate(place: Place, plan_json: str, position: int, note: Callable[[float], bool]) -> Result:
+    """Simulates and tracks one run of a plan; `note` takes the share done and says whether to stop."""
+    with _attempt(place, f"run-{position:04d}") as folder:
+        directory = RunDirectory(folder, {"plan": json.loads(plan_json), "runs": []})
+        (folder / "records").mkdir()
+        (folder / "messages").mkdir()
+
+        def watch(share: float | None) -> None:
+            if share is not None and note(share):
+                raise SimulationStopped
+
+        entry = simulate_run(directory, position, watch)
+        tracking = folder / "tracking.json"
+        told = json.loads(tracking.read_text(encoding="utf-8"))["runs"] if tracking.exists() else []
+        tracking.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (folder / "spool").rmdir()
+        return _delivered(place, folder, {"entry": entry, "tracking": told[0] if told else None})
+
+
+def track(
+    place: Place, network_json: str, run_json: str, records: Sequence[Stored], part: int, parts: int
+) -> Result:
+    """Tracks one part of the flows of a run from its records, and names files as the testmaster does."""
+    index = json.loads(run_json)["index"]
+    if place.storage is None:
+        here = [file.path for file in records]
+    else:
+        here = [str(_fetched(place, place.storage, file.name)) for file in records]
+    with _attempt(place, f"run-{index:04d}-part-{part:04d}") as folder:
+        tables = [str(folder / f"{name}.parquet") for name in ("messages", "passages", "sketches")]
+        told = json.loads(_native.track_part(network_json, run_json, here, part, parts, *tables))
+        said = dict(zip(here, (file.said for file in records), strict=True))
+        for damage in told["damaged_segments"]:
+            damage["file"] = said.get(damage["file"], damage["file"])
+        return _delivered(place, folder, told)
+
+
+def noting(
+    post: Callable[[float], Any], answered: Callable[[Any, float], bool | None]
+) -> Callable[[float], bool]:
+    """Turns a board that is far away into a call that does not wait for it.
+
+    `post` sends a share and returns a ticket; `answered` waits so many seconds for its answer, None if there is none.
+    The first call waits: a task that was stopped before it began must not begin.
+    """
+    last = float("-inf")
+    ticket: Any = None
+    stop = False
+
+    def note(share: float) -> bool:
+        nonlocal last, ticket, stop
+        first = ticket is None
+        if first or time.monotonic() - last >= _NOTE_EVERY_S:
+            if not first:
+                stop = bool(answered(ticket, 0.0)) or stop
+            ticket, last = post(share), time.monotonic()
+            if first:
+                stop = bool(answered(ticket, 10.0))
+        return stop
+
+    return note
+
+
+@contextlib.contextmanager
+def _attempt(place: Place, name: str) -> Iterator[Path]:
+    """A folder that no other attempt has; what fails leaves nothing."""
+    root = Path(place.shared) if place.shared is not None else scratch(place.token)
+    if place.shared is None:
+        root.mkdir(parents=True, exist_ok=True)
+    folder = root / f"{name}-{uuid.uuid4().hex}"
+    # Without its parent: a shared folder that is gone was taken away because nobody waits for the answer any more.
+    folder.mkdir()
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _delivered(place: Place, folder: Path, told: dict[str, Any]) -> Result:
+    files = tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()))
+    if place.storage is not None:
+        storage = Storage(place.storage)
+        for name in files:
+            storage.put(folder / name, f"{place.token}/{folder.name}/{name}")
+        shutil.rmtree(folder, ignore_errors=True)
+    return Result(folder.name, files, told)
+
+
+def _fetched(place: Place, url: str, name: str) -> Path:
+    """A file of the storage on this node, fetched once however many tasks want it."""
+    local = scratch(place.token) / "in" / name
+    local.parent.mkdir(parents=True, exist_ok=True)
+    with local.with_name(f".{local.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not local.exists():
+            Storage(url).get(f"{place.token}/in/{name}", local)
+    return local
