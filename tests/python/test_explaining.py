@@ -45,7 +45,7 @@ TEST = """
   </flows>
   <tasks warm-up="20ms" duration="2s">
     <send flow="10" period="1ms" payload="100B"/> <receive flow="10"/>
-    <send flow="11" period="97ms" payload="1500B" offset="30ms"/> <receive flow="11"/>
+    <send flow="11" period="97ms" burst="3" payload="1500B" offset="30ms"/> <receive flow="11"/>
     <send flow="20" period="1ms" payload="100B" offset="300us"/> <receive flow="20"/>
     <send flow="30" period="1ms" payload="100B" offset="500us"/> <receive flow="30"/>
     <send flow="40" period="1ms" payload="100B" offset="700us"/> <receive flow="40"/>
@@ -99,6 +99,16 @@ def test_a_big_frame_just_before_is_the_partner_of_the_worst(explanation: Explan
     assert 0.8 * worst.excess < partner.blocked <= worst.excess + 2_100
     assert "flow 11" in worst.sentence
     assert "sw1" in worst.sentence
+
+
+def test_partners_hold_the_port_one_after_the_other(explanation: Explanation) -> None:
+    for worst in flow_of(explanation, 11).worst:
+        top = max(worst.steps, key=lambda step: step.excess)
+        assert worst.cause == "queue"
+        assert len(worst.partners) >= 2
+        held = sum(partner.blocked for partner in worst.partners)
+        # Of the wait only the switch's own processing is left.
+        assert top.took - 3_000 <= held <= top.took + 0.01
 
 
 def test_the_recurring_queue_is_found_with_its_period(explanation: Explanation) -> None:

@@ -283,6 +283,8 @@ def _fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode 
     if height <= 0:
         return None, _mask(series, box, duration, 0.0)
     beside, _ = _levels(rise, after, cycle, reach, duration, 0.0)
+    if not len(beside):
+        return None, _mask(series, box, duration, 0.0)
     clear = (height / max(scale_of(beside), 1e-12 * height)) ** 2
     bands = _edges(rise, after, cycle, height, clear, series.spacing)
     if len(bands) < 3:

@@ -170,7 +170,7 @@ def _from_agents(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
             (number(agent, "involuntary_switches"), "its servicing threads were preempted {n} times"),
             (steps, f"its clock was stepped {count_of(steps, 'time')}, by up to {largest}"),
             (number(agent, "records_dropped"), "{n} records lost in a full ring"),
-            (late, "{n} sends were late by more than a tenth of the period"),
+            (late, f"{count_of(late, 'send')} late by more than a tenth of the period"),
             *((sum(number(point, key) for point in points), "{n} " + text) for key, text in drops.items()),
         ]
         for count, text in told:
