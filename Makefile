@@ -61,6 +61,7 @@ bench: setup
 	cargo bench --workspace --locked
 	$(BIN)/python -m benches.round_trip
 	$(BIN)/python -m benches.ns3.compare
+	$(BIN)/python -m benches.log_processor
 
 notebook: setup
 	$(BIN)/python tools/notebook.py

@@ -5,8 +5,8 @@ records of 16 flows with losses, duplicates and swaps (Parquet, as a run directo
 how many messages were sent, how many received, and p50, p99, p99.9 and the maximum of the one-way latency. Answers are
 compared, then times. Duplicates and swaps make this no plain join: a message counts once, by its first intact copy.
 
-The log processor judges every message on the way (outcome, order, deadline) and sketches three more series, which is
-not asked of the others. Each runs in a process of its own with as many threads as there are cores.
+The log processor judges every message on the way (outcome, order, deadline), which is not asked of the others; of its
+distributions it keeps the one that is asked for. Each runs in a process of its own with as many threads as there are cores.
 """
 
 from __future__ import annotations

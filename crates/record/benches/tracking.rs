@@ -11,7 +11,7 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::{Flow, HostModel, Network, Node, NodeKind, Protocol, Relay, Run, Send, Turn};
 use wg_record::parquet::{RecordWriter, read_records};
 use wg_record::segment::{SegmentInfo, SegmentReader, SegmentWriter, segment_files};
-use wg_record::tracking::Tracker;
+use wg_record::tracking::{Measure, Tracker};
 use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags, Tables, retrack, summarise};
 
 const MESSAGES: u32 = 200_000;
@@ -64,7 +64,8 @@ fn main() {
     let files = [parquet];
     for threads in [1, 2] {
         report(&format!("from Parquet to counts and distributions, {threads} thr."), n, || {
-            let (summary, _) = summarise(&network, &run, &files, threads).expect("a run that can be judged");
+            let (summary, _) =
+                summarise(&network, &run, &files, Measure::ALL, threads).expect("a run that can be judged");
             assert_eq!(summary.flows[0].delivered, u64::from(MESSAGES));
         });
     }

@@ -37,7 +37,8 @@ fn main() {
         write(&file, &run);
     }
     let start = Instant::now();
-    let (summary, distributions) = summarise(&network, &run, &[file], threads).expect("a records file");
+    let (summary, distributions) =
+        summarise(&network, &run, &[file], &[Measure::Latency], threads).expect("a records file");
     let seconds = start.elapsed().as_secs_f64();
     let flows: Vec<_> = summary
         .flows

@@ -17,7 +17,8 @@ use crate::parquet::{Buffers, ROW_GROUP, RecordFiles, RecordWriter};
 use crate::schema::Record;
 use crate::sorting::Sorter;
 use crate::tracking::{
-    Distributions, FlowSummary, Message, Passage, RunSummary, Tracked, Tracker, UnplannedCounts, part_of,
+    Distributions, FlowSummary, Measure, Message, Passage, RunSummary, Tracked, Tracker, UnplannedCounts,
+    part_of,
 };
 
 /// Blocks of records that wait for a tracker, and closed rows that wait for their writer.
@@ -47,12 +48,13 @@ pub(crate) struct Outcome {
     pub(crate) distributions: Distributions,
 }
 
-/// Tracks stored records of `run`; `threads` decoders and as many trackers.
+/// Tracks stored records of `run`, with `threads` decoders and as many trackers; distributions are of `measures`.
 pub(crate) fn track_files(
     network: &Network,
     run: &Run,
     files: &RecordFiles,
     threads: usize,
+    measures: &[Measure],
     sink: Option<&mut dyn RowSink>,
 ) -> Result<Outcome, RecordError> {
     let parts = threads.clamp(1, run.flows.len().clamp(1, 64));
@@ -76,7 +78,7 @@ pub(crate) fn track_files(
             .enumerate()
             .map(|(part, (inbox, rows))| {
                 let buffers = &buffers;
-                let tracker = Tracker::of_part(network, run, part, parts, keeps_rows);
+                let tracker = Tracker::of_part(network, run, part, parts, keeps_rows).measuring(measures);
                 spawn(scope, "track", move || follow(tracker, &inbox, files, buffers, rows))
             })
             .collect();

@@ -14,7 +14,7 @@ use crate::pipeline::{Outcome, RowSink, cores, track_files, track_one_part, trac
 use crate::schema::{Clock, Record};
 use crate::segment::{Damage, SegmentInfo, SegmentReader};
 use crate::sorting::{MOST, Sorter};
-use crate::tracking::{ClockJump, Distributions, Message, Passage, RunSummary};
+use crate::tracking::{ClockJump, Distributions, Measure, Message, Passage, RunSummary};
 
 /// Where the tables of a run go.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ pub fn retrack(
 ) -> Result<RunSummary, RecordError> {
     let files = RecordFiles::open(records, Some(run.index))?;
     let mut writer = TableSet::create(tables, run.index)?;
-    let outcome = track_files(network, run, &files, cores(), Some(&mut writer))?;
+    let outcome = track_files(network, run, &files, cores(), Measure::ALL, Some(&mut writer))?;
     writer.finish(&outcome)?;
     Ok(RunSummary { damaged_segments: files.left_out().to_vec(), ..outcome.summary })
 }
@@ -96,7 +96,7 @@ pub fn track_part(
     Ok(RunSummary { damaged_segments: left_out, ..outcome.summary })
 }
 
-/// Counts and distributions of `run` from its stored records, without a row per message; `threads` cores are used.
+/// Counts of `run` and distributions of `measures` from its stored records, without a row per message; `threads` cores are used.
 ///
 /// # Errors
 /// As [`retrack`].
@@ -104,10 +104,11 @@ pub fn summarise(
     network: &Network,
     run: &Run,
     records: &[PathBuf],
+    measures: &[Measure],
     threads: usize,
 ) -> Result<(RunSummary, Distributions), RecordError> {
     let files = RecordFiles::open(records, Some(run.index))?;
-    let outcome = track_files(network, run, &files, threads.max(1), None)?;
+    let outcome = track_files(network, run, &files, threads.max(1), measures, None)?;
     let summary = RunSummary { damaged_segments: files.left_out().to_vec(), ..outcome.summary };
     Ok((summary, outcome.distributions))
 }

@@ -3,6 +3,7 @@
 //! A column chunk whose statistics say that all its values are one is not decoded. Files may be parts of a run in
 //! any division; their row groups are taken in the order in which they begin.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -301,15 +302,22 @@ fn named<T: Coded>(word: &str) -> Option<T> {
 
 /// Room for records that is used again: asking the system for it anew costs more than decoding into it.
 #[derive(Default)]
-pub(crate) struct Buffers(Mutex<Vec<Vec<Record>>>);
+pub(crate) struct Buffers(Mutex<VecDeque<Vec<Record>>>);
 
 impl Buffers {
     /// Most that are kept.
-    const KEPT: usize = 64;
+    const KEPT: usize = 128;
+    /// Used again only when so many others were given back since: until then the caches of another core hold it, and
+    /// to take it from there costs more than decoding into it.
+    const RESTING: usize = 32;
 
     /// So many records, of any content.
     fn take(&self, length: usize) -> Vec<Record> {
-        let mut buffer = self.lock().pop().unwrap_or_default();
+        let rested = {
+            let mut kept = self.lock();
+            if kept.len() > Self::RESTING { kept.pop_front() } else { None }
+        };
+        let mut buffer = rested.unwrap_or_default();
         buffer.resize(length, NOTHING);
         buffer
     }
@@ -318,11 +326,11 @@ impl Buffers {
     pub(crate) fn give_back(&self, buffer: Vec<Record>) {
         let mut kept = self.lock();
         if kept.len() < Self::KEPT {
-            kept.push(buffer);
+            kept.push_back(buffer);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Record>>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Vec<Record>>> {
         // Whoever panicked while holding it left nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,8 +6,8 @@
 use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Run};
 
 use super::ledger::{Closed, Ledger};
-use super::phase::Phase;
-use super::series::FlowSeries;
+use super::phase::{Life, Phase, ordinal};
+use super::series::{FlowSeries, Measure};
 use super::window::{Instant, Place, Seen, Way};
 use crate::schema::{Crc, DropReason, Point, Record, RecordFlags};
 
@@ -120,6 +120,10 @@ impl FlowState {
         }
     }
 
+    pub(super) fn keep_only(&mut self, measures: &[Measure]) {
+        self.ledger.series.keep_only(measures);
+    }
+
     pub(super) fn to(&self) -> NodeIndex {
         self.facts.to
     }
@@ -148,19 +152,7 @@ impl FlowState {
     }
 
     /// Life and slot of the message of `record`, after making room for it; `None` when it is closed or not yet reached.
-    #[inline]
     fn find(&mut self, record: &Record, claim: Claim, closed: &mut Closed<'_>) -> Option<(usize, usize)> {
-        let at = self.phase(record).only_life(record.sequence, claim == Claim::HandedOver);
-        if at.is_some() { at } else { self.find_among_lives(record, claim, closed) }
-    }
-
-    #[cold]
-    fn find_among_lives(
-        &mut self,
-        record: &Record,
-        claim: Claim,
-        closed: &mut Closed<'_>,
-    ) -> Option<(usize, usize)> {
         let phase = self.phase(record);
         let life = phase.life_of(record.sequence, claim == Claim::HandedOver, claim.is_of_source());
         match phase.window(life).place(record.sequence) {
@@ -213,75 +205,67 @@ impl FlowState {
         }
     }
 
-    /// Notes the record with its message. False when it is damaged and was seen off the flow's ways: then its
-    /// header cannot be believed.
+    /// Notes records with their messages, in the order of time. Returns how many arrivals were damaged and seen off the
+    /// flow's ways: the header of such a record cannot be believed.
+    pub(super) fn observe_all(&mut self, records: &[Record], closed: &mut Closed<'_>) -> u64 {
+        let mut disbelieved = 0;
+        let mut rest = records;
+        while let [first, others @ ..] = rest {
+            let taken = self.note_open(rest);
+            if taken > 0 {
+                rest = &rest[taken..];
+            } else {
+                let believed = self.observe(first, closed);
+                disbelieved += u64::from(!believed && first.point == Point::ApplicationReceive);
+                rest = others;
+            }
+        }
+        disbelieved
+    }
+
+    /// Notes the record with its message. False when its header cannot be believed.
     pub(super) fn observe(&mut self, record: &Record, closed: &mut Closed<'_>) -> bool {
         let believed = self.note(record, closed);
-        self.take_up_waiting(record, closed);
+        if self.phase(record).has_waiting() {
+            while let Some(records) = self.phase(record).reached() {
+                for record in &records {
+                    self.note(record, closed);
+                }
+            }
+        }
         believed
     }
 
-    /// Takes the records that waited for the window to reach them.
-    #[inline]
-    fn take_up_waiting(&mut self, after: &Record, closed: &mut Closed<'_>) {
-        if !self.phase(after).has_waiting() {
-            return;
+    /// Notes the first of `records` as far as their messages are open and there is nothing to decide about lives; returns how many.
+    fn note_open(&mut self, records: &[Record]) -> usize {
+        let Some(is_warm_up) = records.first().map(|record| record.flags.has(RecordFlags::WARM_UP)) else {
+            return 0;
+        };
+        let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
+        let Some(mut only) = phase.only_life() else { return 0 };
+        for (place, record) in records.iter().enumerate() {
+            let kind = *kind_of(&mut self.kinds, record, &self.facts);
+            let is_same_phase = record.flags.has(RecordFlags::WARM_UP) == is_warm_up;
+            let slot = only.window.open_slot(record.sequence).filter(|slot| {
+                let begins_anew =
+                    kind.claim == Claim::HandedOver && only.window.seen(*slot).has(Seen::HANDED_OVER);
+                is_same_phase && !kind.is_refused && !begins_anew
+            });
+            let Some(slot) = slot else { return place };
+            only.note(&kind, record, slot, &mut self.ledger.series);
         }
-        while let Some(records) = self.phase(after).reached() {
-            for record in &records {
-                self.note(record, closed);
-            }
-        }
+        records.len()
     }
 
-    #[inline]
     fn note(&mut self, record: &Record, closed: &mut Closed<'_>) -> bool {
-        let key = Kind::key(record);
-        let known = &mut self.kinds[Kind::place(record)];
-        if known.key != key {
-            *known = Kind::of(record, key, &self.facts);
-        }
-        let kind = *known;
+        let kind = *kind_of(&mut self.kinds, record, &self.facts);
         if kind.is_refused {
             return false;
         }
-        let Some((life, slot)) = self.find(record, kind.claim, closed) else { return true };
-        let phase =
-            if record.flags.has(RecordFlags::WARM_UP) { &mut self.warm_up } else { &mut self.measured };
-        let planned = phase.planned();
-        let window = phase.window(life);
-        let seen = window.seen(slot);
-        seen.last = seen.last.max(kind.last);
-        if (kind.drop, kind.reason) > (seen.drop, seen.reason) {
-            (seen.drop, seen.reason) = (kind.drop, kind.reason);
-        }
-        if (kind.first, record.length) < (seen.first, seen.length) {
-            (seen.first, seen.length) = (kind.first, record.length);
-        }
-        seen.set(kind.sets);
-        if let Some(count) = kind.counts {
-            count_up(seen, count);
-        }
-        // Beyond the plan only what the sender handed over is a message and takes part in any order.
-        let is_sent = record.sequence < planned || seen.has(Seen::HANDED_OVER);
-        if let Some(instant) = kind.instant
-            && window.note(slot, instant, record.time)
-            && is_sent
-        {
-            let is_measured = !phase.is_warm_up();
-            if kind.is_delivery {
-                let extent = phase.arrive(life, record.sequence);
-                if extent > 0 {
-                    phase.window(life).seen(slot).extent = extent;
-                }
-            }
-            if is_measured {
-                match instant {
-                    Instant::RxApp => self.ledger.series.arrived(record.time.as_picos()),
-                    Instant::TxWire => self.ledger.series.left(record.time.as_picos()),
-                    _ => {}
-                }
-            }
+        if let Some((life, slot)) = self.find(record, kind.claim, closed) {
+            let is_warm_up = record.flags.has(RecordFlags::WARM_UP);
+            let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
+            phase.life(life).note(&kind, record, slot, &mut self.ledger.series);
         }
         true
     }
@@ -345,10 +329,56 @@ enum Count {
     Corrupted,
     /// The removal of a second copy.
     SecondCopy,
+    /// A drop.
+    Drop,
+}
+
+impl Life<'_> {
+    /// Notes a record of this kind with the message in `slot`.
+    #[inline]
+    fn note(&mut self, kind: &Kind, record: &Record, slot: usize, series: &mut FlowSeries) {
+        let seen = self.window.seen(slot);
+        seen.last = seen.last.max(kind.last);
+        if (kind.first, record.length) < (seen.first, seen.length) {
+            (seen.first, seen.length) = (kind.first, record.length);
+        }
+        seen.set(kind.sets);
+        if let Some(count) = kind.counts {
+            count_up(seen, count, kind);
+        }
+        // Beyond the plan only what the sender handed over is a message and takes part in any order.
+        let is_sent = record.sequence < self.planned || seen.has(Seen::HANDED_OVER);
+        let Some(instant) = kind.instant else { return };
+        if !self.window.note(slot, instant, record.time) || !is_sent {
+            return;
+        }
+        if kind.is_delivery {
+            let extent = self.arrivals.next(ordinal(self.number, record.sequence));
+            if extent > 0 {
+                self.window.seen(slot).extent = extent;
+            }
+        }
+        match instant {
+            Instant::RxApp if !self.is_warm_up => series.arrived(record.time.as_picos()),
+            Instant::TxWire if !self.is_warm_up => series.left(record.time.as_picos()),
+            _ => {}
+        }
+    }
+}
+
+/// What a record means; the answer for its kind is kept.
+#[inline]
+fn kind_of<'a>(kinds: &'a mut [Kind; Kind::REMEMBERED], record: &Record, facts: &Facts) -> &'a Kind {
+    let key = Kind::key(record);
+    let known = &mut kinds[Kind::place(record)];
+    if known.key != key {
+        *known = Kind::of(record, key, facts);
+    }
+    known
 }
 
 #[inline]
-fn count_up(seen: &mut Seen, count: Count) {
+fn count_up(seen: &mut Seen, count: Count, kind: &Kind) {
     let up = |counter: &mut u16| *counter = counter.saturating_add(1);
     match count {
         Count::Copy => {
@@ -362,6 +392,11 @@ fn count_up(seen: &mut Seen, count: Count) {
         }
         Count::Corrupted => up(&mut seen.corrupted),
         Count::SecondCopy => up(&mut seen.second_copies),
+        Count::Drop => {
+            if (kind.drop, kind.reason) > (seen.drop, seen.reason) {
+                (seen.drop, seen.reason) = (kind.drop, kind.reason);
+            }
+        }
     }
 }
 
@@ -445,10 +480,11 @@ impl Kind {
             last: if is_second_copy { Way::NOWHERE } else { way },
             drop: if is_loss { way } else { Way::NOWHERE },
             reason: if is_loss { record.reason.code() } else { 0 },
-            counts: match (is_second_copy, damaged && arrived) {
-                (true, _) => Some(Count::SecondCopy),
-                (_, true) => Some(Count::Corrupted),
-                _ => None,
+            counts: match () {
+                () if is_second_copy => Some(Count::SecondCopy),
+                () if is_loss => Some(Count::Drop),
+                () if damaged && arrived => Some(Count::Corrupted),
+                () => None,
             },
             ..Self::UNKNOWN
         };

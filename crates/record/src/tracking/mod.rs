@@ -87,8 +87,6 @@ pub struct Tracker {
     grouped: Vec<Record>,
     /// By slot: records in the block, or where the next one goes. The last is for strays.
     ends: Vec<usize>,
-    /// Slots that have records in the block, and where those end.
-    counted: Vec<(u16, usize)>,
 }
 
 /// Distributions of a run, flow by flow; they merge with those of other runs or parts of it.
@@ -145,7 +143,6 @@ impl Tracker {
             passing: flows.iter().map(|_| Passing::default()).collect(),
             ends: vec![0; flows.len() + 1],
             grouped: Vec::new(),
-            counted: Vec::new(),
             flows,
             unplanned: UnplannedCounts::default(),
             counts_strays: part == 0,
@@ -153,6 +150,14 @@ impl Tracker {
             messages: keeps_rows.then(Vec::new),
             passages: keeps_rows.then(Vec::new),
         }
+    }
+
+    /// Keeps the distributions of these measures only; counts and rows stay what they are.
+    pub fn measuring(mut self, measures: &[Measure]) -> Self {
+        for flow in self.flows.iter_mut().flatten() {
+            flow.keep_only(measures);
+        }
+        self
     }
 
     /// Takes records in the order of time. Order matters between copies of a message and between messages that
@@ -164,31 +169,29 @@ impl Tracker {
         let mut grouped = std::mem::take(&mut self.grouped);
         for block in records.chunks(GROUPED) {
             self.group(block, &mut grouped);
-            let mut from = 0;
-            for place in 0..self.counted.len() {
-                let (slot, until) = self.counted[place];
-                self.observe_flow(usize::from(slot), &grouped[from..until]);
-                from = until;
-            }
+            self.observe_grouped(&grouped);
         }
         self.grouped = grouped;
     }
 
-    /// Puts the records of each flow together, in their order, and notes in `counted` where each flow's end.
+    /// Takes records in the order of time within each flow.
+    pub(crate) fn observe_grouped(&mut self, records: &[Record]) {
+        for of_flow in records.chunk_by(|a, b| a.flow == b.flow) {
+            if let Some(first) = of_flow.first() {
+                self.observe_flow(self.slot(first), of_flow);
+            }
+        }
+    }
+
+    /// Puts the records of each flow together, in their order.
     fn group(&mut self, block: &[Record], grouped: &mut Vec<Record>) {
         for record in block {
             let slot = self.slot(record);
             self.ends[slot] += 1;
         }
-        self.counted.clear();
         let mut end = 0;
-        for (slot, count) in (0..).zip(&mut self.ends) {
-            if *count > 0 {
-                let from = end;
-                end += *count;
-                *count = from;
-                self.counted.push((slot, end));
-            }
+        for count in &mut self.ends {
+            end += std::mem::replace(count, end);
         }
         grouped.resize(block.len(), NOTHING);
         for record in block {
@@ -196,9 +199,7 @@ impl Tracker {
             grouped[self.ends[slot]] = *record;
             self.ends[slot] += 1;
         }
-        for &(slot, _) in &self.counted {
-            self.ends[usize::from(slot)] = 0;
-        }
+        self.ends.fill(0);
     }
 
     /// Place of a record's flow in `flows`; one beyond them for strays.
@@ -214,21 +215,25 @@ impl Tracker {
             return;
         };
         let passing = &mut self.passing[slot];
-        let mut damaged = 0;
-        for record in records {
-            if let Some(passage) = passing.observe(record)
-                && let Some(passages) = &mut self.passages
-            {
-                passages.push(passage);
+        if passing.is_passed_by(records) {
+            for passage in records.iter().filter_map(|record| passing.observe(record)) {
+                if let Some(passages) = &mut self.passages {
+                    passages.push(passage);
+                }
             }
-            let mut closed = Closed { rows: self.messages.as_mut(), unplanned: &mut self.unplanned };
-            let believed = match flow.as_mut_slice() {
-                [only] => only.observe(record, &mut closed),
-                receivers => observe_multicast(receivers, record, &mut closed),
-            };
-            damaged += u64::from(!believed && record.point == Point::ApplicationReceive);
         }
-        self.unplanned.damaged += damaged;
+        let mut closed = Closed { rows: self.messages.as_mut(), unplanned: &mut self.unplanned };
+        let disbelieved = match flow.as_mut_slice() {
+            [only] => only.observe_all(records, &mut closed),
+            receivers => records
+                .iter()
+                .map(|record| {
+                    let believed = observe_multicast(receivers, record, &mut closed);
+                    u64::from(!believed && record.point == Point::ApplicationReceive)
+                })
+                .sum(),
+        };
+        self.unplanned.damaged += disbelieved;
     }
 
     /// A frame is counted once, where an application got it; its other records are other views of it.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::arrivals::{Arrivals, Ordinal};
 use super::flow::Facts;
 use super::ledger::{Closed, Ledger, Origin};
-use super::window::{Seen, Window};
+use super::window::Window;
 use crate::schema::Record;
 
 /// Lives of a sender whose messages can be open at once.
@@ -28,6 +28,16 @@ pub(super) struct Phase {
     has_waiting: bool,
 }
 
+/// A life of the sender and what its records change.
+#[derive(Debug)]
+pub(super) struct Life<'a> {
+    pub(super) window: &'a mut Window,
+    pub(super) arrivals: &'a mut Arrivals,
+    pub(super) number: u64,
+    pub(super) planned: u32,
+    pub(super) is_warm_up: bool,
+}
+
 impl Phase {
     pub(super) fn new(is_warm_up: bool, planned: u32, limit: usize) -> Self {
         let lives = VecDeque::from([Window::new(limit)]);
@@ -43,10 +53,6 @@ impl Phase {
     }
 
     #[inline]
-    pub(super) fn is_warm_up(&self) -> bool {
-        self.is_warm_up
-    }
-    #[inline]
     pub(super) fn planned(&self) -> u32 {
         self.planned
     }
@@ -55,16 +61,22 @@ impl Phase {
         &mut self.lives[life]
     }
 
-    /// Life and slot of `sequence` while the sender is in its first life, as it nearly always is, and the window has it.
+    /// The life of the sender while it is its only one, as it nearly always is, and nothing waits for it.
     #[inline]
-    pub(super) fn only_life(&mut self, sequence: u32, is_handover: bool) -> Option<(usize, usize)> {
-        if self.lives.len() != 1 {
-            return None;
+    pub(super) fn only_life(&mut self) -> Option<Life<'_>> {
+        if self.lives.len() == 1 && !self.has_waiting { Some(self.life(0)) } else { None }
+    }
+
+    /// One of the lives whose messages can be open.
+    #[inline]
+    pub(super) fn life(&mut self, life: usize) -> Life<'_> {
+        Life {
+            window: &mut self.lives[life],
+            arrivals: &mut self.arrivals,
+            number: self.first_life + life as u64,
+            planned: self.planned,
+            is_warm_up: self.is_warm_up,
         }
-        let window = &mut self.lives[0];
-        let slot = window.open_slot(sequence)?;
-        let begins_anew = is_handover && window.seen(slot).has(Seen::HANDED_OVER);
-        (!begins_anew).then_some((0, slot))
     }
 
     /// Whether a record may be waiting.
@@ -97,12 +109,6 @@ impl Phase {
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.lives.len() > MOST_LIVES
-    }
-
-    /// The next arrival at the final destination; returns its reordering extent.
-    #[inline]
-    pub(super) fn arrive(&mut self, life: usize, sequence: u32) -> u32 {
-        self.arrivals.next(ordinal(self.first_life + life as u64, sequence))
     }
 
     /// Makes room for `sequence` in `life`, closing what came long before; returns which of the lives that are left it is.
@@ -168,6 +174,8 @@ impl Phase {
     }
 }
 
-fn ordinal(life: u64, sequence: u32) -> Ordinal {
+/// The place of a message in the order of sending.
+#[inline]
+pub(super) fn ordinal(life: u64, sequence: u32) -> Ordinal {
     life << 32 | u64::from(sequence)
 }

@@ -87,6 +87,8 @@ pub struct FlowSeries {
     before: [Option<Before>; 2],
     arrived: Option<i64>,
     left: Option<i64>,
+    /// By measure: whether its values are kept.
+    wanted: Vec<bool>,
 }
 
 impl FlowSeries {
@@ -102,7 +104,18 @@ impl FlowSeries {
             before: [None; 2],
             arrived: None,
             left: None,
+            wanted: vec![true; Measure::ALL.len()],
         }
+    }
+
+    /// Keeps the values of these measures only.
+    pub(super) fn keep_only(&mut self, measures: &[Measure]) {
+        self.wanted = Measure::ALL.iter().map(|measure| measures.contains(measure)).collect();
+    }
+
+    #[inline]
+    fn wants(&self, measure: Measure) -> bool {
+        self.wanted.get(measure as usize).is_some_and(|wanted| *wanted)
     }
 
     /// Its sketches that have values, by name.
@@ -141,7 +154,9 @@ impl FlowSeries {
     /// Takes an arrival at the application of the outward leg.
     #[inline]
     pub(super) fn arrived(&mut self, ps: i64) {
-        if let Some(before) = self.arrived.replace(ps) {
+        if self.wants(Measure::ReceivePeriod)
+            && let Some(before) = self.arrived.replace(ps)
+        {
             self.add(Measure::ReceivePeriod, ps.saturating_sub(before));
         }
     }
@@ -207,6 +222,9 @@ impl FlowSeries {
         pairs: &[(Instant, Instant)],
         needed: &[Instant],
     ) {
+        if !self.wants(measure) {
+            return;
+        }
         let column = |instant: &Instant| messages.stretch.column(*instant);
         let pair = |(end, start): &(Instant, Instant)| column(end).zip(column(start));
         let Some(needed) = needed.iter().map(column).collect::<Option<Vec<&[i64]>>>() else { return };
@@ -252,6 +270,9 @@ impl FlowSeries {
 
     /// Takes the differences of `value` between messages whose numbers follow on each other.
     fn take_step(&mut self, measure: Measure, life: u64, messages: Sent<'_>, value: impl Fn(usize) -> i64) {
+        if !self.wants(measure) {
+            return;
+        }
         let of = usize::from(measure == Measure::Ipdv);
         let mut before = self.before[of].filter(|before| before.life == life);
         for place in messages.places() {
