@@ -235,6 +235,9 @@ def test_a_simulation_from_the_builder(tmp_path: Path) -> None:
     assert (run.validity, run.verdict) == ("VALID", "PASS")
     assert run.sent(1, payload="64B").value == 120
     assert run.records(run=1).select(pl.len()).collect().item() > 120
+    counted = run.sketches(run=1).filter(measure="latency").select(pl.col("count").sum()).collect().item()
+    assert counted == run.latency(1, payload="128B").n == 120
+    assert run.passages().collect().is_empty(), "there is no switch"
     with pytest.raises(wg.WiregaugeError, match="never overwritten"):
         wg.simulate(test, tmp_path / "r")
     assert run.export("csv", tmp_path / "t.csv").exists()

@@ -286,6 +286,11 @@ class Run:
         with in_one_class():
             return tables.passages(self._directory, self._choice(run, flow))
 
+    def sketches(self, run: int | None = None, flow: int | str | None = None) -> pl.LazyFrame:
+        """Histograms as tracking left them, a row per bucket; there whatever the size of the run."""
+        with in_one_class():
+            return tables.sketches(self._directory, self._choice(run, flow))
+
     def table(self) -> pl.DataFrame:
         """Every figure of every run, flow and measure, a row each (docs/reference/export.md, measures)."""
         with in_one_class():
