@@ -24,7 +24,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import synthetic
 import wiregauge as wg
-from wiregauge.export import Choice, ExportError, histograms, junit, tables, write
+from wiregauge.export import Choice, ExportError, histograms, junit, openmetrics, tables, write
 from wiregauge.measures import SERIES, RunDirectoryError, judge, show_json
 from wiregauge.measures.definitions import COUNTS, QUANTILES
 from wiregauge.measures.rundir import open_run_directory
@@ -160,6 +160,9 @@ def test_messages_are_whole_and_named(place: Path, shown: dict[str, Any], tmp_pa
         assert dict(mine["outcome"].value_counts().iter_rows()) == {
             k: v for k, v in flow["outcomes"].items() if v
         }
+        assert mine.filter(outcome="delivered")["last_node"].null_count() == flow["outcomes"]["delivered"]
+        gone = mine.filter(outcome="lost")
+        assert set(gone["last_node"].drop_nulls()) <= set(synthetic.NODES)
         delays = ((mine["rx_app_ps"] - mine["tx_app_ps"]) / 1000).drop_nulls()
         assert delays.max() == pytest.approx(flow["latency_ns"]["max"])
 
@@ -310,6 +313,13 @@ def test_metrics_are_read_by_their_reference_parser(
         assert samples["wiregauge_latency_quantile_seconds", *at, "0.99", None] == latency["p99"] / 1e9
     holds = [s.value for s in families["wiregauge_limit_holds"].samples]
     assert sorted(holds) == sorted(float(limit["holds"]) for run in shown["runs"] for limit in run["limits"])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.one_of(st.floats(-1e3, 1e11), st.sampled_from([float(b) for b in openmetrics.BOUNDS_NS]))))
+def test_a_bucket_holds_its_upper_bound(values: list[float]) -> None:
+    expected = [sum(value <= bound for value in values) for bound in openmetrics.BOUNDS_NS]
+    assert openmetrics.at_or_below(np.array(values)) == expected
 
 
 def test_json_is_that_of_show(place: Path, shown: dict[str, Any], tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from wiregauge.measures import FlowResult, Grade, Judgement, RunResult
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
 from wiregauge.measures.results import Floats
 
-__all__ = ["BOUNDS_NS", "exposition"]
+__all__ = ["BOUNDS_NS", "at_or_below", "exposition"]
 
 BOUNDS_NS = (*(step * 10**decade for decade in range(2, 10) for step in (1, 2, 5)), 10**10)
 """Upper bounds of the buckets, 100 ns to 10 s: the same for every series, so that they can be added."""
@@ -182,7 +182,12 @@ def _histogram(families: _Families, name: str, text: str, labels: dict[str, str]
         name, HistogramMetricFamily(name, text, labels=list(labels), unit="seconds")
     )
     assert isinstance(family, HistogramMetricFamily)
-    cumulative = np.searchsorted(np.sort(values), BOUNDS_NS, side="right")
-    buckets = [(f"{bound / 1e9:g}", float(n)) for bound, n in zip(BOUNDS_NS, cumulative, strict=True)]
+    buckets = [(f"{le / 1e9:g}", float(n)) for le, n in zip(BOUNDS_NS, at_or_below(values), strict=True)]
     total = None if values.min() < 0 else float(values.sum()) / 1e9
     family.add_metric(list(labels.values()), [*buckets, ("+Inf", float(len(values)))], total)
+
+
+def at_or_below(values: Floats) -> list[int]:
+    """How many values (ns) lie at or below each of `BOUNDS_NS`."""
+    counts: list[int] = np.searchsorted(np.sort(values), BOUNDS_NS, side="right").tolist()
+    return counts
