@@ -312,13 +312,15 @@ def _fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode 
     heights = _mean(common[1] - common[0] if shared else (inside - low)[true], 0.0)
     new = period + slope
     start = begin + float(np.median(residual)) - lengths.value / 2
+    bands_seen = _risen(series, Box(new, start, lengths.value), jitter, heights.value)
     mode = Mode(
         period=Bounded(new, period + slope_low - grain, period + slope_high + grain),
         duration=Bounded(lengths.value, max(lengths.low, 0.0), lengths.high),
         height=heights,
         start=origin + start % new,
-        bands=_risen(series, Box(new, start, lengths.value), jitter, heights.value),
-        cycles=round(series.span / new),
+        bands=bands_seen,
+        # A series begins and ends anywhere in a cycle and may hold a band more than it has whole cycles.
+        cycles=max(round(series.span / new), bands_seen),
         highest=float(np.max(peak[true] - low[true])),
         jitter=jitter,
         p_value=exp(log_p),
