@@ -3,12 +3,13 @@
 //!
 //! A frame-hop is one frame over one link. Every frame leaves a record at every observation point. Two sinks: one that
 //! looks at each record and forgets it (what the simulator itself costs) and the segment files a run directory gets.
+//! Speeds are per second of processor time, as Linux counts it for the one thread, system calls included: what others do on
+//! the machine is not in it. Best of three, the two sinks in turn.
 //!
 //! `cargo bench -p wg-sim --bench hops [-- SECONDS]` simulates so many seconds (60) of traffic.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
 
 use wg_frame::time::{RunTime, Span};
 use wg_plan::wire::frame_length;
@@ -24,6 +25,8 @@ const SWITCHES: u16 = 8;
 const FLOWS: u16 = 265;
 const RATE: u64 = 100_000_000;
 const ROUNDS: usize = 3;
+/// Frame-hops per second on the network of virtual links, records in segment files.
+const BAR: f64 = 5e6;
 
 /// Looks at every record, keeps none.
 #[derive(Default)]
@@ -57,34 +60,43 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn measure(protocol: Protocol, seconds: i64) -> Result<(), Box<dyn std::error::Error>> {
     let network = network(protocol);
     let run = run(&network, protocol, seconds);
-    let mut best = f64::INFINITY;
+    let directory = std::env::temp_dir().join(format!("wiregauge-hops-{}", std::process::id()));
+    let mut best = [f64::INFINITY; 2];
     let mut report = SimReport::default();
     for _ in 0..ROUNDS {
         let mut digest = Digest::default();
-        let begun = Instant::now();
+        let begun = cpu_s()?;
         report = simulate(&network, &run, &mut digest)?;
-        best = best.min(begun.elapsed().as_secs_f64());
+        best[0] = best[0].min(cpu_s()? - begun);
         std::hint::black_box(digest.sum);
-    }
-    show("records looked at", &report, best);
-    let directory = std::env::temp_dir().join(format!("wiregauge-hops-{}", std::process::id()));
-    let mut best = f64::INFINITY;
-    for _ in 0..ROUNDS {
-        let begun = Instant::now();
+        let begun = cpu_s()?;
         let mut spool = Spool::create(&directory, &network, &run)?;
         simulate(&network, &run, &mut spool)?;
         spool.finish()?;
-        best = best.min(begun.elapsed().as_secs_f64());
+        best[1] = best[1].min(cpu_s()? - begun);
         std::fs::remove_dir_all(&directory)?;
     }
-    show("records in segment files", &report, best);
+    show("records looked at", &report, best[0]);
+    show("records in segment files", &report, best[1]);
+    let reached = report.frame_hops as f64 / best[1];
+    if protocol == Protocol::Rc {
+        let verdict = if reached >= BAR { "at or above" } else { "BELOW" };
+        println!("{verdict:>25} the bar of {:.1} M frame-hops/s with records in segment files", BAR / 1e6);
+    }
     Ok(())
+}
+
+/// Processor time of this thread so far, in seconds.
+fn cpu_s() -> std::io::Result<f64> {
+    let all = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanos = all.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok());
+    nanos.map(|nanos| nanos / 1e9).ok_or_else(|| std::io::Error::other("schedstat is not what it was"))
 }
 
 fn show(what: &str, report: &SimReport, seconds: f64) {
     let millions = |count: u64| count as f64 / seconds / 1e6;
     println!(
-        "{what:>25}: {:5.2} M frame-hops/s  {:5.2} M events/s  {:5.2} M records/s  {:5.1} x real time  ({} hops in {seconds:.2} s)",
+        "{what:>25}: {:5.2} M frame-hops/s  {:5.2} M events/s  {:5.2} M records/s  {:5.1} x real time  ({} hops in {seconds:.2} s of processor time)",
         millions(report.frame_hops),
         millions(report.events),
         millions(report.records),
