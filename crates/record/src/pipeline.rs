@@ -13,12 +13,10 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use wg_plan::{Network, Run};
 
 use crate::error::RecordError;
-use crate::parquet::{Buffers, ROW_GROUP, RecordFiles, RecordWriter};
-use crate::schema::Record;
-use crate::sorting::Sorter;
+use crate::parquet::{Buffers, Division, ROW_GROUP, RecordFiles, RecordWriter};
+use crate::sorting::{Batch, Order, Sorter};
 use crate::tracking::{
     Distributions, FlowSummary, Measure, Message, Passage, RunSummary, Tracked, Tracker, UnplannedCounts,
-    part_of,
 };
 
 /// Blocks of records that wait for a tracker, and closed rows that wait for their writer.
@@ -26,7 +24,7 @@ const WAITING: usize = 8;
 
 /// What a decoder sends.
 enum Block {
-    Records(Vec<Record>),
+    Records(Batch),
     EndOfGroup,
     Failed(RecordError),
 }
@@ -58,7 +56,7 @@ pub(crate) fn track_files(
     sink: Option<&mut dyn RowSink>,
 ) -> Result<Outcome, RecordError> {
     let parts = threads.clamp(1, run.flows.len().clamp(1, 64));
-    let division = division(run, parts);
+    let division = Division::of(run, parts);
     let buffers = Buffers::default();
     thread::scope(|scope| {
         let mut inboxes: Vec<Vec<Receiver<Block>>> = (0..parts).map(|_| Vec::new()).collect();
@@ -102,13 +100,7 @@ pub(crate) fn track_one_part(
     parts: usize,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, RecordError> {
-    // To the decoder, what is not in this part is in another one that nobody follows.
-    let mine = part_of(run, part, parts);
-    let strays = if part == 0 { 0 } else { 1 };
-    let mut division = vec![strays; usize::from(u16::MAX) + 1];
-    for flow in &run.flows {
-        division[usize::from(flow.id)] = u8::from(!mine.contains(&flow.id));
-    }
+    let division = Division::of_part(run, part, parts);
     let buffers = &Buffers::default();
     thread::scope(|scope| {
         let (sender, inbox) = sync_channel(WAITING);
@@ -116,9 +108,10 @@ pub(crate) fn track_one_part(
         let tracker = Tracker::of_part(network, run, part, parts, true);
         spawn(scope, "decode", move || {
             for group in 0..files.groups() {
-                let decoded = files.decode(group, &division, 2, buffers, |mut divided| {
-                    let ours = std::mem::take(&mut divided[0]);
-                    ours.is_empty() || sender.send(Block::Records(ours)).is_ok()
+                let decoded = files.decode(group, &division, buffers, |divided| {
+                    // The other part is of those whom nobody follows here.
+                    let ours = divided.into_iter().next().filter(|ours| !ours.records.is_empty());
+                    ours.is_none_or(|ours| sender.send(Block::Records(ours)).is_ok())
                 });
                 let last = decoded.err().map_or(Block::EndOfGroup, Block::Failed);
                 if sender.send(last).is_err() {
@@ -134,30 +127,19 @@ pub(crate) fn track_one_part(
     })
 }
 
-/// By flow number: its part. What is in no plan is for part 0.
-pub(crate) fn division(run: &Run, parts: usize) -> Vec<u8> {
-    let mut division = vec![0; usize::from(u16::MAX) + 1];
-    for part in 0..parts {
-        for flow in part_of(run, part, parts) {
-            division[usize::from(flow)] = u8::try_from(part).unwrap_or_default();
-        }
-    }
-    division
-}
-
 fn decode_every(
     files: &RecordFiles,
     decoder: usize,
     decoders: usize,
-    division: &[u8],
+    division: &Division,
     buffers: &Buffers,
     trackers: &[SyncSender<Block>],
 ) {
     for group in (decoder..files.groups()).step_by(decoders) {
         // A tracker that hung up has failed or was stopped; there is nobody to decode for.
-        let decoded = files.decode(group, division, trackers.len(), buffers, |divided| {
+        let decoded = files.decode(group, division, buffers, |divided| {
             let mut sent = trackers.iter().zip(divided);
-            sent.all(|(tracker, part)| part.is_empty() || tracker.send(Block::Records(part)).is_ok())
+            sent.all(|(tracker, part)| part.records.is_empty() || tracker.send(Block::Records(part)).is_ok())
         });
         let failure = decoded.err();
         for (tracker, failure) in
@@ -185,15 +167,15 @@ fn follow(
 ) -> Result<Ended, RecordError> {
     let mut sorter = Sorter::new(files.disorder());
     let mut follower = Follower { tracker, rows, boundaries: files.beginnings().into() };
-    let mut observe = |sorted: Vec<Record>| {
-        follower.observe(&sorted);
-        buffers.give_back(sorted);
+    let mut observe = |batch: Batch| {
+        follower.observe(&batch);
+        buffers.give_back(batch.records);
     };
     for group in 0..files.groups() {
         let decoder = &decoders[group % decoders.len()];
         loop {
             match decoder.recv() {
-                Ok(Block::Records(records)) => sorter.push(records, &mut observe),
+                Ok(Block::Records(batch)) => sorter.push(batch, &mut observe),
                 Ok(Block::Failed(error)) => return Err(error),
                 Ok(Block::EndOfGroup) | Err(_) => break,
             }
@@ -213,17 +195,26 @@ struct Follower {
 }
 
 impl Follower {
-    fn observe(&mut self, mut sorted: &[Record]) {
+    fn observe(&mut self, batch: &Batch) {
+        let mut records = batch.records.as_slice();
         while let Some(&boundary) = self.boundaries.front()
-            && sorted.last().is_some_and(|last| last.time.as_picos() >= boundary)
+            && batch.ends >= boundary
         {
-            let before = sorted.partition_point(|record| record.time.as_picos() < boundary);
-            self.tracker.observe_all(&sorted[..before]);
-            sorted = &sorted[before..];
+            // What is put flow by flow is of one row group, and so lies on one side of every boundary.
+            let before = match batch.order {
+                Order::Flow if batch.begins < boundary => break,
+                Order::Flow => 0,
+                _ => records.partition_point(|record| record.time.as_picos() < boundary),
+            };
+            self.tracker.observe_all(&records[..before]);
+            records = &records[before..];
             self.boundaries.pop_front();
             self.hand_over();
         }
-        self.tracker.observe_all(sorted);
+        match batch.order {
+            Order::Flow => self.tracker.observe_grouped(records),
+            _ => self.tracker.observe_all(records),
+        }
     }
 
     fn hand_over(&mut self) {
@@ -246,16 +237,16 @@ impl Follower {
 pub(crate) fn track_stream(
     network: &Network,
     run: &Run,
-    mut next: impl FnMut() -> Result<Option<Vec<Record>>, RecordError>,
+    mut next: impl FnMut() -> Result<Option<Batch>, RecordError>,
     mut store: RecordWriter,
     sink: &mut dyn RowSink,
 ) -> Result<(Outcome, RecordWriter), RecordError> {
     thread::scope(|scope| {
-        let (to_store, stored) = sync_channel::<Arc<Vec<Record>>>(WAITING);
-        let (to_tracker, tracked) = sync_channel::<(Arc<Vec<Record>>, Option<i64>)>(WAITING);
+        let (to_store, stored) = sync_channel::<Arc<Batch>>(WAITING);
+        let (to_tracker, tracked) = sync_channel::<(Arc<Batch>, Option<i64>)>(WAITING);
         let (rows_out, rows_in) = sync_channel(2);
         let storing = spawn(scope, "store", move || {
-            stored.iter().try_for_each(|block| store.write(&block))?;
+            stored.iter().try_for_each(|batch| store.write(&batch.records))?;
             Ok(store)
         });
         let tracking = spawn(scope, "track", move || {
@@ -277,8 +268,8 @@ pub(crate) fn track_stream(
             };
             // A row group of the stored file begins inside this block, or with it.
             let begins = count + (ROW_GROUP - count % ROW_GROUP) % ROW_GROUP;
-            let boundary = (begins > 0).then(|| block.get(begins - count)).flatten();
-            count += block.len();
+            let boundary = (begins > 0).then(|| block.records.get(begins - count)).flatten();
+            count += block.records.len();
             let boundary = boundary.map(|record| record.time.as_picos());
             let is_stored = to_store.send(block.clone()).is_ok();
             if !is_stored || to_tracker.send((block, boundary)).is_err() {

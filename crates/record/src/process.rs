@@ -13,7 +13,7 @@ use crate::parquet::{MessageWriter, PassageWriter, RecordFiles, RecordWriter, wr
 use crate::pipeline::{Outcome, RowSink, cores, track_files, track_one_part, track_stream};
 use crate::schema::{Clock, Record};
 use crate::segment::{Damage, SegmentInfo, SegmentReader};
-use crate::sorting::{MOST, Sorter};
+use crate::sorting::{Batch, MOST, Sorter};
 use crate::tracking::{ClockJump, Distributions, Measure, Message, Passage, RunSummary};
 
 /// Where the tables of a run go.
@@ -153,7 +153,7 @@ struct Segments<'a> {
     /// What times count from, after the first segment that says so.
     epoch: Option<i64>,
     sorter: Sorter,
-    ready: Vec<Vec<Record>>,
+    ready: Vec<Batch>,
     clocks: Clocks,
     damaged: Vec<Damage>,
 }
@@ -199,7 +199,7 @@ impl<'a> Segments<'a> {
     }
 
     /// The next records in the order of time.
-    fn next_block(&mut self) -> Result<Option<Vec<Record>>, RecordError> {
+    fn next_block(&mut self) -> Result<Option<Batch>, RecordError> {
         loop {
             if let Some(block) = self.ready.pop() {
                 return Ok(Some(block));
@@ -210,7 +210,7 @@ impl<'a> Segments<'a> {
                 Some(agent) => {
                     let batch = agent.next_batch(self.run, &mut self.epoch, &mut self.damaged)?;
                     self.clocks.watch(&batch);
-                    self.sorter.push(batch, |block| sorted.push(block));
+                    self.sorter.push(Batch::of(batch), |block| sorted.push(block));
                 }
                 None => self.sorter.finish(|block| sorted.push(block)),
             }

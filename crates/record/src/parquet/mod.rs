@@ -4,7 +4,7 @@ mod read;
 mod tables;
 mod write;
 
-pub(crate) use read::Buffers;
+pub(crate) use read::{Buffers, Division};
 pub use read::{RecordFiles, read_records};
 pub use tables::{MessageWriter, PassageWriter, write_sketches};
 pub use write::RecordWriter;

@@ -15,6 +15,7 @@ use ::parquet::file::statistics::Statistics;
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
 use wg_frame::time::RunTime;
+use wg_plan::{FlowId, Run};
 
 use super::ROWS_AT_ONCE;
 use crate::columns::{CodeColumn, bit_column, number_column};
@@ -22,6 +23,8 @@ use crate::error::RecordError;
 use crate::guard::guarded;
 use crate::schema::{Clock, Coded, Crc, DropReason, NOTHING, Point, RECORD_SCHEMA, Record, RecordFlags};
 use crate::segment::Damage;
+use crate::sorting::{Batch, Order};
+use crate::tracking::part_of;
 
 /// The records of one run, in one file or several.
 pub struct RecordFiles {
@@ -140,17 +143,16 @@ impl RecordFiles {
         most
     }
 
-    /// Decodes row group `group` and hands its records over, some at a time, divided by `part_of`.
+    /// Decodes row group `group` and hands its records over, some at a time, one batch for each part of `division`.
     ///
     /// # Errors
     /// [`RecordError::Read`] or [`RecordError::Foreign`], after the records up to the damage.
     pub(crate) fn decode(
         &self,
         group: usize,
-        part_of: &[u8],
-        parts: usize,
+        division: &Division,
         buffers: &Buffers,
-        mut take: impl FnMut(Vec<Vec<Record>>) -> bool,
+        mut take: impl FnMut(Vec<Batch>) -> bool,
     ) -> Result<(), RecordError> {
         let group = &self.groups[group];
         let (path, metadata) = &self.files[group.file];
@@ -170,7 +172,7 @@ impl RecordFiles {
                 .map_err(|e| format!("cannot be decoded: {e}"))?;
             for batch in reader {
                 let batch = batch.map_err(|e| format!("damaged: {e}"))?;
-                let divided = divide(&batch, &constants, part_of, parts, buffers)?;
+                let divided = divide(&batch, &constants, division, buffers)?;
                 if !take(divided) {
                     break;
                 }
@@ -189,13 +191,13 @@ impl RecordFiles {
 pub fn read_records(path: &Path) -> Result<(u32, Vec<Record>), RecordError> {
     let files = RecordFiles::open(&[path.to_owned()], None)?;
     let mut records = Vec::new();
-    let part_of = vec![0; usize::from(u16::MAX) + 1];
+    let division = Division::none();
     let buffers = Buffers::default();
     for group in 0..files.groups() {
-        files.decode(group, &part_of, 1, &buffers, |divided| {
+        files.decode(group, &division, &buffers, |divided| {
             for part in divided {
-                records.extend_from_slice(&part);
-                buffers.give_back(part);
+                records.extend_from_slice(&part.records);
+                buffers.give_back(part.records);
             }
             true
         })?;
@@ -359,16 +361,62 @@ fn flags(batch: &RecordBatch, name: &str, constant: Option<bool>, flag: u8) -> R
     }
 }
 
-/// Turns a batch into records, divided by `part_of` their flow.
+/// How records are divided by their flow: into parts, and in each part flow by flow.
+pub(crate) struct Division {
+    /// By flow: its rank; ranks of a part follow on each other.
+    rank: Vec<u16>,
+    /// By rank: its part.
+    part: Vec<usize>,
+    parts: usize,
+}
+
+impl Division {
+    /// As trackers divide the flows of `run`; what is in no plan is for part 0.
+    pub(crate) fn of(run: &Run, parts: usize) -> Self {
+        Self::by((0..parts).map(|part| part_of(run, part, parts)).collect(), 0)
+    }
+
+    /// Part `part` of `parts` of the flows of `run`, and all others; strays go with part 0.
+    pub(crate) fn of_part(run: &Run, part: usize, parts: usize) -> Self {
+        let mine = part_of(run, part, parts);
+        let others = run.flows.iter().map(|flow| flow.id).filter(|flow| !mine.contains(flow)).collect();
+        Self::by(vec![mine, others], usize::from(part > 0))
+    }
+
+    /// One part, in the order of the file.
+    pub(crate) fn none() -> Self {
+        Self { rank: vec![0; usize::from(u16::MAX) + 1], part: vec![0], parts: 1 }
+    }
+
+    fn by(flows: Vec<Vec<FlowId>>, strays: usize) -> Self {
+        let parts = flows.len();
+        let (mut rank, mut part) = (vec![0; usize::from(u16::MAX) + 1], Vec::new());
+        for (number, mut flows) in flows.into_iter().enumerate() {
+            flows.sort_unstable();
+            for flow in flows {
+                rank[usize::from(flow)] = part.len() as u16 + 1;
+                part.push(number);
+            }
+        }
+        // Rank 0 is for strays, wherever they go.
+        part.insert(0, strays);
+        Self { rank, part, parts }
+    }
+
+    fn is_one(&self) -> bool {
+        self.part.len() == 1
+    }
+}
+
+/// Turns a batch into records, divided by `division`.
 ///
 /// Constant columns are written out first, so that there is nothing to decide from record to record.
 fn divide(
     batch: &RecordBatch,
     constants: &Constants,
-    part_of: &[u8],
-    parts: usize,
+    division: &Division,
     buffers: &Buffers,
-) -> Result<Vec<Vec<Record>>, String> {
+) -> Result<Vec<Batch>, String> {
     let rows = batch.num_rows();
     let number = |place: usize| cells(batch, NUMBERS[place], constants.numbers[place]);
     let [flow, node, port, length] = [number(0)?, number(1)?, number(2)?, number(3)?];
@@ -385,19 +433,24 @@ fn divide(
     let (time, sequence, point, clock) = (&time[..rows], &sequence[..rows], &point[..rows], &clock[..rows]);
     let (crc, reason) = (&crc[..rows], &reason[..rows]);
     let (returning, warm_up) = (&returning[..rows], &warm_up[..rows]);
-    // Fields are stored where they stay.
-    let room = (rows / parts * 5 / 4 + 64).min(rows);
-    let mut divided: Vec<Vec<Record>> = (0..parts).map(|_| buffers.take(room)).collect();
-    let mut filled = vec![0; parts];
-    for row in 0..rows {
-        let part = usize::from(part_of[usize::from(flow[row])]);
-        let place = filled[part];
-        filled[part] += 1;
-        let records = &mut divided[part];
-        if place == records.len() {
-            records.resize(rows, NOTHING);
+    // Fields are stored where they stay: behind those of their flow that came before.
+    let mut next = vec![0usize; division.part.len()];
+    let mut lengths = vec![0usize; division.parts];
+    let rank = |flow: u16| usize::from(division.rank[usize::from(flow)]);
+    if division.is_one() {
+        lengths[0] = rows;
+    } else {
+        flow.iter().for_each(|flow| next[rank(*flow)] += 1);
+        for (count, part) in next.iter_mut().zip(&division.part) {
+            lengths[*part] += std::mem::replace(count, lengths[*part]);
         }
-        let record = &mut records[place];
+    }
+    let mut divided: Vec<Vec<Record>> = lengths.iter().map(|length| buffers.take(*length)).collect();
+    for row in 0..rows {
+        let rank = rank(flow[row]);
+        let place = next[rank];
+        next[rank] += 1;
+        let record = &mut divided[division.part[rank]][place];
         record.time = RunTime::from_picos(time[row]);
         record.sequence = sequence[row];
         record.flow = flow[row];
@@ -410,8 +463,15 @@ fn divide(
         record.reason = reason[row];
         record.flags = RecordFlags::from_bits(returning[row] | warm_up[row]);
     }
-    for (part, filled) in divided.iter_mut().zip(filled) {
-        part.truncate(filled);
-    }
-    Ok(divided)
+    let order = match (time.is_sorted(), division.is_one()) {
+        (false, _) => Order::None,
+        (true, true) => Order::Time,
+        (true, false) => Order::Flow,
+    };
+    let (begins, ends) = match order {
+        Order::None => (time.iter().min(), time.iter().max()),
+        _ => (time.first(), time.last()),
+    };
+    let (begins, ends) = (begins.copied().unwrap_or(i64::MAX), ends.copied().unwrap_or(i64::MIN));
+    Ok(divided.into_iter().map(|records| Batch { records, begins, ends, order }).collect())
 }

@@ -60,7 +60,7 @@ fn long_records(steps: &[Step], from: u32, restart: Option<usize>) -> Vec<Record
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     /// What leaves a window was whole: the answer is that of a window for everything, and of the judge without any.
     #[test]
