@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -241,6 +242,7 @@ def run(
             jobs=jobs,
             realtime=realtime is not False,
             cluster=cluster,
+            disconnected=ending.close,
             as_json=as_json,
         )
 
@@ -300,6 +302,7 @@ def _run_here(
     jobs: int | None,
     realtime: bool,
     cluster: Any,
+    disconnected: Callable[[], None],
     as_json: bool,
 ) -> None:
     from wiregauge.benches import NetnsBench
@@ -322,6 +325,7 @@ def _run_here(
         with ProgressView(console, runs, real_time=bench is BenchName.NETNS) as view:
             if cluster is not None:
                 simulate_on(cluster, directory, view, jobs)
+                disconnected()
             elif bench is BenchName.SIM:
                 simulate_campaign(directory, view, jobs or len(os.sched_getaffinity(0)))
             else:

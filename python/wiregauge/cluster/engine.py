@@ -33,7 +33,7 @@ LOOK_S: Final = 0.2
 RETRIES: Final = 5
 """How often a task is tried again whose worker or node died."""
 
-_ANSWER_S: Final = 10.0
+_ANSWER_S: Final = 5.0
 _NODES_S: Final = 120.0
 _FAREWELL_S: Final = 10.0
 _OBJECT_STORE: Final = 100 << 20
@@ -56,7 +56,7 @@ def read_engine(name: str) -> str:
     """Checks the name of an engine. Raises EngineNameError."""
     if name in {"local", "ray"}:
         return name
-    match = re.fullmatch(r"ray://(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):(\d{1,5})", name)
+    match = re.fullmatch(r"ray://(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", name)
     if match is None or not 0 < int(match[2]) < 1 << 16:
         raise EngineNameError(f'"{name}" is no engine: write local, ray or ray://HOST:PORT')
     return name
@@ -208,7 +208,7 @@ class Cluster:
 def connected(engine: str, *, storage: str | None = None, jobs: int | None = None) -> Iterator[Cluster]:
     """Connects to the engine `ray` or `ray://…`. A Ray of this machine has `jobs` processors, all of them unless said.
 
-    Raises EngineError or StorageError.
+    Nothing reaches standard output before it is left. Raises EngineError or StorageError.
     """
     ray = _ray()
     address = engine if engine != "ray" else os.environ.get("RAY_ADDRESS", "")
@@ -228,7 +228,11 @@ def connected(engine: str, *, storage: str | None = None, jobs: int | None = Non
         if address != "auto":
             _await_answer(address)
         options["address"] = address
-    try:
+    with contextlib.ExitStack() as ending:
+        if home is not None:
+            ending.callback(shutil.rmtree, home, ignore_errors=True)
+        # Ray prints to standard output what it notices of workers, whatever it is told.
+        ending.enter_context(contextlib.redirect_stdout(ending.enter_context(Path(os.devnull).open("w"))))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -242,9 +246,6 @@ def connected(engine: str, *, storage: str | None = None, jobs: int | None = Non
             with warnings.catch_warnings(), contextlib.suppress(Exception):
                 warnings.simplefilter("ignore")
                 ray.shutdown()
-    finally:
-        if home is not None:
-            shutil.rmtree(home, ignore_errors=True)
 
 
 def _ray() -> Any:

@@ -1,0 +1,76 @@
+"""Processes of the tests of the cluster: its nodes, and testmasters that work on it.
+
+They are processes of their own because Ray leaves warnings, threads and signal handlers in the process it was in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from wiregauge.cluster import connected, retrack, simulate_on
+from wiregauge.config import load
+from wiregauge.master import ProgressView, new_manifest
+from wiregauge.records import RunDirectory
+
+
+@contextlib.contextmanager
+def campaign(place: Path, text: str) -> Iterator[tuple[RunDirectory, ProgressView]]:
+    """A run directory in which nothing has been run yet."""
+    file = place.with_suffix(".xml")
+    file.write_text(text, encoding="utf-8")
+    loaded = load(file)
+    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
+    directory = RunDirectory.create(place, manifest, loaded.xml)
+    try:
+        with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
+            yield directory, view
+        with contextlib.suppress(OSError):
+            (place / "spool").rmdir()
+    finally:
+        directory.close()
+
+
+def nodes(home: str, port: int) -> None:
+    """Two nodes of one processor each, until nobody holds the other end of standard input any more."""
+    from ray.cluster_utils import Cluster
+
+    size = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": False}
+    head = {**size, "temp_dir": home, "ray_client_server_port": port}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        cluster.add_node(**size)
+        sys.stdout.write(f"{cluster.address}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+    finally:
+        cluster.shutdown()
+
+
+def sweep(place: str, text: str, engine: str, storage: str | None) -> None:
+    """Simulates a test on an engine; prints how it ended."""
+    with (
+        connected(engine, storage=storage) as cluster,
+        campaign(Path(place), text) as (directory, view),
+    ):
+        simulate_on(cluster, directory, view, None)
+    json.dump({key: directory.manifest[key] for key in ("state", "reason")}, sys.stdout)
+
+
+def track(place: str, engine: str, parts: int | None, storage: str | None) -> None:
+    """Tracks all runs of a directory again; prints which."""
+    directory = RunDirectory.open(Path(place))
+    runs = [run["index"] for run in directory.runs]
+    done: list[int] = []
+    stopped = retrack(directory, runs, engine, parts=parts, storage=storage, tracked=done.append)
+    json.dump({"stopped": stopped, "done": sorted(done)}, sys.stdout)
+
+
+if __name__ == "__main__":
+    {"nodes": nodes, "sweep": sweep, "track": track}[sys.argv[1]](*json.loads(sys.argv[2]))
