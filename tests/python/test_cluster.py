@@ -285,7 +285,7 @@ def test_a_stopped_sweep_keeps_what_was_simulated(two_nodes: TwoNodes, tmp_path:
     limit = time.monotonic() + PATIENCE_S
     while not two_nodes.workers("wiregauge-run-") and time.monotonic() < limit:
         time.sleep(0.05)
-    time.sleep(1.5)
+    time.sleep(0.7)
     master.send_signal(signal.SIGINT)
     assert answer(master) == {"state": "interrupted", "reason": "stopped by Ctrl-C"}
     states = [run["state"] for run in RunDirectory.open(place).runs]

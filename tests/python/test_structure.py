@@ -121,6 +121,12 @@ def test_figures_compute_no_statistic() -> None:
         assert not found, f"{path.name} imports {found}: a figure shows numbers, it does not make them"
 
 
+def test_only_the_cluster_knows_ray() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        found = {module.split(".")[0] for module in imports(path)} & {"ray", "fsspec"}
+        assert not found or path.is_relative_to(PACKAGE / "cluster"), f"{path} imports {found}: an extra"
+
+
 def test_unsafe_code_lives_in_one_crate() -> None:
     for path in ROOT.glob("crates/*/src/**/*.rs"):
         if path.relative_to(ROOT).parts[1] == "net":
