@@ -308,10 +308,10 @@ pub(crate) struct Buffers(Mutex<VecDeque<Vec<Record>>>);
 
 impl Buffers {
     /// Most that are kept.
-    const KEPT: usize = 128;
+    const KEPT: usize = 192;
     /// Used again only when so many others were given back since: until then the caches of another core hold it, and
     /// to take it from there costs more than decoding into it.
-    const RESTING: usize = 32;
+    const RESTING: usize = 64;
 
     /// So many records, of any content.
     fn take(&self, length: usize) -> Vec<Record> {
