@@ -189,8 +189,11 @@ impl<'a, T: Coded> CodeColumn<'a, T> {
                 (meaning[key], is_known[key]) = (value, true);
             }
         }
-        let keys = array.keys().values();
-        if !keys.iter().all(|key| is_known[usize::from(*key)]) {
+        let keys: &[u8] = array.keys().values();
+        // Nearly always every word is known, and the highest key tells it all.
+        let known = is_known.iter().take_while(|known| **known).count();
+        let highest = keys.iter().copied().max().map_or(0, usize::from);
+        if highest >= known && !keys.iter().all(|key| is_known[usize::from(*key)]) {
             return Err(format!("the column `{name}` has a word outside its vocabulary"));
         }
         Ok(Self { keys, meaning })

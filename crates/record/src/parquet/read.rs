@@ -3,6 +3,7 @@
 //! A column chunk whose statistics say that all its values are one is not decoded. Files may be parts of a run in
 //! any division; their row groups are taken in the order in which they begin.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -339,10 +340,10 @@ impl Buffers {
 }
 
 /// A column of numbers; a constant one is written out.
-fn cells(batch: &RecordBatch, name: &str, constant: Option<u16>) -> Result<Vec<u16>, String> {
+fn cells<'a>(batch: &'a RecordBatch, name: &str, constant: Option<u16>) -> Result<Cow<'a, [u16]>, String> {
     match constant {
-        Some(value) => Ok(vec![value; batch.num_rows()]),
-        None => Ok(number_column::<UInt16Type>(batch, name)?.to_vec()),
+        Some(value) => Ok(vec![value; batch.num_rows()].into()),
+        None => Ok(number_column::<UInt16Type>(batch, name)?.into()),
     }
 }
 
