@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from simulation import GAP, MS, PREAMBLE, US, Simulated, bits, frame, occupation, sending, simulate, written
 
 RATES = {"10Mbit/s": 10**7, "100Mbit/s": 10**8, "1Gbit/s": 10**9, "10Gbit/s": 10**10}
-SLOW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def chain(switches: list[str], rates: list[str], delays_ns: list[int]) -> str:

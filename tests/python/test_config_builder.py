@@ -72,7 +72,7 @@ def without_lines(campaign: dict[str, Any]) -> dict[str, Any]:
     return {**campaign, "limits": [{**limit, "line": 0} for limit in campaign["limits"]]}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(built())
 def test_the_file_means_what_the_builder_means(test: Test) -> None:
     compiled = test.compile()

@@ -214,7 +214,7 @@ def test_percentiles_of_one_distribution(place: Path, shown: dict[str, Any], tmp
     assert f"#[Exact minimum = {summary['min']:.3f}, maximum = {summary['max']:.3f}]" in text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(0, 1e11, allow_nan=False), min_size=1, max_size=60))
 def test_a_histogram_keeps_three_digits(values: list[float]) -> None:
     whole = np.rint(values).astype(np.int64)
@@ -315,7 +315,7 @@ def test_metrics_are_read_by_their_reference_parser(
     assert sorted(holds) == sorted(float(limit["holds"]) for run in shown["runs"] for limit in run["limits"])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.one_of(st.floats(-1e3, 1e11), st.sampled_from([float(b) for b in openmetrics.BOUNDS_NS]))))
 def test_a_bucket_holds_its_upper_bound(values: list[float]) -> None:
     expected = [sum(value <= bound for value in values) for bound in openmetrics.BOUNDS_NS]
@@ -395,7 +395,7 @@ FLOWS = st.one_of(st.none(), st.sampled_from(["10", "20"]))
 MEASURES = st.one_of(st.none(), st.sampled_from(["latency", "rtt", "ipdv", "period"]))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(run=RUNS, flow=FLOWS, measure=MEASURES)
 def test_a_choice_is_a_filter(
     tmp_path_factory: pytest.TempPathFactory, run: int | None, flow: str | None, measure: str | None

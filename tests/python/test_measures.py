@@ -284,7 +284,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_manifest_whatever_breaks_the_judge(tiny: Path, data: st.DataObject) -> None:
     """Replaces one value anywhere in the manifest or tracking.json: a judgement or a sentence comes out."""
     name = data.draw(st.sampled_from(["manifest.json", "tracking.json"]))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import binom
@@ -71,7 +71,6 @@ def test_too_few_values_are_not_named() -> None:
     assert not stats.peaks(np.full(50, np.nan)).peaks
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.001, 1), min_size=3, max_size=60), st.floats(0.001, 0.6))
 def test_the_string_is_tied_at_its_ends_and_stays_in_its_band(steps: list[float], band: float) -> None:
     share = np.concatenate([[0.0], np.cumsum(steps)]) / sum(steps)

@@ -142,7 +142,7 @@ def test_values_in_bands_are_told_from_the_rest() -> None:
     assert not found.modes[0].inside(t)[found.apart].any()
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     shift=st.floats(-1e6, 1e6),
     scale=st.floats(1e-3, 1e6),

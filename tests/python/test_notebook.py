@@ -126,7 +126,7 @@ def test_every_measure_of_the_reference_can_be_reached(run: wg.Run, name: str) -
         assert found.value is not None or found.reason
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(p=st.floats(0.01, 99.99, allow_nan=False), repeat=st.sampled_from([None, 0, 1]))
 def test_any_percentile_is_a_value_that_was_measured(run: wg.Run, p: float, repeat: int | None) -> None:
     latency = run.latency(10, protocol="raw", payload="64B", repeat=repeat)

@@ -94,7 +94,6 @@ def served(rows: list[Row], flow: FlowPlan) -> Any:
 
 
 @given(messages())
-@settings(deadline=None)
 def test_service_follows_from_the_rows_alone(rows: list[Row]) -> None:
     found = served(rows, plan())
     failed = [row["lost"] or row["late"] for row in rows]
@@ -117,7 +116,6 @@ def test_service_follows_from_the_rows_alone(rows: list[Row]) -> None:
 
 
 @given(messages())
-@settings(deadline=None)
 def test_order_follows_from_the_arrivals(rows: list[Row]) -> None:
     found = served(rows, plan()).reordering
     arrived = sorted((row["rx_app"], row["sequence"]) for row in rows if not row["lost"])
@@ -137,7 +135,6 @@ def test_order_follows_from_the_arrivals(rows: list[Row]) -> None:
 
 
 @given(messages())
-@settings(deadline=None)
 def test_contracts_count_what_lies_outside_them(rows: list[Row]) -> None:
     found = {one.of: one for one in served(rows, plan()).conformity}
     wire = sorted(row["tx_wire"] for row in rows)
@@ -157,7 +154,6 @@ def test_contracts_count_what_lies_outside_them(rows: list[Row]) -> None:
 
 
 @given(messages())
-@settings(deadline=None)
 def test_rates_are_counts_over_spans(rows: list[Row]) -> None:
     found = served(rows, plan())
     sent = sorted(row["tx_app"] for row in rows)
@@ -182,7 +178,6 @@ def test_rates_are_counts_over_spans(rows: list[Row]) -> None:
 
 
 @given(messages())
-@settings(deadline=None)
 def test_every_pair_of_points_has_its_latency(rows: list[Row]) -> None:
     found = {(p.start, p.end): p for p in pair_latencies(table(rows), plan(), 2.0, 1.0, 0.5)}
     sender = {"intended", "tx_app", "tx_drv", "tx_wire"}
@@ -202,7 +197,7 @@ def test_every_pair_of_points_has_its_latency(rows: list[Row]) -> None:
 
 
 @given(messages(), messages())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_repeats_add_their_counts_and_keep_their_extremes(first: list[Row], second: list[Row]) -> None:
     runs = [served(rows, plan()) for rows in (first, second)]
     both = pool_services(runs)

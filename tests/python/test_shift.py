@@ -109,7 +109,7 @@ def test_shares_agree_with_scipy_and_with_the_published_example() -> None:
 samples = hnp.arrays(np.float64, st.integers(2, 80), elements=finite)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(samples, samples, st.sampled_from([0.1, 0.5, 0.9]))
 def test_a_shift_the_other_way_round_is_its_mirror(base: Floats, new: Floats, q: float) -> None:
     one, other = Sample([base]).quantile(q, 0.95), Sample([new]).quantile(q, 0.95)
@@ -121,7 +121,7 @@ def test_a_shift_the_other_way_round_is_its_mirror(base: Floats, new: Floats, q:
     assert there.high is None or there.value <= there.high
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     hnp.arrays(np.float64, st.integers(2, 80), elements=st.integers(-1000, 1000)),
     st.sampled_from([0.1, 0.5, 0.9]),

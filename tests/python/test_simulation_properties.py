@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simulation import occupation, simulate
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 RATES = {"100Mbit/s": 10**8, "1Gbit/s": 10**9}
 
 

@@ -7,7 +7,7 @@ from math import ceil, comb, log
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wiregauge import stats
@@ -127,7 +127,6 @@ def test_rule_of_three() -> None:
 
 @given(st.lists(st.floats(1, 1e6), min_size=3, max_size=300).map(np.array), st.booleans())
 @example(np.array([1.0, 1.0, 2.0, 377.0]), False)  # a kernel narrower than the grid
-@settings(deadline=None)
 def test_density_integrates_to_the_share_it_shows(values: np.ndarray, log_axis: bool) -> None:
     shape = stats.density(values, log=log_axis)
     x = np.log10(shape.x) if log_axis else shape.x
