@@ -6,7 +6,8 @@ how many messages were sent, how many received, and p50, p99, p99.9 and the maxi
 compared, then times. Duplicates and swaps make this no plain join: a message counts once, by its first intact copy.
 
 The log processor judges every message on the way (outcome, order, deadline), which is not asked of the others; of its
-distributions it keeps the one that is asked for. Each runs in a process of its own with as many threads as there are cores.
+distributions it keeps the one that is asked for. Each runs in a process of its own, with as many threads as there are
+cores.
 """
 
 from __future__ import annotations

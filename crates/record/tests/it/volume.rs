@@ -346,12 +346,20 @@ fn an_unusable_part_is_named_and_left_out() {
     write_records(&path("0.parquet"), run.index, &mut all).unwrap();
     write_records(&path("1.parquet"), run.index + 1, &mut all.clone()).unwrap();
     std::fs::write(path("2.parquet"), b"PAR1").unwrap();
-    let files = ["0.parquet", "1.parquet", "2.parquet"].map(path);
+    // A file of another version says so in its footer: key, one byte of type, one of length, value.
+    let mut newer = std::fs::read(path("0.parquet")).unwrap();
+    let key = b"wiregauge.schema";
+    let at = newer.windows(key.len()).rposition(|bytes| bytes == key).unwrap() + key.len();
+    assert_eq!(newer[at + 2], b'1');
+    newer[at + 2] = b'9';
+    std::fs::write(path("3.parquet"), newer).unwrap();
+    let files = ["0.parquet", "1.parquet", "2.parquet", "3.parquet"].map(path);
     let summary = retrack(&network, &run, &files, &tables(scratch.path(), "t")).unwrap();
     assert_eq!(summary.records, 200);
     let named: Vec<bool> =
         summary.damaged_segments.iter().map(|d| d.problem.starts_with("left out")).collect();
-    assert_eq!(named, [true, true]);
+    assert_eq!(named, [true, true, true]);
+    assert!(summary.damaged_segments[2].problem.contains("record schema `9`"));
     assert!(summary.damaged_segments[0].file.ends_with("1.parquet"));
     assert!(retrack(&network, &run, &files[1..], &tables(scratch.path(), "u")).is_err());
 }
