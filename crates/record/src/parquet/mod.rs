@@ -18,6 +18,6 @@ pub const PASSAGE_SCHEMA: u32 = 1;
 pub const SKETCH_SCHEMA: u32 = 1;
 
 /// Rows handed to the encoder, and taken from the decoder, at once.
-pub(crate) const ROWS_AT_ONCE: usize = 1 << 12;
+pub(crate) const ROWS_AT_ONCE: usize = 1 << 14;
 /// Rows in a row group.
 pub(crate) const ROW_GROUP: usize = 1 << 20;
