@@ -134,7 +134,7 @@ def of(home: Path) -> list[int]:
 def process(
     what: str, *arguments: object, address: str | None = None, home: Path | None = None
 ) -> subprocess.Popen[str]:
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT / "python")}
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
     environment |= {"RAY_TMPDIR": str(home)} if home is not None else {}
     environment.pop("RAY_ADDRESS", None)
     return subprocess.Popen(
@@ -300,8 +300,7 @@ def test_a_stopped_sweep_keeps_what_was_simulated(two_nodes: TwoNodes, tmp_path:
 
 
 def command(*arguments: object, more: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, **(more or {})}
+    environment = {**os.environ, **(more or {})}
     environment.pop("RAY_ADDRESS", None)
     answer = subprocess.run(
         [sys.executable, "-m", "wiregauge", *map(str, arguments)],
@@ -330,7 +329,7 @@ def test_a_ray_of_this_machine_lives_as_long_as_the_command(tmp_path: Path) -> N
 
 def test_without_ray_the_cure_is_named(tmp_path: Path) -> None:
     (tmp_path / "ray.py").write_text("raise ModuleNotFoundError('no ray', name='ray')\n")
-    path = os.pathsep.join([str(tmp_path), str(ROOT / "python")])
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     code = "import sys; from wiregauge.cli import main; sys.argv = ['wiregauge', *sys.argv[1:]]; main()"
     answer = subprocess.run(
         [sys.executable, "-c", code, "run", ROOT / "examples" / "first.xml", "--engine", "ray", "--out", "r"],
@@ -362,7 +361,6 @@ def test_the_embedded_engine_needs_no_ray(tmp_path: Path) -> None:
             timeout=PATIENCE_S,
             check=False,
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
         )
         assert answer.returncode == 0, answer.stderr
 
