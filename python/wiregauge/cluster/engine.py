@@ -150,7 +150,7 @@ class Cluster:
 
         task = self.ray.remote(num_cpus=0, max_retries=RETRIES)(function)
         return {
-            node["NodeManagerHostname"] + " " + node["NodeID"][:6]: task.options(
+            _name(node): task.options(
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             ).remote(*arguments)
             for node in self._nodes()
@@ -170,6 +170,8 @@ class Cluster:
                     f"node {node}: did not answer within {_NODES_S:.0f} s; is it overloaded?"
                 ) from error
             except self.errors as error:
+                if node not in map(_name, self._nodes()):
+                    continue  # it died meanwhile, and gets no work
                 if "ModuleNotFoundError" in str(error) or "failed to import" in str(error):
                     raise EngineError(
                         f"node {node}: cannot load wiregauge; install version {wiregauge.__version__} of it there"
@@ -242,6 +244,12 @@ def connected(engine: str, *, storage: str | None = None, jobs: int | None = Non
                 raise EngineError(f"{where}: {_line(error)}") from error
         try:
             yield Cluster(ray, storage)
+        except BrokenPipeError:
+            raise
+        except ConnectionError as error:
+            raise EngineError(
+                f"{address or 'Ray of this machine'}: the connection was lost: {_line(error)}"
+            ) from error
         finally:
             with warnings.catch_warnings(), contextlib.suppress(Exception):
                 warnings.simplefilter("ignore")
@@ -282,6 +290,10 @@ def _await_answer(address: str) -> None:
             raise EngineError(
                 f"{address}: something answers there, but not as a Ray does, within {_ANSWER_S:.0f} s; {cure}"
             ) from error
+
+
+def _name(node: dict[str, Any]) -> str:
+    return f"{node['NodeManagerHostname']} {node['NodeID'][:6]}"
 
 
 def _line(error: BaseException) -> str:

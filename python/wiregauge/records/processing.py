@@ -124,6 +124,9 @@ def recover(directory: RunDirectory) -> bool:
         directory.manifest["reason"] = "the testmaster was killed; what was recorded by then is shown"
         directory.manifest["finished"] = utc_now()
     directory.save()
+    # Where tasks of a cluster worked for the testmaster: nobody waits for them any more.
+    for left_over in (directory.root / "spool").glob("cluster-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
     with contextlib.suppress(OSError):
         (directory.root / "spool").rmdir()
     return True
