@@ -6,6 +6,7 @@ tracking pairs them, see docs/reference/run-directory.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wiregauge.measures import sampling
 from wiregauge.measures.plan import RunDirectoryError
 from wiregauge.measures.results import Series
 
@@ -35,6 +37,10 @@ class Passages:
             chosen["residence"].cast(pl.Float64).to_numpy() / 1000,
         )
 
+    def stretches(self) -> NDArray[np.int64]:
+        """The stretch of numbers that each passage is of, where the flow is sampled."""
+        return (self.frame["sequence"] // sampling.STRETCH).to_numpy()
+
     def hops(self) -> list[tuple[int, int, Floats]]:
         """Residence times, ns, by node and output port."""
         return [
@@ -45,15 +51,20 @@ class Passages:
         ]
 
 
-def passages(path: Path | None) -> dict[int, Passages]:
+def passages(path: Path | None, one_in: Mapping[int, int]) -> dict[int, Passages]:
     """The passages of the measured part in the passages table `path`, by flow; none without one.
+
+    Of a flow in `one_in` those of one in so many stretches of its messages.
 
     Raises RunDirectoryError for a file that cannot be read.
     """
     if path is None:
         return {}
-    table = read_columns(path, ("flow", "node", "port", "came", "left")).select(
-        pl.col("flow", "node", "port").cast(pl.Int64), residence=pl.col("left") - pl.col("came"), out="left"
+    columns = ("flow", "sequence", "node", "port", "came", "left")
+    table = read_columns(path, columns, sampling.chosen(one_in) if one_in else None).select(
+        pl.col("flow", "sequence", "node", "port").cast(pl.Int64),
+        residence=pl.col("left") - pl.col("came"),
+        out="left",
     )
     return {int(flow): Passages(part) for (flow,), part in table.partition_by("flow", as_dict=True).items()}
 
@@ -70,7 +81,7 @@ def read_columns(
         words = [name for name in ("point", "reason") if name in columns]
         lazy = lazy.with_columns(pl.col(*words).cast(pl.String)) if words else lazy
         lazy = (lazy if only is None else lazy.filter(only)).select(columns)
-        return (lazy if most is None else lazy.head(most)).collect()
+        return (lazy if most is None else lazy.head(most)).collect(engine="streaming")
     # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):

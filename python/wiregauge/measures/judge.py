@@ -35,8 +35,16 @@ from wiregauge.measures.results import (
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
 from wiregauge.measures.series import SETTLING, WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.service import pool_services, serve
-from wiregauge.measures.settling import settle, stationarity
+from wiregauge.measures.settling import Settled, settle, stationarity
 from wiregauge.measures.show import json_text, show_json
+from wiregauge.measures.sketched import (
+    Whole,
+    exact,
+    pool_sampled,
+    read_wholes,
+    summarise_repeats,
+    with_loss_repeats,
+)
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
 from wiregauge.measures.validity import judge_validity, offered_loads
 
@@ -130,12 +138,14 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     counted = (
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
     )
-    through = passages(directory.passages(plan.index)) if frame is not None else {}
+    one_in = directory.sampled(plan.index) if frame is not None else {}
+    through = passages(directory.passages(plan.index), one_in) if frame is not None else {}
+    wholes = read_wholes(directory, plan, one_in)
+    by_flow = frame.partition_by("flow", as_dict=True) if frame is not None else {}
     for flow in plan.flows if frame is not None else ():
-        mine = pl.col("flow") == flow.id
+        rows = by_flow.get((flow.id,), frame.head(0) if frame is not None else pl.DataFrame())
         if flow.multicast:
-            mine &= pl.col("to") == flow.receiver
-        rows = frame.filter(mine) if frame is not None else pl.DataFrame()
+            rows = rows.filter(pl.col("to") == flow.receiver)
         count = counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
         result = _judge_flow(
             flow,
@@ -146,6 +156,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             names,
             through.get(flow.id),
             len(plan.flows),
+            wholes.get((flow.id, flow.receiver)),
         )
         contradictions += _contradictions(result, count) if tracked is not None else []
         flows.append(result)
@@ -250,16 +261,21 @@ def _judge_flow(
     names: Sequence[str],
     through: Passages | None,
     among: int,
+    whole: Whole | None,
 ) -> FlowResult:
-    """`among` flows of the run share the rate of false alarms of the rules."""
+    """`among` flows of the run share the rate of false alarms of the rules; `whole`: what `rows` are a sample of."""
     between = _between(offsets, flow)
     measured = rows.filter(~pl.col("warm_up"))
     settled = settle(measured, flow, among)
+    still = settled.settling.height
+    if whole is not None and still:
+        # Sketches hold every message of the measured part: nothing can be taken out of them again.
+        settled = Settled(measured.head(0), measured, None)
     left_out = {WARM_UP: rows.height - measured.height, SETTLING: settled.settling.height}
     extracted = extract(settled.rows, flow, between, left_out)
     early = extract(settled.settling, flow, between, {}) if settled.settling.height else {}
     if through is not None:
-        extracted["residence"] = Extracted(through.series(), {})
+        extracted["residence"] = Extracted(through.series(), {}, through.stretches() if whole else None)
     tally = dict(measured["outcome"].value_counts().iter_rows())
     outcomes = {name: int(tally.get(name, 0)) for name in OUTCOMES}
     gone = measured["outcome"].is_in(_LOST).to_numpy()
@@ -290,7 +306,8 @@ def _judge_flow(
     lost_settled = int(np.count_nonzero(gone[settled.settling.height :]))
     send_errors = [found["send_error"].series.value for found in (early, extracted) if found]
     service = serve(measured, flow, gone)
-    return FlowResult(
+    lost_worth = stats.flags_worth(gone)
+    judged = FlowResult(
         plan=flow,
         counts=counts,
         outcomes=outcomes,
@@ -299,7 +316,7 @@ def _judge_flow(
         last_seen=places,
         drop_reasons={str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {},
         missing_send_records=number(tracked, "missing_send_records"),
-        loss=loss(lost, measured.height, stats.flags_worth(gone)),
+        loss=loss(lost, measured.height, lost_worth),
         summaries=summaries,
         series=series,
         with_loss=_with_loss(settled.rows, flow, between, gone[settled.settling.height :])
@@ -321,6 +338,9 @@ def _judge_flow(
             settled.rows, flow, between.outward_ns, between.uncertainty_ns, stamp_ns, summaries
         ),
     )
+    if whole is None:
+        return judged
+    return exact(judged, extracted, whole, names, between.outward_ns, settling=still, lost_worth=lost_worth)
 
 
 def _summaries(
@@ -364,6 +384,8 @@ def _with_loss(
 
 
 def _pooled_with_loss(flows: Sequence[FlowResult], main: str) -> dict[str, Percentile]:
+    if any(flow.sampled for flow in flows):
+        return with_loss_repeats(flows, main)
     runs, lost = [], []
     for flow in flows:
         values = flow.series[main].value
@@ -482,13 +504,14 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         if not members:
             continue
         known = [u for flow in members if (u := flow.summaries[name].uncertainty) is not None]
-        summaries[name] = summarise(
-            name,
-            [flow.series[name].value for flow in members],
-            _added([flow.summaries[name].excluded for flow in members]),
-            clock_ns=max((u.clock for u in known), default=0.0),
-            stamp_ns=max((u.stamp for u in known), default=2 * STAMP_RESOLUTION_NS),
-        )
+        excluded = _added([flow.summaries[name].excluded for flow in members])
+        clock_ns = max((u.clock for u in known), default=0.0)
+        stamp_ns = max((u.stamp for u in known), default=2 * STAMP_RESOLUTION_NS)
+        if any(flow.sampled for flow in members):
+            summaries[name] = summarise_repeats(name, members, excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
+        else:
+            values = [flow.series[name].value for flow in members]
+            summaries[name] = summarise(name, values, excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
         early = [s for flow in members if (s := flow.summaries[name].settling) is not None]
         if early:
             extremes = min(low for low, _ in early), max(high for _, high in early)
@@ -533,6 +556,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         service=pool_services([flow.service for flow in flows if flow.service is not None]),
         pairs=pool_pairs([flow.pairs for flow in flows]),
         repeats=len(flows),
+        sampled=pool_sampled(flows),
     )
 
 

@@ -22,7 +22,7 @@ from wiregauge.measures.plan import FlowPlan
 if TYPE_CHECKING:
     from wiregauge.measures.results import Summary
 
-__all__ = ["PairLatency", "pair_latencies", "pool_pairs", "side_by_side"]
+__all__ = ["NAMES", "PairLatency", "known_pair", "pair_latencies", "pool_pairs", "side_by_side"]
 
 OUTWARD = ("intended", "tx_app", "tx_drv", "tx_wire", "rx_wire", "rx_drv", "rx_app")
 RETURN = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
@@ -87,7 +87,7 @@ def pair_latencies(
         took = rows[end] - rows[start]
         known = named.get(NAMES.get(pair, ""))
         if known is not None and known.n == rows.height - took.null_count():
-            return _known(start, end, took.null_count(), known, bound)
+            return known_pair(start, end, took.null_count(), known, bound)
         return _pair(start, end, took, sign * shift_ns, bound)
 
     pairs = list(_pairs(rows, flow))
@@ -141,7 +141,8 @@ def _pair(start: str, end: str, took: pl.Series, shift: float, bound: float) -> 
     )
 
 
-def _known(start: str, end: str, missing: int, summary: Summary, bound: float) -> PairLatency | None:
+def known_pair(start: str, end: str, missing: int, summary: Summary, bound: float) -> PairLatency | None:
+    """The pair whose latency `summary` tells; None without values."""
     if summary.minimum is None or summary.mean is None or summary.maximum is None:
         return None
     p50, p99 = (

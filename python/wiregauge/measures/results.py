@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.pairs import PairLatency
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
+from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.service import Service
+from wiregauge.stats.sketch import Sketch
 
 Floats = NDArray[np.float64]
 
@@ -201,6 +203,10 @@ class FlowResult:
     """Messages lost after that."""
     service: Service | None = None
     pairs: tuple[PairLatency, ...] = ()
+    sampled: Sampled | None = None
+    """Of a flow too big to be held whole: what the series are of. None where they hold every message."""
+    sketches: Mapping[str, Sketch] = field(default_factory=dict)
+    """Of such a flow the distributions of its measures, clocks corrected, ns: what its summaries rest on."""
 
 
 @dataclass(frozen=True, slots=True)

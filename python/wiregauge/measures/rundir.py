@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
+from wiregauge.measures import sampling
 from wiregauge.measures.plan import CampaignPlan, RunDirectoryError, get, objects, read_plan
+
+T = TypeVar("T")
 
 SCHEMA = 1
 TIMES = (
@@ -72,24 +76,57 @@ class RunDirectory:
         path = self.path / folder / f"run-{index:04d}.parquet"
         return path if path.exists() else None
 
+    def sketches(self, index: int) -> Path | None:
+        """The sketches of a run; None in a directory that an older version tracked."""
+        return self._found("sketches", index)
+
+    def sampled(self, index: int) -> dict[int, int]:
+        """By flow of a run that is not held whole, one in how many stretches is; empty where all are.
+
+        Raises RunDirectoryError as `messages`.
+        """
+        rows = self.scan(index)
+        # Without sketches, which older versions did not write, only the messages themselves can tell.
+        if rows is None or self.sketches(index) is None:
+            return {}
+        return self.reading(index, lambda: _sampled(rows))
+
     def messages(self, index: int) -> pl.DataFrame | None:
         """The message table of a run, ordered by flow, warm-up first, then life and sequence; None when there is none.
 
+        Of a run with more than `sampling.ROWS` rows a sample in whole stretches; `stretch` tells them apart.
         Raises RunDirectoryError for a damaged file or one of another schema.
         """
-        path = self.path / "messages" / f"run-{index:04d}.parquet"
+        rows = self.scan(index)
+        if rows is None:
+            return None
+
+        def read() -> pl.DataFrame:
+            one_in = self.sampled(index)
+            if one_in:
+                sample = rows.filter(sampling.chosen(one_in)).with_columns(sampling.stretches(one_in))
+                table = sample.collect(engine="streaming")
+            else:
+                table = rows.with_columns(stretch=pl.lit(0, pl.Int64)).collect()
+            return table.sort("flow", "to", pl.col("warm_up").not_(), "life", "sequence")
+
+        return self.reading(index, read)
+
+    def reading(self, index: int, read: Callable[[], T]) -> T:
+        """What `read` finds in the message table of a run. Raises RunDirectoryError where that cannot be read."""
+        return _reading(self._messages(index), read)
+
+    def scan(self, index: int) -> pl.LazyFrame | None:
+        """All rows of the message table of a run, unread, in the order of the file; None when there is none.
+
+        Raises RunDirectoryError as `messages`.
+        """
+        path = self._messages(index)
         if not path.exists():
             return None
-        try:
-            metadata = pl.read_parquet_metadata(path)
-            frame = pl.read_parquet(path)
-        # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
-                raise
-            raise RunDirectoryError(
-                f"{path}: is no readable Parquet file ({_first_line(error)}); `wiregauge track` makes it anew"
-            ) from None
+        metadata = _reading(path, lambda: pl.read_parquet_metadata(path))
+        frame = pl.scan_parquet(path)
+        names = _reading(path, lambda: frame.collect_schema().names())
         if (
             metadata.get("wiregauge.kind", "messages") != "messages"
             or metadata.get("wiregauge.schema", "1") not in _MESSAGE_SCHEMAS
@@ -98,30 +135,49 @@ class RunDirectory:
                 f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
                 f"not messages of schema {_MESSAGE_SCHEMAS[-1]}; use the wiregauge that wrote it"
             )
-        missing = [name for name in _COLUMNS if name not in frame.columns]
+        missing = [name for name in _COLUMNS if name not in names]
         if missing:
             raise RunDirectoryError(
                 f"{path}: column {missing[0]} is missing; `wiregauge track` makes it anew"
             )
         added = [
-            pl.lit(None, pl.Int64()).alias(name)
-            for name in ("to", "length", *_WIRE)
-            if name not in frame.columns
+            pl.lit(None, pl.Int64()).alias(name) for name in ("to", "length", *_WIRE) if name not in names
         ]
-        if "life" not in frame.columns:
+        if "life" not in names:
             added.append(pl.lit(0).alias("life"))
         columns = {"to": pl.Int64(), "length": pl.Int64(), "life": pl.Int64(), **_COLUMNS}
         columns |= dict.fromkeys(_WIRE, pl.Int64())
-        try:
-            return (
-                frame.with_columns(added)
-                .select(pl.col(name).cast(kind) for name, kind in columns.items())
-                .sort("flow", "to", pl.col("warm_up").not_(), "life", "sequence")
-            )
-        except pl.exceptions.PolarsError as error:
-            raise RunDirectoryError(
-                f"{path}: a column has an unexpected type ({_first_line(error)}); `wiregauge track` makes it anew"
-            ) from None
+        return frame.with_columns(added).select(pl.col(name).cast(kind) for name, kind in columns.items())
+
+    def _messages(self, index: int) -> Path:
+        return self.path / "messages" / f"run-{index:04d}.parquet"
+
+
+def _reading(path: Path, read: Callable[[], T]) -> T:
+    """What `read` finds in the file `path`. Raises RunDirectoryError where that cannot be read."""
+    try:
+        return read()
+    except (pl.exceptions.InvalidOperationError, pl.exceptions.SchemaError) as error:
+        raise RunDirectoryError(
+            f"{path}: a column has an unexpected type ({_first_line(error)}); `wiregauge track` makes it anew"
+        ) from None
+    except RunDirectoryError:
+        raise
+    # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        raise RunDirectoryError(
+            f"{path}: is no readable Parquet file ({_first_line(error)}); `wiregauge track` makes it anew"
+        ) from None
+
+
+def _sampled(rows: pl.LazyFrame) -> dict[int, int]:
+    total = rows.select(pl.len()).collect().item()
+    if total <= sampling.ROWS:
+        return {}
+    counts = rows.group_by("flow").len().collect(engine="streaming")
+    return sampling.every({int(flow): int(count) for flow, count in counts.iter_rows()}, sampling.ROWS)
 
 
 def open_run_directory(path: Path) -> RunDirectory:

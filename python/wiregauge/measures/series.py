@@ -7,16 +7,18 @@ keeps its resolution.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wiregauge.measures import sampling
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import Series
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 WARM_UP = "warm-up"
 SETTLING = "settling"
@@ -26,6 +28,8 @@ NOT_RETURNED = "lost on the way back"
 NO_STAMP = "no stamp"
 GAP = "neighbour missing"
 ONE_COPY = "only one copy came"
+NOT_SAMPLED = "not in the sample"
+"""Of a flow too big to be held whole: its neighbour or itself lies outside the stretches that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Extracted:
 
     series: Series
     excluded: Mapping[str, int]
+    stretch: Integers | None = None
+    """The stretch of each value, where the flow is sampled."""
 
 
 _OUT = ("tx_app", "tx_drv", "rx_drv", "rx_app")
@@ -52,16 +58,12 @@ def _difference(end: str, start: str) -> pl.Expr:
     return pl.col(end) - pl.col(start)
 
 
-def extract(
-    rows: pl.DataFrame, flow: FlowPlan, offsets: Offsets, left_out: Mapping[str, int]
-) -> dict[str, Extracted]:
-    """Every series of a flow from the rows of its messages, in the order of sequence.
+def differences(flow: FlowPlan, shift: float) -> dict[str, tuple[pl.Expr, str, float]]:
+    """Measures that are differences of the times of one message.
 
-    `left_out` counts by reason the messages whose rows are not among them.
+    By name: the expression in ps, the column whose absence means "lost", the clock correction in ns.
     """
     last = "back_rx_app" if flow.relayed else "rx_app"
-    shift = offsets.outward_ns
-    # name: (expression in ps, the column whose absence means "lost", clock correction in ns)
     plans: dict[str, tuple[pl.Expr, str, float]] = {
         "latency": (_difference("rx_app", "tx_app"), "rx_app", shift),
         "driver_latency": (_difference("rx_drv", "tx_drv"), "rx_app", shift),
@@ -92,7 +94,20 @@ def extract(
         if name in plans:
             expression, needs, by = plans[name]
             plans[name] = (pl.when(complete).then(expression), needs, by)
+    return plans
+
+
+def extract(
+    rows: pl.DataFrame, flow: FlowPlan, offsets: Offsets, left_out: Mapping[str, int]
+) -> dict[str, Extracted]:
+    """Every series of a flow from the rows of its messages, in the order of sequence.
+
+    `left_out` counts by reason the messages whose rows are not among them.
+    """
+    shift = offsets.outward_ns
+    plans = differences(flow, shift)
     start = pl.coalesce("tx_app", "intended", "tx_drv", "rx_app")
+    sampled = sampling.is_sampled(rows)
     table = rows.select(
         start.alias("start"),
         pl.col("sequence"),
@@ -100,7 +115,9 @@ def extract(
         *(pl.col(name).is_null().alias(f"no {name}") for name in {needs for _, needs, _ in plans.values()}),
         rx_app=pl.col("rx_app"),
         tx_app=pl.col("tx_app"),
+        stretch=pl.col("stretch") if sampled else pl.lit(0),
     )
+    stretch = table["stretch"].to_numpy() if sampled else None
     found: dict[str, Extracted] = {}
     seconds = table["start"].cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e12
     for name, (_, needs, by) in plans.items():
@@ -110,21 +127,22 @@ def extract(
         reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
         excluded = {**left_out, reason: gone, NO_STAMP: int(column.null_count()) - gone}
         values = column.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - by
-        found[name] = Extracted(Series(seconds[present], values), excluded)
+        mine = stretch[present] if stretch is not None else None
+        found[name] = Extracted(Series(seconds[present], values), excluded, mine)
     found["period"] = _consecutive(table, "tx_app", seconds, left_out)
     found["ipdv"] = _consecutive(table, "latency", seconds, left_out)
-    found["receive_period"] = _arrivals(table, left_out)
+    found["receive_period"] = _spaced(rows, "rx_app", {**left_out, LOST: rows["rx_app"].null_count()})
     latency = found["latency"]
     least = latency.series.value.min(initial=np.inf)
     found["delay_variation"] = Extracted(
-        Series(latency.series.t, latency.series.value - least), latency.excluded
+        Series(latency.series.t, latency.series.value - least), latency.excluded, latency.stretch
     )
     if flow.deadline_ns is not None:
         # As the counter of late messages: there and back for a relayed flow, stamps as they are.
         came, offset = ("rtt", 0.0) if flow.relayed else ("latency", shift)
         over = found[came].series
         found["lateness"] = Extracted(
-            Series(over.t, over.value + offset - flow.deadline_ns), found[came].excluded
+            Series(over.t, over.value + offset - flow.deadline_ns), found[came].excluded, found[came].stretch
         )
     return found | _on_the_wire(rows, flow, left_out)
 
@@ -136,13 +154,10 @@ def _on_the_wire(rows: pl.DataFrame, flow: FlowPlan, left_out: Mapping[str, int]
         skew = (pl.col("rx_wire_b") - pl.col("rx_wire")).abs()
         found["skew"] = _of_messages(rows, skew, "tx_wire", ONE_COPY, left_out)
     if flow.bag_ns is not None:
-        left = rows["tx_wire"].drop_nulls().sort()
-        spacing = left.diff().drop_nulls().cast(pl.Float64).to_numpy() / 1000
-        at = left.cast(pl.Float64).to_numpy()[1:] / 1e12
-        excluded = {**left_out, NO_STAMP: rows.height - len(left)}
-        found["bag_spacing"] = Extracted(Series(at, spacing), excluded)
-        early = np.maximum(flow.bag_ns - spacing, 0.0)
-        found["bag_jitter"] = Extracted(Series(at, early), excluded)
+        spaced = _spaced(rows, "tx_wire", {**left_out, NO_STAMP: rows["tx_wire"].null_count()})
+        found["bag_spacing"] = spaced
+        early = np.maximum(flow.bag_ns - spaced.series.value, 0.0)
+        found["bag_jitter"] = replace(spaced, series=Series(spaced.series.t, early))
     if flow.schedule is not None:
         period, planned = (round(ns * 1000) for ns in (flow.schedule.period_ns, flow.schedule.reception_ns))
         half = period // 2
@@ -155,10 +170,14 @@ def _of_messages(
     rows: pl.DataFrame, value: pl.Expr, at: str, missing: str, left_out: Mapping[str, int]
 ) -> Extracted:
     """One value per message that has it; the others are `missing`."""
-    table = rows.select(value=value, at=pl.col(at)).drop_nulls("value")
+    stretch = "stretch" if sampling.is_sampled(rows) else pl.lit(0).alias("stretch")
+    table = rows.select(stretch, value=value, at=pl.col(at)).drop_nulls("value")
     values = table["value"].cast(pl.Float64).to_numpy() / 1000
     seconds = table["at"].cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e12
-    return Extracted(Series(seconds, values), {**left_out, missing: rows.height - table.height})
+    excluded = {**left_out, missing: rows.height - table.height}
+    return Extracted(
+        Series(seconds, values), excluded, table["stretch"].to_numpy() if sampling.is_sampled(rows) else None
+    )
 
 
 def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, left_out: Mapping[str, int]) -> Extracted:
@@ -168,14 +187,30 @@ def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, left_out: Ma
         value=pl.col(column).diff(),
     )
     good = ((stepped["step"] == 1) & stepped["value"].is_not_null()).fill_null(False).to_numpy()
+    stretch = table["stretch"].to_numpy()
+    seam = sampling.seams(stretch)
+    # A life may end where its successor's stretch begins, one number apart.
+    good[1:] &= ~seam
     values = stepped["value"].cast(pl.Float64).fill_null(0.0).to_numpy()[good] / 1000
-    pairs = max(table.height - 1, 0)
-    return Extracted(Series(seconds[good], values), {**left_out, GAP: pairs - int(good.sum())})
+    pairs, seams = max(table.height - 1, 0), int(np.count_nonzero(seam))
+    excluded = {**left_out, GAP: pairs - seams - int(good.sum())}
+    if not seams:
+        return Extracted(Series(seconds[good], values), excluded)
+    return Extracted(Series(seconds[good], values), {**excluded, NOT_SAMPLED: seams}, stretch[good])
 
 
-def _arrivals(table: pl.DataFrame, left_out: Mapping[str, int]) -> Extracted:
-    """Times between consecutive arrivals, in the order of arrival."""
-    arrived = table["rx_app"].drop_nulls().sort()
-    values = arrived.diff().drop_nulls().cast(pl.Float64).to_numpy() / 1000
-    at = arrived.cast(pl.Float64).to_numpy()[1:] / 1e12
-    return Extracted(Series(at, values), {**left_out, LOST: table.height - len(arrived)})
+def _spaced(rows: pl.DataFrame, column: str, excluded: Mapping[str, int]) -> Extracted:
+    """Times between consecutive values of `column`, in their order."""
+    if not sampling.is_sampled(rows):
+        times = rows[column].drop_nulls().sort()
+        at = times.cast(pl.Float64).to_numpy()[1:] / 1e12
+        return Extracted(Series(at, times.diff().drop_nulls().cast(pl.Float64).to_numpy() / 1000), excluded)
+    table = rows.select(column, "stretch").drop_nulls(column).sort(column)
+    ordered, stretch = table[column].to_numpy(), table["stretch"].to_numpy()
+    seam = sampling.seams(stretch)
+    inside = ~seam
+    return Extracted(
+        Series(ordered[1:][inside] / 1e12, np.diff(ordered)[inside] / 1000),
+        {**excluded, NOT_SAMPLED: int(np.count_nonzero(seam))},
+        stretch[1:][inside],
+    )

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures import patterns
+from wiregauge.measures import patterns, sampling
 from wiregauge.measures.plan import FlowPlan
 
 __all__ = [
@@ -172,14 +172,19 @@ def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags) -> Service:
     """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones."""
     final = "back_rx_app" if flow.relayed else "rx_app"
     late = measured["late"].fill_null(False).to_numpy()
+    seam = (
+        np.flatnonzero(sampling.seams(measured["stretch"].to_numpy())) + 1
+        if sampling.is_sampled(measured)
+        else None
+    )
     return Service(
-        losses=_losses(lost, measured["sequence"].to_numpy()),
+        losses=_losses(lost, measured["sequence"].to_numpy(), seam),
         reordering=_reordering(measured, final, lost),
-        availability=_availability(lost | late),
+        availability=_availability(lost | late, seam),
         deadline=_deadline(measured, flow, final, lost, late),
         conformity=_conformity(measured, flow),
         rates=_rates(measured, flow),
-        goodput=_goodput(measured[final].filter(pl.Series(~lost)), flow.payload),
+        goodput=_goodput(measured.filter(pl.Series(~lost)), final, flow.payload),
     )
 
 
@@ -190,13 +195,21 @@ def _share(flags: Flags) -> Share:
     return Share(count, len(flags), bound.low, bound.high, worth)
 
 
-def _losses(lost: Flags, sequence: Integers) -> Losses:
+def _losses(lost: Flags, sequence: Integers, seam: Integers | None) -> Losses:
+    """`seam` are the rows before which others are missing: nothing reaches across."""
     if not lost.any():
         return Losses(0, 0, {}, None, None)
-    lengths = patterns.run_lengths(lost)
+    lengths = patterns.run_lengths(lost if seam is None else np.insert(lost, seam, values=False))
     sizes, counts = np.unique(np.minimum(lengths, MOST_LENGTHS), return_counts=True)
     distances = patterns.loss_distances(lost, sequence)
     clear = patterns.clear_lengths(lost)
+    if seam is not None:
+        hits = np.flatnonzero(lost)
+        stretch = np.searchsorted(seam, hits, side="right")
+        same = stretch[1:] == stretch[:-1]
+        distances = distances[same]
+        clear = np.diff(hits)[same] - 1
+        clear = clear[clear > 0]
     return Losses(
         periods=len(lengths),
         longest=int(lengths.max()),
@@ -228,9 +241,14 @@ def _reordering(measured: pl.DataFrame, final: str, lost: Flags) -> Reordering:
     )
 
 
-def _availability(failed: Flags) -> Availability:
-    found = patterns.outages(failed)
-    return Availability(_share(found.down), found.number, found.longest)
+def _availability(failed: Flags, seam: Integers | None) -> Availability:
+    """`seam` as in `_losses`: what failed before it is not known."""
+    if seam is None:
+        found = patterns.outages(failed)
+        return Availability(_share(found.down), found.number, found.longest)
+    found = patterns.outages(np.insert(failed, seam, values=False))
+    down = np.delete(found.down, seam + np.arange(len(seam)))
+    return Availability(_share(down), found.number, found.longest)
 
 
 def _deadline(
@@ -286,13 +304,12 @@ def _contract(
 
 
 def _rates(measured: pl.DataFrame, flow: FlowPlan) -> Rates | None:
-    rows = measured.select("sequence", "intended", "tx_app", "length").drop_nulls(["intended", "tx_app"])
+    rows = measured.drop_nulls(["intended", "tx_app"])
     if rows.height < 2:
         return None
-    sent = _ascending(rows["tx_app"].to_numpy())
     planned = _extent(rows["intended"].to_numpy())
     numbers = _extent(rows["sequence"].to_numpy())
-    offered = _rate(sent, 1.0)
+    offered = _rate(rows, "tx_app", 1.0)
     if planned <= 0 or offered is None:
         return None
     lengths = rows["length"].filter(rows["length"] > 0).cast(pl.Float64)
@@ -314,19 +331,25 @@ def _extent(values: Integers) -> int:
     return int(values.max()) - int(values.min())
 
 
-def _goodput(arrivals: pl.Series, payload: int | None) -> Rate | None:
-    at = arrivals.drop_nulls().to_numpy()
-    return _rate(_ascending(at), 8.0 * payload) if payload is not None else None
+def _goodput(rows: pl.DataFrame, final: str, payload: int | None) -> Rate | None:
+    return _rate(rows.drop_nulls(final), final, 8.0 * payload) if payload is not None else None
 
 
-def _rate(ascending: Integers, each: float) -> Rate | None:
-    """`each` per mean distance of ascending times (ps), per second; None below two or where no time passed."""
-    if len(ascending) < 2 or ascending[-1] == ascending[0]:
+def _rate(rows: pl.DataFrame, column: str, each: float) -> Rate | None:
+    """`each` per mean distance of the times (ps) in order, per second; None below two or where no time passed."""
+    if sampling.is_sampled(rows):
+        rows = rows.select(column, "stretch").sort(column)
+        inside = ~sampling.seams(rows["stretch"].to_numpy())
+        distances = np.diff(rows[column].to_numpy())[inside]
+    else:
+        distances = np.diff(_ascending(rows[column].to_numpy()))
+    passed = int(distances.sum())
+    if not passed:
         return None
-    estimate = stats.mean_estimate(np.diff(ascending).astype(np.float64))
+    estimate = stats.mean_estimate(distances.astype(np.float64))
     if estimate is None:
         return None
-    value = each * 1e12 * (len(ascending) - 1) / int(ascending[-1] - ascending[0])
+    value = each * 1e12 * len(distances) / passed
     half = estimate.half_width
     if half is None:
         return Rate(value, None, None)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from math import isinf
 from pathlib import Path
 
-from wiregauge.measures import served
+from wiregauge.measures import sampling, served
 from wiregauge.measures.definitions import QUANTILES, SERIES
 from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
 
@@ -152,6 +152,15 @@ def _flow(flow: FlowResult) -> Json:
         ],
         "second_copies": flow.second_copies,
         "lost_copies": dict(flow.lost_copies),
+        "sampled": {
+            "one_in": flow.sampled.one_in,
+            "stretch": sampling.STRETCH,
+            "held": flow.sampled.rows,
+            "of": flow.sampled.of,
+            "settling": flow.sampled.settling,
+        }
+        if flow.sampled is not None
+        else None,
         "throughput_bit_per_s": flow.goodput,
         "effective_bandwidth_bit_per_s": flow.effective_bandwidth,
         **served.of_flow(flow),

@@ -52,6 +52,9 @@ def show_text(judgement: Judgement, console: Console) -> None:
     console.print(escape(headline(judgement)), soft_wrap=True)
     for reason in judgement.reasons:
         console.print(f"  [yellow]-[/] {escape(reason)}", soft_wrap=True)
+    sampled = [check.reason for run in judgement.runs for check in run.checks if check.name == "held-whole"]
+    for reason in dict.fromkeys(reason for reason in sampled if reason):
+        console.print(f"  [dim]-[/] {escape(reason)}", soft_wrap=True)
     failed = [(run, limit) for run in judgement.runs for limit in run.limits if not limit.holds]
     for run, limit in failed[:20]:
         where = f"flow {limit.flow} " if limit.flow is not None else ""

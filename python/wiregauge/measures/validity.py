@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from wiregauge.measures import sampling
 from wiregauge.measures.evidence import Evidence, check, graded, number, parts, percent, total_of
 from wiregauge.measures.kept import kept
 from wiregauge.measures.plan import RunPlan
@@ -32,6 +33,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
         found
         for group in (
             _whole,
+            _held,
             _sending,
             _instrument,
             kept,
@@ -91,6 +93,31 @@ def _whole(run: Evidence) -> Iterator[Check]:
         "holds" if not run.contradictions else f"{len(run.contradictions)} contradictions",
         Grade.INVALID if run.contradictions else Grade.OK,
         "message accounts do not add up: " + "; ".join(run.contradictions[:2]),
+    )
+
+
+def _held(run: Evidence) -> Iterator[Check]:
+    """Whether every message was held, or what the figures of a run too big for that rest on."""
+    sparse = [(flow, flow.sampled) for flow in run.flows if flow.sampled is not None]
+    named = _few(
+        f"flow {flow.plan.name} 1 in {one.one_in} ({one.rows} of {count_of(one.of, 'message')})"
+        for flow, one in sparse
+    )
+    early = _few(
+        f"flow {flow.plan.name}, {count_of(one.settling, 'message')} of the sample"
+        for flow, one in sparse
+        if one.settling
+    )
+    yield check(
+        "held-whole",
+        "Every message held",
+        f"noted: flows of a run of more than {sampling.ROWS} messages",
+        f"sampled: {named}" if sparse else "all",
+        Grade.NOTE if sparse else Grade.OK,
+        "judged from sketches and a sample of 1 in k stretches: "
+        f"{named}; counts, extremes and means are exact, percentiles have 3 significant digits, "
+        "runs of losses, availability, contracts and pictures are of the sample"
+        + (f"; what still settles is in every figure: {early}" if early else ""),
     )
 
 

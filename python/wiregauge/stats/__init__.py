@@ -14,6 +14,7 @@ from wiregauge.stats.intervals import (
     repeated_mean_half_width,
     repeated_quantile_interval,
     repeated_share_worth,
+    scaled_ranks,
 )
 from wiregauge.stats.levels import Change, Course, level_changes
 from wiregauge.stats.modality import Peak, Peaks, peaks, worth_of
@@ -130,6 +131,7 @@ __all__ = [
     "repeated_quantile_interval",
     "repeated_share_worth",
     "samples_needed",
+    "scaled_ranks",
     "share",
     "share_bound",
     "simultaneous",

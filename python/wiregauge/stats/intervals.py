@@ -48,16 +48,27 @@ def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) ->
     if not supported(floor(worth), q):
         # Too few clusters beyond it to know how they cluster: then they are taken to do so as all values do.
         worth = min(worth, effective_n(values))
+    low, high = scaled_ranks(n, q, worth)
+    return QuantileInterval(
+        float(ascending[low - 1]) if low is not None else None,
+        float(ascending[high - 1]) if high is not None else None,
+        worth,
+    )
+
+
+def scaled_ranks(n: int, q: float | Fraction, worth: float) -> tuple[int | None, int | None]:
+    """Ranks among `n` values, worth `worth` independent ones, between which quantile `q` lies with 95 %.
+
+    None where the interval is open.
+    """
     whole = max(1, min(n, floor(worth)))
     ranks = quantile_ranks(whole, q)
     scale = (n + 1) / (whole + 1)
-    low = ascending[max(floor(ranks.low * scale), 1) - 1] if ranks.low is not None else None
-    high = ascending[min(ceil(ranks.high * scale), n) - 1] if ranks.high is not None else None
+    low = max(floor(ranks.low * scale), 1) if ranks.low is not None else None
+    high = min(ceil(ranks.high * scale), n) if ranks.high is not None else None
     if not supported(whole, q):
         low, high = (low, None) if exact(q) >= Fraction(1, 2) else (None, high)
-    return QuantileInterval(
-        float(low) if low is not None else None, float(high) if high is not None else None, worth
-    )
+    return low, high
 
 
 def repeated_quantile_interval(
@@ -72,16 +83,21 @@ def repeated_quantile_interval(
     n = len(pooled)
     at = quantile(pooled, q)
     shares = np.array([np.searchsorted(run, at, side="right") / len(run) for run in runs])
-    weights = np.array([len(run) / n for run in runs])
-    # A share moves in steps of 1/n: two runs may show the same one by chance, and yet their spread is not nothing.
-    steps = float(np.sum((weights / [len(run) for run in runs]) ** 2 / (1 - weights))) / 12
-    half = student_t(len(runs) - 1) * sqrt(weighted_variance(shares, weights) + steps)
+    half = repeated_half_share(shares, np.array([len(run) for run in runs]))
     low, high = floor((float(exact(q)) - half) * n), ceil((float(exact(q)) + half) * n)
     return QuantileInterval(
         float(pooled[low - 1]) if low >= 1 else None,
         float(pooled[max(high, 1) - 1]) if high <= n else None,
         None,
     )
+
+
+def repeated_half_share(shares: Floats, sizes: NDArray[np.int64]) -> float:
+    """Half-width of the 95 % Student interval of the common share of repeats, from the share and size of each."""
+    weights = sizes / sizes.sum()
+    # A share moves in steps of 1/n: two runs may show the same one by chance, and yet their spread is not nothing.
+    steps = float(np.sum((weights / sizes) ** 2 / (1 - weights))) / 12
+    return student_t(len(sizes) - 1) * sqrt(weighted_variance(shares, weights) + steps)
 
 
 def weighted_variance(values: Floats, weights: Floats) -> float:
@@ -114,13 +130,19 @@ def repeated_deviation_interval(runs: Sequence[Floats]) -> tuple[float, float] |
     Stat. Assoc. 75, 1980). Few runs far apart say little: the upper end is then far away.
     """
     kept = [run for run in runs if len(run) >= 2]
-    count = len(kept)
+    return deviation_interval_of(
+        np.array([len(run) for run in kept], dtype=np.float64),
+        np.array([float(run.mean()) for run in kept]),
+        np.array([float(np.var(run, ddof=1)) for run in kept]),
+    )
+
+
+def deviation_interval_of(size: Floats, means: Floats, own: Floats) -> tuple[float, float] | None:
+    """`repeated_deviation_interval` from the size, mean and variance of each run; None below two runs."""
+    count = len(size)
     if count < 2:
         return None
-    size = np.array([len(run) for run in kept], dtype=np.float64)
     weights = size / size.sum()
-    own = np.array([float(np.var(run, ddof=1)) for run in kept])
-    means = np.array([float(run.mean()) for run in kept])
     between, within = float(np.var(means, ddof=1)), float(np.dot(weights, own * (1 - 1 / size)))
     half = student_t(count - 1) * sqrt(weighted_variance(own, weights))
     tails = special.chdtri(count - 1, [0.025, 0.975])

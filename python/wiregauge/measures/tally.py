@@ -1,0 +1,151 @@
+"""What is counted of flows too big to be held: exact, in one pass over their messages that holds none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from wiregauge.measures.definitions import OUTCOMES
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.series import LOST, NO_STAMP, NOT_RETURNED, differences
+
+__all__ = ["LOST_OUTCOMES", "Tally", "happened", "tally"]
+
+LOST_OUTCOMES = ("lost", "misdirected", "corrupted")
+_LAST = ("last_node", "last_point")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one flow at one receiver over all its messages; `figures` by the names that `_figures` gives."""
+
+    figures: Mapping[str, float | int | None]
+    warm_up: int
+    relayed: bool
+    last: dict[tuple[int | None, str | None], int] = field(default_factory=dict)
+    """Lost messages by the last observer and point that saw them."""
+
+    def count(self, name: str) -> int:
+        """A count; 0 where there is none."""
+        return int(self.figures.get(name) or 0)
+
+    def time(self, name: str) -> int | None:
+        """A time, ps; None where nothing has it."""
+        value = self.figures.get(name)
+        return int(value) if value is not None else None
+
+    def outcomes(self) -> dict[str, int]:
+        """The one outcome of each message, counted."""
+        return {name: self.count(f"outcome {name}") for name in OUTCOMES}
+
+    def counts(self) -> dict[str, int]:
+        """The counters of the flow."""
+        sent, lost = self.count("sent"), self.count("lost")
+        return {"sent": sent, "delivered": sent - lost, "lost": lost} | {
+            name: self.count(name) for name in happened()
+        }
+
+    def excluded(self, measure: str) -> dict[str, int] | None:
+        """Why messages have no value of a measure that is a difference of times; None for other measures."""
+        if f"without {measure}" not in self.figures:
+            return None
+        without, gone = self.count(f"without {measure}"), self.count(f"gone {measure}")
+        returns = self.count(f"returns {measure}")
+        return {NOT_RETURNED if returns else LOST: gone, NO_STAMP: without - gone}
+
+
+def happened() -> dict[str, pl.Expr]:
+    """What happened to a message beside its outcome, by the name of its counter."""
+    return {
+        "duplicated": pl.col("copies") > 1,
+        "reordered": pl.col("reordered"),
+        "late": pl.col("late"),
+        "misdirected": pl.col("misdirected_copies") > 0,
+        "corrupted": pl.col("corrupted_copies") > 0,
+    }
+
+
+def tally(rows: pl.LazyFrame, flows: Sequence[FlowPlan]) -> dict[tuple[int, int], Tally]:
+    """Counts of `flows` by number and receiver, from all rows of the message table of a run."""
+    found: dict[tuple[int, int], Tally] = {}
+    for relayed in (False, True):
+        mine = {(flow.id, flow.receiver): flow for flow in flows if flow.relayed == relayed}
+        if not mine:
+            continue
+        own = rows.filter(pl.col("flow").is_in(sorted({number for number, _ in mine})))
+        measured = own.filter(~pl.col("warm_up"))
+        key = ("flow", "to")
+        some = next(iter(mine.values()))
+        lost = pl.col("outcome").is_in(LOST_OUTCOMES)
+        queries = [
+            measured.group_by(key).agg(**_figures(some, list(mine.values()))),
+            own.group_by(key).agg(pl.col("warm_up").sum()),
+            measured.filter(lost).group_by(*key, *_LAST).len(),
+        ]
+        figures, early, last = pl.collect_all(queries, engine="streaming")
+        for (number, receiver), flow in mine.items():
+            here = pl.col("flow") == number
+            if flow.multicast:
+                here &= pl.col("to") == receiver
+            row = figures.filter(here)
+            warm = early.filter(here)["warm_up"].sum()
+            found[number, receiver] = Tally(
+                row.row(0, named=True) if row.height else {},
+                int(warm or 0),
+                relayed,
+                {
+                    (node, point): int(count)
+                    for node, point, count in last.filter(here).select(*_LAST, "len").sort(*_LAST).iter_rows()
+                },
+            )
+    return found
+
+
+def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
+    """Everything that is counted, by name; `some` flow stands for the others, which have the same measures."""
+    lost = pl.col("outcome").is_in(LOST_OUTCOMES)
+    final = pl.col("back_rx_app" if some.relayed else "rx_app")
+    both = pl.col("intended").is_not_null() & pl.col("tx_app").is_not_null()
+    arrived = final.filter(~lost)
+    tardy = (final - pl.col("tx_app")).filter(pl.col("late") & ~lost)
+    tenth = pl.col("flow").replace_strict(
+        {flow.id: flow.period_ns / 10 for flow in flows if flow.period_ns},
+        default=None,
+        return_dtype=pl.Float64,
+    )
+    figures = {
+        "sent": pl.len(),
+        "lost": lost.sum(),
+        "reorder_extent": pl.col("reorder_extent").max(),
+        "late_sends": ((pl.col("tx_app") - pl.col("intended")) / 1000 > tenth).sum(),
+        "lost A": (pl.col("tx_wire").is_not_null() & pl.col("rx_wire").is_null()).sum(),
+        "lost B": (pl.col("tx_wire_b").is_not_null() & pl.col("rx_wire_b").is_null()).sum(),
+        "late arrived": (pl.col("late") & ~lost).sum(),
+        "late or lost": (pl.col("late") | lost).sum(),
+        "tardiest": tardy.max(),
+        "tardy on average": tardy.mean(),
+        "arrivals": arrived.count(),
+        "arrivals first": arrived.min(),
+        "arrivals last": arrived.max(),
+        "offered": both.sum(),
+        "offered first": pl.col("tx_app").filter(both).min(),
+        "offered last": pl.col("tx_app").filter(both).max(),
+        "intended first": pl.col("intended").filter(both).min(),
+        "intended last": pl.col("intended").filter(both).max(),
+        "number first": pl.col("sequence").filter(both).min(),
+        "number last": pl.col("sequence").filter(both).max(),
+        "length": pl.col("length").filter(both & (pl.col("length") > 0)).mean(),
+        "no rx_app": pl.col("rx_app").null_count(),
+        "no tx_wire": pl.col("tx_wire").null_count(),
+    }
+    figures |= {f"outcome {name}": (pl.col("outcome") == name).sum() for name in OUTCOMES}
+    figures |= {name: condition.sum() for name, condition in happened().items()}
+    for name, (difference, needs, _) in differences(some, 0.0).items():
+        missing = difference.is_null()
+        figures[f"without {name}"] = missing.sum()
+        gone = (missing & pl.col(needs).is_null()).sum() if needs != "tx_app" else pl.lit(0)
+        figures[f"gone {name}"] = gone
+        figures[f"returns {name}"] = pl.lit(int(needs == "back_rx_app" and some.relayed))
+    return figures

@@ -1,0 +1,219 @@
+"""A distribution as counts of buckets: what is left of values too many to keep.
+
+Number, extremes, mean and spread are exact; a quantile is known to within its bucket. Sketches of the same quantity
+merge: counts of equal buckets add and moments combine exactly (Chan, Golub and LeVeque, The American Statistician 37,
+1983), so a percentile of repeats is that of all values and never an average of percentiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, exp, floor, isfinite, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge.stats.intervals import (
+    deviation_interval_of,
+    repeated_half_share,
+    scaled_ranks,
+)
+from wiregauge.stats.moments import student_t
+from wiregauge.stats.quantiles import exact, rank
+
+__all__ = [
+    "Sketch",
+    "mean_half_width",
+    "merged",
+    "narrowed",
+    "outlasts",
+    "repeated_deviation",
+    "repeated_ranks",
+    "scaled_interval",
+    "sketch_of",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+HALF = 512
+"""Values in half a stretch whose mean is compared with that of the other half."""
+RESEMBLING = 0.3
+"""Correlation of the halves of stretches above which a memory is taken to outlast them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketch:
+    """`count` values from `low` to `high`, both inclusive, per bucket, ascending; all in the unit of the values."""
+
+    low: Floats
+    high: Floats
+    count: Integers
+    n: int
+    minimum: float
+    maximum: float
+    mean: float
+    squared_deviations: float
+
+    def moved(self, by: float) -> Sketch:
+        """The sketch of the same values less `by`."""
+        return replace(
+            self,
+            low=self.low - by,
+            high=self.high - by,
+            minimum=self.minimum - by,
+            maximum=self.maximum - by,
+            mean=self.mean - by,
+        )
+
+    def deviation(self) -> float | None:
+        """Sample standard deviation (divisor n - 1); None below two values."""
+        return sqrt(self.squared_deviations / (self.n - 1)) if self.n >= 2 else None
+
+    def middles(self) -> Floats:
+        """The middle of each bucket, within the extremes."""
+        return np.clip((self.low + self.high) / 2, self.minimum, self.maximum)
+
+    def quantile(self, q: float | Fraction) -> float:
+        """The nearest-rank quantile, to within half its bucket; the extremes are exact."""
+        return self.ranked(rank(self.n, q))
+
+    def ranked(self, place: int) -> float:
+        """The value of this rank, from 1: the middle of its bucket; the first and the last are exact."""
+        if place <= 1:
+            return self.minimum
+        if place >= self.n:
+            return self.maximum
+        bucket = self._bucket(place)
+        middle = (float(self.low[bucket]) + float(self.high[bucket])) / 2
+        return min(max(middle, self.minimum), self.maximum)
+
+    def around(self, low: int | None, high: int | None) -> tuple[float | None, float | None]:
+        """Values of two ranks with the width of their buckets added outwards; None where the rank is None."""
+        bottom = None if low is None else max(float(self.low[self._bucket(low)]), self.minimum)
+        top = None if high is None else min(float(self.high[self._bucket(high)]), self.maximum)
+        return bottom, top
+
+    def share_up_to(self, value: float) -> float:
+        """Share of the values at or below `value`, to within the bucket that holds it."""
+        return int(self.count[self.middles() <= value].sum()) / self.n
+
+    def below_zero(self) -> int:
+        """Negative values, to within the bucket that holds zero."""
+        return int(self.count[self.middles() < 0].sum())
+
+    def _bucket(self, place: int) -> int:
+        reached = np.cumsum(self.count)
+        return min(int(np.searchsorted(reached, place)), len(self.count) - 1)
+
+
+def sketch_of(values: Floats) -> Sketch:
+    """Values as a sketch that loses nothing: a bucket for every distinct one. `values` must not be empty."""
+    distinct, count = np.unique(values, return_counts=True)
+    mean = float(values.mean())
+    return Sketch(
+        distinct,
+        distinct,
+        count.astype(np.int64),
+        len(values),
+        float(distinct[0]),
+        float(distinct[-1]),
+        mean,
+        float(np.sum((values - mean) ** 2)),
+    )
+
+
+def merged(sketches: Sequence[Sketch]) -> Sketch:
+    """The sketch of all values of `sketches`, of which there must be one."""
+    if len(sketches) == 1:
+        return sketches[0]
+    low = np.concatenate([sketch.low for sketch in sketches])
+    high = np.concatenate([sketch.high for sketch in sketches])
+    count = np.concatenate([sketch.count for sketch in sketches])
+    order = np.lexsort((low, low + high))
+    low, high, count = low[order], high[order], count[order]
+    first = np.concatenate([[True], (low[1:] != low[:-1]) | (high[1:] != high[:-1])])
+    n = sum(sketch.n for sketch in sketches)
+    mean = sum(sketch.mean * (sketch.n / n) for sketch in sketches)
+    return Sketch(
+        low[first],
+        high[first],
+        np.add.reduceat(count, np.flatnonzero(first)),
+        n,
+        min(sketch.minimum for sketch in sketches),
+        max(sketch.maximum for sketch in sketches),
+        mean,
+        sum(sketch.squared_deviations + sketch.n * (sketch.mean - mean) ** 2 for sketch in sketches),
+    )
+
+
+def scaled_interval(sketch: Sketch, q: float | Fraction, worth: float) -> tuple[float | None, float | None]:
+    """95 % interval of quantile `q` of values that are worth `worth` independent ones, widened by its buckets."""
+    return sketch.around(*scaled_ranks(sketch.n, q, worth))
+
+
+def repeated_ranks(
+    sketches: Sequence[Sketch], pooled: Sketch, q: float | Fraction, beyond: Sequence[int], at: float
+) -> tuple[int | None, int | None]:
+    """Ranks between which quantile `q` of repeats lies with 95 %, as `repeated_quantile_interval` has them.
+
+    `beyond` counts by run what is larger than all values of its sketch; `at` is the quantile itself.
+    """
+    sizes = np.array([sketch.n + more for sketch, more in zip(sketches, beyond, strict=True)])
+    n = pooled.n + sum(beyond)
+    found = [sketch.share_up_to(at) * sketch.n for sketch in sketches]
+    half = repeated_half_share(np.array(found) / sizes if isfinite(at) else np.ones(len(sizes)), sizes)
+    low, high = floor((float(exact(q)) - half) * n), ceil((float(exact(q)) + half) * n)
+    return low if low >= 1 else None, max(high, 1) if high <= n else None
+
+
+def repeated_deviation(sketches: Sequence[Sketch]) -> tuple[float, float] | None:
+    """As `repeated_deviation_interval`, from the sketches of repeats."""
+    kept = [sketch for sketch in sketches if sketch.n >= 2]
+    return deviation_interval_of(
+        np.array([sketch.n for sketch in kept], dtype=np.float64),
+        np.array([sketch.mean for sketch in kept]),
+        np.array([sketch.squared_deviations / (sketch.n - 1) for sketch in kept]),
+    )
+
+
+def mean_half_width(deviation: float, worth: float) -> float:
+    """Half-width of the 95 % Student interval of a mean of values worth `worth` independent ones."""
+    return student_t(max(worth, 2.0) - 1) * deviation / sqrt(max(worth, 2.0))
+
+
+def narrowed(interval: tuple[float, float], spread: float, whole: float, gain: float) -> tuple[float, float]:
+    """The interval of a standard deviation `whole` from that of a sample with `spread`, worth `gain` times as much.
+
+    It reaches as far as the sample's own is off: rare values that the sample missed are rare in the whole, too.
+    """
+    if not spread or not whole:
+        return min(spread, whole), max(spread, whole)
+    factor = exp(max(log(interval[1] / spread) / sqrt(gain), abs(log(whole / spread))))
+    return whole / factor, whole * factor
+
+
+def outlasts(values: Floats, stretch: Integers) -> bool:
+    """Whether values resemble each other beyond the end of the stretch of the series they come from.
+
+    `stretch` names the stretch of each value. The means of the two halves of a stretch resemble each other where a
+    memory is as long as they are, however small its part in a single value: averaging takes the rest away. Too few
+    whole stretches to tell count as yes, for then the sample's own worth is the safe one.
+    """
+    if not len(values):
+        return True
+    starts = np.flatnonzero(np.concatenate([[True], stretch[1:] != stretch[:-1]]))
+    sizes = np.diff(np.append(starts, len(values)))
+    whole = starts[sizes >= HALF]
+    lengths = sizes[sizes >= HALF]
+    if len(whole) < 4:
+        return True
+    sums = np.concatenate([[0.0], np.cumsum(values - values.mean())])
+    middle = whole + lengths // 2
+    first = (sums[middle] - sums[whole]) / (middle - whole)
+    second = (sums[whole + lengths] - sums[middle]) / (whole + lengths - middle)
+    if first.std() == 0 or second.std() == 0:
+        return False
+    return bool(np.corrcoef(first, second)[0, 1] > max(RESEMBLING, 2 / sqrt(len(whole))))

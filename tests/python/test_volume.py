@@ -1,0 +1,226 @@
+"""A run too big to be held: judged from counts, sketches and a sample, it says what judging it whole says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from wiregauge import measures
+from wiregauge.cli import main
+from wiregauge.measures import sampling
+from wiregauge.measures.definitions import COUNTS, QUANTILES
+from wiregauge.measures.results import FlowResult, Judgement
+from wiregauge.measures.rundir import open_run_directory
+from wiregauge.stats import sketch as sketches
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = 20_000
+WIDTH = 1e-3
+"""A bucket is at most so much of its value wide."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two repeats of faults on links, with a relayed flow beside them: some 10^5 messages."""
+    place = tmp_path_factory.mktemp("volume")
+    text = (ROOT / "examples" / "link-faults.xml").read_text(encoding="utf-8")
+    text = text.replace('duration="5s"', 'duration="20s" warm-up="100ms" repeat="2"')
+    text = text.replace('protocol="raw" from="a" to="b"', 'protocol="raw" from="a" to="b" deadline="900us"')
+    text = text.replace('<receive flow="30"/>', '<relay flow="30" on="a"/>')
+    (place / "t.xml").write_text(text, encoding="utf-8")
+    assert main(["run", str(place / "t.xml"), "--bench", "sim", "--out", str(place / "r"), "--quiet"]) in (
+        0,
+        1,
+    )
+    return place / "r"
+
+
+@pytest.fixture(scope="module")
+def judged(run: Path) -> tuple[Judgement, Judgement]:
+    """The run judged whole, and judged as too big to be held."""
+    whole = measures.judge(run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "ROWS", ROWS)
+        return whole, measures.judge(run)
+
+
+def flows(judgement: Judgement) -> list[FlowResult]:
+    return [flow for run in judgement.runs for flow in run.flows]
+
+
+def everything(judgement: Judgement) -> list[FlowResult]:
+    return flows(judgement) + [flow for point in judgement.points for flow in point.flows]
+
+
+def overlap(one: tuple[float | None, float | None], other: tuple[float | None, float | None]) -> bool:
+    (a, b), (c, d) = one, other
+    return (a is None or d is None or a <= d) and (c is None or b is None or c <= b)
+
+
+def test_it_is_sampled_and_says_so(judged: tuple[Judgement, Judgement]) -> None:
+    whole, big = judged
+    assert all(flow.sampled is None for flow in everything(whole))
+    for flow in everything(big):
+        assert flow.sampled is not None and flow.sampled.one_in > 1
+        assert flow.sampled.rows < flow.sampled.of == flow.counts["sent"]
+    check = next(check for check in big.runs[0].checks if check.name == "held-whole")
+    assert check.grade.name == "NOTE" and "sketches and a sample of 1 in k" in check.reason
+    shown: Any = measures.show_json(big)
+    assert shown["runs"][0]["flows"][0]["sampled"]["of"] == shown["runs"][0]["flows"][0]["sent"]
+
+
+def test_counts_are_those_of_all_messages(judged: tuple[Judgement, Judgement]) -> None:
+    for one, other in zip(*map(everything, judged), strict=True):
+        assert {name: one.counts[name] for name in COUNTS} == {name: other.counts[name] for name in COUNTS}
+        assert (one.outcomes, one.drop_reasons, one.last_seen) == (
+            other.outcomes,
+            other.drop_reasons,
+            other.last_seen,
+        )
+        assert (one.warm_up, one.late_sends, one.reorder_extent, one.loss.ratio) == (
+            other.warm_up,
+            other.late_sends,
+            other.reorder_extent,
+            other.loss.ratio,
+        )
+        assert one.goodput == pytest.approx(other.goodput, rel=1e-9)
+        assert one.service is not None and other.service is not None
+        assert one.service.reordering.share.count == other.service.reordering.share.count
+        assert (one.service.deadline is None) == (other.service.deadline is None)
+        if one.service.deadline is not None and other.service.deadline is not None:
+            assert one.service.deadline.missed.count == other.service.deadline.missed.count
+            assert one.service.deadline.tardiness_max_ns == pytest.approx(
+                other.service.deadline.tardiness_max_ns
+            )
+    assert all(
+        run.validity == same.validity for run, same in zip(judged[0].runs, judged[1].runs, strict=True)
+    )
+
+
+def test_figures_are_those_of_all_messages(judged: tuple[Judgement, Judgement]) -> None:
+    seen = 0
+    for one, other in zip(*map(everything, judged), strict=True):
+        assert set(one.summaries) == set(other.summaries)
+        for name, summary in one.summaries.items():
+            same = other.summaries[name]
+            assert (summary.n, summary.excluded, summary.negative) == (
+                same.n,
+                same.excluded,
+                same.negative,
+            ), name
+            # A variation is a latency less the least one, as exact as that.
+            size = abs((one.summaries["latency"] if name == "delay_variation" else summary).maximum or 0.0)
+            size += one.plan.deadline_ns or 0.0 if name == "lateness" else 0.0
+            for statistic in ("min", "mean", "max", "sd"):
+                expected = summary.value(statistic)
+                assert same.value(statistic) == pytest.approx(expected, rel=1e-6, abs=1e-9 * size), (
+                    name,
+                    statistic,
+                )
+            for quantile in QUANTILES:
+                mine, its = summary.percentiles.get(quantile), same.percentiles.get(quantile)
+                if mine is None or its is None or mine.value is None:
+                    assert (mine and mine.value) == (its and its.value)
+                    continue
+                assert its.value == pytest.approx(mine.value, rel=WIDTH, abs=WIDTH * size), (name, quantile)
+                assert overlap((mine.low, mine.high), (its.low, its.high)), (name, quantile)
+                seen += 1
+    assert seen > 100
+
+
+def test_percentiles_with_loss_know_all_that_were_lost(judged: tuple[Judgement, Judgement]) -> None:
+    for one, other in zip(*map(everything, judged), strict=True):
+        for name, mine in one.with_loss.items():
+            its = other.with_loss[name]
+            assert (its.value is None) == (mine.value is None)
+            if mine.value is not None:
+                assert its.value == pytest.approx(mine.value, rel=WIDTH), name
+
+
+def test_hops_are_those_of_all_passages(judged: tuple[Judgement, Judgement]) -> None:
+    for one, other in zip(*map(flows, judged), strict=True):
+        assert len(one.hops) == len(other.hops) > 0
+        for mine, its in zip(one.hops, other.hops, strict=True):
+            assert (mine.switch, mine.port, mine.n) == (its.switch, its.port, its.n)
+            assert (its.minimum, its.mean, its.maximum) == pytest.approx(
+                (mine.minimum, mine.mean, mine.maximum)
+            )
+            assert its.p99 == pytest.approx(mine.p99, rel=WIDTH)
+
+
+def test_the_sample_is_of_whole_stretches(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = open_run_directory(run).messages(0)
+    monkeypatch.setattr(sampling, "ROWS", ROWS)
+    directory = open_run_directory(run)
+    some, one_in = directory.messages(0), directory.sampled(0)
+    assert whole is not None and some is not None and one_in
+    for (number,), part in whole.filter(~whole["warm_up"]).partition_by("flow", as_dict=True).items():
+        stretch = part["sequence"] // sampling.STRETCH
+        kept = part.filter(stretch % one_in[int(number)] == 0)
+        mine = some.filter((some["flow"] == number) & ~some["warm_up"])
+        assert mine["sequence"].to_list() == kept["sequence"].to_list()
+        assert mine["stretch"].n_unique() == kept["sequence"].floordiv(sampling.STRETCH).n_unique()
+
+
+def test_a_seam_makes_no_gap(judged: tuple[Judgement, Judgement]) -> None:
+    for one, other in zip(*map(flows, judged), strict=True):
+        for name in ("period", "receive_period", "ipdv"):
+            assert set(np.round(other.series[name].value, 6)) <= set(np.round(one.series[name].value, 6)), (
+                name
+            )
+        assert one.service is not None and other.service is not None
+        assert set(other.service.losses.lengths) <= set(one.service.losses.lengths)
+
+
+def test_the_command_tells_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sampling, "ROWS", ROWS)
+    main(["show", str(run)])
+    assert "sample of 1 in k stretches" in re.sub(r"\s+", " ", capsys.readouterr().out)
+    main(["show", str(run), "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["runs"][0]["flows"][0]["sampled"]["stretch"] == sampling.STRETCH
+
+
+@given(st.dictionaries(st.integers(1, 60), st.integers(1, 10**9), min_size=1, max_size=40))
+def test_the_rows_that_are_held_are_bounded(counts: dict[int, int]) -> None:
+    one_in = sampling.every(counts, sampling.ROWS)
+    held = sum(count / one_in.get(flow, 1) for flow, count in counts.items())
+    assert held <= sampling.ROWS + len(counts) * (sampling.FEWEST * sampling.STRETCH + 1)
+    if sum(counts.values()) <= sampling.ROWS:
+        assert not one_in
+
+
+values = arrays(np.float64, st.integers(1, 200), elements=st.integers(-1000, 1000).map(float))
+
+
+@settings(max_examples=50)
+@given(st.lists(values, min_size=1, max_size=4))
+def test_merged_sketches_are_those_of_all_values(runs: list[np.ndarray[Any, np.dtype[np.float64]]]) -> None:
+    merged = sketches.merged([sketches.sketch_of(one) for one in runs])
+    every = np.concatenate(runs)
+    assert (merged.n, merged.minimum, merged.maximum) == (len(every), every.min(), every.max())
+    assert merged.mean == pytest.approx(every.mean(), abs=1e-9)
+    assert merged.squared_deviations == pytest.approx(np.sum((every - every.mean()) ** 2), rel=1e-9, abs=1e-6)
+    ascending = np.sort(every)
+    for place in {1, (len(every) + 1) // 2, len(every)}:
+        assert merged.ranked(place) == ascending[place - 1]
+    assert len(merged.count) == len(np.unique(every))
+
+
+def test_a_memory_beyond_a_stretch_is_seen() -> None:
+    noise = np.random.default_rng(5).normal(size=64 * 1024)
+    stretch = np.repeat(np.arange(64), 1024)
+    assert not sketches.outlasts(noise, stretch)
+    slow = np.repeat(np.random.default_rng(6).normal(size=64), 1024)
+    assert sketches.outlasts(noise + 0.3 * slow, stretch), "a small part that lasts"
+    assert sketches.outlasts(noise[:2048], stretch[:2048]), "too few stretches to tell"
