@@ -48,7 +48,7 @@ from wiregauge.records import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ("messages", "passages", "sketches")
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 
 
 def written(count: int, payloads: str) -> str:
@@ -134,7 +134,12 @@ def of(home: Path) -> list[int]:
 def process(
     what: str, *arguments: object, address: str | None = None, home: Path | None = None
 ) -> subprocess.Popen[str]:
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    # A process of Ray may be slow to start where other work is done beside it.
+    environment = {
+        **os.environ,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "100",
+    }
     environment |= {"RAY_TMPDIR": str(home)} if home is not None else {}
     environment.pop("RAY_ADDRESS", None)
     return subprocess.Popen(
@@ -479,6 +484,18 @@ def test_attempts_never_meet(tmp_path: Path) -> None:
     with pytest.raises(MemoryError):
         tasks.simulate(place, plan, 0, fail)
     assert {path.name for path in shared.iterdir()} == {one.attempt, other.attempt}
+
+
+def test_no_run_begins_once_all_were_asked_to_stop(tmp_path: Path) -> None:
+    file = tmp_path / "t.xml"
+    file.write_text(written(50, "64B"), encoding="utf-8")
+    place, board = tasks.Place("t", str(tmp_path), None), tasks.Board()
+    board.note(0, 0.0)
+    board.stop()
+    result = tasks.simulate(place, json.dumps(load(file).campaign), 1, lambda share: board.note(1, share))
+    assert (result.told["entry"], result.files) == (None, ())
+    assert board.note(0, 0.5)
+    assert board.read() == {0: 0.5}
 
 
 def test_progress_is_noted_without_waiting_and_a_stop_is_seen() -> None:

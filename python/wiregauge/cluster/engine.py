@@ -35,6 +35,7 @@ RETRIES: Final = 5
 
 _ANSWER_S: Final = 5.0
 _NODES_S: Final = 120.0
+_ATTEMPTS: Final = 3
 _FAREWELL_S: Final = 10.0
 _OBJECT_STORE: Final = 100 << 20
 _QUIET: Final = {
@@ -238,7 +239,7 @@ def connected(engine: str, *, storage: str | None = None, jobs: int | None = Non
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                ray.init(**options)
+                _init(ray, options)
             except (SystemExit, Exception) as error:
                 where = "Ray of this machine: it did not start" if home else f"{address}: cannot be used"
                 raise EngineError(f"{where}: {_line(error)}") from error
@@ -254,6 +255,20 @@ def connected(engine: str, *, storage: str | None = None, jobs: int | None = Non
             with warnings.catch_warnings(), contextlib.suppress(Exception):
                 warnings.simplefilter("ignore")
                 ray.shutdown()
+
+
+def _init(ray: Any, options: dict[str, Any]) -> None:
+    """`ray.init`, again where a cluster did not start the process that serves this client: a busy head is slow."""
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            ray.init(**options)
+        except ConnectionAbortedError:
+            if not left:
+                raise
+            with contextlib.suppress(Exception):
+                ray.shutdown()
+        else:
+            return
 
 
 def _ray() -> Any:

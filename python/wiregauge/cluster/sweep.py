@@ -63,8 +63,8 @@ class _ClusterSimulator:
             result = cluster.ray.get(ref)
             for name in result.files:
                 cluster.bring(result, name, directory.root / name)
-            entry: dict[str, Any] = result.told["entry"]
-            if result.told["tracking"] is not None:
+            entry: dict[str, Any] | None = result.told["entry"]
+            if entry is not None and result.told["tracking"] is not None:
                 note_tracking(directory, entry["index"], result.told["tracking"])
             cluster.forget(result)
         except (cluster.errors, ConnectionError) as error:

@@ -43,8 +43,12 @@ class Board:
         self._stopped = False
 
     def note(self, position: int, share: float) -> bool:
-        """Notes the share of a run that is done, 0 to 1; returns whether it should stop."""
-        self._shares[position] = share
+        """Notes the share of a run that is done, 0 to 1; returns whether it should stop.
+
+        Once all were asked to stop no further run has begun.
+        """
+        if not self._stopped or position in self._shares:
+            self._shares[position] = share
         return self._stopped
 
     def read(self) -> dict[int, float]:
@@ -113,7 +117,10 @@ def sweep_away(token: str) -> None:
 
 
 def simulate(place: Place, plan_json: str, position: int, note: Callable[[float], bool]) -> Result:
-    """Simulates and tracks one run of a plan; `note` takes the share done and says whether to stop."""
+    """Simulates and tracks one run of a plan; `note` takes the share done and says whether to stop.
+
+    Its entry is None when it should stop before it began.
+    """
     with _attempt(place, f"run-{position:04d}") as folder:
         directory = RunDirectory(folder, {"plan": json.loads(plan_json), "runs": []})
         (folder / "records").mkdir()
@@ -123,6 +130,8 @@ def simulate(place: Place, plan_json: str, position: int, note: Callable[[float]
             if share is not None and note(share):
                 raise SimulationStopped
 
+        if note(0.0):
+            return _delivered(place, folder, {"entry": None, "tracking": None})
         entry = simulate_run(directory, position, watch)
         tracking = folder / "tracking.json"
         told = json.loads(tracking.read_text(encoding="utf-8"))["runs"] if tracking.exists() else []
