@@ -34,6 +34,7 @@ pub mod schedule;
 pub mod service;
 pub mod servicing;
 pub mod spin;
+pub mod stream;
 pub mod wire;
 
 /// The control plane, generated from `proto/agent.proto`.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod instrument;
 mod serve;
 
 #[derive(Parser)]
@@ -28,6 +29,10 @@ enum Command {
         #[arg(last = true, required = true)]
         command: Vec<String>,
     },
+    /// Sends one stream by hand and prints how well its rate or its gaps were kept, as JSON.
+    Generate(instrument::GenerateOptions),
+    /// Receives one stream, accounts for each of its frames, and prints the account as JSON, after a line "ready".
+    Absorb(instrument::AbsorbOptions),
     /// Shows what this host grants an instrument, and the cure for what it does not.
     Doctor {
         /// As JSON.
@@ -58,6 +63,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(options) => serve::serve(&options),
         Command::Enclose { rootless, command } => enclose(rootless, &command),
+        Command::Generate(options) => instrument::report(instrument::generate(&options)),
+        Command::Absorb(options) => instrument::report(instrument::absorb(&options)),
         Command::Doctor { json } => doctor(json),
     }
 }

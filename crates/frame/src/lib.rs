@@ -20,6 +20,7 @@ pub mod fill;
 pub mod ipv4;
 pub mod layout;
 pub mod probe;
+pub mod template;
 pub mod time;
 pub mod udp;
 pub mod vlan;

@@ -29,6 +29,12 @@ pub fn monotonic_raw() -> i64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
 
+/// How far `CLOCK_TAI` is ahead of `CLOCK_REALTIME`, ns: whole seconds, 0 where nobody told the kernel.
+pub(crate) fn tai_ahead() -> i64 {
+    let difference = read(libc::CLOCK_TAI) - read(libc::CLOCK_REALTIME);
+    (difference + 500_000_000).div_euclid(1_000_000_000) * 1_000_000_000
+}
+
 /// Both clocks, read together: the pair with the least time between its readings of `CLOCK_REALTIME` out of three.
 pub fn read_pair() -> (WallNanos, i64) {
     let mut best = (i64::MAX, 0, 0);

@@ -78,3 +78,56 @@ pub fn hardware_address(name: &str) -> Result<Option<[u8; 6]>, NetError> {
     }
     Ok((address.sa_family == libc::ARPHRD_ETHER).then_some(mac))
 }
+
+/// What an interface counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Frames received.
+    pub received: u64,
+    /// Received frames dropped.
+    pub receive_dropped: u64,
+    /// Frames sent.
+    pub transmitted: u64,
+    /// Frames to send dropped.
+    pub transmit_dropped: u64,
+}
+
+/// The counters of interface `name` of this thread's network namespace.
+///
+/// # Errors
+/// There is no such interface.
+pub fn link_counters(name: &str) -> Result<LinkCounters, NetError> {
+    let what = || format!("cannot read the counters of interface '{name}'");
+    let table =
+        std::fs::read_to_string("/proc/thread-self/net/dev").map_err(|e| NetError::of(what(), "", e))?;
+    let missing = || NetError::of(what(), "is its name right?", io::Error::from_raw_os_error(libc::ENODEV));
+    counters_of(&table, name).ok_or_else(missing)
+}
+
+/// Columns of /proc/net/dev: receive bytes, packets, errors, drop, …; transmit from the ninth on.
+fn counters_of(table: &str, name: &str) -> Option<LinkCounters> {
+    let (_, figures) =
+        table.lines().filter_map(|line| line.split_once(':')).find(|(n, _)| n.trim() == name)?;
+    let figures: Vec<u64> = figures.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    Some(LinkCounters {
+        received: *figures.get(1)?,
+        receive_dropped: *figures.get(3)?,
+        transmitted: *figures.get(9)?,
+        transmit_dropped: *figures.get(11)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_read_by_column() {
+        let table = "Inter-|   Receive  |  Transmit\n face |bytes packets\n\
+            \x20 eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n  eth10: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+        let counted = LinkCounters { received: 2, receive_dropped: 4, transmitted: 10, transmit_dropped: 12 };
+        assert_eq!(counters_of(table, "eth0"), Some(counted));
+        assert_eq!(counters_of(table, "eth1"), None);
+        assert!(link_counters("lo").is_ok());
+    }
+}

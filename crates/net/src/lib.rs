@@ -5,25 +5,29 @@
 //! kernel answers comes back as a value. Nothing here allocates after a socket was opened, so the calls may
 //! be used on a servicing thread while a run is going on.
 //!
-//! Not taken: an async runtime (its reactor sits between the wire and the stamp), `AF_XDP` and hardware
-//! stamps (they belong to the lab bench), a netlink library (the testmaster builds the network).
+//! Not taken: an async runtime (its reactor sits between the wire and the stamp), a netlink library (the testmaster builds the network).
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod arrivals;
+mod bpf;
 pub mod clock;
 pub mod enclose;
 mod error;
 mod flood;
 pub mod host;
 mod interface;
+mod memory;
 mod message;
 pub mod namespace;
 pub mod realtime;
 mod socket;
 mod sys;
+pub mod transmit;
 mod wake;
+mod xdp;
 
 pub use error::NetError;
 pub use flood::FloodSocket;
-pub use interface::{Interface, hardware_address, interfaces};
+pub use interface::{Interface, LinkCounters, hardware_address, interfaces, link_counters};
 pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH};
 pub use wake::Wake;

@@ -23,7 +23,7 @@ const BUFFER_BYTES: libc::c_int = 8 << 20;
 /// Transmit stamps taken from the kernel in one call.
 pub const TX_BATCH: usize = 16;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (Linux 4.20).
-const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
 /// An open access point.
 #[derive(Debug)]
@@ -413,7 +413,7 @@ fn filter(mac: [u8; 6], ether_type: u16) -> [libc::sock_filter; 8] {
     ]
 }
 
-fn attach_filter(fd: BorrowedFd<'_>, programme: &[libc::sock_filter]) -> io::Result<()> {
+pub(crate) fn attach_filter(fd: BorrowedFd<'_>, programme: &[libc::sock_filter]) -> io::Result<()> {
     let described = libc::sock_fprog { len: programme.len() as u16, filter: programme.as_ptr().cast_mut() };
     // SAFETY: the description points at `programme` with its length; the kernel copies it and does not write.
     let result = unsafe {

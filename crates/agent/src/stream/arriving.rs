@@ -1,0 +1,86 @@
+//! The receiving end of streams on one interface.
+
+use std::io;
+
+use wg_net::arrivals::{Arrival, Missed, PacketRing, Selection, XdpArrivals};
+use wg_net::{Interface, NetError};
+
+/// How frames come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entrance {
+    /// A packet ring beside the host's stack.
+    Ring,
+    /// `AF_XDP` in front of it.
+    Xdp,
+}
+
+impl Entrance {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "packet-ring",
+            Self::Xdp => "xdp",
+        }
+    }
+}
+
+/// An open receiver.
+pub enum Arrivals {
+    /// See [`Entrance::Ring`].
+    Ring(PacketRing),
+    /// See [`Entrance::Xdp`].
+    Xdp(Box<XdpArrivals>),
+}
+
+impl Arrivals {
+    /// Opens the entrance asked for; without a wish `AF_XDP` where the host grants it and `fast` asks for it, else the
+    /// ring.
+    ///
+    /// # Errors
+    /// Of the entrance asked for, or of the ring.
+    pub fn open(
+        interface: &Interface,
+        selection: &Selection,
+        wish: Option<Entrance>,
+        fast: bool,
+    ) -> Result<Self, NetError> {
+        let ring = || PacketRing::open(interface, selection).map(Self::Ring);
+        let xdp = || XdpArrivals::open(interface, selection).map(|open| Self::Xdp(Box::new(open)));
+        match wish {
+            Some(Entrance::Ring) => ring(),
+            Some(Entrance::Xdp) => xdp(),
+            None if fast => xdp().or_else(|_| ring()),
+            None => ring(),
+        }
+    }
+
+    /// Which it is.
+    pub fn entrance(&self) -> Entrance {
+        match self {
+            Self::Ring(_) => Entrance::Ring,
+            Self::Xdp(_) => Entrance::Xdp,
+        }
+    }
+
+    /// Hands what has arrived to `take`; waits up to `timeout_ms` for the first frame. Returns how many there were.
+    ///
+    /// # Errors
+    /// The socket is unusable.
+    pub fn take(&mut self, timeout_ms: i32, take: impl FnMut(Arrival<'_>)) -> io::Result<usize> {
+        match self {
+            Self::Ring(ring) => ring.take(timeout_ms, take),
+            Self::Xdp(xdp) => xdp.take(timeout_ms, take),
+        }
+    }
+
+    /// Frames that found no room.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn missed(&mut self) -> io::Result<Missed> {
+        match self {
+            Self::Ring(ring) => ring.missed(),
+            Self::Xdp(xdp) => xdp.missed(),
+        }
+    }
+}

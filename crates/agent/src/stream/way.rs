@@ -1,0 +1,193 @@
+//! Which backend a stream leaves by.
+
+use wg_frame::layout::Carrier;
+use wg_net::transmit::{Backend, LONGEST_GAP_NS, LiveFrames, Transmitter};
+use wg_net::{Interface, NetError, link_counters};
+
+use super::despatch::{Mode, Mould};
+use super::{Extent, Shape, ShapeError};
+
+/// What a stream needs of its way out.
+#[derive(Clone, Debug)]
+pub struct Demand<'a> {
+    /// Its interface.
+    pub interface: &'a Interface,
+    /// Its frames; all alike but for their length.
+    pub shapes: &'a [Shape],
+    /// The backend the test asks for.
+    pub forced: Option<Backend>,
+    /// The shortest time between two frames, ps; 0 where bursts leave as fast as the line takes them.
+    pub least_gap_ps: i64,
+    /// The time between any two frames, ps, where it is constant.
+    pub constant_gap_ps: Option<i64>,
+    /// What is kept when a frame is late.
+    pub mode: Mode,
+    /// Whether every frame is told to somebody: live frames are not.
+    pub witnessed: bool,
+    /// Whether nothing else of this host goes by this link, so that its queue may be passed by.
+    pub alone: bool,
+    /// Whether the headers are those the kernel would write.
+    pub plain_headers: bool,
+}
+
+/// The way a stream leaves by.
+pub enum Way {
+    /// From a thread of this program.
+    Transmitter(Transmitter, Vec<Mould>),
+    /// From within the kernel.
+    Live(Box<LiveFrames>, Box<Mould>),
+}
+
+/// A way, and how it came to be chosen.
+pub struct Chosen {
+    /// The way.
+    pub way: Way,
+    /// Its backend.
+    pub backend: Backend,
+    /// Whether it passes by the queue of the interface.
+    pub past_queue: bool,
+    /// One sentence for reports.
+    pub why: String,
+}
+
+/// Why there is no way.
+#[derive(Debug, thiserror::Error)]
+pub enum WayError {
+    /// The operating system's reason.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The stream's.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// A backend that cannot carry this stream.
+    #[error("backend {backend} cannot carry this stream: {reason}")]
+    Unfit {
+        /// The backend.
+        backend: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+/// Frames a second above which the kernel's ordinary ways are too slow, as gaps in ps.
+const FAST_GAP_PS: i64 = 3_000_000;
+const FASTER_GAP_PS: i64 = 1_500_000;
+
+/// Opens the backend asked for, or the one that fits best: the plainest that is fast enough, for its frames meet what
+/// an application's would.
+///
+/// # Errors
+/// Of a forced backend its own; else of the last resort.
+pub fn choose(demand: &Demand<'_>) -> Result<Chosen, WayError> {
+    if let Some(backend) = demand.forced {
+        return open(demand, backend).map(|way| chosen(demand, way, backend, "asked for by the test".into()));
+    }
+    let mut tried = Vec::new();
+    for backend in candidates(demand) {
+        match open(demand, backend) {
+            Ok(way) => {
+                let mut why = format!("chosen for {}", pace(demand));
+                if !tried.is_empty() {
+                    why = format!("{why}; not {}", tried.join("; not "));
+                }
+                return Ok(chosen(demand, way, backend, why));
+            }
+            Err(error) if backend == Backend::Udp || (!udp_fits(demand) && backend == Backend::Packet) => {
+                return Err(error);
+            }
+            Err(error) => tried.push(format!("{} ({error})", backend.name())),
+        }
+    }
+    Err(WayError::Unfit { backend: "any", reason: "none carries it" })
+}
+
+fn pace(demand: &Demand<'_>) -> String {
+    match demand.least_gap_ps {
+        0 => "bursts".into(),
+        gap => format!("gaps of {:.3} us", gap as f64 / 1e6),
+    }
+}
+
+fn chosen(demand: &Demand<'_>, way: Way, backend: Backend, why: String) -> Chosen {
+    let past_queue = match backend {
+        Backend::Udp => false,
+        Backend::Packet => demand.alone,
+        Backend::Xdp | Backend::Live => true,
+    };
+    Chosen { way, backend, past_queue, why }
+}
+
+fn udp_fits(demand: &Demand<'_>) -> bool {
+    demand.plain_headers
+        && demand.shapes.iter().all(|shape| matches!(shape.envelope.carrier, Carrier::Udp { .. }))
+}
+
+fn candidates(demand: &Demand<'_>) -> Vec<Backend> {
+    let mut candidates = Vec::new();
+    if demand.alone && demand.least_gap_ps < FASTER_GAP_PS && live_fits(demand).is_ok() {
+        candidates.push(Backend::Live);
+    }
+    if demand.alone && demand.least_gap_ps < FAST_GAP_PS && demand.least_gap_ps > 0 {
+        candidates.push(Backend::Xdp);
+    }
+    candidates.push(Backend::Packet);
+    if udp_fits(demand) {
+        // Slow streams take the plainest way first.
+        let at = if demand.least_gap_ps >= 20_000_000 { candidates.len() - 1 } else { candidates.len() };
+        candidates.insert(at, Backend::Udp);
+    }
+    candidates
+}
+
+fn live_fits(demand: &Demand<'_>) -> Result<i64, &'static str> {
+    if demand.witnessed {
+        return Err("frames sent within the kernel leave no records; use xdp or packet");
+    }
+    if demand.shapes.len() != 1 {
+        return Err("all its frames must have one length");
+    }
+    demand
+        .constant_gap_ps
+        .filter(|gap| gap / 1_000 <= LONGEST_GAP_NS)
+        .ok_or("its frames must come at a constant gap of at most 50us")
+}
+
+/// Opens one backend.
+///
+/// # Errors
+/// See [`WayError`].
+pub fn open(demand: &Demand<'_>, backend: Backend) -> Result<Way, WayError> {
+    let moulds =
+        |extent| demand.shapes.iter().map(|shape| shape.template(extent)).collect::<Result<Vec<_>, _>>();
+    let unfit = |reason| WayError::Unfit { backend: backend.name(), reason };
+    match backend {
+        Backend::Udp => {
+            if !udp_fits(demand) {
+                return Err(unfit("the headers of its frames are not those of this host; use packet"));
+            }
+            let Some(Carrier::Udp { source, destination, .. }) =
+                demand.shapes.first().map(|s| s.envelope.carrier)
+            else {
+                return Err(unfit("it has no frame"));
+            };
+            Ok(Way::Transmitter(Transmitter::udp(source, destination)?, moulds(Extent::Payload)?))
+        }
+        Backend::Packet => {
+            let way = Transmitter::packet(demand.interface, demand.alone)?;
+            Ok(Way::Transmitter(way, moulds(Extent::Frame)?))
+        }
+        Backend::Xdp => Ok(Way::Transmitter(Transmitter::xdp(demand.interface)?, moulds(Extent::Frame)?)),
+        Backend::Live => {
+            live_fits(demand).map_err(unfit)?;
+            let (bytes, template) = demand.shapes[0].template(Extent::FrameWithoutChecksum)?;
+            let live = LiveFrames::new(demand.interface, &bytes, &template)?;
+            let before = link_counters(&demand.interface.name)?;
+            live.probe()?;
+            let after = link_counters(&demand.interface.name)?;
+            if after.transmit_dropped > before.transmit_dropped {
+                return Err(unfit("the driver at the link's other end takes no XDP frames"));
+            }
+            Ok(Way::Live(Box::new(live), Box::new((bytes, template))))
+        }
+    }
+}

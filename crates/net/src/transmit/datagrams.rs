@@ -1,0 +1,199 @@
+//! `sendmmsg` on UDP and packet sockets.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use super::{Flushed, SLOT_LEN, Slot};
+use crate::error::NetError;
+use crate::interface::Interface;
+use crate::socket::address_in;
+use crate::sys::{check, set_option};
+
+/// Frames of one system call.
+pub(super) const BATCH: usize = 64;
+/// Memory asked of the kernel for frames under way, in bytes.
+const SEND_BUFFER: libc::c_int = 4 << 20;
+
+/// Slots, and the headers that point at them. Both are boxed and never move while this lives.
+pub(super) struct Datagrams {
+    fd: OwnedFd,
+    slots: Box<[[u8; SLOT_LEN]]>,
+    holds: [u32; BATCH],
+    lengths: [usize; BATCH],
+    committed: usize,
+}
+
+impl std::fmt::Debug for Datagrams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Datagrams").field("fd", &self.fd).field("committed", &self.committed).finish()
+    }
+}
+
+impl Datagrams {
+    pub(super) fn udp(from: SocketAddrV4, to: SocketAddrV4) -> Result<Self, NetError> {
+        let what = format!("cannot open a generator's socket from {from} to {to}");
+        let open = Self::open(libc::AF_INET, libc::SOCK_DGRAM, &what, "")?;
+        let plain = |e| NetError::of(what.clone(), "", e);
+        let fd = open.fd.as_fd();
+        // A loss in the queue discipline must be seen, or the load made would be overstated.
+        set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1).map_err(plain)?;
+        set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO).map_err(plain)?;
+        // Several streams of one host may leave from one port.
+        set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).map_err(plain)?;
+        for (address, call) in [
+            (address_in(from), libc::bind as unsafe extern "C" fn(_, _, _) -> _),
+            (address_in(to), libc::connect as unsafe extern "C" fn(_, _, _) -> _),
+        ] {
+            // SAFETY: the pointer and length describe a live sockaddr_in; both calls only read it.
+            let done = unsafe {
+                call(
+                    fd.as_raw_fd(),
+                    (&raw const address).cast::<libc::sockaddr>(),
+                    size_of::<libc::sockaddr_in>() as u32,
+                )
+            };
+            check(done)
+                .map_err(|e| NetError::of(what.clone(), "is the address configured on this host?", e))?;
+        }
+        Ok(open)
+    }
+
+    pub(super) fn packet(interface: &Interface, bypass: bool) -> Result<Self, NetError> {
+        let what = format!("cannot open a generator's packet socket on {}", interface.name);
+        let cure = "packet sockets need root or CAP_NET_RAW";
+        let open = Self::open(libc::AF_PACKET, libc::SOCK_RAW, &what, cure)?;
+        let plain = |e| NetError::of(what.clone(), "", e);
+        let fd = open.fd.as_fd();
+        if bypass {
+            set_option(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1).map_err(plain)?;
+        }
+        // SAFETY: a sockaddr_ll of zeroes is valid; protocol 0 receives nothing.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_ifindex = interface.index.cast_signed();
+        // SAFETY: the pointer and length describe a live sockaddr_ll.
+        let bound = unsafe {
+            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
+        };
+        check(bound).map_err(plain)?;
+        Ok(open)
+    }
+
+    fn open(
+        family: libc::c_int,
+        kind: libc::c_int,
+        what: &str,
+        cure: &'static str,
+    ) -> Result<Self, NetError> {
+        // SAFETY: takes no pointers.
+        let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            return Err(NetError::last(what, cure));
+        }
+        // SAFETY: `fd` was just created and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        if set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER).is_err() {
+            set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_BUFFER)
+                .map_err(|e| NetError::of(what, "", e))?;
+        }
+        Ok(Self {
+            fd,
+            slots: vec![[0; SLOT_LEN]; BATCH].into_boxed_slice(),
+            holds: [0; BATCH],
+            lengths: [0; BATCH],
+            committed: 0,
+        })
+    }
+
+    #[inline]
+    pub(super) fn slot(&mut self) -> Option<Slot<'_>> {
+        let at = self.committed;
+        let bytes = self.slots.get_mut(at)?;
+        Some(Slot { bytes, holds: &mut self.holds[at] })
+    }
+
+    #[inline]
+    pub(super) fn commit(&mut self, len: usize) {
+        if self.committed < BATCH {
+            self.lengths[self.committed] = len.min(SLOT_LEN);
+            self.committed += 1;
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<Flushed> {
+        let count = std::mem::take(&mut self.committed);
+        if count == 1 {
+            return self.send_one();
+        }
+        let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        // SAFETY: an mmsghdr of zeroes is a valid "nothing".
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for i in 0..count {
+            parts[i] = libc::iovec { iov_base: self.slots[i].as_mut_ptr().cast(), iov_len: self.lengths[i] };
+            headers[i].msg_hdr.msg_iov = &raw mut parts[i];
+            headers[i].msg_hdr.msg_iovlen = 1;
+        }
+        let mut done = Flushed::default();
+        let mut at = 0;
+        while at < count {
+            // SAFETY: `headers[at..count]` point at live parts of live slots, which sending only reads.
+            let sent = unsafe {
+                libc::sendmmsg(
+                    self.fd.as_raw_fd(),
+                    headers[at..count].as_mut_ptr(),
+                    (count - at) as libc::c_uint,
+                    libc::MSG_DONTWAIT as _,
+                )
+            };
+            if sent > 0 {
+                done.taken += sent.unsigned_abs() as usize;
+                at += sent.unsigned_abs() as usize;
+                continue;
+            }
+            if refusal(io::Error::last_os_error())? {
+                done.refused += 1;
+                at += 1;
+            }
+        }
+        Ok(done)
+    }
+
+    /// A frame on its own: the shorter way into the kernel.
+    fn send_one(&mut self) -> io::Result<Flushed> {
+        loop {
+            // SAFETY: the slot is live and at least as long as its length says.
+            let sent = unsafe {
+                libc::send(
+                    self.fd.as_raw_fd(),
+                    self.slots[0].as_ptr().cast(),
+                    self.lengths[0],
+                    libc::MSG_DONTWAIT,
+                )
+            };
+            if sent >= 0 {
+                return Ok(Flushed { taken: 1, refused: 0 });
+            }
+            if refusal(io::Error::last_os_error())? {
+                return Ok(Flushed { taken: 0, refused: 1 });
+            }
+        }
+    }
+}
+
+/// Whether a failed send cost its frame (true) or is to be tried again (false).
+fn refusal(error: io::Error) -> io::Result<bool> {
+    match error.raw_os_error() {
+        Some(libc::EINTR) => Ok(false),
+        // Full queues, an ICMP answer to an earlier datagram, a link that is down.
+        Some(
+            libc::ENOBUFS
+            | libc::EAGAIN
+            | libc::ECONNREFUSED
+            | libc::EHOSTUNREACH
+            | libc::ENETUNREACH
+            | libc::ENETDOWN,
+        ) => Ok(true),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,353 @@
+//! Frames that never were socket buffers: a BPF programme patches and redirects them inside the kernel.
+//!
+//! `BPF_PROG_RUN` with `BPF_F_TEST_XDP_LIVE_FRAMES` (Linux 5.18) runs an XDP programme over pages of its own and sends
+//! what the programme redirects, in bulk, through the driver's XDP path. The programme does what
+//! [`Template::patch`] does: number, transmit time and CRC by the same tables, a constant count of instructions. No
+//! allocation, no copy and no system call per frame are left.
+//!
+//! The programme also keeps the time: it waits, in the kernel, until a frame or a bulk of frames is due. A call costs
+//! some 25 ms at its end, so one call sends a whole stream. Frames the driver refuses are counted by the interface
+//! and missed by the receiver; this side does not see them.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use wg_frame::probe::ProbeFlags;
+use wg_frame::template::Template;
+
+use crate::bpf::{self, EXIT, Insn, KTIME_TAI, WORD, add, copy, insn, invoke, load, load_long};
+use crate::clock;
+use crate::error::NetError;
+use crate::interface::Interface;
+
+const PROG_TEST_RUN: libc::c_long = 10;
+const MAP_TYPE_ARRAY: u32 = 2;
+/// `BPF_F_TEST_XDP_LIVE_FRAMES`.
+const LIVE_FRAMES: u32 = 1 << 1;
+/// The helper `bpf_redirect`.
+const REDIRECT: i32 = 23;
+/// Frames the kernel sends in one go when only the rate matters, a power of two; the receiving end of a virtual link
+/// holds 256.
+const BULK: u32 = 64;
+/// Looks at the clock until a frame is due: a bound for the verifier, at 15 ns or more a look. See [`LONGEST_GAP_NS`].
+const LOOKS: i32 = 4_096;
+/// The longest gap the programme waits for, ns.
+pub const LONGEST_GAP_NS: i64 = 50_000;
+/// Fraction bits of instants within the programme: 2⁻²⁰ ns.
+const FRACTION: u32 = 20;
+
+/// The programme's memory: number; epoch, ns of `CLOCK_TAI`; CRC; next due time and gap, in 2⁻²⁰ ns from the epoch;
+/// whether a late frame shifts all that follow; position in the bulk and its mask; tables.
+const SEQUENCE_AT: i16 = 0;
+const EPOCH_AT: i16 = 8;
+const CRC_AT: i16 = 16;
+const DUE_AT: i16 = 24;
+const GAP_AT: i16 = 32;
+const SHIFTING_AT: i16 = 40;
+const POSITION_AT: i16 = 48;
+const MASK_AT: i16 = 56;
+const TABLES_AT: usize = 64;
+const TABLES: usize = 12;
+const MEMORY: usize = TABLES_AT + TABLES * 1024;
+
+/// A programme ready to send one stream.
+#[derive(Debug)]
+pub struct LiveFrames {
+    program: OwnedFd,
+    map: OwnedFd,
+    stop: Arc<OwnedFd>,
+    memory: Vec<u8>,
+    frame: Vec<u8>,
+    tai_ahead: i64,
+    interface: u32,
+}
+
+/// `union bpf_attr` for `BPF_PROG_RUN`.
+#[derive(Default)]
+#[repr(C)]
+struct ProgRun {
+    program: u32,
+    verdict: u32,
+    size_in: u32,
+    size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_size_in: u32,
+    context_size_out: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    cpu: u32,
+    batch: u32,
+    _pad: u32,
+}
+
+impl LiveFrames {
+    /// Prepares `frame`, which `template` was made for and which has no UDP checksum, to leave by `interface`.
+    ///
+    /// # Errors
+    /// The right to load BPF programmes is missing, the kernel is older than 5.18, or the template makes a checksum.
+    pub fn new(interface: &Interface, frame: &[u8], template: &Template) -> Result<Self, NetError> {
+        let what = format!("cannot send live frames on {}", interface.name);
+        let cure = "live XDP frames need root and Linux 5.18 or later";
+        let plain = |e| NetError::of(what.clone(), cure, e);
+        let places = template.places();
+        if places.checksum.is_some() || frame.len() < places.payload + places.payload_len {
+            return Err(plain(io::Error::from_raw_os_error(libc::EINVAL)));
+        }
+        let map = bpf::map(MAP_TYPE_ARRAY, MEMORY as u32, 1).map_err(plain)?;
+        let stop = bpf::map(MAP_TYPE_ARRAY, 8, 1).map_err(plain)?;
+        let code = program(&map, &stop, interface.index, frame.len(), template);
+        let program = bpf::load_program(&code).map_err(plain)?;
+        let (_, tables) = template.crc_parts(ProbeFlags::NONE);
+        let mut memory = vec![0; MEMORY];
+        let values = tables.iter().flatten();
+        for (place, value) in memory[TABLES_AT..].as_chunks_mut::<4>().0.iter_mut().zip(values) {
+            *place = value.to_ne_bytes();
+        }
+        let stop = Arc::new(stop);
+        Ok(Self {
+            program,
+            map,
+            stop,
+            memory,
+            frame: frame.to_vec(),
+            tai_ahead: clock::tai_ahead(),
+            interface: interface.index,
+        })
+    }
+
+    /// Sends a few frames nobody takes: to and from the same address, of a type reserved for experiments (IEEE Std 802,
+    /// EtherType 0x88B6). The interface's counters tell whether its driver takes XDP frames.
+    ///
+    /// # Errors
+    /// The kernel runs no live frames.
+    pub fn probe(&self) -> Result<(), NetError> {
+        let mut bytes = [0; 60];
+        let source = self.frame[6..12].to_owned();
+        bytes[..6].copy_from_slice(&source);
+        bytes[6..12].copy_from_slice(&source);
+        bytes[12..14].copy_from_slice(&[0x88, 0xB6]);
+        let what = "cannot try live XDP frames";
+        let plain = |e| NetError::of(what, "live XDP frames need root and Linux 5.18 or later", e);
+        let interface = self.interface;
+        let code = [insn(0xB7, 1, 0, 0, interface as i32), insn(0xB7, 2, 0, 0, 0), invoke(REDIRECT), EXIT];
+        let program = bpf::load_program(&code).map_err(plain)?;
+        let mut run = ProgRun {
+            program: program.as_raw_fd().cast_unsigned(),
+            size_in: bytes.len() as u32,
+            data_in: bytes.as_ptr() as u64,
+            repeat: 4,
+            flags: LIVE_FRAMES,
+            batch: 4,
+            ..ProgRun::default()
+        };
+        bpf::call(PROG_TEST_RUN, &mut run).map(drop).map_err(plain)
+    }
+
+    /// Ends [`send`](Self::send) from another thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.stop))
+    }
+
+    /// Sends `order.count` frames and returns when the last was handed to the driver, or soon after a [`Stopper`]
+    /// was used.
+    ///
+    /// # Errors
+    /// The interface is gone, or its driver takes no XDP frames (a virtual link takes them only while its other end
+    /// has an XDP programme or GRO); a gap longer than [`LONGEST_GAP_NS`].
+    pub fn send(&mut self, template: &Template, order: &Order) -> io::Result<()> {
+        if order.gap_ps < 0 || order.gap_ps / 1_000 > LONGEST_GAP_NS {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let fixed = |ps: i64| ((i128::from(ps) << FRACTION) / 1_000) as i64;
+        let (crc, _) = template.crc_parts(order.flags);
+        let bulk = bulk_of(order);
+        let mut put = |at: i16, value: i64| {
+            let at = usize::from(at.unsigned_abs());
+            self.memory[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        };
+        put(SEQUENCE_AT, i64::from(order.first));
+        put(EPOCH_AT, order.epoch_ns + self.tai_ahead);
+        put(CRC_AT, i64::from(crc));
+        put(DUE_AT, fixed(order.first_due_ps));
+        put(GAP_AT, fixed(order.gap_ps));
+        put(SHIFTING_AT, i64::from(order.exact_gaps));
+        put(POSITION_AT, 0);
+        put(MASK_AT, i64::from(bulk) - 1);
+        bpf::update(&self.map, 0, &self.memory)?;
+        let places = template.places();
+        let second = wg_frame::probe::VERSION << 4
+            | order.flags.bits()
+            | if places.transmit_time.is_some() { ProbeFlags::TX_TIME.bits() } else { 0 };
+        self.frame[places.payload + 1] = second;
+        let mut run = ProgRun {
+            program: self.program.as_raw_fd().cast_unsigned(),
+            size_in: self.frame.len() as u32,
+            data_in: self.frame.as_ptr() as u64,
+            repeat: order.count,
+            flags: LIVE_FRAMES,
+            batch: bulk,
+            ..ProgRun::default()
+        };
+        bpf::call(PROG_TEST_RUN, &mut run).map(drop)
+    }
+}
+
+/// What to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// Number of the first frame.
+    pub first: u32,
+    /// How many, at least 1.
+    pub count: u32,
+    /// Flags of all of them.
+    pub flags: ProbeFlags,
+    /// Transmit times and due times count from here, ns of `CLOCK_REALTIME`.
+    pub epoch_ns: i64,
+    /// When the first is due, ps after the epoch; not more than [`LONGEST_GAP_NS`] from now.
+    pub first_due_ps: i64,
+    /// Time between two, ps; 0: back to back.
+    pub gap_ps: i64,
+    /// Frames leave one by one and a late one shifts all that follow; else in bulks, on an absolute schedule.
+    pub exact_gaps: bool,
+}
+
+/// Frames that leave together: one where gaps are kept, else as many as are due within [`LONGEST_GAP_NS`].
+fn bulk_of(order: &Order) -> u32 {
+    let fitting = (LONGEST_GAP_NS * 1_000).checked_div(order.gap_ps).unwrap_or(i64::from(BULK));
+    let fitting = u32::try_from(fitting).unwrap_or(BULK).clamp(1, BULK);
+    if order.exact_gaps { 1 } else { 1 << fitting.ilog2() }
+}
+
+/// Ends a stream of live frames.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<OwnedFd>);
+
+impl Stopper {
+    /// The programme drops what is left, which takes some 50 ns a frame.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn stop(&self) -> io::Result<()> {
+        bpf::update(&self.0, 0, &1_u64.to_ne_bytes())
+    }
+}
+
+/// Sends the frame on as message `sequence`, sent now.
+fn program(
+    map: &OwnedFd,
+    stop: &OwnedFd,
+    interface: u32,
+    frame_len: usize,
+    template: &Template,
+) -> Vec<Insn> {
+    let places = template.places();
+    let payload = places.payload as i16;
+    let mut to_refusal = Vec::new();
+    let mut code = vec![
+        load(WORD, 6, 1, 0), // data
+        load(WORD, 3, 1, 4), // data_end
+        copy(4, 6),
+        add(4, frame_len as i32),
+    ];
+    // if data + len > data_end
+    to_refusal.push(code.len());
+    code.push(insn(0x2D, 4, 3, 0, 0));
+    code.extend(address_of(1, stop));
+    code.push(load_long(1, 1, 0));
+    to_refusal.push(code.len());
+    code.push(insn(0x55, 1, 0, 0, 0));
+    code.extend(address_of(8, map));
+    code.extend(wait());
+    code.extend([
+        load(WORD, 9, 8, SEQUENCE_AT),
+        copy(2, 9),
+        add(2, 1),
+        insn(0x63, 8, 2, SEQUENCE_AT, 0),
+        load(WORD, 7, 8, CRC_AT),
+    ]);
+    let add_to_crc = |code: &mut Vec<Insn>, of: u8, bits: i32, table: usize| {
+        code.push(copy(2, of));
+        code.push(insn(0x77, 2, 0, 0, bits)); // >>
+        code.push(insn(0x57, 2, 0, 0, 0xFF)); // &
+        code.push(insn(0x67, 2, 0, 0, 2)); // <<
+        code.push(copy(3, 8));
+        code.push(insn(0x0F, 3, 2, 0, 0)); // +
+        code.push(load(WORD, 4, 3, (TABLES_AT + table * 1024) as i16));
+        code.push(insn(0xAF, 7, 4, 0, 0)); // ^
+    };
+    for byte in 0..4 {
+        add_to_crc(&mut code, 9, 24 - 8 * byte, byte as usize);
+    }
+    if let Some(at) = places.transmit_time {
+        code.push(invoke(KTIME_TAI));
+        code.push(load_long(1, 8, EPOCH_AT));
+        code.push(insn(0x1F, 0, 1, 0, 0)); // −
+        code.push(insn(0x27, 0, 0, 0, 1_000)); // ·
+        code.push(copy(5, 0));
+        for byte in 0..8 {
+            add_to_crc(&mut code, 5, 56 - 8 * byte, 4 + byte as usize);
+        }
+        code.push(insn(0xDC, 5, 0, 0, 64)); // to network order
+        code.push(insn(0x7B, 6, 5, payload + at as i16, 0));
+    }
+    code.push(insn(0xDC, 9, 0, 0, 32));
+    code.push(insn(0x63, 6, 9, payload + 4, 0));
+    code.push(insn(0xDC, 7, 0, 0, 32));
+    code.push(insn(0x63, 6, 7, payload + 8, 0));
+    code.push(insn(0xB7, 1, 0, 0, interface as i32));
+    code.push(insn(0xB7, 2, 0, 0, 0));
+    code.push(invoke(REDIRECT));
+    code.push(EXIT);
+    let refuse = code.len();
+    code.push(insn(0xB7, 0, 0, 0, 1)); // XDP_DROP
+    code.push(EXIT);
+    for at in to_refusal {
+        code[at].offset = (refuse - at - 1) as i16;
+    }
+    code
+}
+
+/// The address of a map's only value, into register `to`.
+fn address_of(to: u8, map: &OwnedFd) -> [Insn; 2] {
+    [insn(0x18, to, 2, 0, map.as_raw_fd()), insn(0, 0, 0, 0, 0)]
+}
+
+/// Waits until the frame is due if it is the first of its bulk, and counts on. Register 8 holds the memory.
+fn wait() -> Vec<Insn> {
+    let fraction = FRACTION as i32;
+    vec![
+        load_long(1, 8, POSITION_AT),
+        load_long(2, 8, MASK_AT),
+        copy(3, 1),
+        insn(0x5F, 3, 2, 0, 0), // &
+        add(1, 1),
+        insn(0x7B, 8, 1, POSITION_AT, 0),
+        insn(0x55, 3, 0, 17, 0), // within a bulk: no waiting
+        load_long(9, 8, DUE_AT),
+        insn(0x77, 9, 0, 0, fraction), // >>
+        load_long(1, 8, EPOCH_AT),
+        insn(0x0F, 9, 1, 0, 0), // +
+        insn(0xB7, 7, 0, 0, 0),
+        invoke(KTIME_TAI),
+        insn(0x3D, 0, 9, 2, 0), // ≥: it is time
+        add(7, 1),
+        insn(0xA5, 7, 0, -4, LOOKS), // <: look again
+        load_long(1, 8, SHIFTING_AT),
+        insn(0x15, 1, 0, 6, 0), // a fixed schedule
+        load_long(1, 8, EPOCH_AT),
+        insn(0x1F, 0, 1, 0, 0),        // −
+        insn(0x67, 0, 0, 0, fraction), // <<
+        load_long(1, 8, DUE_AT),
+        insn(0xBD, 0, 1, 1, 0), // ≤: it is not late
+        insn(0x7B, 8, 0, DUE_AT, 0),
+        load_long(1, 8, DUE_AT),
+        load_long(2, 8, GAP_AT),
+        insn(0x0F, 1, 2, 0, 0), // +
+        insn(0x7B, 8, 1, DUE_AT, 0),
+    ]
+}

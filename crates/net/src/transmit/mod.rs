@@ -1,0 +1,145 @@
+//! Fast ways out of a host: frames laid into slots, handed to the kernel many at a time.
+//!
+//! Three backends behind one face, and a fourth, [`LiveFrames`], beside it. A caller takes a slot, puts a frame into it (or changes what an earlier frame
+//! left there), commits it and, after as many as it likes, flushes: one system call takes them all. Slots keep
+//! their bytes, so a generator lays its template into each once and then patches only what changes.
+//!
+//! - [`Backend::Udp`] works everywhere and without rights; headers are the kernel's.
+//! - [`Backend::Packet`] writes whole frames past the queue discipline (`PACKET_QDISC_BYPASS`) or through it.
+//! - [`Backend::Xdp`] shares memory with the driver (`AF_XDP`); the kernel copies where the driver cannot take it.
+//!
+//! Road not taken: `PACKET_TX_RING`. Its frames refer to pages of the ring, which virtual links have to copy after
+//! all before they may pass them on; measured, it is slower than copying them at once.
+
+mod datagrams;
+mod live;
+mod xdp;
+
+pub use live::{LONGEST_GAP_NS, LiveFrames, Order, Stopper};
+
+use std::io;
+use std::net::SocketAddrV4;
+
+use crate::error::NetError;
+use crate::interface::Interface;
+
+/// How frames leave the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Backend {
+    /// UDP sockets, `sendmmsg`.
+    Udp,
+    /// Packet sockets, `sendmmsg`.
+    Packet,
+    /// `AF_XDP` sockets.
+    Xdp,
+    /// A BPF programme inside the kernel, see [`LiveFrames`].
+    Live,
+}
+
+impl Backend {
+    /// Its name in the test language and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Packet => "packet",
+            Self::Xdp => "xdp",
+            Self::Live => "xdp-live",
+        }
+    }
+}
+
+/// What became of the frames of one flush.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flushed {
+    /// The kernel took.
+    pub taken: usize,
+    /// It refused: a full queue, or a link that is down. They are gone.
+    pub refused: usize,
+}
+
+/// Bytes of a slot.
+pub const SLOT_LEN: usize = 2048;
+
+/// A place for the next frame.
+#[derive(Debug)]
+pub struct Slot<'a> {
+    /// Its bytes; what an earlier frame left in them is still there.
+    pub bytes: &'a mut [u8],
+    /// A number its user may leave in it, 0 at first: which template it holds.
+    pub holds: &'a mut u32,
+}
+
+/// An open way out.
+#[derive(Debug)]
+pub struct Transmitter(Way);
+
+#[derive(Debug)]
+enum Way {
+    Datagrams(Box<datagrams::Datagrams>),
+    Xdp(Box<xdp::XdpTransmitter>),
+}
+
+impl Transmitter {
+    /// Datagrams from `from` to `to`; a slot holds the UDP payload.
+    ///
+    /// # Errors
+    /// The source address is not configured or the destination has no route.
+    pub fn udp(from: SocketAddrV4, to: SocketAddrV4) -> Result<Self, NetError> {
+        datagrams::Datagrams::udp(from, to).map(|open| Self(Way::Datagrams(Box::new(open))))
+    }
+
+    /// Whole frames without FCS through a packet socket. `bypass` goes past the queue discipline: faster, and blind
+    /// to a shaper that stands for the link's rate.
+    ///
+    /// # Errors
+    /// CAP_NET_RAW is missing.
+    pub fn packet(interface: &Interface, bypass: bool) -> Result<Self, NetError> {
+        datagrams::Datagrams::packet(interface, bypass).map(|open| Self(Way::Datagrams(Box::new(open))))
+    }
+
+    /// Whole frames without FCS through `AF_XDP`, past the queue discipline.
+    ///
+    /// # Errors
+    /// CAP_NET_RAW is missing, the kernel has no `AF_XDP`, or another socket holds the queue.
+    pub fn xdp(interface: &Interface) -> Result<Self, NetError> {
+        xdp::XdpTransmitter::open(interface, 0).map(|open| Self(Way::Xdp(Box::new(open))))
+    }
+
+    /// The next slot; `None` when all are waiting for the kernel: flush, and ask again.
+    #[inline]
+    pub fn slot(&mut self) -> Option<Slot<'_>> {
+        match &mut self.0 {
+            Way::Datagrams(way) => way.slot(),
+            Way::Xdp(way) => way.slot(),
+        }
+    }
+
+    /// The frame in the slot last given is whole and `len` bytes long.
+    #[inline]
+    pub fn commit(&mut self, len: usize) {
+        match &mut self.0 {
+            Way::Datagrams(way) => way.commit(len),
+            Way::Xdp(way) => way.commit(len),
+        }
+    }
+
+    /// Hands all committed frames to the kernel, in order, without waiting for room.
+    ///
+    /// # Errors
+    /// The way is unusable, for example because its interface is gone.
+    #[inline]
+    pub fn flush(&mut self) -> io::Result<Flushed> {
+        match &mut self.0 {
+            Way::Datagrams(way) => way.flush(),
+            Way::Xdp(way) => way.flush(),
+        }
+    }
+
+    /// Frames that fit into one flush.
+    pub fn batch(&self) -> usize {
+        match &self.0 {
+            Way::Datagrams(_) => datagrams::BATCH,
+            Way::Xdp(_) => xdp::BATCH,
+        }
+    }
+}
