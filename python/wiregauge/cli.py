@@ -21,6 +21,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from wiregauge import __version__
+from wiregauge.calibrate.commands import app as calibrate_app
 
 __all__ = ["app", "main"]
 
@@ -34,6 +35,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(calibrate_app)
 
 TestFile = Annotated[Path, typer.Argument(metavar="TEST", help="Test file (XML).", show_default=False)]
 RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.", show_default=False)]
@@ -279,18 +282,12 @@ def _check_engine(engine: str, storage: str | None, bench: BenchName = BenchName
 
 def _enclose(*, rootless: bool) -> NoReturn:
     """Starts this very command again inside namespaces that end with it."""
-    from wiregauge.benches.base import BenchError, agent_program
-    from wiregauge.benches.netns import ENCLOSED
+    from wiregauge.benches import BenchError, enclose
 
     try:
-        program = str(agent_program())
+        enclose(rootless=rootless)
     except BenchError as error:
         _fail(str(error), NO_ENVIRONMENT)
-    command = [program, "enclose", *(["--rootless"] if rootless else [])]
-    os.environ[ENCLOSED] = "1"
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execv(program, [*command, "--", sys.executable, "-m", "wiregauge", *sys.argv[1:]])
 
 
 def _run_here(

@@ -43,6 +43,8 @@ PACKAGES = {
     "export": {"measures"},
     "notebook": {"config", "export", "figures", "master", "measures", "records", "stats"},
     "report": {"figures", "measures", "records"},
+    # It measures the instrument by running tests like any other, and cites them in the same pages.
+    "calibrate": {"benches", "config", "figures", "master", "measures", "records", "report", "stats"},
 }
 
 NUMERIC = {"numpy", "scipy"}

@@ -16,6 +16,7 @@
 
 pub mod assignment;
 pub mod buffer;
+pub mod clocks;
 pub mod doctor;
 pub mod feed;
 pub mod gate;
@@ -35,6 +36,7 @@ pub mod service;
 pub mod servicing;
 pub mod spin;
 pub mod stream;
+pub mod ticks;
 pub mod wire;
 
 /// The control plane, generated from `proto/agent.proto`.

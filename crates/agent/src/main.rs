@@ -33,6 +33,10 @@ enum Command {
     Generate(instrument::GenerateOptions),
     /// Receives one stream, accounts for each of its frames, and prints the account as JSON, after a line "ready".
     Absorb(instrument::AbsorbOptions),
+    /// Measures the clocks of this host: cost, steps, drift. One JSON object per line, as they become known.
+    Clocks(ClocksOptions),
+    /// Runs a plain timer loop and prints how late its ticks come, ns, some per line as a JSON array.
+    Ticks(TicksOptions),
     /// Shows what this host grants an instrument, and the cure for what it does not.
     Doctor {
         /// As JSON.
@@ -59,6 +63,49 @@ struct ServeOptions {
     announce: bool,
 }
 
+/// What to measure of the clocks.
+#[derive(clap::Args)]
+struct ClocksOptions {
+    /// Readings of each clock whose cost is taken.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
+    reads: u64,
+    /// How long the clocks are compared, s.
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Time between two comparisons, ms.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    every_ms: u64,
+    /// PTP hardware clock to read as well, for example /dev/ptp0; may be given several times.
+    #[arg(long)]
+    phc: Vec<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// The timer loop.
+#[derive(clap::Args)]
+struct TicksOptions {
+    /// Time between ticks, ns.
+    #[arg(long, value_parser = clap::value_parser!(i64).range(1_000..=3_600_000_000_000))]
+    period_ns: i64,
+    /// Number of ticks.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Where and how a measuring loop runs.
+#[derive(clap::Args)]
+struct Place {
+    /// Core to run on.
+    #[arg(long)]
+    core: Option<usize>,
+    /// Real-time priority to ask for, 1 to 99; 0 for none.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
+    priority: u32,
+}
+
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(options) => serve::serve(&options),
@@ -66,7 +113,43 @@ fn main() -> ExitCode {
         Command::Generate(options) => instrument::report(instrument::generate(&options)),
         Command::Absorb(options) => instrument::report(instrument::absorb(&options)),
         Command::Doctor { json } => doctor(json),
+        Command::Clocks(options) => clocks(options),
+        Command::Ticks(options) => ticks(&options),
     }
+}
+
+/// Ends early, with success, when nobody reads on: whoever listened has what it wanted.
+fn clocks(options: ClocksOptions) -> ExitCode {
+    let order = wg_agent::clocks::Order {
+        reads: usize::try_from(options.reads).unwrap_or(usize::MAX),
+        seconds: options.seconds.max(0.0),
+        every: std::time::Duration::from_millis(options.every_ms),
+        hardware: options.phc,
+        core: options.place.core,
+        priority: options.place.priority,
+    };
+    wg_agent::clocks::measure(&order, |fact| say(&fact));
+    ExitCode::SUCCESS
+}
+
+fn ticks(options: &TicksOptions) -> ExitCode {
+    let order = wg_agent::ticks::Order {
+        period_ns: options.period_ns,
+        count: usize::try_from(options.count).unwrap_or(usize::MAX),
+        core: options.place.core,
+        priority: options.place.priority,
+    };
+    let refused = wg_agent::ticks::run(order, |late| say(&late));
+    say(&serde_json::json!({ "refused": refused }));
+    ExitCode::SUCCESS
+}
+
+/// One line of JSON on standard output; whether it was taken.
+fn say(fact: &impl serde::Serialize) -> bool {
+    use std::io::Write;
+
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, fact).is_ok() && out.write_all(b"\n").is_ok() && out.flush().is_ok()
 }
 
 /// The command's own exit code, or 3 when it could not be enclosed.

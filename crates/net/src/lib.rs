@@ -19,6 +19,7 @@ mod interface;
 mod memory;
 mod message;
 pub mod namespace;
+pub mod readings;
 pub mod realtime;
 mod socket;
 mod sys;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wiregauge.benches.base import AgentPlace, Bench, BenchError, agent_program
 from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.benches.doctor import Findings, benches_here, examine
+from wiregauge.benches.enclosing import enclose, is_enclosed
 from wiregauge.benches.netns import NetnsBench
 from wiregauge.benches.simulator import simulator_facts
 
@@ -17,6 +18,8 @@ __all__ = [
     "agent_program",
     "benches_here",
     "beyond_namespaces",
+    "enclose",
     "examine",
+    "is_enclosed",
     "simulator_facts",
 ]

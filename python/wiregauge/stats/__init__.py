@@ -37,6 +37,7 @@ from wiregauge.stats.quantiles import (
     samples_needed,
     supported,
 )
+from wiregauge.stats.regression import Coefficient, LineFit, line_fit
 from wiregauge.stats.shape import (
     BoxShape,
     DensityShape,
@@ -79,12 +80,14 @@ __all__ = [
     "Bounded",
     "BoxShape",
     "Change",
+    "Coefficient",
     "Course",
     "DensityShape",
     "EcdfShape",
     "EnvelopeShape",
     "Estimate",
     "HistogramShape",
+    "LineFit",
     "MeanEstimate",
     "Mode",
     "Peak",
@@ -113,6 +116,7 @@ __all__ = [
     "histogram",
     "largest_supported",
     "level_changes",
+    "line_fit",
     "mad",
     "mad_of_ascending",
     "mann_kendall",

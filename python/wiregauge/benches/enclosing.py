@@ -1,0 +1,27 @@
+"""Starting the present command again inside namespaces that end with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+from wiregauge.benches.base import agent_program
+from wiregauge.benches.netns import ENCLOSED
+
+__all__ = ["enclose", "is_enclosed"]
+
+
+def is_enclosed() -> bool:
+    """Whether this process already is where a netns bench can be opened."""
+    return ENCLOSED in os.environ
+
+
+def enclose(*, rootless: bool) -> NoReturn:
+    """Becomes the same command inside an enclosure. Raises BenchError where the agent program is missing."""
+    program = str(agent_program())
+    command = [program, "enclose", *(["--rootless"] if rootless else [])]
+    os.environ[ENCLOSED] = "1"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, [*command, "--", sys.executable, "-m", "wiregauge", *sys.argv[1:]])

@@ -1,0 +1,125 @@
+"""Measuring loops of the agent program: started, listened to line by line, ended in good order.
+
+What was told before Ctrl-C is kept: the loops tell each fact as soon as they know it.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from wiregauge.benches import BenchError, agent_program
+from wiregauge.calibrate.errors import BenchMissingError
+from wiregauge.master.stopping import Interrupted, stoppable
+
+__all__ = ["Countdown", "listen", "tick"]
+
+Floats = NDArray[np.float64]
+
+
+class Countdown:
+    """How much of a work of known length is done, and the time left; nothing where nobody watches."""
+
+    def __init__(self, console: Console, what: str, seconds: float) -> None:
+        self._what, self._seconds, self._console = what, seconds, console
+        self._begin = time.monotonic()
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(what, total=max(seconds, 0.1), left="")
+
+    def __enter__(self) -> Countdown:
+        if not self._console.is_terminal:
+            self._console.print(f"{self._what}: about {self._seconds:.0f} s", highlight=False)
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def at(self, share: float) -> None:
+        """So much is done, 0 to 1."""
+        spent = time.monotonic() - self._begin
+        left = spent * (1 - share) / share if share > 0.02 else self._seconds - spent
+        self._progress.update(
+            self._task,
+            completed=share * self._seconds,
+            left=f"{int(max(left, 0) // 60)}:{int(max(left, 0) % 60):02d} left",
+        )
+
+
+def listen(arguments: Sequence[str], heard: Callable[[Any], None]) -> bool:
+    """Runs the agent program and hands over each line it prints; returns whether it came to its end.
+
+    Raises BenchMissingError when it cannot run or fails.
+    """
+    try:
+        program = str(agent_program())
+    except BenchError as error:
+        raise BenchMissingError(str(error)) from None
+    process = subprocess.Popen(
+        [program, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # the terminal's Ctrl-C is ours to handle
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        with stoppable():
+            for line in process.stdout:
+                heard(json.loads(line))
+    except Interrupted:
+        process.send_signal(signal.SIGTERM)
+        return False
+    finally:
+        process.stdout.close()
+        said = process.stderr.read().decode(errors="replace").strip().splitlines()
+        process.stderr.close()
+        code = process.wait()
+    if code != 0:
+        why = said[-1] if said else f"it ended with code {code}"
+        raise BenchMissingError(f"wiregauge-agent {arguments[0]} failed: {why}")
+    return True
+
+
+def tick(
+    period_ns: int, count: int, *, core: int, priority: int, progress: Callable[[float], None]
+) -> tuple[Floats, list[str], bool]:
+    """A plain timer loop: how late its ticks came, ns, what the host refused it, and whether it came to its end."""
+    late: list[int] = []
+    refused: list[str] = []
+
+    def heard(fact: Any) -> None:
+        if isinstance(fact, list):
+            late.extend(fact)
+            progress(len(late) / count)
+        else:
+            refused.extend(fact["refused"])
+
+    whole = listen(
+        [
+            "ticks",
+            f"--period-ns={period_ns}",
+            f"--count={count}",
+            f"--core={core}",
+            f"--priority={priority}",
+        ],
+        heard,
+    )
+    return np.array(late, dtype=np.float64), refused, whole

@@ -1,0 +1,313 @@
+"""`wiregauge calibrate …`: what the instrument itself costs, measured, printed with its uncertainty, and kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wiregauge.calibrate.kept import list_all, show
+from wiregauge.calibrate.known import cable, linearity
+from wiregauge.calibrate.shared import (
+    BAD_INPUT,
+    INCOMPLETE,
+    AsJson,
+    Bench,
+    BenchName,
+    Carried,
+    Keep,
+    Out,
+    Protocol,
+    Rate,
+    Realtime,
+    Rootless,
+    Runs,
+    Seed,
+    StoreAt,
+    cores,
+    driver_of,
+    enclosed,
+    fail,
+    finish,
+    period_ps,
+    progress,
+    rate_bps,
+    told,
+    trust_of,
+    whole_numbers,
+)
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="calibrate",
+    help="Measure the instrument itself: its clocks, its schedule, its constant overhead and its error.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+@app.command()
+def clocks(
+    reads: Annotated[int, typer.Option(min=100, max=100_000_000, help="Readings of each clock.")] = 1_000_000,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0.2, max=86_400.0, help="How long the clocks are compared for their drift, s."),
+    ] = 10.0,
+    phc: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--phc",
+            metavar="DEVICE",
+            help="PTP hardware clock; may be given several times.",
+            show_default="all of /dev/ptp*",
+        ),
+    ] = None,
+    core: Annotated[
+        int | None, typer.Option(min=0, help="Core to measure on.", show_default="the first")
+    ] = None,
+    realtime: Annotated[
+        bool, typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling.")
+    ] = True,
+    out: Out = None,
+    store: StoreAt = None,
+    save: Keep = True,
+    as_json: AsJson = False,
+) -> None:
+    """What a reading of each clock costs, in which steps it moves, how clocks drift apart."""
+    from wiregauge.calibrate import identity, make
+    from wiregauge.calibrate.agentwork import Countdown, listen
+    from wiregauge.calibrate.clocks import clock_results
+
+    devices = phc if phc is not None else sorted(Path("/dev").glob("ptp[0-9]*"))
+    place = core if core is not None else cores()[0]
+    if place not in cores():
+        fail(f"--core {place}: this program may use the cores {', '.join(map(str, cores()))}", BAD_INPUT)
+    facts: list[Any] = []
+    arguments = ["clocks", f"--reads={reads}", f"--seconds={seconds}", f"--core={place}"]
+    arguments += [f"--priority={50 if realtime else 0}", *(f"--phc={device}" for device in devices)]
+    arguments += [f"--every-ms={max(1, round(seconds * 1000 / 2000)) if seconds > 40 else 20}"]
+    expected = seconds + 0.1 + 10 * reads * 60e-9
+    with told():
+        with Countdown(progress(), "reading clocks", expected) as countdown:
+
+            def heard(fact: Any) -> None:
+                facts.append(fact)
+                total = next((2 * len(f["clocks"]) for f in facts if f["kind"] == "begun"), 16)
+                told = sum(f["kind"] in ("cost", "step") for f in facts)
+                together = [f["raw"] for f in facts if f["kind"] == "together"]
+                spent = (together[-1] - together[0]) / 1e9 if together else 0.0
+                early = (expected - seconds) * min(told / total, 1.0)
+                countdown.at(min((early + spent) / expected, 1.0))
+
+            whole = listen(arguments, heard)
+        if not facts:
+            fail("stopped before anything was measured", INCOMPLETE)
+        results = clock_results(facts)
+    calibration = make(
+        "clocks",
+        bench="host",
+        identity=identity.here(driver="none", link="none", realtime=realtime),
+        settings={
+            "reads": reads,
+            "seconds": seconds,
+            "core": place,
+            "phc": [str(device) for device in devices],
+        },
+        results=results,
+        state="complete" if whole else "interrupted",
+    )
+    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+
+
+@app.command()
+def pacing(
+    period: Annotated[str, typer.Option(metavar="TIME", help="Time between sends: 1ms.")] = "1ms",
+    count: Annotated[
+        int, typer.Option(min=100, max=10_000_000, help="Sends, and ticks of the timer loop.")
+    ] = 3000,
+    protocol: Carried = Protocol.RAW,
+    rate: Rate = "1Gbit/s",
+    realtime: Realtime = True,
+    rootless: Rootless = False,
+    seed: Seed = 1,
+    runs: Runs = None,
+    out: Out = None,
+    store: StoreAt = None,
+    save: Keep = True,
+    as_json: AsJson = False,
+) -> None:
+    """The send schedule against the ideal tick, beside a plain timer loop; the jitter of the host."""
+    import numpy as np
+
+    from wiregauge.calibrate import identity, make
+    from wiregauge.calibrate.agentwork import Countdown, tick
+    from wiregauge.calibrate.instrument import pacing_results, pacing_test
+    from wiregauge.calibrate.runs import run_test, workplace
+
+    with told():
+        test = pacing_test(protocol=protocol.value, period=period, count=count, rate=rate, seed=seed)
+        tick_ps = period_ps(test)
+        enclosed(BenchName.NETNS, rootless=rootless)
+        priority = 50 if realtime else 0
+        half = max(count // 2, 1)
+        timer, refused, whole = [], [], True
+        outcome = None
+        with workplace(runs) as place:
+            for turn in ("timer loop, first half", "sender", "timer loop, second half"):
+                if not whole:
+                    break
+                if turn == "sender":
+                    outcome = run_test(test, place, bench="netns", realtime=realtime, console=progress())
+                    whole = outcome.state == "complete"
+                    continue
+                with Countdown(progress(), turn, half * tick_ps / 1e12) as countdown:
+                    late, refusals, whole = tick(
+                        tick_ps // 1000, half, core=cores()[0], priority=priority, progress=countdown.at
+                    )
+                timer.append(late)
+                refused += refusals
+        ours = outcome.runs[0].differences("tx_app", "intended") if outcome and outcome.runs else np.empty(0)
+        calibration = make(
+            "pacing",
+            bench="netns",
+            identity=identity.here(driver="veth", link=rate, realtime=realtime),
+            settings={
+                "period": period,
+                "count": count,
+                "protocol": protocol.value,
+                "priority": priority,
+                "refused": sorted(set(refused)),
+            },
+            results=pacing_results(ours, np.concatenate(timer), tick_ps / 1e3),
+            grade=outcome.grade if outcome else "INVALID",
+            reasons=outcome.reasons if outcome else ["the sender did not run"],
+            state="complete" if whole else "interrupted",
+        )
+    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+
+
+@app.command()
+def generator(
+    frame: Annotated[int, typer.Option(min=64, max=1518, help="Length of the frames with FCS, B.")] = 600,
+    gap: Annotated[
+        int, typer.Option(min=1, max=1_000_000_000, help="Start to start in the second test, ns.")
+    ] = 24_000,
+    count: Annotated[int, typer.Option(min=200, max=10_000_000, help="Frames of each test.")] = 100_000,
+    protocol: Carried = Protocol.RAW,
+    bench: Bench = BenchName.NETNS,
+    rate: Rate = "1Gbit/s",
+    realtime: Realtime = True,
+    rootless: Rootless = False,
+    seed: Seed = 1,
+    runs: Runs = None,
+    out: Out = None,
+    store: StoreAt = None,
+    save: Keep = True,
+    as_json: AsJson = False,
+) -> None:
+    """Frame generation at line rate and at a gap: deviation, mean bandwidth, burst share."""
+    from wiregauge.calibrate import identity, make
+    from wiregauge.calibrate.instrument import generator_cases, generator_results, generator_test
+    from wiregauge.calibrate.runs import run_test, workplace
+
+    host = "ideal" if bench is BenchName.SIM else None
+    with told():
+        cases = generator_cases(frame, gap, rate_bps(rate))
+        test = generator_test(cases, protocol=protocol.value, count=count, rate=rate, seed=seed, host=host)
+        period_ps(test)
+        enclosed(bench, rootless=rootless)
+        with workplace(runs) as place:
+            outcome = run_test(test, place, bench=bench.value, realtime=realtime, console=progress())
+        found = [
+            generator_results(cases[run.plan["index"]], run, protocol.value, rate_bps(rate))
+            for run in outcome.runs
+        ]
+    calibration = make(
+        "generator",
+        bench=bench.value,
+        identity=identity.here(driver=driver_of(bench), link=rate, realtime=realtime),
+        settings={
+            "frame_bytes": frame,
+            "gap_ns": gap,
+            "count": count,
+            "protocol": protocol.value,
+            "seed": seed,
+        },
+        results={"cases": found},
+        **trust_of(outcome, found),
+    )
+    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+
+
+@app.command()
+def loop(
+    payload: Annotated[str, typer.Option(metavar="B,B,...", help="Payloads to calibrate, bytes.")] = "64",
+    loads: Annotated[
+        str, typer.Option(metavar="%,%,...", help="Loads of the other direction, per cent of the link.")
+    ] = "0,25,50,75,100",
+    period: Annotated[str, typer.Option(metavar="TIME", help="Time between messages: 1ms.")] = "1ms",
+    count: Annotated[int, typer.Option(min=100, max=10_000_000, help="Messages of each repeat.")] = 1000,
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Repeats of each point.")] = 5,
+    protocol: Carried = Protocol.UDP,
+    bench: Bench = BenchName.NETNS,
+    rate: Rate = "1Gbit/s",
+    realtime: Realtime = True,
+    rootless: Rootless = False,
+    seed: Seed = 1,
+    runs: Runs = None,
+    out: Out = None,
+    store: StoreAt = None,
+    save: Keep = True,
+    as_json: AsJson = False,
+) -> None:
+    """Back to back, idle and under load: systematic error, 95 % random error, maximum deviation."""
+    from wiregauge.calibrate import identity, make
+    from wiregauge.calibrate.instrument import loop_results, loop_test
+    from wiregauge.calibrate.runs import run_test, workplace
+
+    payloads = whole_numbers("--payload", payload, 12, 1500)
+    shares = whole_numbers("--loads", loads, 0, 100)
+    with told():
+        test = loop_test(
+            protocol=protocol.value,
+            payloads=payloads,
+            loads=shares,
+            period=period,
+            count=count,
+            repeats=repeats,
+            rate=rate,
+            seed=seed,
+        )
+        period_ps(test)
+        enclosed(bench, rootless=rootless)
+        with workplace(runs) as place:
+            outcome = run_test(test, place, bench=bench.value, realtime=realtime, console=progress())
+        results = loop_results(outcome.runs, protocol.value)
+    calibration = make(
+        "loop",
+        bench=bench.value,
+        identity=identity.here(
+            driver=driver_of(bench), link=identity.link_of(outcome.campaign), realtime=realtime
+        ),
+        settings={
+            "payload_bytes": payloads,
+            "load_percent": shares,
+            "period": period,
+            "count": count,
+            "repeats": repeats,
+            "protocol": protocol.value,
+            "seed": seed,
+        },
+        results=results,
+        **trust_of(outcome, results["points"]),
+    )
+    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+
+
+app.command()(cable)
+app.command()(linearity)
+app.command("list")(list_all)
+app.command()(show)

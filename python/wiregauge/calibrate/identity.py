@@ -1,0 +1,81 @@
+"""What a calibration belongs to: the host, its kernel, the driver and the link. Another of these is another instrument.
+
+Two identities are compared key by key, and each key that differs is a reason not to use a calibration. The
+host is known
+by a hash of its machine number, so that a calibration can be passed on without telling where it was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from wiregauge import __version__
+
+__all__ = ["differences", "here", "link_of"]
+
+Identity = dict[str, str]
+
+
+def here(*, driver: str, link: str, realtime: bool | None = None) -> Identity:
+    """The identity of this machine with a driver and a link; `realtime` None where scheduling plays no part."""
+    found = {
+        "host": _host(),
+        "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
+        "processor": _processor(),
+        "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "program": f"wiregauge {__version__}",
+        "driver": driver,
+        "link": link,
+    }
+    if realtime is not None:
+        found["scheduling"] = "real-time" if realtime else "ordinary"
+    return found
+
+
+def link_of(campaign: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> str:
+    """The links of a network as text: their rates, the lowest first."""
+    swept = (run or {}).get("link_rate_bps")
+    rates = {int(swept)} if swept else {int(link["rate_bps"]) for link in campaign["network"]["links"]}
+    return ", ".join(_rate(rate) for rate in sorted(rates))
+
+
+def differences(made: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """One sentence per key in which the two differ; empty when it is the same instrument."""
+    found = []
+    for key in dict.fromkeys((*made, *now)):
+        was, is_now = made.get(key, "not known"), now.get(key, "not known")
+        if was != is_now:
+            found.append(f"its {key} is {was}, here it is {is_now}")
+    return found
+
+
+def _host() -> str:
+    number = _read("/etc/machine-id") or _read("/var/lib/dbus/machine-id")
+    hashed = hashlib.sha256(f"wiregauge {number or platform.node()}".encode()).hexdigest()[:12]
+    return f"{platform.node() or 'unnamed'} ({hashed})"
+
+
+def _processor() -> str:
+    for line in _read("/proc/cpuinfo").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model"):
+            return value.strip()
+    return platform.machine()
+
+
+def _rate(bps: int) -> str:
+    for size, unit in ((10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s")):
+        if bps >= size:
+            return f"{bps / size:g} {unit}"
+    return f"{bps} bit/s"
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,100 @@
+"""What is kept: every calibration there is, and one of them again."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from wiregauge.calibrate.shared import (
+    AsJson,
+    Out,
+    StoreAt,
+    draw,
+    print_tables,
+    say,
+    told,
+)
+
+__all__ = ["list_all", "show"]
+
+
+def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
+    """Every calibration that is kept, newest first, and whether runs on this machine can use it."""
+    from wiregauge.calibrate import Store
+    from wiregauge.calibrate.citing import standing
+    from wiregauge.calibrate.text import headline
+
+    with told():
+        kept = Store(store)
+        found, wrong = kept.all()
+    for text in wrong:
+        say(text)
+    if as_json:
+        entries = [
+            {
+                "id": one.number,
+                "calibration": one.kind,
+                "made": one.content["made"],
+                "bench": one.content["bench"],
+                "grade": one.content["grade"],
+                "state": one.content["state"],
+                "file": str(one.file),
+                "usable": not (why := standing(one)),
+                "reason": "; ".join(why) or None,
+                "headline": headline(one),
+            }
+            for one in found
+        ]
+        print(
+            json.dumps(
+                {"schema": 1, "folder": str(kept.folder), "calibrations": entries, "unreadable": wrong},
+                indent=1,
+            )
+        )
+        return
+    if not found:
+        print(f"no calibrations in {kept.folder}; `wiregauge calibrate loop` makes the first")
+        return
+    table = Table("number", "made", "bench", "grade", "usable", "finding", box=None, header_style="bold")
+    for one in found:
+        why = standing(one)
+        made = f"{one.made.astimezone():%Y-%m-%d %H:%M}"
+        finding = headline(one) if not why else f"{headline(one)} (not used: {'; '.join(why)})"
+        table.add_row(
+            one.number,
+            made,
+            one.content["bench"],
+            one.content["grade"],
+            "no" if why else "yes",
+            finding.replace("[", "\\["),
+        )
+    Console().print(table)
+
+
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NUMBER|KIND|FILE",
+            help="A number or its beginning, a kind for its newest, or a file.",
+            show_default=False,
+        ),
+    ],
+    out: Out = None,
+    store: StoreAt = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a calibration again; with --out draw its pictures again."""
+    from wiregauge.calibrate import Store
+
+    with told():
+        calibration = Store(store).find(name)
+        written = draw(calibration, out) if out is not None else []
+    if as_json:
+        print(json.dumps(calibration.content, indent=1, ensure_ascii=False))
+    else:
+        print_tables(calibration, written)

@@ -1,0 +1,211 @@
+"""Calibrations against what is known: cables of known length, delays of known size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wiregauge.calibrate.shared import (
+    BAD_INPUT,
+    SILENT,
+    AsJson,
+    Keep,
+    Out,
+    Runs,
+    Seed,
+    StoreAt,
+    fail,
+    finish,
+    progress,
+    told,
+    trust,
+    whole_numbers,
+)
+
+__all__ = ["cable", "linearity"]
+
+
+def cable(
+    points: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE.csv | LENGTH=DIR...]",
+            help="Measured points: a CSV file with length_m and time_ns, or run directories with the length of the "
+            "cable they were run over: 2m=run-a 20m=run-b.",
+            show_default=False,
+        ),
+    ] = None,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Measure simulated cables instead, whose truth is known.")
+    ] = False,
+    lengths: Annotated[
+        str, typer.Option(metavar="M,M,...", help="--simulate: lengths, m.")
+    ] = "5,10,20,30,40,50,60,100",
+    per_metre: Annotated[
+        float, typer.Option(min=0.1, max=1000, help="--simulate: delay of a metre, ns.")
+    ] = 4.9,
+    overhead: Annotated[
+        float, typer.Option(min=0, max=1e9, help="--simulate: constant overhead, ns.")
+    ] = 813.3,
+    granularity: Annotated[
+        str, typer.Option(metavar="TIME", help="--simulate: step of the clocks.")
+    ] = "10ns",
+    count: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="--simulate: frames of each repeat.")
+    ] = 20_000,
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="--simulate: repeats of each length.")] = 5,
+    flow: Annotated[
+        int | None, typer.Option(help="Flow of the run directories.", show_default="their only one")
+    ] = None,
+    measure: Annotated[
+        str, typer.Option(metavar="NAME", help="Measure of the run directories: latency or driver_latency.")
+    ] = "driver_latency",
+    driver: Annotated[
+        str, typer.Option(metavar="NAME", help="Driver and interface the points were measured with.")
+    ] = "not known",
+    link: Annotated[
+        str, typer.Option(metavar="NAME", help="Link the points were measured on.")
+    ] = "not known",
+    seed: Seed = 1,
+    runs: Runs = None,
+    out: Out = None,
+    store: StoreAt = None,
+    save: Keep = True,
+    as_json: AsJson = False,
+) -> None:
+    """Traversal time over cable length: constant overhead, ns per metre, fraction of c, plausibility."""
+    from wiregauge.calibrate import identity, make
+    from wiregauge.calibrate.cable import cable_results, read_points
+    from wiregauge.calibrate.points import points_of_runs
+
+    given = points or []
+    if simulate == bool(given):
+        fail("name measured points (a CSV file, or LENGTH=DIR), or --simulate; not both", BAD_INPUT)
+    settings: dict[str, Any] = {"points": given}
+    trust: dict[str, Any] = {}
+    with told():
+        if simulate:
+            measured, trust = _simulated_cables(
+                _lengths(lengths), per_metre, overhead, granularity, count, repeats, seed, runs
+            )
+            settings = {"simulated": True, "per_metre_ns": per_metre, "overhead_ns": overhead}
+            settings |= {"granularity": granularity, "count": count, "repeats": repeats, "seed": seed}
+            bench = "sim"
+        elif len(given) == 1 and "=" not in given[0]:
+            measured, bench = read_points(Path(given[0])), "points"
+        else:
+            of_runs = points_of_runs(given, flow, measure)
+            measured, bench = of_runs.points, "runs"
+            settings |= of_runs.settings
+            driver, link = of_runs.driver, of_runs.link
+        results = cable_results(measured)
+    calibration = make(
+        "cable",
+        bench=bench,
+        identity=identity.here(
+            driver="simulated" if simulate else driver, link="simulated" if simulate else link
+        ),
+        settings=settings,
+        results=results,
+        **trust,
+    )
+    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+
+
+def _lengths(text: str) -> list[float]:
+    found = []
+    for word in text.split(","):
+        try:
+            value = float(word)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= 100_000:
+            fail(f'--lengths "{word.strip()}": metres from 0 to 100000, several with commas', BAD_INPUT)
+        found.append(value)
+    return found
+
+
+def _simulated_cables(
+    lengths: list[float],
+    per_metre: float,
+    overhead: float,
+    granularity: str,
+    count: int,
+    repeats: int,
+    seed: int,
+    runs: Path | None,
+) -> tuple[list[Any], dict[str, Any]]:
+    from wiregauge.calibrate.agentwork import Countdown
+    from wiregauge.calibrate.instrument import cable_test, simulated_point
+    from wiregauge.calibrate.runs import run_test, workplace
+
+    measured: list[Any] = []
+    outcomes: list[Any] = []
+    each = list(dict.fromkeys(lengths))
+    with workplace(runs) as place, Countdown(progress(), "simulating cables", 1.0 * len(each)) as countdown:
+        for length in each:
+            test = cable_test(
+                length,
+                per_metre_ns=per_metre,
+                overhead_ns=overhead,
+                granularity=granularity,
+                count=count,
+                repeats=repeats,
+                seed=seed + len(outcomes),
+            )
+            outcome = run_test(test, place, bench="sim", realtime=False, console=SILENT)
+            outcomes.append(outcome)
+            measured.append(simulated_point(length, outcome.runs))
+            countdown.at(len(outcomes) / len(each))
+            if outcome.state != "complete":
+                break
+    return measured, trust(outcomes, len(set(lengths)))
+
+
+def linearity(
+    delays: Annotated[
+        str, typer.Option(metavar="NS,NS,...", help="Delays of the line, ns; others count from the first.")
+    ] = "0,1000,2000,5000,10000,20000,50000,100000",
+    count: Annotated[int, typer.Option(min=100, max=1_000_000, help="Messages of each delay.")] = 5000,
+    host: Annotated[str, typer.Option(metavar="MODEL", help="Host model: tuned or ideal.")] = "tuned",
+    granularity: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Step of the clocks.", show_default="a picosecond")
+    ] = None,
+    seed: Seed = 1,
+    runs: Runs = None,
+    out: Out = None,
+    store: StoreAt = None,
+    save: Keep = True,
+    as_json: AsJson = False,
+) -> None:
+    """A known delay, injected by the simulator, against the measured one: bias and slope."""
+    from wiregauge.calibrate import identity, make
+    from wiregauge.calibrate.agentwork import Countdown
+    from wiregauge.calibrate.instrument import delay_test, linearity_results
+    from wiregauge.calibrate.runs import run_test, workplace
+
+    known = [float(value) for value in whole_numbers("--delays", delays, 0, 999_999)]
+    with told():
+        outcomes: list[Any] = []
+        measured: list[Any] = []
+        with workplace(runs) as place, Countdown(progress(), "simulating delays", len(known)) as countdown:
+            for k, delay in enumerate(known):
+                test = delay_test(delay, count=count, host=host, granularity=granularity, seed=seed + k)
+                outcome = run_test(test, place, bench="sim", realtime=False, console=SILENT)
+                countdown.at((k + 1) / len(known))
+                outcomes.append(outcome)
+                measured.append(outcome.runs[0].differences("rx_app", "tx_app"))
+                if outcome.state != "complete":
+                    break
+        results = linearity_results(known[: len(measured)], measured)
+    calibration = make(
+        "linearity",
+        bench="sim",
+        identity=identity.here(driver="simulated", link="1 Gbit/s"),
+        settings={"delays_ns": known, "count": count, "host": host, "granularity": granularity, "seed": seed},
+        results=results,
+        **trust(outcomes, len(known)),
+    )
+    finish(calibration, out=out, store=store, save=save, as_json=as_json)

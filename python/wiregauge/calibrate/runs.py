@@ -1,0 +1,152 @@
+"""Tests of a calibration on a bench: the same language, testmaster, agents and judging as of any other test.
+
+What a calibration says of the instrument then holds for what the instrument does in a run, and not for a loop that was
+written to calibrate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from rich.console import Console
+
+from wiregauge.benches import NetnsBench
+from wiregauge.calibrate.errors import BenchMissingError, CalibrationError
+from wiregauge.config import Test, TestError
+from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_campaign
+from wiregauge.measures import FlowResult, RunResult, judge
+from wiregauge.records import RunDirectory
+
+__all__ = ["Outcome", "Run", "run_test", "workplace"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a test: its part of the plan, and the messages of its measured part in the order they were sent."""
+
+    plan: Mapping[str, Any]
+    messages: pl.DataFrame
+    stamp_ns: float
+    """What the difference of two stamps may be off, whatever the cause."""
+    grade: str = "VALID"
+    reasons: tuple[str, ...] = ()
+
+    def differences(self, end: str, start: str) -> Floats:
+        """`end` less `start` of every message that has both, ns."""
+        return self._ns((pl.col(end) - pl.col(start)).alias("value"))
+
+    def times(self, column: str) -> Floats:
+        """Times of a column, ns since the epoch, those that are missing left out."""
+        return self._ns(pl.col(column).alias("value"))
+
+    def _ns(self, what: pl.Expr) -> Floats:
+        found: Floats = (
+            self.messages.select(what).drop_nulls().to_series().to_numpy().astype(np.float64) / 1e3
+        )
+        return found
+
+    @property
+    def lost(self) -> int:
+        """Messages that did not arrive, or damaged, or elsewhere."""
+        gone = pl.col("outcome").cast(pl.String).is_in(["lost", "misdirected", "corrupted"])
+        return self.messages.select(gone.sum()).item() if self.messages.height else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a test left: whole runs, and how far they can be trusted."""
+
+    state: str
+    reason: str | None
+    grade: str
+    reasons: list[str]
+    runs: list[Run]
+    campaign: Mapping[str, Any] = field(repr=False)
+
+
+@contextlib.contextmanager
+def workplace(keep: Path | None) -> Iterator[Path]:
+    """A folder for run directories: `keep`, which stays, or one that goes."""
+    if keep is not None:
+        if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+            raise CalibrationError(
+                f"{keep}: already holds something; name a folder that is empty or does not exist"
+            )
+        try:
+            keep.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CalibrationError(f"{keep}: cannot be made ({error.strerror})") from None
+        yield keep
+        return
+    place = Path(tempfile.mkdtemp(prefix="wiregauge-calibrate-"))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def run_test(test: Test, place: Path, *, bench: str, realtime: bool, console: Console) -> Outcome:
+    """Runs a test on `sim` or `netns` into a new folder of `place`. Interrupted, it returns the runs that were
+    finished.
+
+    Raises CalibrationError when no run was finished, and for a test that cannot be.
+    """
+    try:
+        loaded = test.compile()
+    except TestError as error:
+        first = error.diagnostics[0]
+        raise CalibrationError(
+            f"these settings make no test: {first.message}" + (f"; {first.cure}" if first.cure else "")
+        ) from None
+    name = str(loaded.campaign["name"])
+    manifest = new_manifest(loaded.campaign, file=f"calibrate {name}", sha256=loaded.sha256, bench=bench)
+    directory = RunDirectory.create(place / name, manifest, loaded.xml)
+    try:
+        with ProgressView(console, loaded.campaign["runs"], real_time=bench == "netns") as view:
+            if bench == "sim":
+                simulate_campaign(directory, view, len(os.sched_getaffinity(0)))
+            else:
+                run_campaign(directory, NetnsBench(loaded.campaign, realtime=realtime), view)
+        with contextlib.suppress(OSError):
+            (directory.root / "spool").rmdir()
+    finally:
+        directory.close()
+    state, reason = str(directory.manifest["state"]), directory.manifest["reason"]
+    if not any(run["state"] == "complete" for run in directory.runs):
+        raise (CalibrationError if state == "interrupted" else BenchMissingError)(
+            reason or "no run was finished, so there is nothing to calibrate with"
+        )
+    judgement = judge(directory.root)
+    whole = [run for run in judgement.runs if run.state == "complete"]
+    return Outcome(
+        state="complete" if judgement.complete else "interrupted",
+        reason=reason,
+        grade=max(run.validity for run in whole).word,
+        reasons=sorted({reason for run in whole for reason in run.reasons}),
+        runs=[_run(directory, loaded.campaign, run) for run in whole],
+        campaign=loaded.campaign,
+    )
+
+
+def _stamp(flows: Sequence[FlowResult]) -> float:
+    known = (flow.summaries["latency"].uncertainty for flow in flows)
+    return max((found.stamp + found.clock for found in known if found is not None), default=0.0)
+
+
+def _run(directory: RunDirectory, campaign: Mapping[str, Any], run: RunResult) -> Run:
+    index = run.plan.index
+    plan = next(planned for planned in campaign["runs"] if planned["index"] == index)
+    messages = pl.read_parquet(directory.messages(index)).filter(~pl.col("warm_up")).sort("flow", "sequence")
+    return Run(plan, messages, _stamp(run.flows), run.validity.word, run.reasons)

@@ -1,0 +1,259 @@
+"""What all commands of `wiregauge calibrate` share: options, errors as one line, and the end of a calibration.
+
+Exit codes are those of every command: 0 measured, 2 bad input, 3 this machine cannot measure it, 4 stopped
+early (what was
+measured until then is shown and kept).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 2, 3, 4
+
+
+class BenchName(StrEnum):
+    """Where the messages of a calibration travel."""
+
+    NETNS = "netns"
+    SIM = "sim"
+
+
+class Protocol(StrEnum):
+    """How they are carried."""
+
+    UDP = "udp"
+    RAW = "raw"
+
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON of the documented schema instead of tables.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Also write a page (HTML) and its pictures (SVG, PNG) there.",
+        show_default=False,
+    ),
+]
+StoreAt = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Folder of the calibrations.",
+        show_default="WIREGAUGE_CALIBRATIONS, or the user's data folder",
+    ),
+]
+Keep = Annotated[bool, typer.Option("--save/--no-save", help="Keep the calibration, for runs to cite.")]
+Runs = Annotated[
+    Path | None,
+    typer.Option(
+        "--runs", metavar="DIR", help="Keep the run directories behind it there.", show_default=False
+    ),
+]
+Bench = Annotated[
+    BenchName,
+    typer.Option(help="netns = real frames between namespaces of this machine, sim = the simulator."),
+]
+Realtime = Annotated[
+    bool, typer.Option("--realtime/--no-realtime", help="netns: ask for real-time scheduling.")
+]
+Rootless = Annotated[bool, typer.Option("--rootless", help="netns: use a user namespace even when root.")]
+Carried = Annotated[Protocol, typer.Option(help="Protocol of the measured messages.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of every random choice.")]
+Rate = Annotated[str, typer.Option(metavar="RATE", help="Rate of the link: 1Gbit/s.")]
+
+
+def say(text: str) -> None:
+    print(f"wiregauge: {text}", file=sys.stderr)
+
+
+def fail(text: str, code: int) -> NoReturn:
+    say(text)
+    raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Errors as one line and an exit code."""
+    from wiregauge.calibrate.errors import BenchMissingError, CalibrationError
+
+    try:
+        yield
+    except BenchMissingError as error:
+        fail(str(error), NO_ENVIRONMENT)
+    except CalibrationError as error:
+        fail(str(error), BAD_INPUT)
+
+
+def enclosed(bench: BenchName, *, rootless: bool) -> None:
+    """For the netns bench: goes on inside an enclosure."""
+    from wiregauge.benches import BenchError, enclose, is_enclosed
+
+    if bench is BenchName.SIM or is_enclosed():
+        return
+    try:
+        enclose(rootless=rootless)
+    except BenchError as error:
+        fail(str(error), NO_ENVIRONMENT)
+
+
+def finish(calibration: Any, *, out: Path | None, store: Path | None, save: bool, as_json: bool) -> NoReturn:
+    """Keeps, draws and prints a calibration; ends the command."""
+    from wiregauge.calibrate import Store
+
+    written = []
+    with told():
+        if save:
+            calibration = Store(store).save(calibration)
+        if out is not None:
+            written = draw(calibration, out)
+    if as_json:
+        print(json.dumps(calibration.content, indent=1, ensure_ascii=False))
+    else:
+        print_tables(calibration, written)
+    raise typer.Exit(0 if calibration.content["state"] == "complete" else INCOMPLETE)
+
+
+def draw(calibration: Any, out: Path) -> list[Path]:
+    from wiregauge.calibrate.errors import CalibrationError
+    from wiregauge.calibrate.page import write_page
+    from wiregauge.calibrate.pictures import pictures
+    from wiregauge.figures import printed
+    from wiregauge.records import RunDirectoryError
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        figures = pictures(calibration)
+        drawn = [path for figure in figures for path in printed.save(figure, out, {"svg", "png"})]
+        return [write_page(calibration, figures, out / f"{calibration.kind}.html"), *drawn]
+    except OSError as error:
+        raise CalibrationError(f"{out}: cannot be written ({error.strerror}); name another folder") from None
+    except RunDirectoryError as error:
+        raise CalibrationError(str(error)) from None
+
+
+def print_tables(calibration: Any, written: list[Path]) -> None:
+    from wiregauge.calibrate.text import grids, headline
+
+    console = Console()
+    content = calibration.content
+    console.print(
+        f"{calibration.kind}: {headline(calibration)}", highlight=False, markup=False, soft_wrap=True
+    )
+    for grid in grids(calibration):
+        table = Table(
+            title=grid.title, title_justify="left", title_style="bold", box=None, header_style="bold"
+        )
+        for k, head in enumerate(grid.heads):
+            table.add_column(head, justify="left" if k == 0 else "right", no_wrap=k == 0)
+        for row in grid.rows:
+            table.add_row(*(cell.replace("[", "\\[") for cell in row))
+        console.print()
+        console.print(table)
+        for note in grid.notes:
+            console.print(f"  {note}", style="dim", highlight=False, markup=False)
+    console.print()
+    if content["grade"] != "VALID":
+        reasons = "; ".join(content["reasons"]) or "no reason given"
+        console.print(f"{content['grade']}: {reasons}", highlight=False, markup=False, soft_wrap=True)
+    if content["state"] != "complete":
+        console.print("stopped early: these are the figures until then", highlight=False)
+    kept = f"kept as {calibration.number} in {calibration.file}" if calibration.file else "not kept"
+    console.print(kept, highlight=False, markup=False, soft_wrap=True)
+    for path in written:
+        console.print(f"written: {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def progress() -> Console:
+    return Console(stderr=True)
+
+
+SILENT = Console(quiet=True)
+"""For tests that are steps of a greater work whose progress is shown."""
+
+
+def cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0))
+
+
+def period_ps(test: Any) -> int:
+    from wiregauge.calibrate.errors import CalibrationError
+    from wiregauge.config import TestError
+
+    try:
+        return int(test.compile().campaign["runs"][0]["sends"][0]["period"])
+    except TestError as error:
+        raise CalibrationError(f"these settings make no test: {error.diagnostics[0].message}") from None
+
+
+def rate_bps(text: str) -> int:
+    """A rate as the test language reads it."""
+    from wiregauge.calibrate.errors import CalibrationError
+    from wiregauge.config import Test, TestError
+
+    test = Test("rate").end_system("a").end_system("b").link("a", "b", rate=text)
+    test.flow(1, protocol="raw", from_="a", to="b").send(1, period="1s", payload="46B", count=1).receive(1)
+    try:
+        return int(test.compile().campaign["network"]["links"][0]["rate_bps"])
+    except TestError as error:
+        raise CalibrationError(
+            f"--rate: {error.diagnostics[0].message}; {error.diagnostics[0].cure}"
+        ) from None
+
+
+def driver_of(bench: BenchName) -> str:
+    return "veth" if bench is BenchName.NETNS else "simulated"
+
+
+_GRADES = ("VALID", "DEGRADED", "INVALID")
+
+
+def trust(outcomes: list[Any], planned: int) -> dict[str, Any]:
+    """Grade, reasons and state of a calibration from those of its tests."""
+    whole = len(outcomes) == planned and all(outcome.state == "complete" for outcome in outcomes)
+    return {
+        "grade": max((outcome.grade for outcome in outcomes), key=_GRADES.index, default="INVALID"),
+        "reasons": sorted({reason for outcome in outcomes for reason in outcome.reasons}),
+        "state": "complete" if whole else "interrupted",
+    }
+
+
+def trust_of(outcome: Any, points: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of points that are graded each for itself: INVALID only where all are, else at most DEGRADED."""
+    grades = [_GRADES.index(point["grade"]) for point in points]
+    worst = max(grades) if min(grades) == 2 else min(max(grades), 1)
+    return {
+        "grade": _GRADES[worst],
+        "reasons": sorted({reason for point in points for reason in point["reasons"]}),
+        "state": outcome.state,
+    }
+
+
+def whole_numbers(option: str, text: str, least: int, most: int) -> list[int]:
+    found = []
+    for word in text.split(","):
+        if not word.strip().isdecimal() or len(word) > 6 or not least <= int(word) <= most:
+            fail(
+                f'{option} "{word.strip()}": a whole number from {least} to {most}, several with commas',
+                BAD_INPUT,
+            )
+        found.append(int(word))
+    if len(set(found)) != len(found):
+        fail(f"{option} {text}: a value is there twice", BAD_INPUT)
+    return found

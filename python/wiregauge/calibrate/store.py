@@ -1,0 +1,213 @@
+"""Calibrations on disk: one JSON file each, whole or not at all, never changed after it was written.
+
+A file is known by its number, a hash of its content, so that a run can cite what it used and a reader can see that it
+was not altered. Nothing is ever overwritten: a newer calibration takes the place of an older one by its date.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from wiregauge import __version__
+from wiregauge.calibrate.errors import CalibrationError
+
+__all__ = ["KINDS", "Calibration", "Store", "make", "store_folder"]
+
+SCHEMA: Final = 1
+KINDS: Final = ("clocks", "pacing", "generator", "loop", "cable", "linearity")
+_LARGEST: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One calibration: its content, schema 1 of docs/reference/calibrations.md, and its file once it has one."""
+
+    content: Mapping[str, Any]
+    file: Path | None = None
+
+    @property
+    def number(self) -> str:
+        """Its number, `KIND-` and twelve hexadecimal digits."""
+        return str(self.content["id"])
+
+    @property
+    def kind(self) -> str:
+        """Which calibration it is, of `KINDS`."""
+        return str(self.content["calibration"])
+
+    @property
+    def made(self) -> datetime.datetime:
+        """When it was finished, UTC."""
+        return datetime.datetime.fromisoformat(self.content["made"])
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """What was found, in the shape of its kind."""
+        found: dict[str, Any] = self.content["results"]
+        return found
+
+
+def make(
+    kind: str,
+    *,
+    bench: str,
+    identity: Mapping[str, str],
+    settings: Mapping[str, Any],
+    results: Mapping[str, Any],
+    grade: str = "VALID",
+    reasons: list[str] | None = None,
+    state: str = "complete",
+) -> Calibration:
+    """A calibration of what was just measured. `grade` is the validity of the runs behind it."""
+    if kind not in KINDS:
+        raise ValueError(f"{kind} is none of {KINDS}")
+    content = {
+        "schema": SCHEMA,
+        "calibration": kind,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        "program": {"name": "wiregauge", "version": __version__},
+        "state": state,
+        "bench": bench,
+        "grade": grade,
+        "reasons": list(reasons or []),
+        "identity": dict(identity),
+        "settings": dict(settings),
+        "results": dict(results),
+    }
+    return Calibration({"id": _number(content), **content})
+
+
+def _number(content: Mapping[str, Any]) -> str:
+    text = json.dumps({k: v for k, v in content.items() if k != "id"}, sort_keys=True, allow_nan=False)
+    return f"{content['calibration']}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def store_folder(given: Path | None = None) -> Path:
+    """Where calibrations are: the folder given, that of WIREGAUGE_CALIBRATIONS, or the user's own."""
+    if given is not None:
+        return given
+    named = os.environ.get("WIREGAUGE_CALIBRATIONS")
+    if named:
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(data) / "wiregauge" / "calibrations"
+
+
+class Store:
+    """A folder of calibrations."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = store_folder(folder)
+
+    def save(self, calibration: Calibration) -> Calibration:
+        """Writes it beside the others; returns it with its file. Raises CalibrationError where the disk refuses."""
+        stamp = calibration.made.strftime("%Y%m%dT%H%M%SZ")
+        path = self.folder / f"{stamp}-{calibration.number}.json"
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with beside.open("w", encoding="utf-8") as file:
+                json.dump(calibration.content, file, indent=1, ensure_ascii=False, allow_nan=False)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise CalibrationError(
+                f"{path}: cannot be written ({error.strerror}); name a folder that can with --store"
+            ) from None
+        return Calibration(calibration.content, path)
+
+    def all(self) -> tuple[list[Calibration], list[str]]:
+        """Every calibration, newest first, and one sentence for each file that is none."""
+        found, wrong = [], []
+        for path in sorted(self._files()):
+            try:
+                found.append(read(path))
+            except CalibrationError as error:
+                wrong.append(str(error))
+        return sorted(found, key=lambda one: one.made, reverse=True), wrong
+
+    def _files(self) -> Iterator[Path]:
+        try:
+            yield from (path for path in self.folder.iterdir() if path.suffix == ".json")
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise CalibrationError(f"{self.folder}: cannot be read ({error.strerror})") from None
+
+    def find(self, name: str) -> Calibration:
+        """The calibration of a number or the beginning of one, of a kind (its newest), or in a file."""
+        if name.endswith(".json"):
+            return read(Path(name))
+        found, _ = self.all()
+        if name in KINDS:
+            named = [one for one in found if one.kind == name][:1]
+        else:
+            named = [one for one in found if one.number.startswith(name)]
+        if len(named) > 1:
+            raise CalibrationError(
+                f"{name}: {len(named)} calibrations begin so ({', '.join(one.number for one in named[:3])}); "
+                "write more of the number"
+            )
+        if not named:
+            raise CalibrationError(
+                f"{name}: no such calibration in {self.folder}; `wiregauge calibrate list` shows what there is"
+            )
+        return named[0]
+
+
+def read(path: Path) -> Calibration:
+    """Reads a file. Raises CalibrationError for what is no calibration, or not as it was written."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise CalibrationError(f"{path}: is larger than {_LARGEST >> 20} MiB, so it is no calibration")
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        if not isinstance(content, dict):
+            raise CalibrationError(f"{path}: holds no object, so it is no calibration")
+        if content.get("schema") != SCHEMA:
+            raise CalibrationError(
+                f"{path}: is of schema {content.get('schema')!r}, this version reads {SCHEMA}; calibrate again"
+            )
+        shape = {
+            "id": str,
+            "calibration": str,
+            "made": str,
+            "identity": dict,
+            "settings": dict,
+            "results": dict,
+        }
+        shape |= {"state": str, "bench": str, "grade": str, "reasons": list}
+        for key, kind in shape.items():
+            if not isinstance(content.get(key), kind):
+                raise CalibrationError(f"{path}: {key} is missing or no {kind.__name__}; calibrate again")
+        if content["calibration"] not in KINDS:
+            raise CalibrationError(
+                f"{path}: calibration {content['calibration']!r} is none of {', '.join(KINDS)}"
+            )
+        if datetime.datetime.fromisoformat(content["made"]).tzinfo is None:
+            raise CalibrationError(f"{path}: made {content['made']} has no time zone; calibrate again")
+        if _number(content) != content["id"]:
+            raise CalibrationError(
+                f"{path}: was altered after it was written (its content is not that of {content['id']}); "
+                "calibrate again"
+            )
+    except OSError as error:
+        raise CalibrationError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise CalibrationError(
+            f"{path}: is damaged ({str(error).splitlines()[0][:120]}); calibrate again"
+        ) from None
+    return Calibration(content, path)
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no number")
