@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,7 +125,11 @@ def _campaign_checks(directory: RunDirectory, state: str, reason: str | None, do
 def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     entry = directory.runs[plan.index]
     tracked = (directory.tracked or {}).get(plan.index)
+    # Counting passes over all messages: before any of them are held.
+    one_in = directory.sampled(plan.index)
+    wholes = read_wholes(directory, plan, one_in)
     frame = directory.messages(plan.index)
+    through = passages(directory.passages(plan.index), one_in) if frame is not None else {}
     agents = _reports(entry)
     offsets = clock_offsets(entry)
     wrong_clocks = _wrong_clocks(directory.plan, plan)
@@ -138,14 +142,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     counted = (
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
     )
-    one_in = directory.sampled(plan.index) if frame is not None else {}
-    through = passages(directory.passages(plan.index), one_in) if frame is not None else {}
-    wholes = read_wholes(directory, plan, one_in)
-    by_flow = frame.partition_by("flow", as_dict=True) if frame is not None else {}
-    for flow in plan.flows if frame is not None else ():
-        rows = by_flow.get((flow.id,), frame.head(0) if frame is not None else pl.DataFrame())
-        if flow.multicast:
-            rows = rows.filter(pl.col("to") == flow.receiver)
+    for flow, rows in _by_flow(plan.flows, frame):
         count = counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
         result = _judge_flow(
             flow,
@@ -197,6 +194,19 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
         finished=str(entry["finished"]) if entry.get("finished") else None,
         loads=offered_loads(plan, agents),
     )
+
+
+def _by_flow(
+    flows: Sequence[FlowPlan], table: pl.DataFrame | None
+) -> Iterator[tuple[FlowPlan, pl.DataFrame]]:
+    """Each flow with its rows of the message table, which are cut out of it and not copied."""
+    if table is None:
+        return
+    numbers = table["flow"]
+    for flow in flows:
+        first, end = (numbers.search_sorted(flow.id, side) for side in ("left", "right"))
+        rows = table.slice(first, end - first)
+        yield flow, rows.filter(pl.col("to") == flow.receiver) if flow.multicast else rows
 
 
 def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:

@@ -12,6 +12,7 @@ from typing import TypeVar
 import polars as pl
 
 from wiregauge.measures import sampling
+from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.plan import CampaignPlan, RunDirectoryError, get, objects, read_plan
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ _COLUMNS: dict[str, pl.DataType] = {
     "last_point": pl.String(),
     "drop_reason": pl.String(),
 }
+_ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
 _MESSAGE_SCHEMAS = ("1", "2")
 """The first did not know that a sender can begin its numbers anew: all its messages are of its first life."""
 _WIRE = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
@@ -59,6 +61,8 @@ class RunDirectory:
     plan: CampaignPlan
     runs: Mapping[int, Mapping[str, object]]
     tracked: Mapping[int, Mapping[str, object]] | None
+    most: int
+    """Messages of a run, counted per receiver, that are held; of more a sample of about so many is."""
 
     def records(self, index: int) -> Path | None:
         """The records of a run; None when they are not there."""
@@ -89,12 +93,12 @@ class RunDirectory:
         # Without sketches, which older versions did not write, only the messages themselves can tell.
         if rows is None or self.sketches(index) is None:
             return {}
-        return self.reading(index, lambda: _sampled(rows))
+        return self.reading(index, lambda: _sampled(rows, self.most))
 
     def messages(self, index: int) -> pl.DataFrame | None:
         """The message table of a run, ordered by flow, warm-up first, then life and sequence; None when there is none.
 
-        Of a run with more than `sampling.ROWS` rows a sample in whole stretches; `stretch` tells them apart.
+        Of a run with more than `most` rows a sample in whole stretches; `stretch` tells them apart.
         Raises RunDirectoryError for a damaged file or one of another schema.
         """
         rows = self.scan(index)
@@ -108,7 +112,8 @@ class RunDirectory:
                 table = sample.collect(engine="streaming")
             else:
                 table = rows.with_columns(stretch=pl.lit(0, pl.Int64)).collect()
-            return table.sort("flow", "to", pl.col("warm_up").not_(), "life", "sequence")
+            # Not `sort`: it needs half a gigabyte beside the table.
+            return table[table.select(pl.arg_sort_by(_ORDER)).to_series()]
 
         return self.reading(index, read)
 
@@ -172,12 +177,18 @@ def _reading(path: Path, read: Callable[[], T]) -> T:
         ) from None
 
 
-def _sampled(rows: pl.LazyFrame) -> dict[int, int]:
-    total = rows.select(pl.len()).collect().item()
-    if total <= sampling.ROWS:
+def _sampled(rows: pl.LazyFrame, most: int) -> dict[int, int]:
+    if rows.select(pl.len()).collect().item() <= most:
         return {}
     counts = rows.group_by("flow").len().collect(engine="streaming")
-    return sampling.every({int(flow): int(count) for flow, count in counts.iter_rows()}, sampling.ROWS)
+    return sampling.every({int(flow): int(count) for flow, count in counts.iter_rows()}, most)
+
+
+def _most(tracked: Mapping[int, Mapping[str, object]] | None) -> int:
+    """The fair share of a run in the messages of all runs that may be held."""
+    sent = [sum(number(flow, "sent") for flow in parts(run, "flows")) for run in (tracked or {}).values()]
+    share = sampling.fair(sent, sampling.ROWS)
+    return sampling.ROWS if share is None else share
 
 
 def open_run_directory(path: Path) -> RunDirectory:
@@ -208,7 +219,7 @@ def open_run_directory(path: Path) -> RunDirectory:
             get(run, "index", int, str(tracking_path)): run
             for run in objects(tracking, "runs", str(tracking_path))
         }
-    return RunDirectory(path, manifest, plan, runs, tracked)
+    return RunDirectory(path, manifest, plan, runs, tracked, _most(tracked))
 
 
 def _read_json(path: Path) -> dict[str, object]:

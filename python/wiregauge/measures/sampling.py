@@ -7,7 +7,7 @@ between two stretches is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["ROWS", "STRETCH", "Sampled", "chosen", "every", "is_sampled", "seams", "stretches"]
+__all__ = ["ROWS", "STRETCH", "Sampled", "chosen", "every", "fair", "is_sampled", "seams", "stretches"]
 
-ROWS = 2_000_000
-"""Messages of a run, counted per receiver, that are judged whole; of more a sample of about so many is held."""
+ROWS = 1_000_000
+"""Messages of a run directory, counted per receiver, that are held; of more a sample of about so many is."""
 STRETCH = 1024
 """Consecutive numbers in a stretch."""
 FEWEST = 8
@@ -36,28 +36,37 @@ class Sampled:
     """Messages at its beginning that by the rule still settle. Sketches hold them, so they are in every figure."""
 
 
-def every(counts: Mapping[int, int], rows: int) -> dict[int, int]:
-    """By flow that is sampled, one in how many stretches; `counts` are rows by flow, of which `rows` may be held.
+def fair(counts: Iterable[int], rows: int) -> int | None:
+    """The most that each may have for all to have `rows` at most; None where nobody has to do without.
 
-    Small flows are held whole, and what they leave is shared evenly among the others.
+    What small ones leave is shared evenly among the others.
     """
-    if sum(counts.values()) <= rows:
-        return {}
+    ascending = sorted(counts)
     left = rows
-    ascending = sorted(counts.items(), key=lambda entry: entry[1])
-    for place, (_, count) in enumerate(ascending):
+    for place, count in enumerate(ascending):
         share = left // (len(ascending) - place)
         if count > share:
-            fair = max(share, FEWEST * STRETCH)
-            return {flow: k for flow, count in ascending[place:] if (k := ceil(count / fair)) > 1}
+            return share
         left -= count
-    return {}
+    return None
+
+
+def every(counts: Mapping[int, int], rows: int) -> dict[int, int]:
+    """By flow that is sampled, one in how many stretches; `counts` are rows by flow, of which `rows` may be held."""
+    share = fair(counts.values(), rows)
+    if share is None:
+        return {}
+    most = max(share, FEWEST * STRETCH)
+    return {flow: k for flow, count in counts.items() if (k := ceil(count / most)) > 1}
 
 
 def chosen(one_in: Mapping[int, int]) -> pl.Expr:
     """Whether a row is in the sample, by its `flow` and `sequence`."""
-    step = pl.col("flow").cast(pl.Int64).replace_strict(dict(one_in), default=1, return_dtype=pl.Int64)
-    return (pl.col("sequence").cast(pl.Int64) // STRETCH) % step == 0
+    stretch = pl.col("sequence").cast(pl.Int64) // STRETCH
+    steps = sorted(set(one_in.values()))
+    flows = {step: [flow for flow, k in one_in.items() if k == step] for step in steps}
+    # Step by step and not looked up by flow: a look-up has the engine hold every row.
+    return pl.all_horizontal((stretch % step == 0) | ~pl.col("flow").is_in(flows[step]) for step in steps)
 
 
 def stretches(one_in: Mapping[int, int]) -> pl.Expr:
