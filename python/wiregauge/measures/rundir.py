@@ -121,6 +121,10 @@ class RunDirectory:
         """What `read` finds in the message table of a run. Raises RunDirectoryError where that cannot be read."""
         return _reading(self._messages(index), read)
 
+    def collected(self, index: int, query: pl.LazyFrame) -> pl.DataFrame:
+        """The answer to a query of `scan`, read in batches. Raises RunDirectoryError as `messages`."""
+        return self.reading(index, lambda: query.collect(engine="streaming"))
+
     def scan(self, index: int) -> pl.LazyFrame | None:
         """All rows of the message table of a run, unread, in the order of the file; None when there is none.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 __all__ = ["ROWS", "STRETCH", "Sampled", "chosen", "every", "fair", "is_sampled", "seams", "stretches"]
 
-ROWS = 1_000_000
+ROWS = 600_000
 """Messages of a run directory, counted per receiver, that are held; of more a sample of about so many is."""
 STRETCH = 1024
 """Consecutive numbers in a stretch."""

@@ -32,7 +32,7 @@ QUEUE_MARKS = 800
 """Stretches of time a queue is reduced to."""
 NEAR = 40
 """Changes before and after the greatest length of a queue that are drawn one by one."""
-MOST_RECORDS = 4_000_000
+MOST_RECORDS = 1_000_000
 """Records of switches that are read for the queues; a longer run is drawn up to there."""
 
 PREAMBLE = 8
@@ -268,21 +268,21 @@ def extremes(t: Floats, size: NDArray[np.int64], count: NDArray[np.int64], marks
 
 
 def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
-    messages, records = directory.messages(plan.index), directory.records(plan.index)
+    messages, records = directory.scan(plan.index), directory.records(plan.index)
     if messages is None or records is None:
         return ()
+    took = messages.filter(~pl.col("warm_up")).select(
+        "flow", "to", "sequence", "tx_app", "rx_app", took=pl.col("rx_app") - pl.col("tx_app")
+    )
+    longest = directory.collected(plan.index, took.group_by("flow", "to").agg(pl.col("took").max()))
     worst = []
     for flow in plan.flows:
-        mine = (pl.col("flow") == flow.id) & ~pl.col("warm_up")
+        mine = pl.col("flow") == flow.id
         if flow.multicast:
             mine &= pl.col("to") == flow.receiver
-        took = messages.filter(mine).select(
-            "sequence", "tx_app", "rx_app", took=pl.col("rx_app") - pl.col("tx_app")
-        )
-        took = took.drop_nulls("took")
-        if not took.is_empty():
-            row = took.row(int(took["took"].arg_max() or 0), named=True)
-            worst.append((int(row["took"]), flow, row))
+        most = longest.filter(mine)["took"].max()
+        if isinstance(most, int):
+            worst.append((most, flow, mine))
     # Of a multicast flow the receiver that waited longest.
     worst.sort(key=lambda entry: -entry[0])
     chosen = list({entry[1].id: entry for entry in reversed(worst)}.values())
@@ -290,7 +290,9 @@ def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
     rates = port_rates(directory.plan, plan)
     shared = _shared(directory.plan)
     found = []
-    for took, flow, row in chosen[:MOST_WINDOWS]:
+    for most, flow, mine in chosen[:MOST_WINDOWS]:
+        first = took.filter(mine & (pl.col("took") == most)).head(1)
+        row = directory.collected(plan.index, first).row(0, named=True)
         begin, end = int(row["tx_app"]), int(row["rx_app"])
         margin = max((end - begin) // 4, 1)
         # Frames that came before the window may still wait in it.
@@ -312,7 +314,7 @@ def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
                 flow.protocol,
                 flow.destination,
                 int(row["sequence"]),
-                took / 1e3,
+                most / 1e3,
                 span[0],
                 span[1],
                 tuple(f"{_name(directory.plan, node)}:{port}" for node, port in lanes),

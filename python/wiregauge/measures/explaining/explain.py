@@ -73,8 +73,9 @@ def _telling(wanted: Sequence[tuple[RunResult, FlowResult]]) -> list[tuple[RunRe
     """Each flow at each receiver once, in the run where its greatest value is furthest above its median."""
     best: dict[tuple[int, int], tuple[float, RunResult, FlowResult]] = {}
     for run, flow in wanted:
-        values = flow.series[main_measure(flow.plan)].value
-        excess = float(values.max() - np.median(values))
+        main = main_measure(flow.plan)
+        greatest = flow.summaries[main].maximum or 0.0
+        excess = greatest - float(np.median(flow.series[main].value))
         key = flow.plan.id, flow.plan.receiver
         if key not in best or excess > best[key][0]:
             best[key] = excess, run, flow

@@ -64,15 +64,19 @@ def worst_messages(
             .sort("took", "sequence", descending=[True, False])
             .with_columns(value=pl.col("took").cast(pl.Float64) / 1000 - shift)
         )
-        chosen[plan.id, plan.receiver] = found
+        chosen[plan.id, plan.receiver] = directory.collected(run.plan.index, found)
     plans = [flow.plan for flow, _, _ in flows]
-    steps = _steps(directory, run, plans, chosen, {p.id: _of(table, p).height for p in plans}, around)
+    steps = _steps(
+        directory, run, plans, chosen, {flow.plan.id: flow.counts["sent"] for flow, _, _ in flows}, around
+    )
     partners = _partners(directory, run, steps)
     found_by_flow = {}
     for flow, main, median in flows:
         key = flow.plan.id, flow.plan.receiver
         rows = chosen[key]
-        beside = _neighbours(_of(table, flow.plan), rows["sequence"].to_list(), flow.plan, offsets[key])
+        near = _near(_of(table, flow.plan), rows["sequence"].to_list(), flow.plan)
+        shift = 0.0 if flow.plan.relayed else offsets[key].outward_ns
+        beside = _neighbours(directory.collected(run.plan.index, near), rows["sequence"].to_list(), shift)
         made = []
         for sequence, sent, _, value in rows.iter_rows():
             own, detour = steps.get((*key, sequence), ((), 0.0))
@@ -104,15 +108,16 @@ def worst_messages(
     return found_by_flow
 
 
-def _table(directory: RunDirectory, run: RunResult) -> pl.DataFrame | None:
-    frame = directory.messages(run.plan.index)
-    if frame is None:
+def _table(directory: RunDirectory, run: RunResult) -> pl.LazyFrame | None:
+    """All messages of the measured part: also of a run of which only a sample is held, for the worst may be outside."""
+    rows = directory.scan(run.plan.index)
+    if rows is None:
         return None
     columns = ("flow", "to", "sequence", "tx_app", "rx_app", "back_rx_app", "outcome")
-    return frame.filter(~pl.col("warm_up")).select(columns)
+    return rows.filter(~pl.col("warm_up")).select(columns)
 
 
-def _of(table: pl.DataFrame, flow: FlowPlan) -> pl.DataFrame:
+def _of(table: pl.LazyFrame, flow: FlowPlan) -> pl.LazyFrame:
     mine = pl.col("flow") == flow.id
     return table.filter(mine & (pl.col("to") == flow.receiver) if flow.multicast else mine)
 
@@ -204,18 +209,19 @@ def _occupied(length: int, rate: int) -> int:
     return (length + OVERHEAD) * 8 * 10**12 // rate
 
 
-def _neighbours(
-    table: pl.DataFrame, sequences: Sequence[int], flow: FlowPlan, offsets: Offsets
-) -> dict[int, tuple[Neighbour, ...]]:
+def _near(table: pl.LazyFrame, sequences: Sequence[int], flow: FlowPlan) -> pl.LazyFrame:
     near = sorted({sequence + by for sequence in sequences for by in range(-BESIDE, BESIDE + 1)})
     end = "back_rx_app" if flow.relayed else "rx_app"
-    shift = 0.0 if flow.relayed else offsets.outward_ns
-    rows = table.filter(pl.col("sequence").is_in(near)).select(
-        "sequence", (pl.col(end) - pl.col("tx_app")).alias("took"), "outcome"
-    )
+    took = pl.col(end) - pl.col("tx_app")
+    return table.filter(pl.col("sequence").is_in(near)).select("sequence", "outcome", took=took)
+
+
+def _neighbours(
+    near: pl.DataFrame, sequences: Sequence[int], shift: float
+) -> dict[int, tuple[Neighbour, ...]]:
     known = {
         sequence: Neighbour(sequence, took / 1e3 - shift if took is not None else None, outcome)
-        for sequence, took, outcome in rows.iter_rows()
+        for sequence, outcome, took in near.iter_rows()
     }
     return {
         sequence: tuple(
