@@ -24,9 +24,10 @@ CRATES = {
     "net": {"frame"},
     "core": {"frame"},
     "record": {"frame", "plan"},
-    "sim": {"core", "frame", "plan", "record"},
-    "agent": {"frame", "net", "plan", "record"},
-    "py": {"frame", "plan", "record", "sim"},
+    "capture": {"frame", "plan", "record"},
+    "sim": {"capture", "core", "frame", "plan", "record"},
+    "agent": {"capture", "frame", "net", "plan", "record"},
+    "py": {"capture", "frame", "plan", "record", "sim"},
 }
 
 # Which of our packages a package may import. `cli` is the top and may import all.

@@ -187,6 +187,10 @@ pub struct Assignment {
     pub relays: Vec<RelayTask>,
     /// Injector tasks here.
     pub injects: Vec<Inject>,
+    /// Bytes to keep of each frame, where there is a capture task here.
+    pub capture_snap: Option<u32>,
+    /// Port of this end system on the network under test, from 1, and the rate of its link.
+    pub port: (u16, Option<u64>),
     /// Protocols used anywhere in the run; each has an access point on every end system.
     pub protocols: Vec<Protocol>,
     /// End of the measured part: the last intended send of any sender, or the planned duration without one.
@@ -250,6 +254,8 @@ impl Assignment {
             receives: Vec::new(),
             relays: Vec::new(),
             injects: Vec::new(),
+            capture_snap: run.captures.iter().filter(|task| task.on == node).map(|task| task.snap).max(),
+            port: port_of(network, run, node),
             protocols: run.flows.iter().map(|f| f.protocol).collect(),
             last_send: RunTime::ZERO + run.warm_up + run.duration,
             drain: run.drain,
@@ -408,6 +414,12 @@ impl Assignment {
         }
         arrivals
     }
+}
+
+fn port_of(network: &Network, run: &Run, node: NodeIndex) -> (u16, Option<u64>) {
+    let at = |link: &wg_plan::Link| link.ends.into_iter().find(|end| end.node == node);
+    let found = network.links.iter().find_map(|link| Some((at(link)?.port, link.rate_bps)));
+    found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate_bps.unwrap_or(rate))))
 }
 
 /// Messages that may arrive at an access point.

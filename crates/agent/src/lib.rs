@@ -16,6 +16,7 @@
 
 pub mod assignment;
 pub mod buffer;
+pub mod capturing;
 pub mod clocks;
 pub mod doctor;
 pub mod feed;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod capture;
 mod instrument;
 mod serve;
 
@@ -20,6 +21,8 @@ struct Cli {
 enum Command {
     /// Serves a testmaster.
     Serve(ServeOptions),
+    /// Captures what interfaces send and receive into a pcapng file, until it is interrupted.
+    Capture(CaptureOptions),
     /// Runs a command in namespaces of its own, so that nothing it builds outlives it.
     Enclose {
         /// Through a user namespace, without root's rights outside.
@@ -104,11 +107,36 @@ struct Place {
     /// Real-time priority to ask for, 1 to 99; 0 for none.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
     priority: u32,
+/// What to capture.
+#[derive(clap::Args)]
+struct CaptureOptions {
+    /// Interface to capture on, and what to call it in the file; may be given several times.
+    #[arg(long, short, required = true, value_name = "INTERFACE[=NAME]")]
+    interface: Vec<String>,
+    /// The file to write; must not exist yet.
+    #[arg(long, short)]
+    out: PathBuf,
+    /// Bytes to keep of each frame.
+    #[arg(long, default_value_t = 65_535, value_parser = clap::value_parser!(u32).range(14..=65_535))]
+    snap: u32,
+    /// See all frames on the wire, not only those addressed to this host.
+    #[arg(long)]
+    promiscuous: bool,
+    /// Line rate of the interfaces in bit/s, where they do not tell it themselves.
+    #[arg(long)]
+    rate: Option<u64>,
+    /// Network namespace of the interfaces.
+    #[arg(long)]
+    netns: Option<PathBuf>,
+    /// End when the program that started this one ends.
+    #[arg(long)]
+    die_with_parent: bool,
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(options) => serve::serve(&options),
+        Command::Capture(options) => capture::capture(&options),
         Command::Enclose { rootless, command } => enclose(rootless, &command),
         Command::Generate(options) => instrument::report(instrument::generate(&options)),
         Command::Absorb(options) => instrument::report(instrument::absorb(&options)),

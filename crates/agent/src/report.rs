@@ -7,6 +7,7 @@ use wg_plan::Protocol;
 use wg_record::RecordError;
 
 use crate::assignment::{Assignment, Duty};
+use crate::capturing::CaptureFigures;
 use crate::inject::InjectFigures;
 use crate::logging::LoggingFigures;
 use crate::proto;
@@ -33,6 +34,7 @@ pub struct Gathered {
     receptions: Vec<ReceptionFigures>,
     relays: Vec<RelayState>,
     injectors: Vec<InjectFigures>,
+    captures: Vec<CaptureFigures>,
     logging: LoggingFigures,
 }
 
@@ -104,6 +106,14 @@ impl Gathered {
             }
             Ok(None) => self.injectors.push(InjectFigures::default()),
             Err(_) => self.defect("an injector"),
+        }
+    }
+
+    /// The end of a capture. One that is not whole spoils no measurement: it is told with its task.
+    pub fn take_capture(&mut self, joined: thread::Result<CaptureFigures>) {
+        match joined {
+            Ok(figures) => self.captures.push(figures),
+            Err(_) => self.defect("a capture task"),
         }
     }
 
@@ -208,6 +218,7 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
             ..proto::TaskReport::default()
         });
     }
+    tasks.extend(gathered.captures.iter().map(capture));
     tasks.extend(watch(assignment, gathered));
     tasks
 }
@@ -228,6 +239,20 @@ fn of_flow(
         wrong_destination: figures.wrong_destination,
         sequence_gaps: figures.sequence_gaps,
         sequence_repeats: figures.sequence_repeats,
+        ..proto::TaskReport::default()
+    }
+}
+
+/// The report of a capture.
+pub fn capture(figures: &CaptureFigures) -> proto::TaskReport {
+    proto::TaskReport {
+        kind: "capture".into(),
+        planned: figures.seen,
+        done: figures.written,
+        ring_drops: figures.dropped,
+        unwritten: figures.unwritten,
+        hardware_stamps: figures.by_hardware,
+        failure: figures.failure.clone().unwrap_or_default(),
         ..proto::TaskReport::default()
     }
 }

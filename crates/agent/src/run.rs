@@ -17,6 +17,7 @@ use wg_record::segment::SegmentInfo;
 
 use crate::assignment::{Assignment, AssignmentError, DISCARD_PORT, Duty, RAW_ETHER_TYPE};
 use crate::buffer::Buffer;
+use crate::capturing::{self, Capture, CaptureError, CaptureFigures, Tap};
 use crate::feed::{self, Feed};
 use crate::gate::Gate;
 use crate::inject::{self, InjectFigures};
@@ -84,6 +85,9 @@ pub enum RunError {
     /// The spool cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The capture cannot begin.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// The host is out of threads.
     #[error("cannot start a thread: {0}; raise the limit of processes")]
     Thread(std::io::Error),
@@ -124,6 +128,8 @@ struct AccessPoint {
 struct Crew {
     access_points: Vec<AccessPoint>,
     injectors: Vec<JoinHandle<Option<InjectFigures>>>,
+    capture: Option<JoinHandle<CaptureFigures>>,
+    stop_capturing: Arc<AtomicBool>,
     logging: JoinHandle<Option<Result<LoggingFigures, RecordError>>>,
     stop: Arc<AtomicBool>,
     stop_injecting: Arc<AtomicBool>,
@@ -161,7 +167,12 @@ impl ActiveRun {
             sources: Vec::new(),
         };
         // From here on threads wait at the gate; whoever fails must send them home.
-        let mut guard = CancelOnDrop { gate: Arc::clone(&gate), stop: Arc::clone(&common.stop), armed: true };
+        let mut guard = CancelOnDrop {
+            gate: Arc::clone(&gate),
+            stop: Arc::clone(&common.stop),
+            stop_capturing: Arc::new(AtomicBool::new(false)),
+            armed: true,
+        };
         let mut access_points = Vec::new();
         let mut counters = Vec::new();
         for &protocol in &assignment.protocols {
@@ -174,10 +185,14 @@ impl ActiveRun {
         let stop_injecting = Arc::new(AtomicBool::new(false));
         let injectors = common.start_injectors(&stop_injecting)?;
         let logging = common.start_logging(setup)?;
+        let stop_capturing = Arc::clone(&guard.stop_capturing);
+        let capture = start_capture(&assignment, &interface, setup, &stop_capturing)?;
         let names = describe(&assignment, &setup.interface);
         let crew = Crew {
             access_points,
             injectors,
+            capture,
+            stop_capturing,
             logging,
             stop: Arc::clone(&common.stop),
             stop_injecting,
@@ -279,6 +294,7 @@ impl Drop for ActiveRun {
 struct CancelOnDrop {
     gate: Arc<Gate>,
     stop: Arc<AtomicBool>,
+    stop_capturing: Arc<AtomicBool>,
     armed: bool,
 }
 
@@ -286,6 +302,7 @@ impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if self.armed {
             self.stop.store(true, Ordering::Relaxed);
+            self.stop_capturing.store(true, Ordering::Relaxed);
             self.gate.cancel();
         }
     }
@@ -350,6 +367,21 @@ pub fn protocol_name(protocol: Protocol) -> &'static str {
         Protocol::Udp | Protocol::Be | Protocol::Rc => "udp",
         Protocol::Raw | Protocol::Tt => "raw",
     }
+}
+
+fn start_capture(
+    assignment: &Assignment,
+    interface: &Interface,
+    setup: &Setup,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<JoinHandle<CaptureFigures>>, RunError> {
+    let Some(snap) = assignment.capture_snap else { return Ok(None) };
+    let (port, rate_bps) = assignment.port;
+    let name = format!("{}:{port}", assignment.name);
+    let tap = Tap { interface: interface.clone(), name, rate_bps };
+    let capture = Capture::open(vec![tap], &setup.spool.join(capturing::FILE), snap, false)?;
+    let stop = Arc::clone(stop);
+    spawn("capture", move || capture.run(&stop)).map(Some)
 }
 
 impl Common {
@@ -576,6 +608,11 @@ fn supervise(
     }
     for injector in crew.injectors {
         gathered.take_injector(injector.join());
+    }
+    // Last of all, so that it has seen what the others did.
+    crew.stop_capturing.store(true, Ordering::Relaxed);
+    if let Some(capture) = crew.capture {
+        gathered.take_capture(capture.join());
     }
     gathered.take_logging(crew.logging.join());
     gathered.ended = clock::realtime().get();

@@ -18,6 +18,7 @@ use wg_plan::PLAN_SCHEMA;
 use wg_record::RECORD_SCHEMA;
 use wg_record::segment::segment_files;
 
+use crate::capturing;
 use crate::proto::{self, agent_server::Agent};
 use crate::run::{ActiveRun, RunError, Setup};
 
@@ -143,9 +144,11 @@ fn status(error: &RunError) -> Status {
             Status::permission_denied(error.to_string())
         }
         RunError::Thread(_) => Status::resource_exhausted(error.to_string()),
-        RunError::Net(_) | RunError::Record(_) | RunError::EpochPassed { .. } | RunError::Started => {
-            Status::failed_precondition(error.to_string())
-        }
+        RunError::Net(_)
+        | RunError::Record(_)
+        | RunError::Capture(_)
+        | RunError::EpochPassed { .. }
+        | RunError::Started => Status::failed_precondition(error.to_string()),
     }
 }
 
@@ -297,7 +300,8 @@ impl Agent for AgentService {
             State::Idle(None) => return Err(Status::failed_precondition("no run was finished yet")),
             State::Active { .. } => return Err(Status::failed_precondition("call Finish first")),
         };
-        let files = segment_files(&spool).map_err(|error| Status::data_loss(error.to_string()))?;
+        let mut files = segment_files(&spool).map_err(|error| Status::data_loss(error.to_string()))?;
+        files.extend(Some(spool.join(capturing::FILE)).filter(|capture| capture.exists()));
         let (sender, receiver) = mpsc::channel(4);
         let service = self.clone();
         tokio::spawn(async move {

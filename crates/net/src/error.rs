@@ -22,6 +22,10 @@ impl NetError {
     pub(crate) fn of(what: impl Into<String>, cure: &'static str, source: io::Error) -> Self {
         Self { what: what.into(), cure, source }
     }
+    /// A call refused with `source` while `what` was being tried.
+    pub fn refused(what: impl Into<String>, source: io::Error) -> Self {
+        Self::of(what, "", source)
+    }
     /// The operating system's own error.
     pub fn io(&self) -> &io::Error {
         &self.source

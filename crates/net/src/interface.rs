@@ -44,6 +44,14 @@ pub fn interfaces() -> Result<Vec<Interface>, NetError> {
     Ok(found)
 }
 
+/// Line rate of interface `name` in bit/s as its driver tells it; `None` where it has none, as virtual interfaces, or is down.
+pub fn line_rate(name: &str) -> Option<u64> {
+    // A name with a slash would leave the directory.
+    let path = std::path::Path::new("/sys/class/net").join(name).join("speed");
+    let told = std::fs::read_to_string(path).ok().filter(|_| !name.contains('/'))?;
+    told.trim().parse::<u64>().ok().filter(|megabits| (1..1 << 31).contains(megabits)).map(|m| m * 1_000_000)
+}
+
 /// The MAC address of interface `name`; `None` when it is no Ethernet interface.
 ///
 /// # Errors

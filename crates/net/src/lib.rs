@@ -21,6 +21,7 @@ mod message;
 pub mod namespace;
 pub mod readings;
 pub mod realtime;
+mod ring;
 mod socket;
 mod sys;
 pub mod transmit;
@@ -29,6 +30,7 @@ mod xdp;
 
 pub use error::NetError;
 pub use flood::FloodSocket;
-pub use interface::{Interface, LinkCounters, hardware_address, interfaces, link_counters};
+pub use interface::{Interface, LinkCounters, hardware_address, interfaces, line_rate, link_counters};
+pub use ring::{CaptureRing, Captured, RETIRE_MS};
 pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH};
 pub use wake::Wake;

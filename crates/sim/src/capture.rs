@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use wg_capture::pcapng::{self, Interface, Resolution, Statistics};
+use wg_capture::{Direction, Stamps};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::fill::Pattern;
@@ -19,7 +21,6 @@ use wg_frame::vlan::{Priority, VlanId};
 use wg_plan::{Fill, Flow, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
 
-use crate::pcapng;
 use crate::sink::Sink;
 
 /// Port of the messages, as on the live bench.
@@ -37,11 +38,27 @@ struct Looks {
     sends: Vec<(usize, Fill)>,
 }
 
+/// A node whose frames are captured.
+#[derive(Debug)]
+struct Tapped {
+    /// Bytes kept of each frame.
+    snap: u32,
+    /// By number.
+    ports: Vec<Port>,
+}
+
+#[derive(Debug)]
+struct Port {
+    number: u16,
+    name: String,
+    rate_bps: u64,
+    frames: u64,
+}
+
 /// All captures of a run.
 #[derive(Debug)]
 pub(crate) struct Captures {
-    /// By node: bytes kept, and its ports with their names.
-    nodes: BTreeMap<NodeIndex, (u32, Vec<(u16, String)>)>,
+    nodes: BTreeMap<NodeIndex, Tapped>,
     looks: BTreeMap<u16, Looks>,
     addresses: Vec<([u8; 6], [u8; 4])>,
     seed: u64,
@@ -50,14 +67,20 @@ pub(crate) struct Captures {
 
 impl Captures {
     pub(crate) fn new(network: &Network, run: &Run) -> Self {
-        let mut nodes: BTreeMap<NodeIndex, (u32, Vec<(u16, String)>)> = BTreeMap::new();
+        let mut nodes: BTreeMap<NodeIndex, Tapped> = BTreeMap::new();
         for capture in &run.captures {
-            let ends = network.links.iter().flat_map(|link| link.ends).filter(|end| end.node == capture.on);
             let name = network.nodes.get(usize::from(capture.on)).map_or("", |node| node.name.as_str());
-            let mut ports: Vec<_> = ends.map(|end| (end.port, format!("{name}:{}", end.port))).collect();
-            ports.sort_unstable();
-            let (snap, _) = nodes.entry(capture.on).or_insert((0, ports));
-            *snap = (*snap).max(capture.snap);
+            let mut ports = Vec::new();
+            for link in &network.links {
+                for end in link.ends.iter().filter(|end| end.node == capture.on) {
+                    let rate_bps = run.link_rate_bps.unwrap_or(link.rate_bps);
+                    let name = format!("{name}:{}", end.port);
+                    ports.push(Port { number: end.port, name, rate_bps, frames: 0 });
+                }
+            }
+            ports.sort_unstable_by_key(|port| port.number);
+            let tapped = nodes.entry(capture.on).or_insert(Tapped { snap: 0, ports });
+            tapped.snap = tapped.snap.max(capture.snap);
         }
         let mut looks = BTreeMap::new();
         if !nodes.is_empty() {
@@ -73,34 +96,55 @@ impl Captures {
 
     /// Begins every file.
     pub(crate) fn begin(&mut self, sink: &mut impl Sink) {
-        for (&node, (snap, ports)) in &self.nodes {
+        for (&node, tapped) in &self.nodes {
             self.blocks.clear();
             pcapng::section(&mut self.blocks);
-            for (_, name) in ports {
-                pcapng::interface(&mut self.blocks, name, *snap);
+            for port in &tapped.ports {
+                let facts = Interface {
+                    name: &port.name,
+                    snap: tapped.snap,
+                    resolution: Resolution::Picoseconds,
+                    fcs: FCS as u8,
+                    rate_bps: Some(port.rate_bps),
+                    stamps: Stamps::SIMULATED,
+                };
+                pcapng::interface(&mut self.blocks, &facts);
             }
-            sink.captured(node, &self.blocks);
+            sink.captured(node, &self.blocks, false);
         }
     }
 
     /// Writes a frame that `port` of `node` sent or received at `time` by its clock.
     pub(crate) fn write(
         &mut self,
-        node: NodeIndex,
-        port: u16,
+        (node, port): (NodeIndex, u16),
+        direction: Direction,
         time: RunTime,
         frame: &Frame,
         sink: &mut impl Sink,
     ) {
         let mut bytes = [0; LONGEST];
         let length = self.bytes(frame, &mut bytes);
-        let Some((snap, ports)) = self.nodes.get(&node) else { return };
-        let Ok(interface) = ports.binary_search_by_key(&port, |(number, _)| *number) else { return };
-        // Before the epoch a clock shows what a capture cannot say.
-        let picos = time.as_picos().max(0).unsigned_abs();
+        let Some(tapped) = self.nodes.get_mut(&node) else { return };
+        let Ok(interface) = tapped.ports.binary_search_by_key(&port, |port| port.number) else { return };
+        tapped.ports[interface].frames += 1;
         self.blocks.clear();
-        pcapng::packet(&mut self.blocks, interface as u32, picos, &bytes[..length], *snap);
-        sink.captured(node, &self.blocks);
+        let frame = &[&bytes[..length]];
+        let ticks = ticks(time);
+        pcapng::packet(&mut self.blocks, interface as u32, ticks, direction, frame, length, tapped.snap);
+        sink.captured(node, &self.blocks, true);
+    }
+
+    /// Ends every file: in virtual time nothing is ever too slow to capture all.
+    pub(crate) fn end(&mut self, now: RunTime, sink: &mut impl Sink) {
+        for (&node, tapped) in &self.nodes {
+            self.blocks.clear();
+            for (number, port) in (0..).zip(&tapped.ports) {
+                let counted = Statistics { received: port.frames, dropped: 0, written: port.frames };
+                pcapng::statistics(&mut self.blocks, number, [0, ticks(now)], counted);
+            }
+            sink.captured(node, &self.blocks, false);
+        }
     }
 
     /// The bytes of a frame, FCS included; how many they are.
@@ -213,4 +257,9 @@ impl Captures {
         let found = self.addresses.iter().find(|(mac, _)| *mac == address.0);
         found.map_or(Ipv4Addr::UNSPECIFIED, |(_, ip)| Ipv4Addr::from(*ip))
     }
+}
+
+/// Before the epoch a clock shows what a capture cannot say.
+fn ticks(time: RunTime) -> u64 {
+    time.as_picos().max(0).unsigned_abs()
 }

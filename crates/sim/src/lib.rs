@@ -23,7 +23,6 @@ mod faults;
 mod host;
 mod incidents;
 mod models;
-mod pcapng;
 mod random;
 mod relay;
 mod report;

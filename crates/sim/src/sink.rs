@@ -1,10 +1,11 @@
 //! Where the records of a simulation go.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::Path;
 
+use wg_capture::CaptureFile;
 use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
 use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
@@ -20,8 +21,8 @@ pub trait Sink {
     /// Something that was true beside the records. A sink that only takes records leaves it be.
     fn truth(&mut self, _truth: &Truth) {}
 
-    /// The next bytes of a node's capture, as a pcapng file has them.
-    fn captured(&mut self, _node: NodeIndex, _bytes: &[u8]) {}
+    /// The next blocks of a node's capture, as a pcapng file has them: one that is a frame, or others.
+    fn captured(&mut self, _node: NodeIndex, _blocks: &[u8], _is_frame: bool) {}
 
     /// The simulation has come to `now` and will end at `end`. Called every few thousand events and once at the end.
     ///
@@ -38,7 +39,7 @@ pub trait Sink {
 pub struct Spool {
     writer: SegmentWriter,
     truth: TruthWriter,
-    captures: BTreeMap<NodeIndex, (PathBuf, BufWriter<File>)>,
+    captures: BTreeMap<NodeIndex, CaptureFile>,
     failed: Option<SimError>,
 }
 
@@ -62,8 +63,8 @@ impl Spool {
             let folder = spool.join("captures");
             fs::create_dir_all(&folder).map_err(|error| unwritten(&folder, error))?;
             let path = folder.join(format!("{}.pcapng", node.name));
-            let file = File::create(&path).map_err(|error| unwritten(&path, error))?;
-            captures.insert(capture.on, (path, BufWriter::new(file)));
+            let file = CaptureFile::create(&path).map_err(|error| unwritten(&path, error))?;
+            captures.insert(capture.on, file);
         }
         Ok(Self { writer, truth, captures, failed: None })
     }
@@ -76,8 +77,12 @@ impl Spool {
         if let Some(failed) = self.failed.take() {
             return Err(failed);
         }
-        for (path, mut file) in self.captures.into_values() {
-            file.flush().map_err(|error| unwritten(&path, error))?;
+        for mut file in self.captures.into_values() {
+            file.flush();
+            let path = file.path().to_owned();
+            if let Some(error) = file.into_error() {
+                return Err(unwritten(&path, error).into());
+            }
         }
         self.truth.finish()?;
         Ok(self.writer.finish()?)
@@ -98,12 +103,10 @@ impl Sink for Spool {
         }
     }
 
-    fn captured(&mut self, node: NodeIndex, bytes: &[u8]) {
-        if let Some((path, file)) = self.captures.get_mut(&node)
-            && let Err(error) = file.write_all(bytes)
-        {
-            self.failed.get_or_insert(unwritten(path, error).into());
-        }
+    fn captured(&mut self, node: NodeIndex, blocks: &[u8], is_frame: bool) {
+        let Some(file) = self.captures.get_mut(&node) else { return };
+        let put = |out: &mut Vec<u8>| out.extend_from_slice(blocks);
+        if is_frame { file.frame(put) } else { file.other(put) }
     }
 
     fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
@@ -135,8 +138,8 @@ impl Sink for Kept {
         self.truth.push(*truth);
     }
 
-    fn captured(&mut self, node: NodeIndex, bytes: &[u8]) {
-        self.captures.entry(node).or_default().extend(bytes);
+    fn captured(&mut self, node: NodeIndex, blocks: &[u8], _is_frame: bool) {
+        self.captures.entry(node).or_default().extend(blocks);
     }
 
     fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
@@ -162,8 +165,8 @@ impl<S: Sink, F: FnMut(f64) -> bool> Sink for Watched<S, F> {
         self.sink.truth(truth);
     }
 
-    fn captured(&mut self, node: NodeIndex, bytes: &[u8]) {
-        self.sink.captured(node, bytes);
+    fn captured(&mut self, node: NodeIndex, blocks: &[u8], is_frame: bool) {
+        self.sink.captured(node, blocks, is_frame);
     }
 
     fn advance(&mut self, now: RunTime, end: RunTime) -> Result<(), SimError> {

@@ -45,8 +45,11 @@ class Bench(Protocol):
 
     def open(self) -> Sequence[AgentPlace]: ...
 
-    def prepare(self, run: dict[str, Any]) -> None:
-        """Sets what differs from run to run."""
+    def prepare(self, run: dict[str, Any], captures: Path) -> None:
+        """Sets what differs from run to run, and begins the captures of switches, into files of that folder."""
+
+    def end_captures(self) -> dict[str, dict[str, Any]]:
+        """Ends the captures of switches; by switch the report of its task, as `TaskReport` of `agent.proto`."""
 
     def facts(self) -> Sequence[Fact]: ...
 

@@ -84,8 +84,6 @@ def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:
             yield f"{who} sends {_pattern(send['pattern'])}: the agents send at a period"
         if send.get("rate_limit_bps"):
             yield f"{who} is held to a rate: the agents send at a period"
-    for capture in run.get("captures", []):
-        yield f'a capture on "{nodes[capture["on"]]["name"]}": the agents do not capture'
     for fault in run.get("link_faults", []):
         ends = " ".join(nodes[end["node"]]["name"] for end in network["links"][fault["link"]]["ends"])
         yield f'link "{ends}" has a fault ({fault["kind"]["type"]}): the links between namespaces have none'

@@ -22,10 +22,12 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.benches.base import AgentPlace, BenchError, Fact, agent_program
 from wiregauge.benches.names import is_end_system, space_name
+from wiregauge.benches.tap import Tap
 
 __all__ = ["ENCLOSED", "NetnsBench"]
 
@@ -54,6 +56,7 @@ class NetnsBench:
         self._realtime = realtime
         self._rate: int | None = None
         self._agents: dict[str, _Agent] = {}
+        self._taps: dict[str, Tap] = {}
 
     def open(self) -> Sequence[AgentPlace]:
         """Builds the network and starts the agents."""
@@ -64,12 +67,30 @@ class NetnsBench:
         self._work_on_network("build")
         return self._start_agents()
 
-    def prepare(self, run: dict[str, Any]) -> None:
-        """Sets the rate of all links where the test sweeps it."""
+    def prepare(self, run: dict[str, Any], captures: Path) -> None:
+        """Sets the rate of all links where the test sweeps it, and begins the captures of switches."""
         rate = run.get("link_rate_bps")
         if rate != self._rate:
             self._rate = rate
             self._work_on_network("shape")
+        for capture in run.get("captures", []):
+            node = self._nodes[capture["on"]]
+            if not is_end_system(node):
+                captures.mkdir(parents=True, exist_ok=True)
+                self._taps[node["name"]] = Tap(
+                    node, self._ports(capture["on"]), captures / f"{node['name']}.pcapng", capture["snap"]
+                )
+
+    def end_captures(self) -> dict[str, dict[str, Any]]:
+        """Ends the captures of switches; by switch the report of its task."""
+        reports = {name: tap.end() for name, tap in self._taps.items()}
+        self._taps.clear()
+        return reports
+
+    def _ports(self, node: int) -> dict[int, int]:
+        """The ports of a node, each with the rate of its link in bit/s."""
+        ends = ((link, end) for link in self._network["links"] for end in link["ends"])
+        return {end["port"]: self._rate or link["rate_bps"] for link, end in ends if end["node"] == node}
 
     def _work_on_network(self, task: str) -> None:
         order = {"network": self._network, "task": task, "link_rate_bps": self._rate}
@@ -185,7 +206,8 @@ class NetnsBench:
         return facts
 
     def close(self) -> None:
-        """Ends the agents; the networks go with the enclosure."""
+        """Ends captures and agents; the networks go with the enclosure."""
+        self.end_captures()
         for agent in self._agents.values():
             with contextlib.suppress(OSError):
                 agent.process.terminate()

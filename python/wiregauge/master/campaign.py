@@ -124,6 +124,7 @@ class _Campaign:
             "started": utc_now(),
             "finished": None,
             "agents": {},
+            "captures": {},
             "clock_offsets": {
                 agent.place.end_system: {"offset_ns": 0, "uncertainty_ns": 0, "method": "same-clock"}
                 for agent in self._agents
@@ -133,7 +134,7 @@ class _Campaign:
         stop: Interrupted | None = None
         trouble: list[str] = []
         try:
-            self._bench.prepare(run)
+            self._bench.prepare(run, self._directory.spooled_captures(run["index"]))
             network = self._directory.plan["network"]
             self._each(
                 lambda agent: agent.prepare(
@@ -153,6 +154,7 @@ class _Campaign:
             trouble.append(str(event))
         with deaf():
             self._finish(entry, trouble)
+            entry["captures"] = self._bench.end_captures()
             entry["finished"] = utc_now()
             entry["state"] = "partial" if trouble else "complete"
             entry["reason"] = trouble[0] if trouble else None

@@ -33,6 +33,8 @@ class Evidence:
     """A simulation: no host took part, so what a host could spoil is said not to apply."""
     wrong_clocks: Mapping[str, float] = field(default_factory=dict)
     """Nodes whose simulated clocks the test makes imperfect, with the most they are off, ns."""
+    captures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """By node with a capture: the report of its task."""
 
     def total(self, key: str) -> int:
         """Sum of a counter over the flows."""

@@ -179,6 +179,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             node_names=names,
             virtual_time=directory.manifest.get("bench") == "sim",
             wrong_clocks=wrong_clocks,
+            captures=_captures(entry, agents),
         )
     )
     return RunResult(
@@ -214,6 +215,19 @@ def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     if not isinstance(agents, dict):
         return {}
     return {str(name): report for name, report in agents.items() if isinstance(report, dict)}
+
+
+def _captures(
+    entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]
+) -> dict[str, Mapping[str, object]]:
+    """By node the report of its capture: those of agents and, beside them, those of switches."""
+    beside = entry.get("captures")
+    found = {str(name): task for name, task in beside.items()} if isinstance(beside, dict) else {}
+    for name, agent in agents.items():
+        for task in parts(agent, "tasks"):
+            if task.get("kind") == "capture":
+                found[name] = dict(task)
+    return {name: task for name, task in found.items() if isinstance(task, dict)}
 
 
 def clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]:

@@ -109,3 +109,30 @@ def _clock_jumps(run: Evidence) -> Check:
         grade,
         f"a clock was set back while it recorded ({told})" + ("" if unplanned else ", as the test asks"),
     )
+
+
+def captured(run: Evidence) -> Iterator[Check]:
+    """Are the captures whole? No figure is made from them, but who reads one must know what it misses."""
+    missing = []
+    frames = 0
+    for node, task in sorted(run.captures.items()):
+        frames += number(task, "done")
+        dropped, unwritten = number(task, "ring_drops"), number(task, "unwritten")
+        why = [
+            str(task.get("failure") or ""),
+            f"{count_of(dropped, 'frame')} dropped by a full ring" if dropped else "",
+            f"{count_of(unwritten, 'frame')} not written" if unwritten and not task.get("failure") else "",
+        ]
+        if any(why):
+            missing.append(f"{node}: {'; '.join(text for text in why if text)}")
+    yield check(
+        "captures",
+        "Captures whole",
+        "no frame dropped, none refused by the disk",
+        f"{count_of(frames, 'frame')} in {count_of(len(run.captures), 'file')}"
+        + (f", {len(missing)} not whole" if missing else "")
+        if run.captures
+        else "none planned",
+        Grade.DEGRADED if missing else Grade.OK,
+        f"a capture is not whole ({' | '.join(missing)}); the figures do not come from it",
+    )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from wiregauge.measures import sampling
 from wiregauge.measures.evidence import Evidence, check, graded, number, parts, percent, total_of
-from wiregauge.measures.kept import kept
+from wiregauge.measures.kept import captured, kept
 from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade, Load, Stationarity, Summary
 from wiregauge.measures.units import count_of, duration
@@ -37,6 +37,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
             _sending,
             _instrument,
             kept,
+            captured,
             _stamps,
             _clocks,
             _steadiness,

@@ -186,6 +186,10 @@ class RunDirectory:
         """What the capture tasks of a run wrote, one pcapng file per node; absent without any."""
         return self.root / "captures" / f"run-{run:04d}"
 
+    def spooled_captures(self, run: int) -> Path:
+        """Where captures of a run are while it goes on, but for those of agents, which are in their own spools."""
+        return self.spool(run) / "captures"
+
     def spooled_truth(self, run: int) -> Path:
         """What was true of a run, while it goes on; only a simulation knows it."""
         return self.spool(run) / "truth.arrows"

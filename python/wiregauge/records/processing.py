@@ -41,17 +41,25 @@ def process_run(directory: RunDirectory, index: int) -> None:
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
     note_tracking(directory, index, summary)
-    captures = directory.spool(index) / "captures"
-    if captures.is_dir():
-        try:
-            directory.captures(index).parent.mkdir(exist_ok=True)
-            captures.rename(directory.captures(index))
-        except OSError as error:
-            raise RunDirectoryError(
-                f"{directory.captures(index)}: cannot be written: {error.strerror}; "
-                f"the captures are still in {captures}"
-            ) from error
+    _keep_captures(directory, index)
     shutil.rmtree(directory.spool(index), ignore_errors=True)
+
+
+def _keep_captures(directory: RunDirectory, index: int) -> None:
+    """Moves the captures of a run out of its spool: one file per node."""
+    spooled = directory.spooled_captures(index)
+    found = {path.name: path for path in spooled.glob("*.pcapng")}
+    found |= {f"{path.parent.name}.pcapng": path for path in directory.spool(index).glob("*/capture.pcapng")}
+    place = directory.captures(index)
+    try:
+        if found:
+            place.mkdir(parents=True, exist_ok=True)
+        for name, path in found.items():
+            path.replace(place / name)
+    except OSError as error:
+        raise RunDirectoryError(
+            f"{place}: cannot be written: {error.strerror}; the captures are still in {directory.spool(index)}"
+        ) from error
 
 
 def retrack_run(directory: RunDirectory, index: int) -> None:

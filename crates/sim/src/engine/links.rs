@@ -1,5 +1,6 @@
 //! Frames over links, sound and faulty ones.
 
+use wg_capture::Direction;
 use wg_core::Deadline;
 use wg_core::frame::{Frame, TrafficClass};
 use wg_frame::time::{RunTime, Span};
@@ -198,7 +199,8 @@ impl<S: Sink> Engine<'_, S> {
         let Some(extra) = &self.world.channels[number].extra else { return };
         let Some((node, port)) = extra.taps[end] else { return };
         let shown = self.world.nodes[usize::from(node)].clock.as_ref().map_or(time, |clock| clock.read(time));
-        self.captures.write(node, port, shown, frame, self.sink);
+        let direction = if end == 0 { Direction::Outbound } else { Direction::Inbound };
+        self.captures.write((node, port), direction, shown, frame, self.sink);
     }
 }
 

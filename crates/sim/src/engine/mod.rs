@@ -62,6 +62,8 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
     };
     engine.begin();
     engine.run()?;
+    let end = engine.now;
+    engine.captures.end(end, engine.sink);
     Ok(engine.report(network))
 }
 

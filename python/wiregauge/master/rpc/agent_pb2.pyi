@@ -164,7 +164,7 @@ class AccessPointReport(_message.Message):
     def __init__(self, protocol: _Optional[str] = ..., frames_sent: _Optional[int] = ..., frames_received: _Optional[int] = ..., send_errors: _Optional[int] = ..., socket_drops: _Optional[int] = ..., inbox_drops: _Optional[int] = ..., missing_tx_stamps: _Optional[int] = ..., missing_rx_stamps: _Optional[int] = ..., foreign_frames: _Optional[int] = ...) -> None: ...
 
 class TaskReport(_message.Message):
-    __slots__ = ("kind", "flow", "planned", "done", "late", "wire_bytes", "crc_errors", "wrong_destination", "unknown_flow", "sequence_gaps", "sequence_repeats")
+    __slots__ = ("kind", "flow", "planned", "done", "late", "wire_bytes", "crc_errors", "wrong_destination", "unknown_flow", "sequence_gaps", "sequence_repeats", "ring_drops", "unwritten", "hardware_stamps", "failure")
     KIND_FIELD_NUMBER: _ClassVar[int]
     FLOW_FIELD_NUMBER: _ClassVar[int]
     PLANNED_FIELD_NUMBER: _ClassVar[int]
@@ -176,6 +176,10 @@ class TaskReport(_message.Message):
     UNKNOWN_FLOW_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_GAPS_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_REPEATS_FIELD_NUMBER: _ClassVar[int]
+    RING_DROPS_FIELD_NUMBER: _ClassVar[int]
+    UNWRITTEN_FIELD_NUMBER: _ClassVar[int]
+    HARDWARE_STAMPS_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
     kind: str
     flow: int
     planned: int
@@ -187,7 +191,11 @@ class TaskReport(_message.Message):
     unknown_flow: int
     sequence_gaps: int
     sequence_repeats: int
-    def __init__(self, kind: _Optional[str] = ..., flow: _Optional[int] = ..., planned: _Optional[int] = ..., done: _Optional[int] = ..., late: _Optional[int] = ..., wire_bytes: _Optional[int] = ..., crc_errors: _Optional[int] = ..., wrong_destination: _Optional[int] = ..., unknown_flow: _Optional[int] = ..., sequence_gaps: _Optional[int] = ..., sequence_repeats: _Optional[int] = ...) -> None: ...
+    ring_drops: int
+    unwritten: int
+    hardware_stamps: int
+    failure: str
+    def __init__(self, kind: _Optional[str] = ..., flow: _Optional[int] = ..., planned: _Optional[int] = ..., done: _Optional[int] = ..., late: _Optional[int] = ..., wire_bytes: _Optional[int] = ..., crc_errors: _Optional[int] = ..., wrong_destination: _Optional[int] = ..., unknown_flow: _Optional[int] = ..., sequence_gaps: _Optional[int] = ..., sequence_repeats: _Optional[int] = ..., ring_drops: _Optional[int] = ..., unwritten: _Optional[int] = ..., hardware_stamps: _Optional[int] = ..., failure: _Optional[str] = ...) -> None: ...
 
 class CollectRequest(_message.Message):
     __slots__ = ()

@@ -1,0 +1,251 @@
+//! A capture task: everything the interfaces send and receive, written as pcapng.
+//!
+//! It only watches. It runs behind everybody else, takes frames out of rings that the kernel fills by itself, and never
+//! holds anything up: what a ring has no room for, and what the disk refuses, is counted and told. The measurement goes
+//! on without it.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use wg_capture::pcapng::{self, Resolution, Statistics};
+use wg_capture::{CaptureFile, Direction, Stamps};
+use wg_net::{CaptureRing, Captured, Interface, NetError, RETIRE_MS, clock, realtime};
+
+/// Name of the file in the spool of an agent.
+pub const FILE: &str = "capture.pcapng";
+/// Pause when no ring had anything.
+const PAUSE: Duration = Duration::from_millis(4);
+/// Longest time a frame stays out of the file.
+const FLUSH_EVERY: Duration = Duration::from_millis(250);
+/// After the end: until the kernel has handed over what was not full yet.
+const LAST_LOOK: Duration = Duration::from_millis(3 * RETIRE_MS as u64);
+
+/// An interface to capture on.
+#[derive(Clone, Debug)]
+pub struct Tap {
+    /// The interface.
+    pub interface: Interface,
+    /// What it is called in the file.
+    pub name: String,
+    /// Its line rate, where it is known.
+    pub rate_bps: Option<u64>,
+}
+
+/// What a capture did.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureFigures {
+    /// Frames that came to the rings.
+    pub seen: u64,
+    /// Frames in the file.
+    pub written: u64,
+    /// Frames the rings had no room for.
+    pub dropped: u64,
+    /// Frames the disk had no room for.
+    pub unwritten: u64,
+    /// Frames the interfaces stamped; the others were stamped by the kernel.
+    pub by_hardware: u64,
+    /// Why the capture is not whole, as one sentence.
+    pub failure: Option<String>,
+}
+
+/// Rings and file, open.
+#[derive(Debug)]
+pub struct Capture {
+    rings: Vec<(CaptureRing, Tap)>,
+    file: CaptureFile,
+    snap: u32,
+    began: i64,
+    figures: CaptureFigures,
+}
+
+/// Why a capture cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The host refuses.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The disk refuses.
+    #[error("{path}: cannot be written: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Capture {
+    /// Opens a ring on each of `taps`, and the file. Frames are kept from here on.
+    ///
+    /// # Errors
+    /// See [`CaptureError`].
+    pub fn open(taps: Vec<Tap>, path: &Path, snap: u32, see_all: bool) -> Result<Self, CaptureError> {
+        let file_error = |source| CaptureError::File { path: path.display().to_string(), source };
+        let mut file = CaptureFile::create(path).map_err(file_error)?;
+        file.other(pcapng::section);
+        let mut rings = Vec::new();
+        for tap in taps {
+            let ring = CaptureRing::open(&tap.interface, snap)?;
+            if see_all {
+                let what = format!("cannot see all frames of interface '{}'", tap.interface.name);
+                ring.see_all(&tap.interface).map_err(|e| NetError::refused(what, e))?;
+            }
+            file.other(|out| {
+                let facts = pcapng::Interface {
+                    name: &tap.name,
+                    snap,
+                    resolution: Resolution::Nanoseconds,
+                    fcs: 0,
+                    rate_bps: tap.rate_bps,
+                    stamps: Stamps::SOFTWARE,
+                };
+                pcapng::interface(out, &facts);
+            });
+            rings.push((ring, tap));
+        }
+        Ok(Self { rings, file, snap, began: clock::realtime().get(), figures: CaptureFigures::default() })
+    }
+
+    /// Captures until `stop` is set and what came by then is in the file.
+    pub fn run(mut self, stop: &AtomicBool) -> CaptureFigures {
+        // The kernel always lets a thread step back.
+        let _ = realtime::background();
+        let mut flushed = Instant::now();
+        let mut stopped: Option<Instant> = None;
+        loop {
+            let mut moved = false;
+            for number in 0..self.rings.len() {
+                moved |= self.take(number);
+            }
+            if flushed.elapsed() >= FLUSH_EVERY {
+                self.file.flush();
+                flushed = Instant::now();
+            }
+            if stopped.is_some_and(|at| at.elapsed() >= LAST_LOOK) && !moved {
+                break;
+            }
+            if stopped.is_none() && stop.load(Ordering::Relaxed) {
+                stopped = Some(Instant::now());
+            }
+            if !moved {
+                self.look_for_trouble();
+                std::thread::sleep(PAUSE);
+            }
+        }
+        self.end()
+    }
+
+    /// Writes the frames of one block of a ring; returns whether there was one.
+    fn take(&mut self, number: usize) -> bool {
+        let Some((ring, _)) = self.rings.get_mut(number) else { return false };
+        let (file, snap) = (&mut self.file, self.snap);
+        let by_hardware = &mut self.figures.by_hardware;
+        ring.read(|frame| {
+            *by_hardware += u64::from(frame.by_hardware);
+            file.frame(|out| put(out, number as u32, &frame, snap));
+        })
+    }
+
+    fn look_for_trouble(&mut self) {
+        for (ring, tap) in &self.rings {
+            if let Err(error) = ring.check() {
+                let name = &tap.interface.name;
+                self.figures.failure.get_or_insert_with(|| {
+                    format!(
+                        "the capture on interface '{name}' was interrupted: {error}; what came before is in the file"
+                    )
+                });
+            }
+        }
+    }
+
+    fn end(mut self) -> CaptureFigures {
+        let between = [self.began, clock::realtime().get()].map(|at| at.max(0).unsigned_abs());
+        let mut written = self.file.frames();
+        for (number, (ring, _)) in (0..).zip(&mut self.rings) {
+            let (received, dropped) = ring.statistics().unwrap_or_default();
+            self.figures.seen += received;
+            self.figures.dropped += dropped;
+            // With several interfaces each has what came to it, less what was dropped.
+            let mine = (received - dropped.min(received)).min(written);
+            written -= mine;
+            let counted = Statistics { received, dropped, written: mine };
+            self.file.other(|out| pcapng::statistics(out, number, between, counted));
+        }
+        self.file.flush();
+        self.figures.written = self.file.frames();
+        self.figures.unwritten = self.file.lost();
+        if let Some(failure) = self.file.failure() {
+            self.figures.failure = Some(failure);
+        }
+        self.figures
+    }
+}
+
+/// One frame as a block, with the tag the kernel took out of it.
+fn put(out: &mut Vec<u8>, interface: u32, frame: &Captured<'_>, snap: u32) {
+    const ADDRESSES: usize = 12;
+    let ticks = frame.stamp_ns.max(0).unsigned_abs();
+    let direction = if frame.is_outgoing { Direction::Outbound } else { Direction::Inbound };
+    let mut tag = [0; 4];
+    let (first, rest) = frame.bytes.split_at(frame.bytes.len().min(ADDRESSES));
+    let (inserted, added): (&[u8], usize) = match frame.tag {
+        Some((kind, control)) if first.len() == ADDRESSES => {
+            tag[..2].copy_from_slice(&kind.to_be_bytes());
+            tag[2..].copy_from_slice(&control.to_be_bytes());
+            (&tag, tag.len())
+        }
+        _ => (&[], 0),
+    };
+    pcapng::packet(out, interface, ticks, direction, &[first, inserted, rest], frame.length + added, snap);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wg_capture::Reader;
+
+    #[test]
+    fn a_tag_the_kernel_took_out_is_put_back() {
+        let mut file = Vec::new();
+        pcapng::section(&mut file);
+        let facts = pcapng::Interface {
+            name: "es:1",
+            snap: 40,
+            resolution: Resolution::Nanoseconds,
+            fcs: 0,
+            rate_bps: None,
+            stamps: Stamps::SOFTWARE,
+        };
+        pcapng::interface(&mut file, &facts);
+        let bytes: Vec<u8> = (0..60).collect();
+        for (tag, length) in [(None, 60), (Some((0x8100, 0x6005)), 60), (Some((0x8100, 1)), 5)] {
+            let frame = Captured {
+                stamp_ns: 1_700_000_000_123_456_789,
+                by_hardware: false,
+                is_outgoing: tag.is_some(),
+                tag,
+                bytes: &bytes[..length],
+                length,
+            };
+            put(&mut file, 0, &frame, 40);
+        }
+        let mut reader = Reader::new(io::Cursor::new(file)).expect("it begins well");
+        let mut found = Vec::new();
+        while let Some(packet) = reader.next_packet() {
+            assert_eq!(packet.picos, 1_700_000_000_123_456_789_000);
+            found.push((packet.direction, packet.length, packet.bytes.to_vec()));
+        }
+        let tagged = [&bytes[..12], &[0x81, 0, 0x60, 5], &bytes[12..36]].concat();
+        assert_eq!(
+            found,
+            [
+                (Direction::Inbound, 60, bytes[..40].to_vec()),
+                (Direction::Outbound, 64, tagged),
+                (Direction::Outbound, 5, bytes[..5].to_vec()),
+            ]
+        );
+    }
+}

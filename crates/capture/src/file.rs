@@ -1,0 +1,179 @@
+//! A capture on a disk that may fill up.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes gathered before they are written.
+const GATHERED: usize = 256 << 10;
+
+/// A pcapng file being written, block by block. When the disk refuses, the file ends with its last whole block and what
+/// comes after is counted; the measurement beside it goes on.
+#[derive(Debug)]
+pub struct CaptureFile {
+    path: PathBuf,
+    /// `None` once the disk has refused.
+    file: Option<File>,
+    gathered: Vec<u8>,
+    /// Bytes of whole blocks in the file.
+    whole: u64,
+    frames: u64,
+    frames_gathered: u64,
+    lost: u64,
+    failure: Option<io::Error>,
+}
+
+impl CaptureFile {
+    /// Begins an empty file.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = File::create(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: Some(file),
+            gathered: Vec::with_capacity(GATHERED + (64 << 10)),
+            whole: 0,
+            frames: 0,
+            frames_gathered: 0,
+            lost: 0,
+            failure: None,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds one block of a frame; `put` appends it.
+    pub fn frame(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
+        if self.file.is_none() {
+            self.lost += 1;
+            return;
+        }
+        put(&mut self.gathered);
+        self.frames_gathered += 1;
+        if self.gathered.len() >= GATHERED {
+            self.flush();
+        }
+    }
+
+    /// Adds whole blocks that are no frames.
+    pub fn other(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
+        if self.file.is_some() {
+            put(&mut self.gathered);
+        }
+    }
+
+    /// Writes what was gathered.
+    pub fn flush(&mut self) {
+        let Some(file) = &mut self.file else { return };
+        let mut written = 0;
+        let refused = loop {
+            match file.write(&self.gathered[written..]) {
+                _ if written == self.gathered.len() => break None,
+                Ok(0) => break Some(io::ErrorKind::WriteZero.into()),
+                Ok(some) => written += some,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Some(error),
+            }
+        };
+        match refused {
+            None => {
+                self.whole += written as u64;
+                self.frames += self.frames_gathered;
+            }
+            Some(error) => {
+                let (bytes, frames) = whole_blocks(&self.gathered[..written]);
+                self.whole += bytes as u64;
+                self.frames += frames;
+                self.lost += self.frames_gathered - frames;
+                // A part of a block behind the last whole one is not worth a second error.
+                let _ = file.set_len(self.whole);
+                self.failure = Some(error);
+                self.file = None;
+            }
+        }
+        self.frames_gathered = 0;
+        self.gathered.clear();
+    }
+
+    /// Frames in the file, those only gathered so far included.
+    pub fn frames(&self) -> u64 {
+        self.frames + self.frames_gathered
+    }
+
+    /// Frames that came after the disk had refused, or were lost as it did.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Why the file ends early, as one sentence.
+    pub fn failure(&self) -> Option<String> {
+        let error = self.failure.as_ref()?;
+        Some(format!(
+            "{}: cannot be written: {error}; its first {} frames are there and readable, {} are missing; free space \
+             or capture fewer bytes (snap)",
+            self.path.display(),
+            self.frames,
+            self.lost
+        ))
+    }
+
+    /// The error behind [`failure`](Self::failure).
+    pub fn into_error(self) -> Option<io::Error> {
+        self.failure
+    }
+}
+
+/// Bytes and frames of the whole blocks that `blocks`, which may be cut, begins with.
+fn whole_blocks(blocks: &[u8]) -> (usize, u64) {
+    let word = |at: usize| blocks.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
+    let (mut at, mut frames) = (0, 0);
+    while let (Some(kind), Some(length)) = (word(at), word(at + 4)) {
+        let end = at + length as usize;
+        if length == 0 || end > blocks.len() {
+            break;
+        }
+        frames += u64::from(kind == 6);
+        at = end;
+    }
+    (at, frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Direction;
+    use crate::pcapng::{packet, section};
+
+    #[test]
+    fn a_cut_within_any_block_keeps_the_blocks_before() {
+        let mut blocks = Vec::new();
+        section(&mut blocks);
+        let head = blocks.len();
+        let mut ends = vec![(0, 0), (head, 0)];
+        for n in 1..=3_u64 {
+            packet(&mut blocks, 0, n, Direction::Unknown, &[&[7; 33]], 33, 96);
+            ends.push((blocks.len(), n));
+        }
+        for cut in 0..=blocks.len() {
+            let expected = *ends.iter().rfind(|(end, _)| *end <= cut).unwrap_or(&(0, 0));
+            assert_eq!(whole_blocks(&blocks[..cut]), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_file_and_counts_the_rest() {
+        let Ok(mut capture) = CaptureFile::create(Path::new("/dev/full")) else { return };
+        capture.other(section);
+        capture.frame(|out| packet(out, 0, 1, Direction::Unknown, &[&[7; 64]], 64, 96));
+        capture.flush();
+        capture.frame(|out| packet(out, 0, 2, Direction::Unknown, &[&[7; 64]], 64, 96));
+        assert_eq!((capture.frames(), capture.lost()), (0, 2));
+        let failure = capture.failure().expect("the disk is full");
+        assert!(failure.contains("No space left") && failure.contains("2 are missing"), "{failure}");
+    }
+}

@@ -1,0 +1,31 @@
+//! Capture files, both ways.
+//!
+//! - [`pcapng`] makes the blocks of a file. The simulator and the agents write with it, so their captures are alike.
+//! - [`CaptureFile`] puts blocks on a disk that may fill up: what is there stays readable.
+//! - [`Reader`] reads pcapng and classic pcap of any byte order and resolution, and names what it cannot use.
+//! - [`Stamps`] says by what a frame was stamped and which octet of it the stamp belongs to.
+//!
+//! Reading parses with `pcap-parser`, which is kept and fuzzed for exactly this. Writing is our own: the few blocks needed
+//! are quicker said than converted, and nothing may be allocated per frame.
+#![forbid(unsafe_code)]
+
+mod file;
+pub mod pcapng;
+mod read;
+mod stamps;
+
+pub use file::CaptureFile;
+pub use read::{Interface, Packet, ReadError, Reader, Trouble};
+pub use stamps::{Octet, StampKind, Stamps};
+
+/// Which way a frame passed the interface, as pcapng's `epb_flags` says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// The file does not say: a passive tap does not know.
+    #[default]
+    Unknown,
+    /// The interface received it.
+    Inbound,
+    /// The interface sent it.
+    Outbound,
+}

@@ -1,0 +1,497 @@
+//! Captures of any origin, read as frames with times.
+//!
+//! Pcapng and classic pcap, either byte order, any resolution, several sections and interfaces. Whatever a file holds,
+//! reading ends: with its end, or where it is cut or damaged. What cannot be used is named and counted, never skipped in
+//! silence. Memory: one buffer of the longest block, 16 MiB at most.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use pcap_parser::pcapng::{Block, InterfaceDescriptionBlock, OptionCode, PcapNGOption};
+use pcap_parser::traits::PcapReaderIterator;
+use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader};
+
+use crate::{Direction, Stamps};
+
+/// Bytes of the buffer at the beginning, and the most it may grow to.
+const BUFFER: [usize; 2] = [256 << 10, 16 << 20];
+/// Interfaces of a file beyond which it is taken for damaged.
+const MOST_INTERFACES: usize = 1 << 16;
+const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
+
+const IF_SPEED: OptionCode = OptionCode(8);
+const IF_FCSLEN: OptionCode = OptionCode(13);
+const EPB_FLAGS: OptionCode = OptionCode(2);
+const ISB_OSDROP: OptionCode = OptionCode(7);
+const ISB_IFDROP: OptionCode = OptionCode(5);
+
+/// Why a file cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file system's.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// Something else.
+    #[error("is neither pcapng nor pcap; `tshark -r FILE -w NEW.pcapng` converts what Wireshark can read")]
+    Unknown,
+    /// Nothing in it.
+    #[error("is empty")]
+    Empty,
+}
+
+/// What of a file could not be used, or only in part.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// The file ends within a block.
+    Truncated {
+        /// Bytes of whole blocks before.
+        at: u64,
+    },
+    /// A block that contradicts itself; nothing behind it was read.
+    Damaged {
+        /// Bytes of whole blocks before.
+        at: u64,
+    },
+    /// The disk refused in the middle of the file.
+    Unread {
+        /// Bytes of whole blocks before.
+        at: u64,
+    },
+    /// A frame of an interface that is no Ethernet.
+    LinkType {
+        /// Its `LINKTYPE_` number.
+        link_type: i32,
+    },
+    /// A frame of an interface that the file does not describe.
+    NoInterface,
+    /// A frame without a time.
+    NoTime,
+    /// A frame whose interface has a resolution of time that nothing can have, or a time beyond year 9999.
+    NoSuchTime,
+    /// A frame longer than any Ethernet frame.
+    TooLong,
+    /// A frame of which the capture kept the beginning only.
+    Snapped,
+}
+
+impl Trouble {
+    /// Whether frames may be missing because of it.
+    pub fn ends_the_file(&self) -> bool {
+        matches!(self, Self::Truncated { .. } | Self::Damaged { .. } | Self::Unread { .. })
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { at } => write!(f, "the file ends within a block, {at} B from its beginning"),
+            Self::Damaged { at } => {
+                write!(f, "the file is damaged {at} B from its beginning; nothing behind it was read")
+            }
+            Self::Unread { at } => write!(f, "the file cannot be read beyond {at} B"),
+            Self::LinkType { link_type } => {
+                write!(f, "frames of link type {link_type}, which is not Ethernet (1)")
+            }
+            Self::NoInterface => f.write_str("frames of an interface that the file does not describe"),
+            Self::NoTime => f.write_str("frames without a time (simple packet blocks)"),
+            Self::NoSuchTime => f.write_str("frames with an impossible time or resolution"),
+            Self::TooLong => f.write_str("frames longer than 65 535 B"),
+            Self::Snapped => f.write_str("frames of which only the beginning was captured"),
+        }
+    }
+}
+
+/// An interface of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name in the file; empty in classic pcap, which has none.
+    pub name: String,
+    /// Length of its FCS at the end of frames, where the file says that there is one.
+    pub fcs: u8,
+    /// Line rate in bit/s.
+    pub rate_bps: Option<u64>,
+    /// By what its frames are stamped, where the file says so as our own do.
+    pub stamps: Option<Stamps>,
+    /// Smallest step of its times in picoseconds, at least 1.
+    pub step_picos: u64,
+    /// Frames it says that it or the host dropped.
+    pub dropped: u64,
+    link_type: i32,
+    resolution: Option<Unit>,
+    offset_seconds: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unit {
+    per_second: u128,
+}
+
+impl Unit {
+    /// `if_tsresol`: a negative power of ten, or of two with the highest bit set.
+    fn of(code: u8) -> Option<Self> {
+        let power = u32::from(code & 0x7f);
+        let base: u128 = if code & 0x80 == 0 { 10 } else { 2 };
+        // 2^64 ticks must make at least a nanosecond's worth of sense in 128 bits.
+        let limit = if code & 0x80 == 0 { 18 } else { 60 };
+        (power <= limit).then(|| Self { per_second: base.pow(power) })
+    }
+
+    fn step(self) -> u64 {
+        u64::try_from((PICOS_PER_SECOND / self.per_second).max(1)).unwrap_or(u64::MAX)
+    }
+
+    /// Ticks and whole seconds since 1970 as picoseconds; `None` beyond year 9999.
+    fn picos(self, ticks: u64, offset: i64) -> Option<i128> {
+        const END: i128 = 253_402_300_800 * PICOS_PER_SECOND.cast_signed();
+        let ticks = u128::from(ticks);
+        let (whole, rest) = (ticks / self.per_second, ticks % self.per_second);
+        let part = rest * PICOS_PER_SECOND / self.per_second;
+        let seconds = i128::try_from(whole).ok()?.checked_add(i128::from(offset))?;
+        let picos = seconds.checked_mul(PICOS_PER_SECOND.cast_signed())?;
+        let time = picos.checked_add(i128::try_from(part).ok()?)?;
+        (0..END).contains(&time).then_some(time)
+    }
+}
+
+/// A captured frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Its interface, index into [`Reader::interfaces`].
+    pub interface: usize,
+    /// When, in picoseconds since 1970.
+    pub picos: i128,
+    /// Which way.
+    pub direction: Direction,
+    /// Its bytes as far as they were kept, FCS included where the interface has one.
+    pub bytes: &'a [u8],
+    /// How many bytes it had.
+    pub length: usize,
+}
+
+/// Reads a capture from its beginning to its end.
+pub struct Reader {
+    inner: Box<dyn PcapReaderIterator + Send>,
+    interfaces: Vec<Interface>,
+    /// Where the interfaces of the section begin.
+    section: usize,
+    big_endian: bool,
+    bytes: Vec<u8>,
+    at: u64,
+    ended: bool,
+    troubles: BTreeMap<Trouble, u64>,
+}
+
+impl Reader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// It cannot be opened, is empty, or is no capture.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::new(File::open(path)?)
+    }
+
+    /// Reads from anywhere.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn new(from: impl Read + Send + 'static) -> Result<Self, ReadError> {
+        let inner = pcap_parser::create_reader(BUFFER[0], from).map_err(|error| match error {
+            PcapError::Eof => ReadError::Empty,
+            PcapError::ReadError => ReadError::Io(io::Error::other("the disk or the pipe refused")),
+            _ => ReadError::Unknown,
+        })?;
+        Ok(Self {
+            inner,
+            interfaces: Vec::new(),
+            section: 0,
+            big_endian: false,
+            bytes: Vec::new(),
+            at: 0,
+            ended: false,
+            troubles: BTreeMap::new(),
+        })
+    }
+
+    /// The interfaces met so far, those of all sections.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// What could not be used so far, and how often.
+    pub fn troubles(&self) -> &BTreeMap<Trouble, u64> {
+        &self.troubles
+    }
+
+    /// The next Ethernet frame with a time; `None` at the end.
+    pub fn next_packet(&mut self) -> Option<Packet<'_>> {
+        let found = self.advance()?;
+        Some(Packet {
+            interface: found.interface,
+            picos: found.picos,
+            direction: found.direction,
+            bytes: &self.bytes,
+            length: found.length,
+        })
+    }
+
+    fn advance(&mut self) -> Option<Found> {
+        while !self.ended {
+            let before = self.inner.data().len();
+            // What is borrowed from the buffer must be gone before the buffer moves.
+            let step = match self.inner.next() {
+                Ok((taken, block)) => {
+                    let mut state = State {
+                        interfaces: &mut self.interfaces,
+                        section: &mut self.section,
+                        big_endian: &mut self.big_endian,
+                        bytes: &mut self.bytes,
+                        troubles: &mut self.troubles,
+                    };
+                    Step::Block(taken, state.take(&block))
+                }
+                Err(PcapError::Eof) => Step::End,
+                Err(PcapError::Incomplete(_)) => Step::Refill,
+                Err(PcapError::BufferTooSmall) => Step::Grow,
+                Err(PcapError::UnexpectedEof) if before == 0 => Step::End,
+                Err(PcapError::UnexpectedEof) => Step::Trouble(Trouble::Truncated { at: self.at }),
+                Err(PcapError::ReadError) => Step::Trouble(Trouble::Unread { at: self.at }),
+                Err(_) => Step::Trouble(Trouble::Damaged { at: self.at }),
+            };
+            match step {
+                Step::Block(taken, found) => {
+                    self.at += taken as u64;
+                    self.inner.consume(taken);
+                    if let Ok(Some(found)) = found {
+                        return Some(found);
+                    }
+                    if found.is_err() {
+                        self.end_with(Trouble::Damaged { at: self.at });
+                    }
+                }
+                Step::End => self.ended = true,
+                Step::Trouble(trouble) => self.end_with(trouble),
+                Step::Refill => {
+                    if self.inner.refill().is_err() {
+                        self.end_with(Trouble::Unread { at: self.at });
+                    } else if self.inner.data().len() == before && !self.inner.reader_exhausted() {
+                        // Full, and what is in it is no whole block.
+                        self.grow();
+                    }
+                }
+                Step::Grow => self.grow(),
+            }
+        }
+        None
+    }
+
+    fn grow(&mut self) {
+        let now = self.inner.data().len().max(BUFFER[0]);
+        if now >= BUFFER[1] || !self.inner.grow(now * 2) {
+            self.end_with(Trouble::Damaged { at: self.at });
+        } else if self.inner.refill().is_err() {
+            self.end_with(Trouble::Unread { at: self.at });
+        }
+    }
+
+    fn end_with(&mut self, trouble: Trouble) {
+        self.troubles.insert(trouble, 1);
+        self.ended = true;
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("interfaces", &self.interfaces).field("at", &self.at).finish()
+    }
+}
+
+enum Step {
+    Block(usize, Result<Option<Found>, Contradiction>),
+    End,
+    Refill,
+    Grow,
+    Trouble(Trouble),
+}
+
+/// A block that cannot be: the file is damaged.
+struct Contradiction;
+
+/// A frame whose bytes lie in the reader's buffer.
+struct Found {
+    interface: usize,
+    picos: i128,
+    direction: Direction,
+    length: usize,
+}
+
+/// All of the reader but the source, which the block borrows.
+struct State<'a> {
+    interfaces: &'a mut Vec<Interface>,
+    section: &'a mut usize,
+    big_endian: &'a mut bool,
+    bytes: &'a mut Vec<u8>,
+    troubles: &'a mut BTreeMap<Trouble, u64>,
+}
+
+impl State<'_> {
+    fn take(&mut self, block: &PcapBlockOwned<'_>) -> Result<Option<Found>, Contradiction> {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => self.interfaces.push(of_header(header)),
+            PcapBlockOwned::Legacy(packet) => {
+                let unit = self.interfaces.first().and_then(|interface| interface.resolution);
+                let fraction = u64::from(packet.ts_usec);
+                let time = unit.and_then(|unit| {
+                    let per_second = u64::try_from(unit.per_second).ok()?;
+                    let ticks = u64::from(packet.ts_sec).checked_mul(per_second)?.checked_add(fraction)?;
+                    Some((unit, ticks)).filter(|_| fraction < per_second)
+                });
+                let data = packet.data.get(..packet.caplen as usize).ok_or(Contradiction)?;
+                return Ok(self.frame(
+                    0,
+                    time.map(|(_, ticks)| ticks),
+                    Direction::Unknown,
+                    data,
+                    packet.origlen,
+                ));
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(header)) => {
+                *self.section = self.interfaces.len();
+                *self.big_endian = header.big_endian();
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+                if self.interfaces.len() == MOST_INTERFACES {
+                    return Err(Contradiction);
+                }
+                let described = self.of_description(interface);
+                self.interfaces.push(described);
+            }
+            PcapBlockOwned::NG(Block::InterfaceStatistics(counted)) => {
+                let at = *self.section + counted.if_id as usize;
+                let dropped = [ISB_OSDROP, ISB_IFDROP].map(|code| self.number(&counted.options, code));
+                if let Some(interface) = self.interfaces.get_mut(at) {
+                    // Statistics are totals so far: the last block has the last word.
+                    interface.dropped = dropped.into_iter().flatten().fold(0, u64::saturating_add);
+                }
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let direction = match self.number(&packet.options, EPB_FLAGS).unwrap_or(0) & 3 {
+                    1 => Direction::Inbound,
+                    2 => Direction::Outbound,
+                    _ => Direction::Unknown,
+                };
+                let data = packet.data.get(..packet.caplen as usize).ok_or(Contradiction)?;
+                return Ok(self.frame(packet.if_id as usize, Some(ticks), direction, data, packet.origlen));
+            }
+            PcapBlockOwned::NG(Block::SimplePacket(_)) => self.count(Trouble::NoTime),
+            PcapBlockOwned::NG(_) => {}
+        }
+        Ok(None)
+    }
+
+    fn frame(
+        &mut self,
+        interface: usize,
+        ticks: Option<u64>,
+        direction: Direction,
+        data: &[u8],
+        seen: u32,
+    ) -> Option<Found> {
+        let number = *self.section + interface;
+        let Some(interface) = self.interfaces.get(number) else {
+            self.count(Trouble::NoInterface);
+            return None;
+        };
+        if interface.link_type != Linktype::ETHERNET.0 {
+            let link_type = interface.link_type;
+            self.count(Trouble::LinkType { link_type });
+            return None;
+        }
+        let picos = interface
+            .resolution
+            .zip(ticks)
+            .and_then(|(unit, ticks)| unit.picos(ticks, interface.offset_seconds));
+        let Some(picos) = picos else {
+            self.count(Trouble::NoSuchTime);
+            return None;
+        };
+        let length = (seen as usize).max(data.len());
+        if length > usize::from(u16::MAX) {
+            self.count(Trouble::TooLong);
+            return None;
+        }
+        if length > data.len() {
+            self.count(Trouble::Snapped);
+        }
+        self.bytes.clear();
+        self.bytes.extend_from_slice(data);
+        Some(Found { interface: number, picos, direction, length })
+    }
+
+    fn of_description(&self, block: &InterfaceDescriptionBlock<'_>) -> Interface {
+        let text = |code| {
+            let found = block.options.iter().find(|option| option.code == code);
+            found.and_then(|option| option.as_str().ok()).unwrap_or_default()
+        };
+        let resolution = Unit::of(block.if_tsresol);
+        Interface {
+            name: text(OptionCode::IfName).trim_end_matches('\0').to_owned(),
+            fcs: value(&block.options, IF_FCSLEN).map_or(0, |bytes| bytes.first().copied().unwrap_or(0)),
+            rate_bps: self.number(&block.options, IF_SPEED).filter(|rate| *rate > 0),
+            stamps: block
+                .options
+                .iter()
+                .filter(|option| option.code == OptionCode::Comment)
+                .find_map(|option| option.as_str().ok()?.parse().ok()),
+            step_picos: resolution.map_or(1, Unit::step),
+            dropped: 0,
+            link_type: block.linktype.0,
+            resolution,
+            offset_seconds: block.if_tsoffset,
+        }
+    }
+
+    /// An option that is an unsigned number of four or eight bytes.
+    fn number(&self, options: &[PcapNGOption<'_>], code: OptionCode) -> Option<u64> {
+        let bytes = value(options, code)?;
+        let big = *self.big_endian;
+        if let Ok(four) = <[u8; 4]>::try_from(bytes) {
+            return Some(u64::from(if big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }));
+        }
+        let eight = <[u8; 8]>::try_from(bytes).ok()?;
+        Some(if big { u64::from_be_bytes(eight) } else { u64::from_le_bytes(eight) })
+    }
+
+    fn count(&mut self, trouble: Trouble) {
+        let count = self.troubles.entry(trouble).or_default();
+        *count = count.saturating_add(1);
+    }
+}
+
+fn value<'a>(options: &'a [PcapNGOption<'_>], code: OptionCode) -> Option<&'a [u8]> {
+    options.iter().find(|option| option.code == code)?.as_bytes().ok()
+}
+
+/// Classic pcap: one interface, and in the highest bits of the link type perhaps the length of the FCS
+/// (draft-ietf-opsawg-pcap, LinkType and additional information).
+fn of_header(header: &PcapHeader) -> Interface {
+    let field = header.network.0.cast_unsigned();
+    let fcs = if field & 0x0400_0000 == 0 { 0 } else { (field >> 28) as u8 * 2 };
+    let code = if header.is_nanosecond_precision() { 9 } else { 6 };
+    let resolution = Unit::of(code);
+    Interface {
+        name: String::new(),
+        fcs,
+        rate_bps: None,
+        stamps: None,
+        step_picos: resolution.map_or(1, Unit::step),
+        dropped: 0,
+        link_type: (field & 0xffff).cast_signed(),
+        resolution,
+        // The header's time zone is always written as 0 and to be ignored (the draft calls it reserved).
+        offset_seconds: 0,
+    }
+}

@@ -1,0 +1,136 @@
+//! By what a frame was stamped, and which octet of it the stamp belongs to.
+//!
+//! Two stamps can be laid side by side only when both belong to the same octet. IEEE Std 1588-2019, 7.3.4.1, puts the
+//! stamp at the beginning of the frame, right after its start delimiter; RFC 1242, 3.8, measures a store-and-forward
+//! device from the last bit in to the first bit out; capture cards let the user choose. So every capture says which
+//! octet its stamps belong to, and whoever compares moves them by the frame's own length on the line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Bits of preamble and start delimiter (IEEE Std 802.3, 3.2.1 and 3.2.2).
+const PREAMBLE_BITS: u64 = 64;
+const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
+
+/// The octet of a frame that a stamp belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Octet {
+    /// The first of the preamble: where the frame begins to occupy the line, as the records of a sender count.
+    Preamble,
+    /// The first of the destination address, right behind the start delimiter.
+    First,
+    /// The last of the frame check sequence.
+    Last,
+}
+
+impl Octet {
+    /// By how many picoseconds this octet of a frame of `length` bytes (DA to FCS) passes a point of a line of `rate_bps`
+    /// later than the first one; negative for the preamble. Of the last octet it is the end that counts. `None` without a rate.
+    ///
+    /// ```
+    /// use wg_capture::Octet;
+    /// assert_eq!(Octet::Last.after_first(600, 1_000_000_000), Some(4_800_000));
+    /// assert_eq!(Octet::Preamble.after_first(600, 1_000_000_000), Some(-64_000));
+    /// ```
+    pub fn after_first(self, length: u64, rate_bps: u64) -> Option<i64> {
+        let (bits, sign) = match self {
+            Self::Preamble => (PREAMBLE_BITS, -1),
+            Self::First => (0, 1),
+            Self::Last => (length.checked_mul(8)?, 1),
+        };
+        let picos = (u128::from(bits) * PICOS_PER_SECOND).checked_div(u128::from(rate_bps))?;
+        i64::try_from(picos).ok().map(|picos| sign * picos)
+    }
+
+    /// A time of this octet as the time of `other` of the same frame, in picoseconds. `None` without a rate, unless they are the same.
+    pub fn moved_to(self, other: Self, picos: i64, length: u64, rate_bps: Option<u64>) -> Option<i64> {
+        if self == other {
+            return Some(picos);
+        }
+        let rate = rate_bps?;
+        picos.checked_add(other.after_first(length, rate)?)?.checked_sub(self.after_first(length, rate)?)
+    }
+}
+
+/// What took a stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StampKind {
+    /// The kernel, as the driver takes or hands over the frame.
+    Software,
+    /// The clock of the interface.
+    Hardware,
+    /// The simulator, in virtual time.
+    Simulated,
+}
+
+/// By what the frames of an interface are stamped, and which octet the stamp belongs to in each direction.
+///
+/// Written into a capture as a comment of the interface, for pcapng has no field for it:
+///
+/// ```
+/// use wg_capture::{Octet, StampKind, Stamps};
+/// let stamps = Stamps { kind: StampKind::Hardware, sent: Octet::First, received: Octet::Last };
+/// assert_eq!(stamps.to_string(), "stamps: hardware; sent: first octet; received: last octet");
+/// assert_eq!(stamps.to_string().parse(), Ok(stamps));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamps {
+    /// What takes them.
+    pub kind: StampKind,
+    /// Of frames the interface sent.
+    pub sent: Octet,
+    /// Of frames it received.
+    pub received: Octet,
+}
+
+impl Stamps {
+    /// The kernel's own: as the driver takes a frame, none of it is on the line; as it hands one over, all of it is in.
+    pub const SOFTWARE: Self =
+        Self { kind: StampKind::Software, sent: Octet::Preamble, received: Octet::Last };
+    /// Of an interface that stamps as IEEE Std 1588 wants it.
+    pub const HARDWARE: Self = Self { kind: StampKind::Hardware, sent: Octet::First, received: Octet::First };
+    /// Of the simulator.
+    pub const SIMULATED: Self =
+        Self { kind: StampKind::Simulated, sent: Octet::First, received: Octet::Last };
+}
+
+const KINDS: [(StampKind, &str); 3] = [
+    (StampKind::Software, "software"),
+    (StampKind::Hardware, "hardware"),
+    (StampKind::Simulated, "simulated"),
+];
+const OCTETS: [(Octet, &str); 3] =
+    [(Octet::Preamble, "preamble"), (Octet::First, "first octet"), (Octet::Last, "last octet")];
+
+fn text<T: Copy + PartialEq>(table: &[(T, &'static str)], value: T) -> &'static str {
+    table.iter().find(|(entry, _)| *entry == value).map_or("", |(_, text)| text)
+}
+
+fn value<T: Copy>(table: &[(T, &'static str)], text: &str) -> Result<T, ()> {
+    table.iter().find(|(_, entry)| *entry == text).map(|(value, _)| *value).ok_or(())
+}
+
+impl fmt::Display for Stamps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, sent, received) =
+            (text(&KINDS, self.kind), text(&OCTETS, self.sent), text(&OCTETS, self.received));
+        write!(f, "stamps: {kind}; sent: {sent}; received: {received}")
+    }
+}
+
+impl FromStr for Stamps {
+    type Err = ();
+
+    fn from_str(comment: &str) -> Result<Self, ()> {
+        let mut parts = comment.split("; ");
+        let mut next = |label: &str| parts.next().and_then(|part| part.strip_prefix(label)).ok_or(());
+        let kind = value(&KINDS, next("stamps: ")?)?;
+        let sent = value(&OCTETS, next("sent: ")?)?;
+        let received = value(&OCTETS, next("received: ")?)?;
+        Ok(Self { kind, sent, received })
+    }
+}

@@ -1,0 +1,3 @@
+//! What must hold for any bytes; the fuzzer runs the same bodies.
+
+pub(crate) mod reading;

@@ -1,0 +1,5 @@
+//! Captures written and read, whole and broken.
+
+mod bodies;
+mod foreign;
+mod round_trip;

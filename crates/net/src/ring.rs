@@ -1,0 +1,398 @@
+//! A ring of captured frames shared with the kernel (packet socket, `TPACKET_V3`).
+//!
+//! The kernel fills blocks of frames, each frame with a stamp of its own, and hands over a block when it is full or a
+//! little time has passed; nothing is copied and no call is made per frame. What the ring has no room for the kernel counts.
+//! Both directions are seen: frames the interface receives, and frames it is about to send, as the driver takes them.
+//!
+//! Layouts are those of linux/if_packet.h. Everything the kernel writes is checked against the block it lies in before it
+//! is used, so that not even a defect there could lead a read out of the ring.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::NetError;
+use crate::interface::Interface;
+use crate::sys::{Plain, check, get_option, set_option};
+
+/// Bytes of a block: room for thousands of short frames.
+const BLOCK: usize = 1 << 20;
+/// Blocks: at a billion bits per second they hold a quarter of a second.
+const BLOCKS: usize = 32;
+/// After so long a block is handed over even if it is not full, in ms.
+pub const RETIRE_MS: u32 = 20;
+
+const TPACKET_V3: libc::c_int = 2;
+const PACKET_VERSION: libc::c_int = 10;
+const PACKET_RX_RING: libc::c_int = 5;
+const PACKET_TIMESTAMP: libc::c_int = 17;
+const PACKET_STATISTICS: libc::c_int = 6;
+const PACKET_OUTGOING: u8 = 4;
+const STATUS_KERNEL: u32 = 0;
+const STATUS_USER: u32 = 1;
+const STATUS_VLAN_VALID: u32 = 1 << 4;
+const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+const STATUS_RAW_HARDWARE: u32 = 1 << 31;
+/// `TPACKET_ALIGN(sizeof(struct tpacket3_hdr))`: where the address of a frame lies behind its header.
+const ADDRESS_AT: usize = 48;
+/// `sll_pkttype` within `struct sockaddr_ll`.
+const KIND_AT: usize = ADDRESS_AT + 10;
+/// Where the status of a block lies: behind version and offset of private data.
+const BLOCK_STATUS_AT: usize = 8;
+
+/// `struct tpacket_req3`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Request {
+    block_size: u32,
+    blocks: u32,
+    frame_size: u32,
+    frames: u32,
+    retire_ms: u32,
+    private: u32,
+    features: u32,
+}
+// SAFETY: seven integers without padding.
+unsafe impl Plain for Request {}
+
+/// `struct tpacket_stats_v3`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Statistics {
+    packets: u32,
+    drops: u32,
+    freezes: u32,
+}
+// SAFETY: three integers without padding.
+unsafe impl Plain for Statistics {}
+
+/// A frame in the ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured<'a> {
+    /// When, in ns of the clock that stamped.
+    pub stamp_ns: i64,
+    /// Whether the interface stamped it; otherwise the kernel did, by `CLOCK_REALTIME`.
+    pub by_hardware: bool,
+    /// The interface sent it; otherwise it received it.
+    pub is_outgoing: bool,
+    /// The 802.1Q tag the kernel took out of the bytes: type and control information.
+    pub tag: Option<(u16, u16)>,
+    /// Its bytes without tag and FCS, as far as they were kept.
+    pub bytes: &'a [u8],
+    /// How many there were.
+    pub length: usize,
+}
+
+/// A ring on one interface. The memory is the process's own and is given back when this is dropped.
+#[derive(Debug)]
+pub struct CaptureRing {
+    fd: OwnedFd,
+    memory: NonNull<u8>,
+    next: usize,
+    received: u64,
+    dropped: u64,
+}
+
+// SAFETY: the mapping belongs to this value alone, and nothing in it is tied to a thread.
+unsafe impl Send for CaptureRing {}
+
+impl CaptureRing {
+    /// Opens a ring on `interface` that keeps `snap` bytes of each frame.
+    ///
+    /// # Errors
+    /// The right to open packet sockets (CAP_NET_RAW) is missing, the interface is gone, or there is no memory for the ring.
+    pub fn open(interface: &Interface, snap: u32) -> Result<Self, NetError> {
+        let what = || format!("cannot capture on interface '{}'", interface.name);
+        let plain = |e| NetError::of(what(), "", e);
+        // SAFETY: takes no pointers. Protocol 0: nothing arrives before filter, ring and binding are in place.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            return Err(NetError::last(what(), "packet sockets need root or CAP_NET_RAW"));
+        }
+        // SAFETY: `fd` was just created and nobody else owns it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VERSION, TPACKET_V3).map_err(plain)?;
+        // Asked for in vain the kernel stamps by itself, and says so frame by frame.
+        let stamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
+        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_TIMESTAMP, stamps).map_err(plain)?;
+        keep(&fd, snap).map_err(plain)?;
+        let request = Request {
+            block_size: BLOCK as u32,
+            blocks: BLOCKS as u32,
+            frame_size: 2_048,
+            frames: (BLOCK / 2_048 * BLOCKS) as u32,
+            retire_ms: RETIRE_MS,
+            private: 0,
+            features: 0,
+        };
+        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_RX_RING, request)
+            .map_err(|e| NetError::of(what(), "its ring takes 32 MiB of memory that cannot be swapped", e))?;
+        // SAFETY: a new shared mapping of the whole ring, at an address of the kernel's choice.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                BLOCK * BLOCKS,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(NetError::last(what(), "its ring cannot be mapped"));
+        }
+        let memory = NonNull::new(memory.cast::<u8>())
+            .ok_or_else(|| plain(io::Error::from_raw_os_error(libc::ENOMEM)))?;
+        // From here on dropping it unmaps the memory.
+        let ring = Self { fd, memory, next: 0, received: 0, dropped: 0 };
+        // SAFETY: a sockaddr_ll of zeroes is valid; the fields that matter are set below.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = interface.index.cast_signed();
+        // SAFETY: the pointer and length describe a live sockaddr_ll.
+        let bound = unsafe {
+            libc::bind(
+                ring.fd.as_raw_fd(),
+                (&raw const address).cast(),
+                size_of::<libc::sockaddr_ll>() as u32,
+            )
+        };
+        check(bound).map_err(plain)?;
+        Ok(ring)
+    }
+
+    /// Sees all frames on the wire, not only those addressed to this host, as long as the ring is open.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn see_all(&self, interface: &Interface) -> io::Result<()> {
+        let membership = libc::packet_mreq {
+            mr_ifindex: interface.index.cast_signed(),
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        set_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, membership)
+    }
+
+    /// Hands the frames of the next block to `take`, then the block back to the kernel. Returns whether there was one.
+    pub fn read(&mut self, mut take: impl FnMut(Captured<'_>)) -> bool {
+        // SAFETY: the ring is mapped as long as `self` lives, a block begins at a page, and its status is an aligned word
+        // that kernel and process take turns to write.
+        let status = unsafe {
+            AtomicU32::from_ptr(self.memory.add(self.next * BLOCK + BLOCK_STATUS_AT).cast::<u32>().as_ptr())
+        };
+        if status.load(Ordering::Acquire) & STATUS_USER == 0 {
+            return false;
+        }
+        // SAFETY: the block is within the mapping, and until its status is given back the kernel leaves it alone.
+        let block = unsafe { std::slice::from_raw_parts(self.memory.add(self.next * BLOCK).as_ptr(), BLOCK) };
+        for frame in Frames::of(block) {
+            take(frame);
+        }
+        status.store(STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % BLOCKS;
+        true
+    }
+
+    /// What has happened to the socket since the last call, for example that its interface went down.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> io::Result<()> {
+        match get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR, 0)? {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Frames that came to the ring since it was opened, and those of them it had no room for.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn statistics(&mut self) -> io::Result<(u64, u64)> {
+        // Reading resets the kernel's counters.
+        let new = get_option(self.fd.as_fd(), libc::SOL_PACKET, PACKET_STATISTICS, Statistics::default())?;
+        self.received += u64::from(new.packets);
+        self.dropped += u64::from(new.drops);
+        Ok((self.received, self.dropped))
+    }
+}
+
+impl Drop for CaptureRing {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length and nothing borrows from it any more.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), BLOCK * BLOCKS) };
+    }
+}
+
+/// A classic BPF programme that keeps the first `snap` bytes of every frame: the rest is never copied.
+fn keep(fd: &OwnedFd, snap: u32) -> io::Result<()> {
+    let programme = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: snap }];
+    crate::socket::attach_filter(fd.as_fd(), &programme)
+}
+
+/// The frames of a block.
+struct Frames<'a> {
+    block: &'a [u8],
+    at: usize,
+    left: u32,
+}
+
+impl<'a> Frames<'a> {
+    fn of(block: &'a [u8]) -> Self {
+        let word = |at| number(block, at).unwrap_or(0);
+        // `struct tpacket_hdr_v1` behind version and offset: status, frames, offset of the first.
+        Self { block, at: word(BLOCK_STATUS_AT + 8) as usize, left: word(BLOCK_STATUS_AT + 4) }
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Captured<'a>;
+
+    fn next(&mut self) -> Option<Captured<'a>> {
+        if self.left == 0 {
+            return None;
+        }
+        // `struct tpacket3_hdr`: next, sec, nsec, snaplen, len, status, mac and net, hash, tag, type of tag.
+        let header = self.block.get(self.at..)?;
+        let [next, seconds, nanos, kept, length, status] = [0, 4, 8, 12, 16, 20].map(|at| number(header, at));
+        let (next, status) = (next? as usize, status?);
+        let bytes_at = usize::from(u16::from_ne_bytes(*header.get(24..)?.first_chunk()?));
+        let control = number(header, 32)? as u16;
+        let tag_type = u16::from_ne_bytes(*header.get(36..)?.first_chunk()?);
+        let bytes = header.get(bytes_at..bytes_at.checked_add(kept? as usize)?)?;
+        let tag = (status & STATUS_VLAN_VALID != 0).then_some((
+            if status & STATUS_VLAN_TPID_VALID == 0 { libc::ETH_P_8021Q as u16 } else { tag_type },
+            control,
+        ));
+        let is_outgoing = *header.get(KIND_AT)? == PACKET_OUTGOING;
+        self.left -= 1;
+        self.at = self.at.checked_add(next)?;
+        if next == 0 {
+            self.left = 0;
+        }
+        Some(Captured {
+            stamp_ns: i64::from(seconds?) * 1_000_000_000 + i64::from(nanos?),
+            by_hardware: status & STATUS_RAW_HARDWARE != 0,
+            is_outgoing,
+            tag,
+            bytes,
+            length: length? as usize,
+        })
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block as the kernel lays it out.
+    fn block(frames: &[(&[u8], u32, u8)]) -> Vec<u8> {
+        let mut block = vec![0; 4_096];
+        let mut put = |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        put(BLOCK_STATUS_AT + 4, frames.len() as u32);
+        put(BLOCK_STATUS_AT + 8, 48);
+        let mut bodies = Vec::new();
+        for (n, (bytes, status, kind)) in frames.iter().enumerate() {
+            let at = 48 + n * 256;
+            let next = if n + 1 == frames.len() { 0 } else { 256 };
+            let words = [next, 5, 7 + n as u32, bytes.len() as u32, bytes.len() as u32 + 10, *status];
+            for (place, word) in words.into_iter().enumerate() {
+                put(at + 4 * place, word);
+            }
+            put(at + 32, 0x2005);
+            bodies.push((at, bytes.to_vec(), *kind));
+        }
+        for (at, bytes, kind) in bodies {
+            block[at + 24..at + 26].copy_from_slice(&100_u16.to_ne_bytes());
+            block[at + 36..at + 38].copy_from_slice(&0x88a8_u16.to_ne_bytes());
+            block[at + KIND_AT] = kind;
+            block[at + 100..at + 100 + bytes.len()].copy_from_slice(&bytes);
+        }
+        block
+    }
+
+    #[test]
+    fn a_block_gives_its_frames_with_stamp_direction_and_tag() {
+        let tagged = STATUS_VLAN_VALID | STATUS_VLAN_TPID_VALID;
+        let block = block(&[
+            (&[1, 2], 1, 0),
+            (&[3; 40], 1 | STATUS_VLAN_VALID, 4),
+            (&[], tagged | STATUS_RAW_HARDWARE, 0),
+        ]);
+        let found: Vec<_> = Frames::of(&block).collect();
+        assert_eq!(found.iter().map(|f| f.bytes.len()).collect::<Vec<_>>(), [2, 40, 0]);
+        assert_eq!(found.iter().map(|f| f.length).collect::<Vec<_>>(), [12, 50, 10]);
+        assert_eq!(
+            found.iter().map(|f| f.stamp_ns).collect::<Vec<_>>(),
+            [5_000_000_007, 5_000_000_008, 5_000_000_009]
+        );
+        assert_eq!(found.iter().map(|f| f.is_outgoing).collect::<Vec<_>>(), [false, true, false]);
+        assert_eq!(found.iter().map(|f| f.by_hardware).collect::<Vec<_>>(), [false, false, true]);
+        assert_eq!(
+            found.iter().map(|f| f.tag).collect::<Vec<_>>(),
+            [None, Some((0x8100, 0x2005)), Some((0x88a8, 0x2005))]
+        );
+    }
+
+    #[test]
+    fn no_number_in_a_block_leads_out_of_it() {
+        let good = block(&[(&[1; 60], 1, 0), (&[2; 60], 1, 0)]);
+        for at in (0..600).step_by(2) {
+            for value in [0_u32, 1, 255, 0x7fff_ffff, u32::MAX] {
+                let mut bad = good.clone();
+                bad[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+                assert!(Frames::of(&bad).take(10_000).count() <= good.len());
+            }
+        }
+    }
+
+    #[test]
+    fn what_loopback_carries_comes_out_of_the_ring_with_a_stamp_between_before_and_after() {
+        let Some(loopback) =
+            crate::interfaces().expect("interfaces can be listed").into_iter().find(|i| i.name == "lo")
+        else {
+            return;
+        };
+        // Without the right to packet sockets there is nothing to try.
+        if crate::enclose::can_open_packet_socket().is_err() {
+            return;
+        }
+        let mut ring = CaptureRing::open(&loopback, 96).expect("the right is there");
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
+        let at = sender.local_addr().expect("it is bound");
+        let before = crate::clock::realtime().get();
+        for n in 0..50_u8 {
+            let mut message = *b"wiregauge-ring-test-000-and-more-than-snap-bytes-so-that-it-is-cut-by-the-filter-of-the-ring";
+            message[20] = n;
+            sender.send_to(&message, at).expect("loopback takes it");
+        }
+        let after = crate::clock::realtime().get();
+        let mut ours = Vec::new();
+        for _ in 0..500 {
+            while ring.read(|frame| {
+                let text = frame.bytes.get(42..62);
+                if text == Some(b"wiregauge-ring-test-") && !frame.is_outgoing {
+                    assert_eq!((frame.bytes.len(), frame.length), (96, 42 + 92));
+                    assert!(!frame.by_hardware && frame.stamp_ns >= before, "{} {before}", frame.stamp_ns);
+                    ours.push(frame.bytes[62]);
+                }
+            }) {}
+            if ours.len() == 50 && crate::clock::realtime().get() > after {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(u64::from(RETIRE_MS)));
+        }
+        assert_eq!(ours, (0..50).collect::<Vec<_>>());
+        let (received, dropped) = ring.statistics().expect("the kernel counts");
+        assert!(received >= 100 && dropped == 0, "{received} {dropped}");
+        ring.check().expect("loopback stays");
+    }
+}

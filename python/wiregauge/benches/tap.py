@@ -1,0 +1,70 @@
+"""The capture of a switch of the netns bench: a program of its own, for a switch has no agent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from wiregauge.benches.base import BenchError, agent_program
+from wiregauge.benches.names import space_name
+
+__all__ = ["Tap"]
+
+_END_SECONDS: Final = 10.0
+
+
+class Tap:
+    """Captures all ports of a switch into one file from when it is made until `end`.
+
+    `ports` maps a port's number to its rate in bit/s. Raises BenchError where the machine refuses.
+    """
+
+    def __init__(self, node: dict[str, Any], ports: Mapping[int, int], file: Path, snap: int) -> None:
+        self._name = node["name"]
+        # All links of a switch are as fast as each other, or the rate of none is written.
+        rates = set(ports.values())
+        rate = ["--rate", str(rates.pop())] if len(rates) == 1 else []
+        taps = [part for port in sorted(ports) for part in ("--interface", f"p{port}={self._name}:{port}")]
+        self._process = subprocess.Popen(
+            [
+                str(agent_program()),
+                "capture",
+                *taps,
+                *rate,
+                *("--out", str(file)),
+                *("--snap", str(min(max(snap, 14), 65_535))),
+                *("--netns", f"/run/netns/{space_name(node)}"),
+                "--die-with-parent",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # the terminal's Ctrl-C is the testmaster's to handle
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline().strip() != "capturing":
+            _, said = self._process.communicate()
+            raise BenchError(f"the capture on {self._name} did not start: {_last(said)}")
+
+    def end(self) -> dict[str, Any]:
+        """Ends the capture; the report of its task."""
+        self._process.terminate()
+        try:
+            told, said = self._process.communicate(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            told, said = self._process.communicate()
+        try:
+            report: dict[str, Any] = json.loads(told)
+        except json.JSONDecodeError:
+            report = {"kind": "capture", "failure": f"the capture on {self._name} ended early: {_last(said)}"}
+        return report
+
+
+def _last(said: str) -> str:
+    lines = said.strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
