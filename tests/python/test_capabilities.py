@@ -19,7 +19,7 @@ BUILT = {
     "Link": {"ends", "rate_bps"},
     "Run": {
         *("index", "point", "repeat", "seed", "link_rate_bps", "warm_up", "duration", "drain"),
-        *("flows", "sends", "receives", "relays", "injects"),
+        *("flows", "sends", "receives", "relays", "injects", "captures"),
     },
     "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "path"},
     "Send": {"flow", "period", "offset", "payload", "fill", "count", "warm_up_count"},
