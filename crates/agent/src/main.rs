@@ -107,6 +107,8 @@ struct Place {
     /// Real-time priority to ask for, 1 to 99; 0 for none.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
     priority: u32,
+}
+
 /// What to capture.
 #[derive(clap::Args)]
 struct CaptureOptions {
