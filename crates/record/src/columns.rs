@@ -199,9 +199,10 @@ impl<'a, T: Coded> CodeColumn<'a, T> {
         Ok(Self { keys, meaning })
     }
 
-    /// The value of every row.
-    pub(crate) fn values(&self) -> impl Iterator<Item = T> {
-        self.keys.iter().map(|key| self.meaning[usize::from(*key)])
+    /// Adds the bits that each row's value stands for.
+    pub(crate) fn put(&self, rows: &mut [u64], bits: impl Fn(T) -> u64) {
+        let bits = self.meaning.map(bits);
+        rows.iter_mut().zip(self.keys).for_each(|(row, key)| *row |= bits[usize::from(*key)]);
     }
 
     /// The value in this row.

@@ -19,6 +19,7 @@ mod pipeline;
 mod process;
 mod schema;
 pub mod segment;
+mod sighting;
 mod sorting;
 pub mod tracking;
 mod truth;

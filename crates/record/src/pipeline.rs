@@ -14,7 +14,7 @@ use wg_plan::{Network, Run};
 
 use crate::error::RecordError;
 use crate::parquet::{Buffers, Division, ROW_GROUP, RecordFiles, RecordWriter};
-use crate::sorting::{Batch, Order, Sorter};
+use crate::sorting::{Batch, Portion, Share, Sortable, Sorter};
 use crate::tracking::{
     Distributions, FlowSummary, Measure, Message, Passage, RunSummary, Tracked, Tracker, UnplannedCounts,
 };
@@ -23,8 +23,8 @@ use crate::tracking::{
 const WAITING: usize = 8;
 
 /// What a decoder sends.
-enum Block {
-    Records(Batch),
+enum Decoded {
+    Records(Share),
     EndOfGroup,
     Failed(RecordError),
 }
@@ -59,7 +59,7 @@ pub(crate) fn track_files(
     let division = Division::of(run, parts);
     let buffers = Buffers::default();
     thread::scope(|scope| {
-        let mut inboxes: Vec<Vec<Receiver<Block>>> = (0..parts).map(|_| Vec::new()).collect();
+        let mut inboxes: Vec<Vec<Receiver<Decoded>>> = (0..parts).map(|_| Vec::new()).collect();
         for decoder in 0..threads {
             let (senders, receivers): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(WAITING)).unzip();
             inboxes.iter_mut().zip(receivers).for_each(|(inbox, receiver)| inbox.push(receiver));
@@ -110,10 +110,9 @@ pub(crate) fn track_one_part(
             for group in 0..files.groups() {
                 let decoded = files.decode(group, &division, buffers, |divided| {
                     // The other part is of those whom nobody follows here.
-                    let ours = divided.into_iter().next().filter(|ours| !ours.records.is_empty());
-                    ours.is_none_or(|ours| sender.send(Block::Records(ours)).is_ok())
+                    divided.into_iter().next().is_none_or(|ours| sender.send(Decoded::Records(ours)).is_ok())
                 });
-                let last = decoded.err().map_or(Block::EndOfGroup, Block::Failed);
+                let last = decoded.err().map_or(Decoded::EndOfGroup, Decoded::Failed);
                 if sender.send(last).is_err() {
                     return;
                 }
@@ -133,19 +132,19 @@ fn decode_every(
     decoders: usize,
     division: &Division,
     buffers: &Buffers,
-    trackers: &[SyncSender<Block>],
+    trackers: &[SyncSender<Decoded>],
 ) {
     for group in (decoder..files.groups()).step_by(decoders) {
         // A tracker that hung up has failed or was stopped; there is nobody to decode for.
         let decoded = files.decode(group, division, buffers, |divided| {
             let mut sent = trackers.iter().zip(divided);
-            sent.all(|(tracker, part)| part.records.is_empty() || tracker.send(Block::Records(part)).is_ok())
+            sent.all(|(tracker, share)| tracker.send(Decoded::Records(share)).is_ok())
         });
         let failure = decoded.err();
         for (tracker, failure) in
             trackers.iter().zip(std::iter::once(failure).chain(std::iter::repeat_with(|| None)))
         {
-            let last = failure.map_or(Block::EndOfGroup, Block::Failed);
+            let last = failure.map_or(Decoded::EndOfGroup, Decoded::Failed);
             if tracker.send(last).is_err() {
                 return;
             }
@@ -160,24 +159,27 @@ type Ended = (Tracked, u64);
 
 fn follow(
     tracker: Tracker,
-    decoders: &[Receiver<Block>],
+    decoders: &[Receiver<Decoded>],
     files: &RecordFiles,
     buffers: &Buffers,
     rows: SyncSender<Rows>,
 ) -> Result<Ended, RecordError> {
     let mut sorter = Sorter::new(files.disorder());
     let mut follower = Follower { tracker, rows, boundaries: files.beginnings().into() };
-    let mut observe = |batch: Batch| {
-        follower.observe(&batch);
-        buffers.give_back(batch.records);
+    let mut observe = |portion: Portion| match portion {
+        Portion::Flows(share) => {
+            follower.observe_share(&share);
+            buffers.give_back(share.block);
+        }
+        Portion::Records(batch) => follower.observe(&batch),
     };
     for group in 0..files.groups() {
         let decoder = &decoders[group % decoders.len()];
         loop {
             match decoder.recv() {
-                Ok(Block::Records(batch)) => sorter.push(batch, &mut observe),
-                Ok(Block::Failed(error)) => return Err(error),
-                Ok(Block::EndOfGroup) | Err(_) => break,
+                Ok(Decoded::Records(share)) => sorter.push(Portion::Flows(share), &mut observe),
+                Ok(Decoded::Failed(error)) => return Err(error),
+                Ok(Decoded::EndOfGroup) | Err(_) => break,
             }
         }
     }
@@ -197,24 +199,25 @@ struct Follower {
 impl Follower {
     fn observe(&mut self, batch: &Batch) {
         let mut records = batch.records.as_slice();
+        let [_, ends] = batch.times();
         while let Some(&boundary) = self.boundaries.front()
-            && batch.ends >= boundary
+            && ends >= boundary
         {
-            // What is put flow by flow is of one row group, and so lies on one side of every boundary.
-            let before = match batch.order {
-                Order::Flow if batch.begins < boundary => break,
-                Order::Flow => 0,
-                _ => records.partition_point(|record| record.time.as_picos() < boundary),
-            };
+            let before = records.partition_point(|record| record.time.as_picos() < boundary);
             self.tracker.observe_all(&records[..before]);
             records = &records[before..];
             self.boundaries.pop_front();
             self.hand_over();
         }
-        match batch.order {
-            Order::Flow => self.tracker.observe_grouped(records),
-            _ => self.tracker.observe_all(records),
+        self.tracker.observe_all(records);
+    }
+
+    /// Likewise; what was decoded together is of one row group, and so lies on one side of every boundary.
+    fn observe_share(&mut self, share: &Share) {
+        while self.boundaries.pop_front_if(|boundary| *boundary <= share.times[0]).is_some() {
+            self.hand_over();
         }
+        self.tracker.observe_block(&share.block, share.ranks.clone());
     }
 
     fn hand_over(&mut self) {

@@ -13,7 +13,7 @@ use crate::parquet::{MessageWriter, PassageWriter, RecordFiles, RecordWriter, wr
 use crate::pipeline::{Outcome, RowSink, cores, track_files, track_one_part, track_stream};
 use crate::schema::{Clock, Record};
 use crate::segment::{Damage, SegmentInfo, SegmentReader};
-use crate::sorting::{Batch, MOST, Sorter};
+use crate::sorting::{Batch, MOST, Sortable, Sorter};
 use crate::tracking::{ClockJump, Distributions, Measure, Message, Passage, RunSummary};
 
 /// Where the tables of a run go.
@@ -152,7 +152,7 @@ struct Segments<'a> {
     agents: Vec<Agent>,
     /// What times count from, after the first segment that says so.
     epoch: Option<i64>,
-    sorter: Sorter,
+    sorter: Sorter<Batch>,
     ready: Vec<Batch>,
     clocks: Clocks,
     damaged: Vec<Damage>,

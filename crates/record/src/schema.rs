@@ -35,27 +35,14 @@ pub struct Record {
     pub flags: RecordFlags,
 }
 
-/// What a record is before its fields are stored.
-pub(crate) const NOTHING: Record = Record {
-    time: RunTime::from_picos(0),
-    sequence: 0,
-    flow: 0,
-    node: 0,
-    port: 0,
-    length: 0,
-    point: Point::IntendedSend,
-    clock: Clock::Schedule,
-    crc: Crc::Unchecked,
-    reason: DropReason::None,
-    flags: RecordFlags::empty(),
-};
-
 /// A fixed vocabulary whose codes count up from 0, stored as a dictionary column.
 pub(crate) trait Coded: Copy + 'static {
     /// Every value, the one with code `i` at place `i`.
     fn all() -> &'static [Self];
     /// Name in files.
     fn text(self) -> &'static str;
+    /// Code in files.
+    fn number(self) -> u8;
 }
 
 macro_rules! coded {
@@ -83,6 +70,7 @@ macro_rules! coded {
         impl $crate::schema::Coded for $name {
             fn all() -> &'static [Self] { Self::ALL }
             fn text(self) -> &'static str { self.name() }
+            fn number(self) -> u8 { self.code() }
         }
     };
 }

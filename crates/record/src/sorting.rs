@@ -1,9 +1,12 @@
 //! Putting records in the order of time that come nearly in it, in bounded memory.
 
 use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::parquet::ROWS_AT_ONCE;
 use crate::schema::Record;
+use crate::sighting::Block;
 
 /// Records that are held back in any case.
 const LEAST: usize = 1 << 12;
@@ -11,43 +14,115 @@ const LEAST: usize = 1 << 12;
 pub(crate) const MOST: usize = 1 << 22;
 
 /// Records that came together.
+pub(crate) trait Sortable {
+    fn of(records: Vec<Record>) -> Self;
+    fn len(&self) -> usize;
+    /// Earliest and latest time, ps; `MAX` and `MIN` without records.
+    fn times(&self) -> [i64; 2];
+    /// Whether they are in the order of time, all of them or those of each flow.
+    fn is_sorted(&self) -> bool;
+    /// Records before this time, ps.
+    fn before(&self, ps: i64) -> usize;
+    fn append_to(self, pile: &mut Vec<Record>);
+}
+
+/// Records one after the other.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
-    /// Earliest and latest time, ps; `MAX` and `MIN` without records.
-    pub(crate) begins: i64,
-    pub(crate) ends: i64,
-    /// In the order of time: all of them, or those of each flow.
-    pub(crate) order: Order,
+    times: [i64; 2],
+    is_sorted: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Time,
-    /// Flow by flow.
-    Flow,
-    None,
-}
-
-impl Batch {
-    /// Records in whatever order they are.
-    pub(crate) fn of(records: Vec<Record>) -> Self {
+impl Sortable for Batch {
+    fn of(records: Vec<Record>) -> Self {
         let times = || records.iter().map(|record| record.time.as_picos());
         let is_sorted = records.is_sorted_by_key(|record| record.time);
         let (begins, ends) =
             if is_sorted { (times().next(), times().next_back()) } else { (times().min(), times().max()) };
-        let order = if is_sorted { Order::Time } else { Order::None };
-        Self { begins: begins.unwrap_or(i64::MAX), ends: ends.unwrap_or(i64::MIN), records, order }
+        Self { times: [begins.unwrap_or(i64::MAX), ends.unwrap_or(i64::MIN)], records, is_sorted }
+    }
+    fn len(&self) -> usize {
+        self.records.len()
+    }
+    fn times(&self) -> [i64; 2] {
+        self.times
+    }
+    fn is_sorted(&self) -> bool {
+        self.is_sorted
+    }
+    fn before(&self, ps: i64) -> usize {
+        self.records.iter().filter(|record| record.time.as_picos() < ps).count()
+    }
+    fn append_to(self, pile: &mut Vec<Record>) {
+        pile.extend(self.records);
+    }
+}
+
+/// Some flows of a block of records that were decoded together.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub(crate) block: Arc<Block>,
+    pub(crate) ranks: Range<usize>,
+    pub(crate) times: [i64; 2],
+    pub(crate) is_sorted: bool,
+}
+
+/// What a tracker gets.
+#[derive(Debug)]
+pub(crate) enum Portion {
+    /// As they were decoded.
+    Flows(Share),
+    /// Those that had to be sorted.
+    Records(Batch),
+}
+
+impl Sortable for Portion {
+    fn of(records: Vec<Record>) -> Self {
+        Self::Records(Batch::of(records))
+    }
+    fn len(&self) -> usize {
+        match self {
+            Self::Flows(share) => share.block.of(&share.ranks).len(),
+            Self::Records(batch) => batch.len(),
+        }
+    }
+    fn times(&self) -> [i64; 2] {
+        match self {
+            Self::Flows(share) => share.times,
+            Self::Records(batch) => batch.times(),
+        }
+    }
+    fn is_sorted(&self) -> bool {
+        match self {
+            Self::Flows(share) => share.is_sorted,
+            Self::Records(batch) => batch.is_sorted(),
+        }
+    }
+    fn before(&self, ps: i64) -> usize {
+        match self {
+            Self::Flows(share) => {
+                let times = share.block.of(&share.ranks).iter().map(|sighting| sighting.time.as_picos());
+                times.filter(|time| *time < ps).count()
+            }
+            Self::Records(batch) => batch.before(ps),
+        }
+    }
+    fn append_to(self, pile: &mut Vec<Record>) {
+        match self {
+            Self::Flows(share) => pile.extend(share.block.records(&share.ranks)),
+            Self::Records(batch) => batch.append_to(pile),
+        }
     }
 }
 
 /// Holds records back until what can still come is younger.
 ///
 /// Equal times keep their order. Batches that come in order pass without being touched.
-pub(crate) struct Sorter {
+pub(crate) struct Sorter<B> {
     window: usize,
     /// In order.
-    held: VecDeque<Batch>,
+    held: VecDeque<B>,
     /// What came out of order and waits for the next sorting.
     pile: Vec<Record>,
     count: usize,
@@ -56,7 +131,7 @@ pub(crate) struct Sorter {
     out_of_order: u64,
 }
 
-impl Sorter {
+impl<B: Sortable> Sorter<B> {
     /// For records of which at most `disorder` come before an earlier one.
     pub(crate) fn new(disorder: u64) -> Self {
         let window = usize::try_from(disorder).unwrap_or(MOST).clamp(LEAST, MOST);
@@ -64,16 +139,17 @@ impl Sorter {
     }
 
     /// Takes a batch and lets out what is old enough.
-    pub(crate) fn push(&mut self, batch: Batch, mut take: impl FnMut(Batch)) {
-        if batch.records.is_empty() {
+    pub(crate) fn push(&mut self, batch: B, mut take: impl FnMut(B)) {
+        if batch.len() == 0 {
             return;
         }
-        let ends = self.held.back().map_or(i64::MIN, |held| held.ends);
-        self.count += batch.records.len();
-        if self.pile.is_empty() && batch.order != Order::None && ends <= batch.begins {
+        let [_, ends] = self.held.back().map_or([i64::MIN; 2], B::times);
+        let [begins, _] = batch.times();
+        self.count += batch.len();
+        if self.pile.is_empty() && batch.is_sorted() && ends <= begins {
             self.held.push_back(batch);
         } else {
-            self.pile.extend(batch.records);
+            batch.append_to(&mut self.pile);
         }
         if !self.pile.is_empty() {
             if self.count < 2 * self.window {
@@ -81,13 +157,13 @@ impl Sorter {
             }
             self.sort();
         }
-        while self.held.front().is_some_and(|first| self.count - first.records.len() >= self.window) {
+        while self.held.front().is_some_and(|first| self.count - first.len() >= self.window) {
             self.release(&mut take);
         }
     }
 
     /// Lets everything out.
-    pub(crate) fn finish(&mut self, mut take: impl FnMut(Batch)) {
+    pub(crate) fn finish(&mut self, mut take: impl FnMut(B)) {
         if !self.pile.is_empty() {
             self.sort();
         }
@@ -105,22 +181,23 @@ impl Sorter {
         self.count == 0
     }
 
-    fn release(&mut self, take: &mut impl FnMut(Batch)) {
+    fn release(&mut self, take: &mut impl FnMut(B)) {
         let Some(batch) = self.held.pop_front() else { return };
-        self.count -= batch.records.len();
-        if batch.begins < self.out {
-            let late = batch.records.iter().filter(|record| record.time.as_picos() < self.out);
-            self.out_of_order += late.count() as u64;
+        self.count -= batch.len();
+        let [begins, ends] = batch.times();
+        if begins < self.out {
+            self.out_of_order += batch.before(self.out) as u64;
         }
-        self.out = self.out.max(batch.ends);
+        self.out = self.out.max(ends);
         take(batch);
     }
 
     #[cold]
     fn sort(&mut self) {
-        let mut all: Vec<Record> = self.held.drain(..).flat_map(|batch| batch.records).collect();
+        let mut all = Vec::with_capacity(self.count);
+        self.held.drain(..).for_each(|batch| batch.append_to(&mut all));
         all.append(&mut self.pile);
         all.sort_by_key(|record| record.time);
-        self.held.extend(all.chunks(ROWS_AT_ONCE).map(|block| Batch::of(block.to_vec())));
+        self.held.extend(all.chunks(ROWS_AT_ONCE).map(|block| B::of(block.to_vec())));
     }
 }

@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
@@ -22,9 +23,10 @@ use super::ROWS_AT_ONCE;
 use crate::columns::{CodeColumn, bit_column, number_column};
 use crate::error::RecordError;
 use crate::guard::guarded;
-use crate::schema::{Clock, Coded, Crc, DropReason, NOTHING, Point, RECORD_SCHEMA, Record, RecordFlags};
+use crate::schema::{Clock, Coded, Crc, DropReason, Point, RECORD_SCHEMA, Record, RecordFlags};
 use crate::segment::Damage;
-use crate::sorting::{Batch, Order};
+use crate::sighting::{Block, Grouper, Manner};
+use crate::sorting::Share;
 use crate::tracking::part_of;
 
 /// The records of one run, in one file or several.
@@ -153,7 +155,7 @@ impl RecordFiles {
         group: usize,
         division: &Division,
         buffers: &Buffers,
-        mut take: impl FnMut(Vec<Batch>) -> bool,
+        mut take: impl FnMut(Vec<Share>) -> bool,
     ) -> Result<(), RecordError> {
         let group = &self.groups[group];
         let (path, metadata) = &self.files[group.file];
@@ -171,10 +173,10 @@ impl RecordFiles {
                 .with_batch_size(ROWS_AT_ONCE)
                 .build()
                 .map_err(|e| format!("cannot be decoded: {e}"))?;
+            let mut divider = Divider { constants, division, grouper: Grouper::new(), manners: Vec::new() };
             for batch in reader {
                 let batch = batch.map_err(|e| format!("damaged: {e}"))?;
-                let divided = divide(&batch, &constants, division, buffers)?;
-                if !take(divided) {
+                if !take(divider.divide(&batch, buffers)?) {
                     break;
                 }
             }
@@ -196,9 +198,9 @@ pub fn read_records(path: &Path) -> Result<(u32, Vec<Record>), RecordError> {
     let buffers = Buffers::default();
     for group in 0..files.groups() {
         files.decode(group, &division, &buffers, |divided| {
-            for part in divided {
-                records.extend_from_slice(&part.records);
-                buffers.give_back(part.records);
+            for share in divided {
+                records.extend(share.block.records(&share.ranks));
+                buffers.give_back(share.block);
             }
             true
         })?;
@@ -244,7 +246,10 @@ struct Constants {
 }
 
 const NUMBERS: [&str; 4] = ["flow", "node", "port", "length"];
+/// Place of the length among the numbers.
+const LENGTH: usize = 3;
 const BITS: [&str; 2] = ["returning", "warm_up"];
+const FLAGS: [RecordFlags; 2] = [RecordFlags::RETURN, RecordFlags::WARM_UP];
 
 impl Constants {
     fn of(group: &RowGroupMetaData) -> Self {
@@ -284,6 +289,20 @@ impl Constants {
         found
     }
 
+    /// What is known of the manner of every record.
+    fn manner(&self) -> u64 {
+        let [flow, node, port, _] = self.numbers.map(|number| u64::from(number.unwrap_or_default()));
+        let flags = self.bits.iter().zip(FLAGS).filter(|(bit, _)| **bit == Some(true)).map(|(_, flag)| flag);
+        let flags = flags.fold(RecordFlags::empty(), RecordFlags::with);
+        flow | node << Manner::NODE
+            | port << Manner::PORT
+            | u64::from(self.point.map_or(0, Point::code)) << Manner::POINT
+            | u64::from(self.clock.map_or(0, Clock::code)) << Manner::CLOCK
+            | u64::from(self.crc.map_or(0, Crc::code)) << Manner::CRC
+            | u64::from(self.reason.map_or(0, DropReason::code)) << Manner::REASON
+            | u64::from(flags.bits()) << Manner::FLAGS
+    }
+
     fn has(&self, name: &str) -> bool {
         let numbers =
             NUMBERS.iter().zip(&self.numbers).any(|(known, value)| *known == name && value.is_some());
@@ -305,7 +324,7 @@ fn named<T: Coded>(word: &str) -> Option<T> {
 
 /// Room for records that is used again: asking the system for it anew costs more than decoding into it.
 #[derive(Default)]
-pub(crate) struct Buffers(Mutex<VecDeque<Vec<Record>>>);
+pub(crate) struct Buffers(Mutex<VecDeque<Block>>);
 
 impl Buffers {
     /// Most that are kept.
@@ -314,61 +333,34 @@ impl Buffers {
     /// to take it from there costs more than decoding into it.
     const RESTING: usize = 64;
 
-    /// So many records, of any content.
-    fn take(&self, length: usize) -> Vec<Record> {
-        let rested = {
-            let mut kept = self.lock();
-            if kept.len() > Self::RESTING { kept.pop_front() } else { None }
-        };
-        let mut buffer = rested.unwrap_or_default();
-        buffer.resize(length, NOTHING);
-        buffer
+    /// A block of any content.
+    fn take(&self) -> Block {
+        let mut kept = self.lock();
+        let rested = if kept.len() > Self::RESTING { kept.pop_front() } else { None };
+        rested.unwrap_or_else(Block::empty)
     }
 
-    /// Takes back what nobody needs any more.
-    pub(crate) fn give_back(&self, buffer: Vec<Record>) {
+    /// Takes back what the last who had a share of it does not need any more.
+    pub(crate) fn give_back(&self, block: Arc<Block>) {
+        let Some(block) = Arc::into_inner(block) else { return };
         let mut kept = self.lock();
         if kept.len() < Self::KEPT {
-            kept.push_back(buffer);
+            kept.push_back(block);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Vec<Record>>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Block>> {
         // Whoever panicked while holding it left nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A column of numbers; a constant one is written out.
-fn cells<'a>(batch: &'a RecordBatch, name: &str, constant: Option<u16>) -> Result<Cow<'a, [u16]>, String> {
-    match constant {
-        Some(value) => Ok(vec![value; batch.num_rows()].into()),
-        None => Ok(number_column::<UInt16Type>(batch, name)?.into()),
-    }
-}
-
-fn words<T: Coded>(batch: &RecordBatch, name: &str, constant: Option<T>) -> Result<Vec<T>, String> {
-    match constant {
-        Some(value) => Ok(vec![value; batch.num_rows()]),
-        None => CodeColumn::of(batch, name).map(|column| column.values().collect()),
-    }
-}
-
-/// The bits of `flag` where the column is set.
-fn flags(batch: &RecordBatch, name: &str, constant: Option<bool>, flag: u8) -> Result<Vec<u8>, String> {
-    match constant {
-        Some(value) => Ok(vec![u8::from(value) * flag; batch.num_rows()]),
-        None => Ok(bit_column(batch, name)?.values().iter().map(|bit| u8::from(bit) * flag).collect()),
-    }
-}
-
 /// How records are divided by their flow: into parts, and in each part flow by flow.
 pub(crate) struct Division {
-    /// By flow: its rank; ranks of a part follow on each other.
+    /// By flow: its rank.
     rank: Vec<u16>,
-    /// By rank: its part.
-    part: Vec<usize>,
-    parts: usize,
+    /// By part: the ranks of its flows.
+    parts: Vec<Range<usize>>,
 }
 
 impl Division {
@@ -385,94 +377,108 @@ impl Division {
     }
 
     /// One part, in the order of the file.
-    pub(crate) fn none() -> Self {
-        Self { rank: vec![0; usize::from(u16::MAX) + 1], part: vec![0], parts: 1 }
+    fn none() -> Self {
+        Self::by(vec![Vec::new()], 0)
     }
 
     fn by(flows: Vec<Vec<FlowId>>, strays: usize) -> Self {
-        let parts = flows.len();
-        let (mut rank, mut part) = (vec![0; usize::from(u16::MAX) + 1], Vec::new());
+        let mut ranks = 0u16;
+        let mut rank_of_strays = 0;
+        let mut ranked = Vec::new();
+        let mut parts = Vec::new();
         for (number, mut flows) in flows.into_iter().enumerate() {
+            let first = usize::from(ranks);
+            if number == strays {
+                rank_of_strays = ranks;
+                ranks += 1;
+            }
             flows.sort_unstable();
             for flow in flows {
-                rank[usize::from(flow)] = part.len() as u16 + 1;
-                part.push(number);
+                ranked.push((flow, ranks));
+                ranks += 1;
             }
+            parts.push(first..usize::from(ranks));
         }
-        // Rank 0 is for strays, wherever they go.
-        part.insert(0, strays);
-        Self { rank, part, parts }
+        let mut rank = vec![rank_of_strays; usize::from(u16::MAX) + 1];
+        for (flow, of_flow) in ranked {
+            rank[usize::from(flow)] = of_flow;
+        }
+        Self { rank, parts }
     }
 
-    fn is_one(&self) -> bool {
-        self.part.len() == 1
+    fn ranks(&self) -> usize {
+        self.parts.last().map_or(0, |last| last.end)
     }
 }
 
-/// Turns a batch into records, divided by `division`.
-///
-/// Constant columns are written out first, so that there is nothing to decide from record to record.
-fn divide(
-    batch: &RecordBatch,
-    constants: &Constants,
-    division: &Division,
-    buffers: &Buffers,
-) -> Result<Vec<Batch>, String> {
-    let rows = batch.num_rows();
-    let number = |place: usize| cells(batch, NUMBERS[place], constants.numbers[place]);
-    let [flow, node, port, length] = [number(0)?, number(1)?, number(2)?, number(3)?];
-    let time = number_column::<Int64Type>(batch, "time")?;
-    let sequence = number_column::<UInt32Type>(batch, "sequence")?;
-    let point = words::<Point>(batch, "point", constants.point)?;
-    let clock = words::<Clock>(batch, "clock", constants.clock)?;
-    let crc = words::<Crc>(batch, "crc", constants.crc)?;
-    let reason = words::<DropReason>(batch, "reason", constants.reason)?;
-    let returning = flags(batch, BITS[0], constants.bits[0], RecordFlags::RETURN.bits())?;
-    let warm_up = flags(batch, BITS[1], constants.bits[1], RecordFlags::WARM_UP.bits())?;
-    // All of one length, which the compiler is told by this.
-    let (flow, node, port, length) = (&flow[..rows], &node[..rows], &port[..rows], &length[..rows]);
-    let (time, sequence, point, clock) = (&time[..rows], &sequence[..rows], &point[..rows], &clock[..rows]);
-    let (crc, reason) = (&crc[..rows], &reason[..rows]);
-    let (returning, warm_up) = (&returning[..rows], &warm_up[..rows]);
-    // Fields are stored where they stay: behind those of their flow that came before.
-    let mut next = vec![0usize; division.part.len()];
-    let mut lengths = vec![0usize; division.parts];
-    let rank = |flow: u16| usize::from(division.rank[usize::from(flow)]);
-    if division.is_one() {
-        lengths[0] = rows;
-    } else {
-        flow.iter().for_each(|flow| next[rank(*flow)] += 1);
-        for (count, part) in next.iter_mut().zip(&division.part) {
-            lengths[*part] += std::mem::replace(count, lengths[*part]);
+/// Turns batches of one row group into blocks of records, divided by their flow.
+struct Divider<'a> {
+    constants: Constants,
+    division: &'a Division,
+    grouper: Grouper,
+    /// By row, used again.
+    manners: Vec<u64>,
+}
+
+impl Divider<'_> {
+    /// The records of `batch`, a share for each part.
+    fn divide(&mut self, batch: &RecordBatch, buffers: &Buffers) -> Result<Vec<Share>, String> {
+        let constants = &self.constants;
+        let time = number_column::<Int64Type>(batch, "time")?;
+        let sequence = number_column::<UInt32Type>(batch, "sequence")?;
+        let length: Cow<'_, [u16]> = match constants.numbers[LENGTH] {
+            Some(value) => vec![value; batch.num_rows()].into(),
+            None => number_column::<UInt16Type>(batch, NUMBERS[LENGTH])?.into(),
+        };
+        let manners = &mut self.manners;
+        manners.clear();
+        manners.resize(batch.num_rows(), constants.manner());
+        for (place, bit) in [(0, 0), (1, Manner::NODE), (2, Manner::PORT)] {
+            if constants.numbers[place].is_none() {
+                let cells = number_column::<UInt16Type>(batch, NUMBERS[place])?;
+                manners.iter_mut().zip(cells).for_each(|(manner, cell)| *manner |= u64::from(*cell) << bit);
+            }
         }
+        words::<Point>(manners, batch, "point", constants.point.is_some(), Manner::POINT)?;
+        words::<Clock>(manners, batch, "clock", constants.clock.is_some(), Manner::CLOCK)?;
+        words::<Crc>(manners, batch, "crc", constants.crc.is_some(), Manner::CRC)?;
+        words::<DropReason>(manners, batch, "reason", constants.reason.is_some(), Manner::REASON)?;
+        for (place, flag) in FLAGS.into_iter().enumerate() {
+            if constants.bits[place].is_none() {
+                let set = u64::from(flag.bits()) << Manner::FLAGS;
+                let cells = bit_column(batch, BITS[place])?.values().iter();
+                manners.iter_mut().zip(cells).for_each(|(manner, cell)| *manner |= u64::from(cell) * set);
+            }
+        }
+        let rest = time.iter().zip(sequence).zip(length.iter());
+        let mut block = buffers.take();
+        self.grouper.group(
+            manners.iter().map(|fields| Manner::from_fields(*fields)),
+            rest.map(|((time, sequence), length)| (RunTime::from_picos(*time), *sequence, *length)),
+            self.division.ranks(),
+            |flow| self.division.rank[usize::from(flow)],
+            &mut block,
+        );
+        let is_sorted = time.is_sorted();
+        let (begins, ends) =
+            if is_sorted { (time.first(), time.last()) } else { (time.iter().min(), time.iter().max()) };
+        let times = [begins.copied().unwrap_or(i64::MAX), ends.copied().unwrap_or(i64::MIN)];
+        let block = Arc::new(block);
+        let share = |ranks: &Range<usize>| Share { block: block.clone(), ranks: ranks.clone(), times, is_sorted };
+        Ok(self.division.parts.iter().map(share).collect())
     }
-    let mut divided: Vec<Vec<Record>> = lengths.iter().map(|length| buffers.take(*length)).collect();
-    for row in 0..rows {
-        let rank = rank(flow[row]);
-        let place = next[rank];
-        next[rank] += 1;
-        let record = &mut divided[division.part[rank]][place];
-        record.time = RunTime::from_picos(time[row]);
-        record.sequence = sequence[row];
-        record.flow = flow[row];
-        record.node = node[row];
-        record.port = port[row];
-        record.length = length[row];
-        record.point = point[row];
-        record.clock = clock[row];
-        record.crc = crc[row];
-        record.reason = reason[row];
-        record.flags = RecordFlags::from_bits(returning[row] | warm_up[row]);
+}
+
+/// Puts the codes of a vocabulary column at their place in the manners, unless they are there already.
+fn words<T: Coded>(
+    manners: &mut [u64],
+    batch: &RecordBatch,
+    name: &str,
+    is_constant: bool,
+    bit: u32,
+) -> Result<(), String> {
+    if !is_constant {
+        CodeColumn::<T>::of(batch, name)?.put(manners, |word| u64::from(word.number()) << bit);
     }
-    let order = match (time.is_sorted(), division.is_one()) {
-        (false, _) => Order::None,
-        (true, true) => Order::Time,
-        (true, false) => Order::Flow,
-    };
-    let (begins, ends) = match order {
-        Order::None => (time.iter().min(), time.iter().max()),
-        _ => (time.first(), time.last()),
-    };
-    let (begins, ends) = (begins.copied().unwrap_or(i64::MAX), ends.copied().unwrap_or(i64::MIN));
-    Ok(divided.into_iter().map(|records| Batch { records, begins, ends, order }).collect())
+    Ok(())
 }

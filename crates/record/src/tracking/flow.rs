@@ -10,6 +10,7 @@ use super::phase::{Life, Phase, ordinal};
 use super::series::{FlowSeries, Measure};
 use super::window::{Instant, Place, Seen, Way};
 use crate::schema::{Crc, DropReason, Point, Record, RecordFlags};
+use crate::sighting::{Manner, Sighting};
 
 /// Port of a node that has none on network B; ports count from 1.
 const NO_PORT: u16 = 0;
@@ -206,17 +207,25 @@ impl FlowState {
     }
 
     /// Notes records with their messages, in the order of time. Returns how many arrivals were damaged and seen off the
-    /// flow's ways: the header of such a record cannot be believed.
-    pub(super) fn observe_all(&mut self, records: &[Record], closed: &mut Closed<'_>) -> u64 {
+    /// flow's ways: the header of such a record cannot be believed. `kinds` are those of the records' manners, `record` makes
+    /// a whole record.
+    pub(super) fn observe_all(
+        &mut self,
+        sightings: &[Sighting],
+        kinds: &[Kind],
+        record: impl Fn(&Sighting) -> Record,
+        closed: &mut Closed<'_>,
+    ) -> u64 {
         let mut disbelieved = 0;
-        let mut rest = records;
+        let mut rest = sightings;
         while let [first, others @ ..] = rest {
-            let taken = self.note_open(rest);
+            let taken = self.note_open(rest, kinds);
             if taken > 0 {
                 rest = &rest[taken..];
             } else {
-                let believed = self.observe(first, closed);
-                disbelieved += u64::from(!believed && first.point == Point::ApplicationReceive);
+                let record = record(first);
+                let believed = self.observe(&record, closed);
+                disbelieved += u64::from(!believed && record.point == Point::ApplicationReceive);
                 rest = others;
             }
         }
@@ -236,25 +245,29 @@ impl FlowState {
         believed
     }
 
-    /// Notes the first of `records` as far as their messages are open and there is nothing to decide about lives; returns how many.
-    fn note_open(&mut self, records: &[Record]) -> usize {
-        let Some(is_warm_up) = records.first().map(|record| record.flags.has(RecordFlags::WARM_UP)) else {
-            return 0;
-        };
+    /// Notes the first of `sightings` as far as their messages are open and there is nothing to decide about lives; returns how
+    /// many.
+    fn note_open(&mut self, sightings: &[Sighting], kinds: &[Kind]) -> usize {
+        let first = sightings.first().and_then(|first| kinds.get(usize::from(first.manner)));
+        let Some(is_warm_up) = first.map(|kind| kind.is_warm_up) else { return 0 };
         let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
         let Some(mut only) = phase.only_life() else { return 0 };
-        for (place, record) in records.iter().enumerate() {
-            let kind = *kind_of(&mut self.kinds, record, &self.facts);
-            let is_same_phase = record.flags.has(RecordFlags::WARM_UP) == is_warm_up;
-            let slot = only.window.open_slot(record.sequence).filter(|slot| {
+        for (place, one) in sightings.iter().enumerate() {
+            let kind = &kinds[usize::from(one.manner)];
+            let slot = only.window.open_slot(one.sequence).filter(|slot| {
                 let begins_anew =
                     kind.claim == Claim::HandedOver && only.window.seen(*slot).has(Seen::HANDED_OVER);
-                is_same_phase && !kind.is_refused && !begins_anew
+                kind.is_warm_up == is_warm_up && !kind.is_refused && !begins_anew
             });
             let Some(slot) = slot else { return place };
-            only.note(&kind, record, slot, &mut self.ledger.series);
+            only.note(kind, one, slot, &mut self.ledger.series);
         }
-        records.len()
+        sightings.len()
+    }
+
+    /// What records of this manner mean here.
+    pub(super) fn kind(&self, manner: Manner) -> Kind {
+        Kind::of(manner, &self.facts)
     }
 
     fn note(&mut self, record: &Record, closed: &mut Closed<'_>) -> bool {
@@ -265,7 +278,9 @@ impl FlowState {
         if let Some((life, slot)) = self.find(record, kind.claim, closed) {
             let is_warm_up = record.flags.has(RecordFlags::WARM_UP);
             let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
-            phase.life(life).note(&kind, record, slot, &mut self.ledger.series);
+            let Record { time, sequence, length, .. } = *record;
+            let one = Sighting { time, sequence, length, manner: 0 };
+            phase.life(life).note(&kind, &one, slot, &mut self.ledger.series);
         }
         true
     }
@@ -336,7 +351,7 @@ enum Count {
 impl Life<'_> {
     /// Notes a record of this kind with the message in `slot`.
     #[inline]
-    fn note(&mut self, kind: &Kind, record: &Record, slot: usize, series: &mut FlowSeries) {
+    fn note(&mut self, kind: &Kind, record: &Sighting, slot: usize, series: &mut FlowSeries) {
         let seen = self.window.seen(slot);
         seen.last = seen.last.max(kind.last);
         if (kind.first, record.length) < (seen.first, seen.length) {
@@ -369,10 +384,10 @@ impl Life<'_> {
 /// What a record means; the answer for its kind is kept.
 #[inline]
 fn kind_of<'a>(kinds: &'a mut [Kind; Kind::REMEMBERED], record: &Record, facts: &Facts) -> &'a Kind {
-    let key = Kind::key(record);
+    let manner = Manner::of(record);
     let known = &mut kinds[Kind::place(record)];
-    if known.key != key {
-        *known = Kind::of(record, key, facts);
+    if known.manner != manner {
+        *known = Kind::of(manner, facts);
     }
     known
 }
@@ -404,8 +419,10 @@ fn count_up(seen: &mut Seen, count: Count, kind: &Kind) {
 ///
 /// A flow has few kinds and very many records, so the rules are asked once and the answer is kept.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
-    key: u64,
+pub(super) struct Kind {
+    manner: Manner,
+    is_warm_up: bool,
+    is_of_switch: bool,
     /// Damaged, and seen off the flow's ways: its header cannot be believed.
     is_refused: bool,
     claim: Claim,
@@ -426,9 +443,11 @@ struct Kind {
 impl Kind {
     /// Kinds that are remembered.
     const REMEMBERED: usize = 32;
-    /// None yet: no record has this key.
-    const UNKNOWN: Self = Self {
-        key: u64::MAX,
+    /// None yet: no record has this manner.
+    pub(super) const UNKNOWN: Self = Self {
+        manner: Manner::NONE,
+        is_warm_up: false,
+        is_of_switch: false,
         is_refused: true,
         claim: Claim::Seen,
         last: Way::NOWHERE,
@@ -442,12 +461,18 @@ impl Kind {
     };
 
     #[inline]
-    fn key(record: &Record) -> u64 {
-        let codes = u64::from(record.point.code())
-            | u64::from(record.crc.code()) << 4
-            | u64::from(record.flags.bits()) << 6
-            | u64::from(record.reason.code()) << 8;
-        u64::from(record.node) | u64::from(record.port) << 16 | codes << 32
+    pub(super) fn is_of(&self, manner: Manner) -> bool {
+        self.manner == manner
+    }
+    #[inline]
+    pub(super) fn is_of_switch(&self) -> bool {
+        self.is_of_switch
+    }
+
+    /// Of a flow that is not seen by one receiver alone: nothing is said of it here.
+    pub(super) fn refused(manner: Manner) -> Self {
+        let is_of_switch = matches!(manner.point(), Some(Point::SwitchIn | Point::SwitchOut));
+        Self { manner, is_of_switch, ..Self::UNKNOWN }
     }
 
     /// Where in the memory its kind has its place.
@@ -458,13 +483,16 @@ impl Kind {
     }
 
     #[cold]
-    fn of(record: &Record, key: u64, facts: &Facts) -> Self {
+    fn of(manner: Manner, facts: &Facts) -> Self {
+        let record = &manner.record(&Sighting::NOTHING);
+        let unknown =
+            Self { is_warm_up: record.flags.has(RecordFlags::WARM_UP), ..Self::refused(manner) };
         let returning = record.flags.has(RecordFlags::RETURN);
         let outward_place = facts.place(record.node);
         let on_the_way = outward_place < facts.hops;
         let damaged = record.crc == Crc::Bad;
         if damaged && !on_the_way {
-            return Self { key, ..Self::UNKNOWN };
+            return unknown;
         }
         let place = if returning && on_the_way { facts.hops - 1 - outward_place } else { outward_place };
         let way = Way::new(returning, place, record.point, record.node);
@@ -475,7 +503,6 @@ impl Kind {
         let is_loss = is_drop && !is_second_copy && record.reason != DropReason::None;
         let arrived = record.point == Point::ApplicationReceive;
         let kind = Self {
-            key,
             is_refused: false,
             last: if is_second_copy { Way::NOWHERE } else { way },
             drop: if is_loss { way } else { Way::NOWHERE },
@@ -486,7 +513,7 @@ impl Kind {
                 () if damaged && arrived => Some(Count::Corrupted),
                 () => None,
             },
-            ..Self::UNKNOWN
+            ..unknown
         };
         if damaged {
             return kind;

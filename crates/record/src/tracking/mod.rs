@@ -20,6 +20,7 @@ mod sketch;
 mod window;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use wg_plan::{FlowId, Network, NodeIndex, Run};
 
@@ -31,8 +32,9 @@ pub use passages::Passage;
 pub use series::{FlowSeries, Measure};
 pub use sketch::{Bucket, Sketch};
 
-use crate::schema::{Crc, FLOW_FOREIGN, NOTHING, Point, Record};
-use flow::FlowState;
+use crate::schema::{Crc, FLOW_FOREIGN, Point, Record};
+use crate::sighting::{Block, Grouper, Manner, Sighting};
+use flow::{FlowState, Kind};
 use ledger::Closed;
 use passages::Passing;
 
@@ -42,9 +44,6 @@ const NO_FLOW: u16 = u16::MAX;
 const OPEN_MESSAGES: usize = 1 << 17;
 /// The least and the most messages in a window.
 const WINDOW: [usize; 2] = [1 << 12, 1 << 17];
-
-/// Records whose flows are taken one after the other: a block stays in the cache of a core.
-const GROUPED: usize = 1 << 14;
 
 /// How many numbers behind the newest one a message of `run` stays open.
 ///
@@ -83,10 +82,11 @@ pub struct Tracker {
     records: u64,
     messages: Option<Vec<Message>>,
     passages: Option<Vec<Passage>>,
-    /// A block of records, flow by flow.
-    grouped: Vec<Record>,
-    /// By slot: records in the block, or where the next one goes. The last is for strays.
-    ends: Vec<usize>,
+    /// For records that come without being grouped, and their last block.
+    grouper: Grouper,
+    grouped: Block,
+    /// By number of its manner: what a record means to the only receiver of its flow.
+    kinds: Vec<Kind>,
 }
 
 /// Distributions of a run, flow by flow; they merge with those of other runs or parts of it.
@@ -141,8 +141,9 @@ impl Tracker {
             window,
             slots,
             passing: flows.iter().map(|_| Passing::default()).collect(),
-            ends: vec![0; flows.len() + 1],
-            grouped: Vec::new(),
+            grouper: Grouper::new(),
+            grouped: Block::empty(),
+            kinds: Vec::new(),
             flows,
             unplanned: UnplannedCounts::default(),
             counts_strays: part == 0,
@@ -166,57 +167,70 @@ impl Tracker {
     /// Flows have nothing to do with each other, so they are taken one after the other: what is known of a flow
     /// is then at hand for all of its records.
     pub fn observe_all(&mut self, records: &[Record]) {
-        let mut grouped = std::mem::take(&mut self.grouped);
-        for block in records.chunks(GROUPED) {
-            self.group(block, &mut grouped);
-            self.observe_grouped(&grouped);
+        let mut block = std::mem::replace(&mut self.grouped, Block::empty());
+        for records in records.chunks(Grouper::MOST) {
+            let (slots, last) = (&self.slots, self.flows.len() as u16);
+            self.grouper.group(
+                records.iter().map(Manner::of),
+                records.iter().map(|record| (record.time, record.sequence, record.length)),
+                self.flows.len() + 1,
+                |flow| slots[usize::from(flow)].min(last),
+                &mut block,
+            );
+            self.observe_block(&block, 0..block.ranks());
         }
-        self.grouped = grouped;
+        self.grouped = block;
     }
 
-    /// Takes records in the order of time within each flow.
-    pub(crate) fn observe_grouped(&mut self, records: &[Record]) {
-        for of_flow in records.chunk_by(|a, b| a.flow == b.flow) {
-            if let Some(first) = of_flow.first() {
-                self.observe_flow(self.slot(first), of_flow);
+    /// Takes the records of these ranks of a block, which are in the order of time within each flow. A rank has records
+    /// of one flow, or strays.
+    pub(crate) fn observe_block(&mut self, block: &Block, ranks: Range<usize>) {
+        let has_passages = self.learn(&block.manners);
+        for sightings in block.by_rank(ranks) {
+            self.records += sightings.len() as u64;
+            let flow = sightings.first().map_or(FLOW_FOREIGN, |first| {
+                block.manners[usize::from(first.manner)].flow()
+            });
+            let slot = usize::from(self.slots[usize::from(flow)]);
+            if slot < self.flows.len() {
+                self.observe_flow(slot, sightings, &block.manners, has_passages);
+            } else {
+                let records = sightings.iter().map(|one| block.manners[usize::from(one.manner)].record(one));
+                records.for_each(|record| self.note_stray(&record));
             }
         }
     }
 
-    /// Puts the records of each flow together, in their order.
-    fn group(&mut self, block: &[Record], grouped: &mut Vec<Record>) {
-        for record in block {
-            let slot = self.slot(record);
-            self.ends[slot] += 1;
+    /// Makes sure that `kinds` has those of these manners. Returns whether any is of a switch.
+    fn learn(&mut self, manners: &[Manner]) -> bool {
+        self.kinds.resize(manners.len().max(self.kinds.len()), Kind::UNKNOWN);
+        let mut is_of_switch = false;
+        for (kind, &manner) in self.kinds.iter_mut().zip(manners) {
+            if !kind.is_of(manner) {
+                let slot = usize::from(self.slots[usize::from(manner.flow())]);
+                *kind = match self.flows.get(slot).map(Vec::as_slice) {
+                    Some([only]) => only.kind(manner),
+                    _ => Kind::refused(manner),
+                };
+            }
+            is_of_switch |= kind.is_of_switch();
         }
-        let mut end = 0;
-        for count in &mut self.ends {
-            end += std::mem::replace(count, end);
-        }
-        grouped.resize(block.len(), NOTHING);
-        for record in block {
-            let slot = self.slot(record);
-            grouped[self.ends[slot]] = *record;
-            self.ends[slot] += 1;
-        }
-        self.ends.fill(0);
+        is_of_switch
     }
 
-    /// Place of a record's flow in `flows`; one beyond them for strays.
-    #[inline]
-    fn slot(&self, record: &Record) -> usize {
-        usize::from(self.slots[usize::from(record.flow)]).min(self.flows.len())
-    }
-
-    fn observe_flow(&mut self, slot: usize, records: &[Record]) {
-        self.records += records.len() as u64;
-        let Some(flow) = self.flows.get_mut(slot) else {
-            records.iter().for_each(|record| self.note_stray(record));
-            return;
-        };
-        let passing = &mut self.passing[slot];
-        if passing.is_passed_by(records) {
-            for passage in records.iter().filter_map(|record| passing.observe(record)) {
+    fn observe_flow(
+        &mut self,
+        slot: usize,
+        sightings: &[Sighting],
+        manners: &[Manner],
+        has_passages: bool,
+    ) {
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        let record = |one: &Sighting| manners[usize::from(one.manner)].record(one);
+        if has_passages {
+            let passing = &mut self.passing[slot];
+            let at_switch = sightings.iter().filter(|one| self.kinds[usize::from(one.manner)].is_of_switch());
+            for passage in at_switch.filter_map(|one| passing.observe(&record(one))) {
                 if let Some(passages) = &mut self.passages {
                     passages.push(passage);
                 }
@@ -224,10 +238,11 @@ impl Tracker {
         }
         let mut closed = Closed { rows: self.messages.as_mut(), unplanned: &mut self.unplanned };
         let disbelieved = match flow.as_mut_slice() {
-            [only] => only.observe_all(records, &mut closed),
-            receivers => records
+            [only] => only.observe_all(sightings, &self.kinds, record, &mut closed),
+            receivers => sightings
                 .iter()
-                .map(|record| {
+                .map(|one| {
+                    let record = &record(one);
                     let believed = observe_multicast(receivers, record, &mut closed);
                     u64::from(!believed && record.point == Point::ApplicationReceive)
                 })

@@ -79,12 +79,6 @@ struct Repeated {
 }
 
 impl Passing {
-    /// Whether any of the records is of a switch.
-    #[inline]
-    pub(super) fn is_passed_by(&self, records: &[Record]) -> bool {
-        records.iter().any(|record| matches!(record.point, Point::SwitchIn | Point::SwitchOut))
-    }
-
     /// Takes a record; returns the passage that it ends.
     #[inline]
     pub(super) fn observe(&mut self, record: &Record) -> Option<Passage> {
