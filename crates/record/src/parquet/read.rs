@@ -331,7 +331,7 @@ impl Buffers {
     const KEPT: usize = 192;
     /// Used again only when so many others were given back since: until then the caches of another core hold it, and
     /// to take it from there costs more than decoding into it.
-    const RESTING: usize = 64;
+    const RESTING: usize = 16;
 
     /// A block of any content.
     fn take(&self) -> Block {
@@ -464,7 +464,8 @@ impl Divider<'_> {
             if is_sorted { (time.first(), time.last()) } else { (time.iter().min(), time.iter().max()) };
         let times = [begins.copied().unwrap_or(i64::MAX), ends.copied().unwrap_or(i64::MIN)];
         let block = Arc::new(block);
-        let share = |ranks: &Range<usize>| Share { block: block.clone(), ranks: ranks.clone(), times, is_sorted };
+        let share =
+            |ranks: &Range<usize>| Share { block: block.clone(), ranks: ranks.clone(), times, is_sorted };
         Ok(self.division.parts.iter().map(share).collect())
     }
 }

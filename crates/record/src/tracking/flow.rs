@@ -8,7 +8,7 @@ use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Run};
 use super::ledger::{Closed, Ledger};
 use super::phase::{Life, Phase, ordinal};
 use super::series::{FlowSeries, Measure};
-use super::window::{Instant, Place, Seen, Way};
+use super::window::{Copies, Instant, Place, Seen, Way};
 use crate::schema::{Crc, DropReason, Point, Record, RecordFlags};
 use crate::sighting::{Manner, Sighting};
 
@@ -331,35 +331,17 @@ fn claim_of(point: Point) -> Claim {
     }
 }
 
-/// What a record counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Count {
-    /// A copy at an application: an intact one at the end of a leg that is not the last, or one nobody verified.
-    Arrival,
-    /// An intact copy at the final destination.
-    Copy,
-    /// An intact copy at another application.
-    Misdirected,
-    /// A damaged copy at an application.
-    Corrupted,
-    /// The removal of a second copy.
-    SecondCopy,
-    /// A drop.
-    Drop,
-}
-
 impl Life<'_> {
     /// Notes a record of this kind with the message in `slot`.
     #[inline]
     fn note(&mut self, kind: &Kind, record: &Sighting, slot: usize, series: &mut FlowSeries) {
         let seen = self.window.seen(slot);
         seen.last = seen.last.max(kind.last);
-        if (kind.first, record.length) < (seen.first, seen.length) {
-            (seen.first, seen.length) = (kind.first, record.length);
-        }
+        seen.comes_by(kind.first, record.length);
         seen.set(kind.sets);
-        if let Some(count) = kind.counts {
-            count_up(seen, count, kind);
+        seen.add(kind.copies);
+        if kind.is_drop {
+            kind.dropped(seen);
         }
         // Beyond the plan only what the sender handed over is a message and takes part in any order.
         let is_sent = record.sequence < self.planned || seen.has(Seen::HANDED_OVER);
@@ -392,29 +374,6 @@ fn kind_of<'a>(kinds: &'a mut [Kind; Kind::REMEMBERED], record: &Record, facts: 
     known
 }
 
-#[inline]
-fn count_up(seen: &mut Seen, count: Count, kind: &Kind) {
-    let up = |counter: &mut u16| *counter = counter.saturating_add(1);
-    match count {
-        Count::Copy => {
-            up(&mut seen.arrivals);
-            up(&mut seen.copies);
-        }
-        Count::Arrival => up(&mut seen.arrivals),
-        Count::Misdirected => {
-            up(&mut seen.arrivals);
-            up(&mut seen.misdirected);
-        }
-        Count::Corrupted => up(&mut seen.corrupted),
-        Count::SecondCopy => up(&mut seen.second_copies),
-        Count::Drop => {
-            if (kind.drop, kind.reason) > (seen.drop, seen.reason) {
-                (seen.drop, seen.reason) = (kind.drop, kind.reason);
-            }
-        }
-    }
-}
-
 /// What records of one kind mean to their message: those of one node, port, point, verdict, reason and leg.
 ///
 /// A flow has few kinds and very many records, so the rules are asked once and the answer is kept.
@@ -434,7 +393,9 @@ pub(super) struct Kind {
     /// Candidate for the nearest place; [`Way::BEYOND`] where it is none.
     first: Way,
     sets: u8,
-    counts: Option<Count>,
+    copies: Copies,
+    /// Tells of a drop, or of the removal of a second copy.
+    is_drop: bool,
     instant: Option<Instant>,
     /// Ends the way of the message.
     is_delivery: bool,
@@ -455,7 +416,8 @@ impl Kind {
         reason: 0,
         first: Way::BEYOND,
         sets: 0,
-        counts: None,
+        copies: Copies::NONE,
+        is_drop: false,
         instant: None,
         is_delivery: false,
     };
@@ -467,6 +429,15 @@ impl Kind {
     #[inline]
     pub(super) fn is_of_switch(&self) -> bool {
         self.is_of_switch
+    }
+
+    #[cold]
+    fn dropped(&self, seen: &mut Seen) {
+        if self.drop == Way::NOWHERE {
+            seen.second_copies = seen.second_copies.saturating_add(1);
+        } else if (self.drop, self.reason) > (seen.drop, seen.reason) {
+            (seen.drop, seen.reason) = (self.drop, self.reason);
+        }
     }
 
     /// Of a flow that is not seen by one receiver alone: nothing is said of it here.
@@ -485,8 +456,7 @@ impl Kind {
     #[cold]
     fn of(manner: Manner, facts: &Facts) -> Self {
         let record = &manner.record(&Sighting::NOTHING);
-        let unknown =
-            Self { is_warm_up: record.flags.has(RecordFlags::WARM_UP), ..Self::refused(manner) };
+        let unknown = Self { is_warm_up: record.flags.has(RecordFlags::WARM_UP), ..Self::refused(manner) };
         let returning = record.flags.has(RecordFlags::RETURN);
         let outward_place = facts.place(record.node);
         let on_the_way = outward_place < facts.hops;
@@ -507,12 +477,8 @@ impl Kind {
             last: if is_second_copy { Way::NOWHERE } else { way },
             drop: if is_loss { way } else { Way::NOWHERE },
             reason: if is_loss { record.reason.code() } else { 0 },
-            counts: match () {
-                () if is_second_copy => Some(Count::SecondCopy),
-                () if is_loss => Some(Count::Drop),
-                () if damaged && arrived => Some(Count::Corrupted),
-                () => None,
-            },
+            copies: if damaged && arrived { Copies::CORRUPTED } else { Copies::NONE },
+            is_drop: is_second_copy || is_loss,
             ..unknown
         };
         if damaged {
@@ -540,11 +506,13 @@ impl Kind {
                 _ if record.crc == Crc::Ok => Seen::VERIFIED,
                 _ => 0,
             },
-            counts: match (arrived, intact) {
-                (true, true) if !(leg_is_planned && at_destination) => Some(Count::Misdirected),
-                (true, true) if is_final => Some(Count::Copy),
-                (true, _) => Some(Count::Arrival),
-                _ => kind.counts,
+            copies: match (arrived, intact) {
+                (true, true) if !(leg_is_planned && at_destination) => {
+                    Copies::ARRIVED.and(Copies::MISDIRECTED)
+                }
+                (true, true) if is_final => Copies::ARRIVED.and(Copies::INTACT),
+                (true, _) => Copies::ARRIVED,
+                _ => kind.copies,
             },
             instant: instant.filter(|_| leg_is_planned && (intact || !arrived)),
             is_delivery: intact && is_final,

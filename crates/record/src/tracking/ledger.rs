@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::flow::Facts;
 use super::message::{FlowSummary, Message, Outcome, OutcomeCounts, UnplannedCounts, WarmUpCounts};
 use super::series::FlowSeries;
-use super::window::{Closing, Instant, Seen, Stretch, UNSEEN, Way};
+use super::window::{Closing, Copies, Instant, Seen, Stretch, UNSEEN, Way};
 use crate::schema::DropReason;
 
 /// Where closed messages go.
@@ -84,13 +84,20 @@ impl Ledger {
         let arrived = stretch.column(facts.last_instant());
         let deadline = facts.deadline_ps.unwrap_or(i64::MAX);
         self.unsent.clear();
-        let mut plain = 0;
-        for (place, seen) in stretch.seen.iter().enumerate() {
+        // Of most messages there is nothing to tell but that they were sent and came.
+        let of_plan = &stretch.seen[..planned.min(stretch.seen.len())];
+        let first = if sent.is_none() && closed.rows.is_none() {
+            of_plan.iter().take_while(|seen| seen.is_plain()).count()
+        } else {
+            0
+        };
+        let mut plain = first as u64;
+        for (place, seen) in stretch.seen.iter().enumerate().skip(first) {
             let proof =
                 if place < planned { Seen::SEND_RECORDED | Seen::VERIFIED } else { Seen::HANDED_OVER };
             if !seen.has(proof) {
-                closed.unplanned.never_sent += u64::from(seen.arrivals);
-                closed.unplanned.damaged += u64::from(seen.corrupted);
+                closed.unplanned.never_sent += u64::from(seen.copies(Copies::ARRIVED));
+                closed.unplanned.damaged += u64::from(seen.copies(Copies::CORRUPTED));
                 self.unsent.push(place);
                 continue;
             }
@@ -130,15 +137,16 @@ impl Ledger {
     fn count(&mut self, seen: &Seen, outcome: Outcome, late: bool) {
         let summary = &mut self.summary;
         let delivered = outcome.is_delivered();
+        let copies = seen.copies(Copies::INTACT);
         summary.sent += 1;
         summary.delivered += u64::from(delivered);
         summary.lost += u64::from(!delivered);
-        summary.duplicated += u64::from(seen.copies > 1);
-        summary.extra_copies += u64::from(seen.copies.saturating_sub(1));
+        summary.duplicated += u64::from(copies > 1);
+        summary.extra_copies += u64::from(copies.saturating_sub(1));
         summary.reordered += u64::from(seen.extent > 0);
         summary.late += u64::from(late);
-        summary.misdirected += u64::from(seen.misdirected > 0);
-        summary.corrupted += u64::from(seen.corrupted > 0);
+        summary.misdirected += u64::from(seen.copies(Copies::MISDIRECTED) > 0);
+        summary.corrupted += u64::from(seen.copies(Copies::CORRUPTED) > 0);
         summary.outcomes.count(outcome);
         summary.missing_send_records += u64::from(!seen.has(Seen::SEND_RECORDED));
         summary.second_copies += u64::from(seen.second_copies);
@@ -159,13 +167,13 @@ impl Ledger {
 }
 
 fn outcome(seen: &Seen, late: bool) -> Outcome {
-    match seen.copies {
+    match seen.copies(Copies::INTACT) {
         2.. => Outcome::Duplicated,
         1 if seen.extent > 0 => Outcome::Reordered,
         1 if late => Outcome::Late,
         1 => Outcome::Delivered,
-        0 if seen.corrupted > 0 => Outcome::Corrupted,
-        0 if seen.misdirected > 0 => Outcome::Misdirected,
+        0 if seen.copies(Copies::CORRUPTED) > 0 => Outcome::Corrupted,
+        0 if seen.copies(Copies::MISDIRECTED) > 0 => Outcome::Misdirected,
         0 => Outcome::Lost,
     }
 }
@@ -194,10 +202,10 @@ fn row(facts: &Facts, origin: Origin, message: Closing<'_>, outcome: Outcome, la
         tx_wire_b: message.time(Instant::TxWireB),
         rx_wire: message.time(Instant::RxWire),
         rx_wire_b: message.time(Instant::RxWireB),
-        length: if seen.first == Way::BEYOND { 0 } else { seen.length },
-        copies: seen.copies,
-        corrupted_copies: seen.corrupted,
-        misdirected_copies: seen.misdirected,
+        length: seen.length(),
+        copies: seen.copies(Copies::INTACT),
+        corrupted_copies: seen.copies(Copies::CORRUPTED),
+        misdirected_copies: seen.copies(Copies::MISDIRECTED),
         reordered: seen.extent > 0,
         reorder_extent: seen.extent,
         late,

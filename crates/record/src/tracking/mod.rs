@@ -188,9 +188,9 @@ impl Tracker {
         let has_passages = self.learn(&block.manners);
         for sightings in block.by_rank(ranks) {
             self.records += sightings.len() as u64;
-            let flow = sightings.first().map_or(FLOW_FOREIGN, |first| {
-                block.manners[usize::from(first.manner)].flow()
-            });
+            let flow = sightings
+                .first()
+                .map_or(FLOW_FOREIGN, |first| block.manners[usize::from(first.manner)].flow());
             let slot = usize::from(self.slots[usize::from(flow)]);
             if slot < self.flows.len() {
                 self.observe_flow(slot, sightings, &block.manners, has_passages);
@@ -218,13 +218,7 @@ impl Tracker {
         is_of_switch
     }
 
-    fn observe_flow(
-        &mut self,
-        slot: usize,
-        sightings: &[Sighting],
-        manners: &[Manner],
-        has_passages: bool,
-    ) {
+    fn observe_flow(&mut self, slot: usize, sightings: &[Sighting], manners: &[Manner], has_passages: bool) {
         let Some(flow) = self.flows.get_mut(slot) else { return };
         let record = |one: &Sighting| manners[usize::from(one.manner)].record(one);
         if has_passages {

@@ -104,24 +104,16 @@ impl Way {
 /// What is known of one message besides its times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// Nearest to the sender that an undamaged record is from …
-    pub(super) first: Way,
+    /// Nearest place to the sender that an undamaged record is from, and below it the frame length there.
+    nearest: u64,
+    /// Copies at applications, see [`Copies`].
+    copies: Copies,
     /// Farthest on the way.
     pub(super) last: Way,
     /// Farthest drop.
     pub(super) drop: Way,
     /// Distance in arrivals to the earliest arrival with a higher number; 0: in order.
     pub(super) extent: u32,
-    /// … and the frame length there.
-    pub(super) length: u16,
-    /// Intact copies at the final destination.
-    pub(super) copies: u16,
-    /// Damaged copies at an application on the way.
-    pub(super) corrupted: u16,
-    /// Intact copies at an application that was not meant to get them.
-    pub(super) misdirected: u16,
-    /// Undamaged frames at any application.
-    pub(super) arrivals: u16,
     /// Copies removed because that of the other network came first.
     pub(super) second_copies: u16,
     /// Code of the reason of `drop`.
@@ -129,17 +121,65 @@ pub(super) struct Seen {
     flags: u8,
 }
 
+/// How many copies came to applications, by how they came: four counters side by side that stop at their limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Copies(u64);
+
+impl Copies {
+    pub(super) const NONE: Self = Self(0);
+    /// Intact, at the final destination.
+    pub(super) const INTACT: Self = Self(1);
+    /// Undamaged, at any application.
+    pub(super) const ARRIVED: Self = Self(1 << 16);
+    /// Damaged, at an application on the way.
+    pub(super) const CORRUPTED: Self = Self(1 << 32);
+    /// Intact, at an application that was not meant to get it.
+    pub(super) const MISDIRECTED: Self = Self(1 << 48);
+
+    /// Of both.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Counts copies up by at most one each.
+    #[inline]
+    fn add(&mut self, more: Self) {
+        const HALF_FULL: u64 = 0x8000_8000_8000_8000;
+        if self.0 & HALF_FULL == 0 {
+            self.0 += more.0;
+        } else {
+            self.add_to_limit(more);
+        }
+    }
+
+    #[cold]
+    fn add_to_limit(&mut self, more: Self) {
+        for kind in [Self::INTACT, Self::ARRIVED, Self::CORRUPTED, Self::MISDIRECTED] {
+            if more.0 & kind.0 != 0 && self.of(kind) < u16::MAX {
+                self.0 += kind.0;
+            }
+        }
+    }
+
+    #[inline]
+    fn of(self, kind: Self) -> u16 {
+        (self.0 >> kind.0.trailing_zeros() & 0xffff) as u16
+    }
+
+    /// One intact copy and no odd one.
+    #[inline]
+    fn is_one(self) -> bool {
+        self.0 & !(0xffff * Self::ARRIVED.0) == Self::INTACT.0
+    }
+}
+
 impl Seen {
     const NOTHING: Self = Self {
-        first: Way::BEYOND,
+        nearest: u64::MAX,
+        copies: Copies::NONE,
         last: Way::NOWHERE,
         drop: Way::NOWHERE,
         extent: 0,
-        length: 0,
-        copies: 0,
-        corrupted: 0,
-        misdirected: 0,
-        arrivals: 0,
         second_copies: 0,
         reason: 0,
         flags: 0,
@@ -154,8 +194,27 @@ impl Seen {
     /// Sent, delivered once and nothing else.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        let odd = self.corrupted | self.misdirected | self.second_copies | u16::from(self.reason);
-        self.copies == 1 && odd == 0 && self.extent == 0 && self.has(Self::SEND_RECORDED)
+        let odd = self.extent | u32::from(self.second_copies) | u32::from(self.reason);
+        self.copies.is_one() && odd == 0 && self.has(Self::SEND_RECORDED)
+    }
+
+    /// Takes an undamaged record from here, of a frame of so many bytes. [`Way::BEYOND`] is no place.
+    #[inline]
+    pub(super) fn comes_by(&mut self, way: Way, length: u16) {
+        self.nearest = self.nearest.min(u64::from(way.0) << 16 | u64::from(length));
+    }
+    #[inline]
+    pub(super) fn add(&mut self, copies: Copies) {
+        self.copies.add(copies);
+    }
+    /// Frame length nearest to the sender; 0 where nothing undamaged was seen.
+    pub(super) fn length(&self) -> u16 {
+        if self.nearest >> 16 < u64::from(Way::BEYOND.0) { (self.nearest & 0xffff) as u16 } else { 0 }
+    }
+    /// Copies of one kind.
+    #[inline]
+    pub(super) fn copies(&self, kind: Copies) -> u16 {
+        self.copies.of(kind)
     }
 
     #[inline]
@@ -304,18 +363,25 @@ impl Window {
     /// Notes a time; true when it is earlier than any before.
     #[inline]
     pub(super) fn note(&mut self, slot: usize, instant: Instant, time: RunTime) -> bool {
-        let slots = self.states.len();
-        let column = &mut self.times[instant as usize];
-        if column.is_empty() {
-            *column = vec![UNSEEN; slots];
-        }
         let ps = time.as_picos().min(UNSEEN - 1);
-        let entry = &mut column[slot];
+        let column = &mut self.times[instant as usize];
+        let entry = if slot < column.len() {
+            &mut column[slot]
+        } else {
+            Self::begun(column, self.states.len(), slot)
+        };
         let is_earliest = ps < *entry;
         if is_earliest {
             *entry = ps;
         }
         is_earliest
+    }
+
+    /// The flow has such a time from now on.
+    #[cold]
+    fn begun(column: &mut Vec<i64>, slots: usize, slot: usize) -> &mut i64 {
+        column.resize(slots, UNSEEN);
+        &mut column[slot]
     }
 
     /// Whether the sender's application is known to have handed `sequence` over. A closed message was.
