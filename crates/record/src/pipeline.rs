@@ -214,7 +214,8 @@ impl Follower {
 
     /// Likewise; what was decoded together is of one row group, and so lies on one side of every boundary.
     fn observe_share(&mut self, share: &Share) {
-        while self.boundaries.pop_front_if(|boundary| *boundary <= share.times[0]).is_some() {
+        while self.boundaries.front().is_some_and(|boundary| *boundary <= share.times[0]) {
+            self.boundaries.pop_front();
             self.hand_over();
         }
         self.tracker.observe_block(&share.block, share.ranks.clone());
