@@ -310,6 +310,8 @@ def _run_here(
     console = Console(stderr=True)
     existed = target.exists()
     manifest = new_manifest(loaded.campaign, file=str(test), sha256=loaded.sha256, bench=bench.value)
+    if bench is BenchName.NETNS:
+        manifest["calibrations"] = _cited(loaded.campaign, realtime=realtime)
     try:
         directory = RunDirectory.create(target, manifest, loaded.xml)
     except RunDirectoryError as error:
@@ -343,6 +345,18 @@ def _run_here(
     finally:
         directory.close()
     raise typer.Exit(code)
+
+
+def _cited(campaign: dict[str, Any], *, realtime: bool) -> list[dict[str, Any]]:
+    """The calibrations this run rests on; a folder that cannot be read is worth a word, never the run."""
+    from wiregauge.calibrate import CalibrationError, Store
+    from wiregauge.calibrate.citing import cite
+
+    try:
+        return cite(campaign, driver="veth", realtime=realtime, store=Store())
+    except CalibrationError as error:
+        _say(f"no calibration is cited: {error}")
+        return []
 
 
 def _discard(target: Path, *, existed: bool) -> None:

@@ -46,7 +46,8 @@ def standing(calibration: Calibration, now: datetime.datetime | None = None) -> 
 def cite(campaign: Mapping[str, Any], *, driver: str, realtime: bool, store: Store) -> list[dict[str, Any]]:
     """Calibrations of each kind for the manifest of a run about to begin on this machine (see `_chosen`).
 
-    `corrections` are constant overheads that may be subtracted, empty where there are none or it is not
+    What was measured in the simulator says nothing of this machine and is not cited. `corrections` are
+    constant overheads that may be subtracted, empty where there are none or it is not
     `used`. A file that
     cannot be read is left out: what is wrong with it is for `wiregauge calibrate list` to say.
     """
@@ -55,7 +56,9 @@ def cite(campaign: Mapping[str, Any], *, driver: str, realtime: bool, store: Sto
     cited = []
     for kind in KINDS:
         each = [
-            _citation(one, driver=driver, links=links, realtime=realtime) for one in found if one.kind == kind
+            _citation(one, driver=driver, links=links, realtime=realtime)
+            for one in found
+            if one.kind == kind and one.content["bench"] != "sim"
         ]
         cited += _chosen(each)
     return cited

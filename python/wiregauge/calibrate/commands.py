@@ -173,7 +173,7 @@ def pacing(
         calibration = make(
             "pacing",
             bench="netns",
-            identity=identity.here(driver="veth", link=rate, realtime=realtime),
+            identity=identity.here(driver="veth", link=identity.rate_name(rate_bps(rate)), realtime=realtime),
             settings={
                 "period": period,
                 "count": count,
@@ -228,7 +228,9 @@ def generator(
     calibration = make(
         "generator",
         bench=bench.value,
-        identity=identity.here(driver=driver_of(bench), link=rate, realtime=realtime),
+        identity=identity.here(
+            driver=driver_of(bench), link=identity.link_of(outcome.campaign), realtime=realtime
+        ),
         settings={
             "frame_bytes": frame,
             "gap_ns": gap,

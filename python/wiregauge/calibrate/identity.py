@@ -15,7 +15,7 @@ from typing import Any
 
 from wiregauge import __version__
 
-__all__ = ["differences", "here", "link_of"]
+__all__ = ["differences", "here", "link_of", "rate_name"]
 
 Identity = dict[str, str]
 
@@ -40,7 +40,7 @@ def link_of(campaign: Mapping[str, Any], run: Mapping[str, Any] | None = None) -
     """The links of a network as text: their rates, the lowest first."""
     swept = (run or {}).get("link_rate_bps")
     rates = {int(swept)} if swept else {int(link["rate_bps"]) for link in campaign["network"]["links"]}
-    return ", ".join(_rate(rate) for rate in sorted(rates))
+    return ", ".join(rate_name(rate) for rate in sorted(rates))
 
 
 def differences(made: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -67,7 +67,8 @@ def _processor() -> str:
     return platform.machine()
 
 
-def _rate(bps: int) -> str:
+def rate_name(bps: int) -> str:
+    """A rate as identities name it."""
     for size, unit in ((10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s")):
         if bps >= size:
             return f"{bps / size:g} {unit}"

@@ -156,7 +156,7 @@ def _loop(results: Mapping[str, Any]) -> list[Figure]:
             Figure(
                 f"loop-histograms-{measure}",
                 f"Back to back, {word} to {word}: histograms of the repeats",
-                "To p99.5 of all repeats; what is beyond is counted in the notes of its table.",
+                "Payload, load and number of the repeat above each; drawn to p99.5 of all repeats of a point.",
                 [panel for point in points[:_MOST_LOADS] for panel in _histograms(point)],
                 max(len(point["repeats"]) for point in points),
                 share_x=False,
@@ -188,7 +188,7 @@ def _repeats(point: Mapping[str, Any]) -> Panel:
 def _histograms(point: Mapping[str, Any]) -> list[Panel]:
     return [
         Panel(
-            f"{point['load_percent']} % · repeat {k + 1}",
+            f"{point['payload_bytes']} B, {point['load_percent']} % · {k + 1}",
             Axis("latency (µs)"),
             Axis("messages" if k == 0 else ""),
             [_bars(repeat["histogram"], Style(BLUE))],

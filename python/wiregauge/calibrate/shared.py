@@ -115,19 +115,29 @@ def enclosed(bench: BenchName, *, rootless: bool) -> None:
 
 def finish(calibration: Any, *, out: Path | None, store: Path | None, save: bool, as_json: bool) -> NoReturn:
     """Keeps, draws and prints a calibration; ends the command."""
-    from wiregauge.calibrate import Store
+    from wiregauge.calibrate import CalibrationError, Store
 
-    written = []
-    with told():
+    written: list[Path] = []
+    troubles = []
+    # What was measured is printed whatever the disk says.
+    try:
         if save:
             calibration = Store(store).save(calibration)
+    except CalibrationError as error:
+        troubles.append(f"the calibration is not kept: {error}")
+    try:
         if out is not None:
             written = draw(calibration, out)
+    except CalibrationError as error:
+        troubles.append(f"the pictures are missing: {error}")
     if as_json:
         print(json.dumps(calibration.content, indent=1, ensure_ascii=False))
     else:
         print_tables(calibration, written)
-    raise typer.Exit(0 if calibration.content["state"] == "complete" else INCOMPLETE)
+    for trouble in troubles:
+        say(trouble)
+    whole = calibration.content["state"] == "complete" and not troubles
+    raise typer.Exit(0 if whole else INCOMPLETE)
 
 
 def draw(calibration: Any, out: Path) -> list[Path]:
@@ -157,15 +167,9 @@ def print_tables(calibration: Any, written: list[Path]) -> None:
         f"{calibration.kind}: {headline(calibration)}", highlight=False, markup=False, soft_wrap=True
     )
     for grid in grids(calibration):
-        table = Table(
-            title=grid.title, title_justify="left", title_style="bold", box=None, header_style="bold"
-        )
-        for k, head in enumerate(grid.heads):
-            table.add_column(head, justify="left" if k == 0 else "right", no_wrap=k == 0)
-        for row in grid.rows:
-            table.add_row(*(cell.replace("[", "\\[") for cell in row))
         console.print()
-        console.print(table)
+        console.print(grid.title, style="bold", highlight=False, markup=False)
+        _print_grid(grid, console)
         for note in grid.notes:
             console.print(f"  {note}", style="dim", highlight=False, markup=False)
     console.print()
@@ -178,6 +182,24 @@ def print_tables(calibration: Any, written: list[Path]) -> None:
     console.print(kept, highlight=False, markup=False, soft_wrap=True)
     for path in written:
         console.print(f"written: {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_grid(grid: Any, console: Console) -> None:
+    """A table; where the terminal is too narrow for it a list for each row, but never a cut figure."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for k, head in enumerate(grid.heads):
+        table.add_column(head, justify="left" if k == 0 else "right", no_wrap=len(head) < 20)
+    for row in grid.rows:
+        table.add_row(*(cell.replace("[", "\\[") for cell in row))
+    if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
+        console.print(table)
+        return
+    for row in grid.rows:
+        block = Table(box=None, show_header=False, pad_edge=False)
+        for head, cell in zip(grid.heads, row, strict=True):
+            block.add_row(head, cell.replace("[", "\\["))
+        console.print(block)
+        console.print()
 
 
 def progress() -> Console:

@@ -6,6 +6,7 @@ was not altered. Nothing is ever overwritten: a newer calibration takes the plac
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import json
@@ -120,7 +121,8 @@ class Store:
                 os.fsync(file.fileno())
             beside.replace(path)
         except OSError as error:
-            beside.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
             raise CalibrationError(
                 f"{path}: cannot be written ({error.strerror}); name a folder that can with --store"
             ) from None

@@ -13,7 +13,7 @@ from wiregauge import stats
 __all__ = ["describe", "error_of", "histogram", "time_series"]
 
 Floats = NDArray[np.float64]
-BINS: Final = 60
+BINS: Final = 40
 
 
 def describe(values: Floats) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from wiregauge.measures.calibration import Citation
 from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade
 
@@ -35,6 +36,8 @@ class Evidence:
     """Nodes whose simulated clocks the test makes imperfect, with the most they are off, ns."""
     captures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """By node with a capture: the report of its task."""
+    calibrations: Sequence[Citation] | None = None
+    """What the run cites of the instrument; None where that was never asked."""
 
     def total(self, key: str) -> int:
         """Sum of a counter over the flows."""

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.measures.calibration import citations
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
 from wiregauge.measures.evidence import Evidence, number, parts
 from wiregauge.measures.hops import Passages, passages
@@ -180,6 +181,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             virtual_time=directory.manifest.get("bench") == "sim",
             wrong_clocks=wrong_clocks,
             captures=_captures(entry, agents),
+            calibrations=citations(directory.manifest),
         )
     )
     return RunResult(

@@ -7,11 +7,12 @@ among the lost) is the string "lost", because JSON has no infinity.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isinf
 from pathlib import Path
 
 from wiregauge.measures import sampling, served
+from wiregauge.measures.calibration import Citation, citations, corrections, run_load
 from wiregauge.measures.definitions import QUANTILES, SERIES
 from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
 
@@ -27,6 +28,8 @@ def schema_path() -> Path:
 
 def show_json(judgement: Judgement) -> Json:
     """The judgement as JSON objects, in the form docs/reference/show.md documents."""
+    cited = citations(judgement.manifest) or ()
+    loads = {run.plan.index: run_load(run.plan) for run in judgement.runs}
     return {
         "schema": SHOW_SCHEMA,
         "test": judgement.plan.name,
@@ -36,13 +39,27 @@ def show_json(judgement: Judgement) -> Json:
         "state": judgement.state,
         "reasons": list(judgement.reasons),
         "checks": [_check(check) for check in judgement.checks],
-        "runs": [_run(run) for run in judgement.runs],
+        "calibrations": [
+            {
+                "id": citation.number,
+                "calibration": citation.kind,
+                "made": citation.made,
+                "used": citation.used,
+                "reason": citation.reason or None,
+                "headline": citation.headline,
+            }
+            for citation in cited
+        ],
+        "runs": [_run(run, cited) for run in judgement.runs],
         "points": [
             {
                 "point": dict(point.point),
                 "runs": list(point.runs),
                 "validity": point.validity.word,
-                "flows": [_flow(flow) for flow in point.flows],
+                "flows": [
+                    _flow(flow, max((loads[index] for index in point.runs), default=0), cited)
+                    for flow in point.flows
+                ],
             }
             for point in judgement.points
         ],
@@ -62,7 +79,7 @@ def json_text(value: object, depth: int = 4) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def _run(run: RunResult) -> Json:
+def _run(run: RunResult, cited: Sequence[Citation]) -> Json:
     return {
         "index": run.plan.index,
         "point": dict(run.plan.point),
@@ -78,7 +95,7 @@ def _run(run: RunResult) -> Json:
             {"on": load.on, "to": load.to, "intended": load.intended, "offered": load.offered}
             for load in run.loads
         ],
-        "flows": [_flow(flow) for flow in run.flows],
+        "flows": [_flow(flow, run_load(run.plan), cited) for flow in run.flows],
     }
 
 
@@ -105,7 +122,7 @@ def _limit(limit: LimitResult) -> Json:
     }
 
 
-def _flow(flow: FlowResult) -> Json:
+def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Json:
     latency = flow.summaries["latency"]
     return {
         "flow": flow.plan.id,
@@ -149,6 +166,24 @@ def _flow(flow: FlowResult) -> Json:
                 "max": hop.maximum,
             }
             for hop in flow.hops
+        ],
+        "corrected": [
+            {
+                "measure": one.measure,
+                "calibration": one.constant.calibration,
+                "overhead_ns": one.constant.overhead_ns,
+                "overhead_uncertainty_ns": one.constant.uncertainty_ns,
+                "error_ns": one.constant.error_ns,
+                "unresolved": one.unresolved,
+                "n": one.n,
+                "min": one.minimum,
+                "mean": one.mean,
+                "p50": one.p50,
+                "p99": one.p99,
+                "max": one.maximum,
+                "uncertainty": one.uncertainty,
+            }
+            for one in corrections(flow, load_percent, cited)
         ],
         "second_copies": flow.second_copies,
         "lost_copies": dict(flow.lost_copies),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from wiregauge.measures import sampling
+from wiregauge.measures.calibrated import calibrated
 from wiregauge.measures.evidence import Evidence, check, graded, number, parts, percent, total_of
 from wiregauge.measures.kept import captured, kept
 from wiregauge.measures.plan import RunPlan
@@ -42,6 +43,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
             _clocks,
             _steadiness,
             _network_load,
+            calibrated,
             _host,
         )
         for found in group(run)

@@ -13,7 +13,7 @@ from wiregauge.figures.explained import explained_figures
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
-from wiregauge.report import served, tables
+from wiregauge.report import corrected, served, tables
 from wiregauge.report.explained import MOST_FLOWS, flow_sections
 from wiregauge.report.tables import Table
 
@@ -70,6 +70,8 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         key_tables=_all_or_nothing(judgement, tables.key_tables(judgement)),
         outcomes=tables.outcome_table(judgement),
         details=tables.detail_table(judgement),
+        corrected=corrected.correction_table(judgement),
+        cited=corrected.citation_table(judgement),
         critical=served.critical_table(judgement),
         loads=served.load_table(judgement),
         pairs=served.pair_table(judgement),
