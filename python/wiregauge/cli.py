@@ -752,9 +752,11 @@ def export(
 
     _open(place)
     try:
-        write(place, to, None if out == "-" else Path(out), what, Choice(run, flow, measure))
+        notes = write(place, to, None if out == "-" else Path(out), what, Choice(run, flow, measure))
     except ExportError as error:
         _fail(str(error), BAD_INPUT)
+    for note in notes:
+        _say(note)
 
 
 @app.command()

@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from typer.testing import CliRunner
 
+import wiregauge as wg
 from wiregauge import measures
 from wiregauge.cli import app
+from wiregauge.export import Choice, write
 from wiregauge.measures import sampling
 from wiregauge.measures.definitions import COUNTS, QUANTILES
+from wiregauge.measures.explaining import explain
 from wiregauge.measures.results import FlowResult, Judgement
 from wiregauge.measures.rundir import open_run_directory
 from wiregauge.stats import sketch as sketches
@@ -198,6 +201,70 @@ def test_the_command_tells_it(run: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "sample of 1 in k stretches" in re.sub(r"\s+", " ", command("show", run))
     shown = json.loads(command("show", run, "--json"))
     assert shown["runs"][0]["flows"][0]["sampled"]["stretch"] == sampling.STRETCH
+
+
+def test_exports_are_of_all_messages_or_say_that_they_are_not(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "ROWS", ROWS)
+    choice = Choice(run=0, flow="10", measure="latency")
+    text = command("export", run, "--to", "openmetrics", "--out", "-", "--run", "0", "--flow", "10")
+    counted = {
+        float(found["le"]): float(found["n"])
+        for found in re.finditer(
+            r'^wiregauge_latency_seconds_bucket\{.*le="(?P<le>[^"]+)".*\} (?P<n>\S+)', text, re.MULTILINE
+        )
+    }
+    flow = next(flow for flow in flows(measures.judge(run)) if flow.plan.id == 10)
+    assert counted[float("inf")] == flow.summaries["latency"].n
+    assert counted[1e-4] == 0 < counted[2e-4]
+    assert not write(run, "parquet", tmp_path / "m.parquet", "messages", Choice(run=0))
+    (note,) = write(run, "csv", tmp_path / "s.csv", "series", choice)
+    assert "sample of whole stretches" in note
+    (note,) = write(run, "hgrm", tmp_path / "h.hgrm", None, choice)
+    assert "in one piece" in note
+    text = (tmp_path / "h.hgrm").read_text(encoding="utf-8")
+    rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d", line)]
+    assert int(rows[-1][2]) == flow.summaries["latency"].n
+
+
+def test_the_worst_messages_are_those_of_all(
+    run: Path, judged: tuple[Judgement, Judgement], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = explain(judged[0], worst=5)
+    monkeypatch.setattr(sampling, "ROWS", ROWS)
+    for one, other in zip(whole.flows, explain(judged[1], worst=5).flows, strict=True):
+        assert [m.sequence for m in one.worst] == [m.sequence for m in other.worst]
+        assert [m.value for m in one.worst] == [m.value for m in other.worst]
+        assert [m.neighbours for m in one.worst] == [m.neighbours for m in other.worst]
+
+
+def test_a_notebook_knows_percentiles_of_all(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def percentiles() -> list[tuple[int, float | None]]:
+        opened = wg.open(run)
+        chosen = [opened.latency(flow=20), opened.latency(flow=20, repeat=0)]
+        return [(q.n, q.value) for latency in chosen for p in (25, 99.5) for q in [latency.percentile(p)]]
+
+    whole = percentiles()
+    monkeypatch.setattr(sampling, "ROWS", ROWS)
+    for (n, value), (same_n, same) in zip(whole, percentiles(), strict=True):
+        assert n == same_n
+        assert same == pytest.approx(value, rel=WIDTH)
+
+
+def test_compare_says_that_it_rests_on_a_sample(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "ROWS", ROWS)
+    shown = json.loads(command("compare", run, run, "--json"))
+    assert sum("rest on its sample" in sentence for sentence in shown["differences"]) == 2
+
+
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=50), st.integers(1, 10**6))
+def test_a_fair_share_uses_what_small_ones_leave(counts: list[int], rows: int) -> None:
+    share = sampling.fair(counts, rows)
+    if share is None:
+        assert sum(counts) <= rows
+    else:
+        assert sum(min(count, share) for count in counts) <= rows < sum(min(c, share + 1) for c in counts)
 
 
 @given(st.dictionaries(st.integers(1, 60), st.integers(1, 10**9), min_size=1, max_size=40))

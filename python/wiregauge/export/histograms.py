@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.tables import sketches
 from wiregauge.measures import Judgement
-from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.plan import FlowPlan, RunPlan
 from wiregauge.measures.rundir import RunDirectory
+from wiregauge.stats.sketch import Sketch
 
 __all__ = ["DIGITS", "INTERVAL_S", "histogram", "log", "of_series", "of_sketches", "percentiles"]
 
@@ -56,7 +57,8 @@ class Interval:
 def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[Interval]:
     """The chosen series, cut into seconds of the run or in one piece.
 
-    Without a chosen measure, the one a flow is there for: the round trip of relayed flows, the latency of others.
+    Without a chosen measure, the one a flow is there for: the round trip of relayed flows, the latency of others. Of a
+    flow too big to be held whole: its sketch, in one piece.
     """
     epochs = _epochs(judgement.manifest)
     found = []
@@ -66,6 +68,9 @@ def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[
                 if not _wanted(name, flow.plan, choice):
                     continue
                 tag = _tag(run.plan.index, flow.plan, name)
+                if name in flow.sketches:
+                    found.append(_whole(tag, flow.sketches[name], epochs.get(run.plan.index, 0), run.plan))
+                    continue
                 series = flow.series[name]
                 _refuse_negative(tag, int(np.count_nonzero(np.rint(series.value) < 0)), len(series.value))
                 # Without a stamp there is no value of any measure but those of the wire; they count from the start.
@@ -86,6 +91,14 @@ def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[
                         )
                     )
     return _some(found, choice)
+
+
+def _whole(tag: str, sketch: Sketch, epoch_ns: int, run: RunPlan) -> Interval:
+    """A run too big to be held, in one interval: a sketch does not know when."""
+    _refuse_negative(tag, sketch.below_zero(), sketch.n)
+    cells = np.rint(sketch.middles()).astype(np.int64)
+    length = (run.warm_up_ns + run.duration_ns) / 1e9
+    return Interval(tag, epoch_ns, 0.0, length, cells, sketch.count, sketch.minimum, sketch.maximum)
 
 
 def of_sketches(directory: RunDirectory, choice: Choice) -> list[Interval]:

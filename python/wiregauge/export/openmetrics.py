@@ -6,7 +6,7 @@ sweep in its labels. The exposition is written by `prometheus_client`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from prometheus_client.core import (
@@ -148,8 +148,15 @@ def _measured(families: _Families, flow: FlowResult, labels: dict[str, str], cho
         what = DEFINITIONS[name].title
         family = f"wiregauge_{name}"
         series = flow.series.get(name)
-        if series is not None and len(series.value):
-            _histogram(families, family, f"{what}: {DEFINITIONS[name].formula}.", labels, series.value)
+        text = f"{what}: {DEFINITIONS[name].formula}."
+        if name in flow.sketches:
+            sketch = flow.sketches[name]
+            up_to = [sketch.up_to(le) for le in BOUNDS_NS]
+            total = None if sketch.minimum < 0 else sketch.mean * sketch.n / 1e9
+            _histogram(families, family, text, labels, up_to, sketch.n, total)
+        elif series is not None and len(values := series.value):
+            total = None if values.min() < 0 else float(values.sum()) / 1e9
+            _histogram(families, family, text, labels, at_or_below(values), len(values), total)
         uncertainty = summary.uncertainty.total if summary.uncertainty else None
         for statistic, value in (
             ("min", summary.minimum),
@@ -176,15 +183,22 @@ def _measured(families: _Families, flow: FlowResult, labels: dict[str, str], cho
                     families.gauge(f"{family}_quantile{suffix}", "seconds", text, own, edge / 1e9)
 
 
-def _histogram(families: _Families, name: str, text: str, labels: dict[str, str], values: Floats) -> None:
-    """Cumulative counts; of a series with negative values no sum, which OpenMetrics forbids."""
+def _histogram(
+    families: _Families,
+    name: str,
+    text: str,
+    labels: dict[str, str],
+    up_to: Sequence[int],
+    n: int,
+    total: float | None,
+) -> None:
+    """Counts up to each of `BOUNDS_NS`; of a series with negative values no sum, which OpenMetrics forbids."""
     family = families.made.setdefault(
         name, HistogramMetricFamily(name, text, labels=list(labels), unit="seconds")
     )
     assert isinstance(family, HistogramMetricFamily)
-    buckets = [(f"{le / 1e9:g}", float(n)) for le, n in zip(BOUNDS_NS, at_or_below(values), strict=True)]
-    total = None if values.min() < 0 else float(values.sum()) / 1e9
-    family.add_metric(list(labels.values()), [*buckets, ("+Inf", float(len(values)))], total)
+    buckets = [(f"{le / 1e9:g}", float(count)) for le, count in zip(BOUNDS_NS, up_to, strict=True)]
+    family.add_metric(list(labels.values()), [*buckets, ("+Inf", float(n))], total)
 
 
 def at_or_below(values: Floats) -> list[int]:

@@ -168,8 +168,10 @@ FORMATS: dict[str, _Format] = {
 
 def write(
     place: Path, to: str, out: Path | None, what: str | None = None, choice: Choice | None = None
-) -> None:
+) -> tuple[str, ...]:
     """Exports the run directory `place` in format `to` into the file `out`, or to standard output (None).
+
+    Returns what the reader of the file has to know, a sentence each.
 
     Raises ExportError for what cannot be done as asked, RunDirectoryError for a directory that cannot be read.
     """
@@ -211,6 +213,27 @@ def write(
             if source.what in _STORED:
                 raise tables.unreadable(place / source.what, error) from None
             raise
+    return _notes(source, to)
+
+
+def _notes(source: _Source, to: str) -> tuple[str, ...]:
+    if source.what != "series":
+        return ()
+    sparse = [
+        f"flow {flow.plan.name} of run {run.plan.index}"
+        for run in source.choice.runs(source.judgement)
+        for flow in source.choice.flows(run)
+        if flow.sampled is not None
+    ]
+    if not sparse:
+        return ()
+    named = f"{', '.join(sparse[:3])}{f' and {len(sparse) - 3} more' if len(sparse) > 3 else ''}"
+    if to in ("hlog", "hgrm"):
+        return (f"{named}: too big to be held whole, so its histogram is that of the run in one piece",)
+    return (
+        f"{named}: too big to be held whole, so its series is a sample of whole stretches of messages; "
+        "`--what messages` and `--what sketches` have all of them",
+    )
 
 
 def _unwritten(out: Path | None, why: str) -> ExportError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import inf, sqrt
 from pathlib import Path
 
@@ -30,7 +31,15 @@ from wiregauge.measures.tally import Tally, tally
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
-__all__ = ["Whole", "exact", "pool_sampled", "read_wholes", "summarise_repeats", "with_loss_repeats"]
+__all__ = [
+    "Whole",
+    "exact",
+    "percentile_of",
+    "pool_sampled",
+    "read_wholes",
+    "summarise_repeats",
+    "with_loss_repeats",
+]
 
 _PS = 1000.0
 
@@ -258,12 +267,12 @@ def _worth(sample: Summary, name: str, extracted: Extracted, sketch: Sketch, gai
     return min(worth * gain, float(sketch.n))
 
 
-def _percentile(sketch: Sketch, q: float, worth: float) -> Percentile:
+def _percentile(sketch: Sketch, q: float | Fraction, worth: float) -> Percentile:
     needed = stats.samples_needed(q)
     if sketch.n < needed:
-        return Percentile(q, None, None, None, needed)
+        return Percentile(float(q), None, None, None, needed)
     low, high = sketches.scaled_interval(sketch, q, worth)
-    return Percentile(q, sketch.quantile(q), low, high, needed, worth)
+    return Percentile(float(q), sketch.quantile(q), low, high, needed, worth)
 
 
 def _with_loss(
@@ -472,17 +481,26 @@ def with_loss_repeats(flows: Sequence[FlowResult], main: str) -> dict[str, Perce
     return {name: _repeated(each, sketches.merged(each), q, lost, sizes) for name, q in QUANTILES.items()}
 
 
+def percentile_of(name: str, flows: Sequence[FlowResult], q: float | Fraction) -> Percentile:
+    """Any percentile of a measure of a flow, of one run or of repeats, of which some are sampled."""
+    parts = _parts(flows, name)
+    each = [one for _, one in parts]
+    if len(each) == 1:
+        flow, sketch = parts[0]
+        return _percentile(sketch, q, flow.summaries[name].n_effective or 1.0)
+    return _repeated(each, sketches.merged(each), q, 0)
+
+
 def _repeated(
-    each: Sequence[Sketch], pooled: Sketch, q: float, lost: int, by_run: Sequence[int] = ()
+    each: Sequence[Sketch], pooled: Sketch, q: float | Fraction, lost: int, by_run: Sequence[int] = ()
 ) -> Percentile:
     """A percentile of repeats with `lost` messages beyond the largest value, of each run as `by_run` says."""
     n, needed = pooled.n + lost, stats.samples_needed(q)
     if n < needed:
-        return Percentile(q, None, None, None, needed)
-    place = stats.rank(n, q)
-    value = _ranked(pooled, place)
+        return Percentile(float(q), None, None, None, needed)
+    value = _ranked(pooled, stats.rank(n, q))
     if len(each) < 2:
-        return Percentile(q, value, None, None, needed)
+        return Percentile(float(q), value, None, None, needed)
     gone = by_run or [0] * len(each)
     low, high = sketches.repeated_ranks(each, pooled, q, gone, value)
-    return Percentile(q, value, *_ends(pooled, low, high), needed)
+    return Percentile(float(q), value, *_ends(pooled, low, high), needed)

@@ -114,12 +114,12 @@ def _held(run: Evidence) -> Iterator[Check]:
     yield check(
         "held-whole",
         "Every message held",
-        f"noted: flows of a run of more than {sampling.ROWS} messages",
+        f"noted: more than {sampling.ROWS} messages in the run directory",
         f"sampled: {named}" if sparse else "all",
         Grade.NOTE if sparse else Grade.OK,
         "judged from sketches and a sample of 1 in k stretches: "
         f"{named}; counts, extremes and means are exact, percentiles have 3 significant digits, "
-        "runs of losses, availability, contracts and pictures are of the sample"
+        "runs of losses, availability, contracts, series and pictures are of the sample"
         + (f"; what still settles is in every figure: {early}" if early else ""),
     )
 

@@ -19,6 +19,7 @@ from wiregauge.measures import DEFINITIONS, Definition, Summary
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.quantities import STATISTICS, Quantity, of_summary
 from wiregauge.measures.results import Floats, Series
+from wiregauge.measures.sketched import percentile_of
 from wiregauge.notebook.choosing import Chosen
 from wiregauge.notebook.errors import WiregaugeError
 
@@ -117,6 +118,10 @@ class Measure:
         if n < needed:
             reason = f"{name} needs {needed} values, there are {n}"
             return Quantity(self._name, name, None, self.unit, n, None, None, reason)
+        flows = [flow for _, flow in self._chosen.members]
+        if any(flow.sampled is not None for flow in flows):
+            known = percentile_of(self._name, flows, q)
+            return Quantity(self._name, name, known.value, self.unit, n, known.low, known.high)
         runs = [series.value for series in self._series if len(series.value)]
         pooled = np.sort(np.concatenate(runs))
         interval = (
@@ -167,6 +172,8 @@ class Measure:
 
     def series(self) -> pl.DataFrame:
         """Every value in measured order: `run`, `time_s` (since the run's epoch), `value_ns`.
+
+        Of a run too big to be held whole the values of its sample, as histogram and figures are; `n` counts all.
 
         >>> run.latency(flow=10).series().columns
         ['run', 'time_s', 'value_ns']

@@ -96,9 +96,9 @@ class Sketch:
         top = None if high is None else min(float(self.high[self._bucket(high)]), self.maximum)
         return bottom, top
 
-    def share_up_to(self, value: float) -> float:
-        """Share of the values at or below `value`, to within the bucket that holds it."""
-        return int(self.count[self.middles() <= value].sum()) / self.n
+    def up_to(self, value: float) -> int:
+        """Values at or below `value`, to within the bucket that holds it."""
+        return int(self.count[self.middles() <= value].sum())
 
     def below_zero(self) -> int:
         """Negative values, to within the bucket that holds zero."""
@@ -163,7 +163,7 @@ def repeated_ranks(
     """
     sizes = np.array([sketch.n + more for sketch, more in zip(sketches, beyond, strict=True)])
     n = pooled.n + sum(beyond)
-    found = [sketch.share_up_to(at) * sketch.n for sketch in sketches]
+    found = [sketch.up_to(at) for sketch in sketches]
     half = repeated_half_share(np.array(found) / sizes if isfinite(at) else np.ones(len(sizes)), sizes)
     low, high = floor((float(exact(q)) - half) * n), ceil((float(exact(q)) + half) * n)
     return low if low >= 1 else None, max(high, 1) if high <= n else None

@@ -63,6 +63,11 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
             "a live side has one run per point, so what changed between the runs (load of the host, placement) "
             "counts as a difference; repeats in the test would tell it apart"
         )
+    found += [
+        f"{side}: a run too big to be held whole, so shifts of percentiles and means rest on its sample"
+        for side, judgement in (("base", base), ("new", new))
+        if any(flow.sampled is not None for point in judgement.points for flow in point.flows)
+    ]
     return tuple(found) + _settings(base, new)
 
 
