@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.tables import sketches
-from wiregauge.measures import Judgement
+from wiregauge.measures import FlowResult, Judgement
 from wiregauge.measures.plan import FlowPlan, RunPlan
 from wiregauge.measures.rundir import RunDirectory
-from wiregauge.stats.sketch import Sketch
 
 __all__ = ["DIGITS", "INTERVAL_S", "histogram", "log", "of_series", "of_sketches", "percentiles"]
 
@@ -69,7 +68,7 @@ def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[
                     continue
                 tag = _tag(run.plan.index, flow.plan, name)
                 if name in flow.sketches:
-                    found.append(_whole(tag, flow.sketches[name], epochs.get(run.plan.index, 0), run.plan))
+                    found.append(_whole(tag, flow, name, epochs.get(run.plan.index, 0), run.plan))
                     continue
                 series = flow.series[name]
                 _refuse_negative(tag, int(np.count_nonzero(np.rint(series.value) < 0)), len(series.value))
@@ -93,8 +92,9 @@ def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[
     return _some(found, choice)
 
 
-def _whole(tag: str, sketch: Sketch, epoch_ns: int, run: RunPlan) -> Interval:
+def _whole(tag: str, flow: FlowResult, name: str, epoch_ns: int, run: RunPlan) -> Interval:
     """A run too big to be held, in one interval: a sketch does not know when."""
+    sketch = flow.sketches[name]
     _refuse_negative(tag, sketch.below_zero(), sketch.n)
     cells = np.rint(sketch.middles()).astype(np.int64)
     length = (run.warm_up_ns + run.duration_ns) / 1e9

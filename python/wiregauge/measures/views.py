@@ -291,7 +291,7 @@ def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
     shared = _shared(directory.plan)
     found = []
     for most, flow, mine in chosen[:MOST_WINDOWS]:
-        first = took.filter(mine & (pl.col("took") == most)).head(1)
+        first = took.filter(mine & (pl.col("took") == most)).bottom_k(1, by=["sequence", "tx_app"])
         row = directory.collected(plan.index, first).row(0, named=True)
         begin, end = int(row["tx_app"]), int(row["rx_app"])
         margin = max((end - begin) // 4, 1)

@@ -60,7 +60,7 @@ def worst_messages(
             mine.filter(pl.col("tx_app") >= begin)
             .select("sequence", "tx_app", (pl.col(end) - pl.col("tx_app")).alias("took"))
             .drop_nulls("took")
-            .top_k(most, by="took")
+            .top_k(most, by=["took", -pl.col("sequence")])
             .sort("took", "sequence", descending=[True, False])
             .with_columns(value=pl.col("took").cast(pl.Float64) / 1000 - shift)
         )
