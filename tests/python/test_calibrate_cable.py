@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from rich.console import Console
 from scipy import stats as reference
 
 from wiregauge import stats
-from wiregauge.calibrate import CalibrationError
+from wiregauge.calibrate import CalibrationError, make, schema_path
 from wiregauge.calibrate.cable import LIGHT_NS_PER_M, Point, cable_results, read_points
 from wiregauge.calibrate.instrument import cable_test, simulated_point
 from wiregauge.calibrate.runs import run_test
@@ -30,6 +31,8 @@ def test_the_published_points_of_three_cables() -> None:
     assert found["plausible"]["holds"]
     low, high = found["fraction_of_c"]["low"], found["fraction_of_c"]["high"]
     assert low < 0.725 < high
+    calibration = make("cable", bench="points", identity={}, settings={}, results=found)
+    jsonschema.validate(calibration.content, json.loads(schema_path().read_text(encoding="utf-8")))
 
 
 def test_the_published_line_from_simulated_cables_with_a_coarse_clock(tmp_path: Path) -> None:

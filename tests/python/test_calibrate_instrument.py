@@ -7,13 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from wiregauge.calibrate import CalibrationError, make
+from wiregauge.calibrate import CalibrationError, make, schema_path
 from wiregauge.calibrate.clocks import clock_results
 from wiregauge.calibrate.instrument import (
     delay_test,
@@ -43,6 +44,7 @@ def shown(kind: str, results: dict[str, Any]) -> str:
     """Everything a reader sees of it; also holds that it can be stored and drawn."""
     json.dumps(results, allow_nan=False)
     calibration = make(kind, bench="sim", identity={}, settings={}, results=results)
+    jsonschema.validate(calibration.content, json.loads(schema_path().read_text(encoding="utf-8")))
     for figure in pictures(calibration):
         assert figure.panels
     tables = grids(calibration)

@@ -6,7 +6,7 @@ Modules that measure are imported where they are used; what is here is light eno
 from __future__ import annotations
 
 from wiregauge.calibrate.errors import BenchMissingError, CalibrationError
-from wiregauge.calibrate.store import KINDS, Calibration, Store, make, store_folder
+from wiregauge.calibrate.store import KINDS, Calibration, Store, make, schema_path, store_folder
 
 __all__ = [
     "KINDS",
@@ -15,5 +15,6 @@ __all__ = [
     "CalibrationError",
     "Store",
     "make",
+    "schema_path",
     "store_folder",
 ]

@@ -19,7 +19,7 @@ from typing import Any, Final
 from wiregauge import __version__
 from wiregauge.calibrate.errors import CalibrationError
 
-__all__ = ["KINDS", "Calibration", "Store", "make", "store_folder"]
+__all__ = ["KINDS", "Calibration", "Store", "make", "schema_path", "store_folder"]
 
 SCHEMA: Final = 1
 KINDS: Final = ("clocks", "pacing", "generator", "loop", "cable", "linearity")
@@ -88,6 +88,11 @@ def make(
 def _number(content: Mapping[str, Any]) -> str:
     text = json.dumps({k: v for k, v in content.items() if k != "id"}, sort_keys=True, allow_nan=False)
     return f"{content['calibration']}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def schema_path() -> Path:
+    """The JSON Schema of a calibration, shipped with the package."""
+    return Path(__file__).with_name("calibration.schema.json")
 
 
 def store_folder(given: Path | None = None) -> Path:
