@@ -9,27 +9,31 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wiregauge.calibrate import KINDS, Calibration, CalibrationError, Store, identity, make
+from wiregauge.calibrate.cable import Point, cable_results
 from wiregauge.calibrate.citing import LONGEST, cite, standing
 from wiregauge.calibrate.store import read
+from wiregauge.calibrate.summaries import error_of
 from wiregauge.config import Test
 
-POINT = {
+POINT: dict[str, Any] = {
     "protocol": "udp",
     "payload_bytes": 64,
     "load_percent": 0,
     "measure": "latency",
+    "sent": 600,
+    "lost": 0,
     "grade": "VALID",
     "reasons": [],
-    "n": 5000,
+    **error_of([np.linspace(7000.0, 8200.0, 301)] * 2, 20.0),
     "systematic_ns": 7600.0,
     "systematic_uncertainty_ns": 150.0,
     "calibration_error_ns": 4700.0,
-    "max_deviation_ns": 9000.0,
 }
 
 
@@ -74,16 +78,30 @@ json_values = st.recursive(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(KINDS), st.dictionaries(st.text(), json_values, max_size=5))
-def test_what_is_saved_is_read_again(kind: str, results: dict[str, Any]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 1e4), st.floats(-1e6, 1e6)), min_size=2, max_size=9, unique_by=lambda p: p[0]
+    ),
+    st.dictionaries(st.text(), json_values, max_size=5),
+)
+def test_what_is_saved_is_read_again(points: list[tuple[float, float]], asked: dict[str, Any]) -> None:
+    results = cable_results([Point(*point) for point in points])
     with tempfile.TemporaryDirectory() as place:
-        made = make(kind, bench="netns", identity={"host": "a"}, settings={}, results=results)
+        made = make("cable", bench="points", identity={"host": "a"}, settings=asked, results=results)
         saved = Store(Path(place)).save(made)
         assert saved.file is not None
         assert read(saved.file).content == json.loads(json.dumps(made.content))
         assert [path.name for path in Path(place).iterdir()] == [saved.file.name], (
             "something was left beside it"
         )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_of_another_shape_are_no_calibration(kind: str, tmp_path: Path) -> None:
+    saved = Store(tmp_path).save(make(kind, bench="netns", identity={}, settings={}, results={"n": 1}))
+    assert saved.file is not None
+    with pytest.raises(CalibrationError, match="not as schema 1 says"):
+        read(saved.file)
 
 
 @settings(max_examples=60, deadline=None)

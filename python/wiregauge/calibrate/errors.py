@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BenchMissingError", "CalibrationError"]
+__all__ = ["BenchMissingError", "CalibrationError", "StoppedError"]
 
 
 class CalibrationError(Exception):
@@ -11,3 +11,7 @@ class CalibrationError(Exception):
 
 class BenchMissingError(CalibrationError):
     """This machine cannot measure what was asked; the text says why and the cure."""
+
+
+class StoppedError(CalibrationError):
+    """Asked to stop before anything was measured."""

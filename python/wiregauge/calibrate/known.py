@@ -124,6 +124,8 @@ def _lengths(text: str) -> list[float]:
         if not 0 <= value <= 100_000:
             fail(f'--lengths "{word.strip()}": metres from 0 to 100000, several with commas', BAD_INPUT)
         found.append(value)
+    if len(set(found)) < 2:
+        fail(f"--lengths {text}: a line needs cables of at least two lengths, better five", BAD_INPUT)
     return found
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from wiregauge.benches import NetnsBench
-from wiregauge.calibrate.errors import BenchMissingError, CalibrationError
+from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, StoppedError
 from wiregauge.config import Test, TestError
 from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_campaign
 from wiregauge.measures import FlowResult, RunResult, judge
@@ -101,7 +101,7 @@ def run_test(test: Test, place: Path, *, bench: str, realtime: bool, console: Co
     """Runs a test on `sim` or `netns` into a new folder of `place`. Interrupted, it returns the runs that were
     finished.
 
-    Raises CalibrationError when no run was finished, and for a test that cannot be.
+    Raises StoppedError or BenchMissingError when none was, and CalibrationError for a test that cannot be.
     """
     try:
         loaded = test.compile()
@@ -125,7 +125,7 @@ def run_test(test: Test, place: Path, *, bench: str, realtime: bool, console: Co
         directory.close()
     state, reason = str(directory.manifest["state"]), directory.manifest["reason"]
     if not any(run["state"] == "complete" for run in directory.runs):
-        raise (CalibrationError if state == "interrupted" else BenchMissingError)(
+        raise (StoppedError if state == "interrupted" else BenchMissingError)(
             reason or "no run was finished, so there is nothing to calibrate with"
         )
     judgement = judge(directory.root)

@@ -91,10 +91,12 @@ def fail(text: str, code: int) -> NoReturn:
 @contextlib.contextmanager
 def told() -> Iterator[None]:
     """Errors as one line and an exit code."""
-    from wiregauge.calibrate.errors import BenchMissingError, CalibrationError
+    from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, StoppedError
 
     try:
         yield
+    except StoppedError as error:
+        fail(f"{error}; nothing was measured", INCOMPLETE)
     except BenchMissingError as error:
         fail(str(error), NO_ENVIRONMENT)
     except CalibrationError as error:

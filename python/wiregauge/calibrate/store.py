@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import hashlib
 import json
 import os
@@ -184,22 +185,9 @@ def read(path: Path) -> Calibration:
             raise CalibrationError(
                 f"{path}: is of schema {content.get('schema')!r}, this version reads {SCHEMA}; calibrate again"
             )
-        shape = {
-            "id": str,
-            "calibration": str,
-            "made": str,
-            "identity": dict,
-            "settings": dict,
-            "results": dict,
-        }
-        shape |= {"state": str, "bench": str, "grade": str, "reasons": list}
-        for key, kind in shape.items():
-            if not isinstance(content.get(key), kind):
-                raise CalibrationError(f"{path}: {key} is missing or no {kind.__name__}; calibrate again")
-        if content["calibration"] not in KINDS:
-            raise CalibrationError(
-                f"{path}: calibration {content['calibration']!r} is none of {', '.join(KINDS)}"
-            )
+        fault = _fault(content)
+        if fault is not None:
+            raise CalibrationError(f"{path}: {fault}; calibrate again")
         if datetime.datetime.fromisoformat(content["made"]).tzinfo is None:
             raise CalibrationError(f"{path}: made {content['made']} has no time zone; calibrate again")
         if _number(content) != content["id"]:
@@ -214,6 +202,23 @@ def read(path: Path) -> Calibration:
             f"{path}: is damaged ({str(error).splitlines()[0][:120]}); calibrate again"
         ) from None
     return Calibration(content, path)
+
+
+def _fault(content: dict[str, Any]) -> str | None:
+    """What of a content is not of the schema, in a few words; None when all is."""
+    from jsonschema.exceptions import best_match
+
+    error = best_match(_validator().iter_errors(content))
+    if error is None:
+        return None
+    return f"{error.json_path} is not as schema {SCHEMA} says ({error.message.splitlines()[0][:120]})"
+
+
+@functools.cache
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json.loads(schema_path().read_text(encoding="utf-8")))
 
 
 def _refuse(name: str) -> float:

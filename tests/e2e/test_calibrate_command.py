@@ -1,0 +1,165 @@
+"""`wiregauge calibrate` as a user runs it: what is measured is shown, kept and cited; what is wrong is one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from support import COMMAND, Runner, interfaces_and_spaces, scenario
+from wiregauge.calibrate import schema_path
+
+SCHEMA = json.loads(schema_path().read_text(encoding="utf-8"))
+TASKS = '<tasks><send flow="10" period="1ms" payload="64B" count="300"/><receive flow="10"/></tasks>'
+
+
+@pytest.fixture(autouse=True)
+def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIREGAUGE_CALIBRATIONS", str(tmp_path / "store"))
+
+
+def test_clocks_are_measured_shown_and_kept(wiregauge: Runner, tmp_path: Path) -> None:
+    done = wiregauge("calibrate", "clocks", "--reads", 2000, "--seconds", 0.3, "--json", "--out", "page")
+    assert done.code == 0, done.err
+    found = done.json()
+    jsonschema.validate(found, SCHEMA)
+    names = {entry["clock"] for entry in found["results"]["clocks"]}
+    assert {"CLOCK_REALTIME", "CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW"} <= names
+    for entry in found["results"]["clocks"]:
+        assert entry["cost"]["n"] == 2000
+        assert entry["step"]["backwards"] == 0
+    assert (tmp_path / "page" / "clocks.html").exists()
+    assert (tmp_path / "page" / "clock-cost.svg").exists()
+    listed = wiregauge("calibrate", "list", "--json").json()
+    assert [(one["id"], one["usable"]) for one in listed["calibrations"]] == [(found["id"], True)]
+    again = wiregauge("calibrate", "show", "clocks", "--json")
+    assert again.json() == found
+    text = wiregauge("calibrate", "show", found["id"][:12])
+    assert "Cost of a reading" in text.out
+
+
+def test_a_loop_is_cited_by_a_run_and_subtracted(wiregauge: Runner, tmp_path: Path) -> None:
+    before = interfaces_and_spaces()
+    done = wiregauge("calibrate", "loop", "--loads", 0, "--count", 200, "--repeats", 2, "--json", timeout=240)
+    assert done.code == 0, done.err
+    loop = done.json()
+    jsonschema.validate(loop, SCHEMA)
+    assert {point["measure"] for point in loop["results"]["points"]} == {"latency", "driver_latency"}
+    assert all(len(point["repeats"]) == 2 for point in loop["results"]["points"])
+    assert interfaces_and_spaces() == before
+    (tmp_path / "t.xml").write_text(scenario(TASKS))
+    ran = wiregauge("run", "t.xml", "--out", "r", "--json", timeout=240)
+    assert ran.code == 0, ran.err
+    shown = ran.json()
+    (cited,) = shown["calibrations"]
+    assert cited["id"] == loop["id"]
+    flow = shown["runs"][0]["flows"][0]
+    if loop["grade"] == "INVALID":  # a host too noisy to calibrate on: said, and nothing subtracted
+        assert "INVALID" in cited["reason"]
+        assert flow["corrected"] == []
+        return
+    assert cited["used"], cited["reason"]
+    known = {p["measure"]: p for p in loop["results"]["points"] if p["grade"] != "INVALID"}
+    assert {one["measure"] for one in flow["corrected"]} == set(known)
+    for one in flow["corrected"]:
+        raw = flow[f"{one['measure']}_ns"]
+        assert one["mean"] == pytest.approx(raw["mean"] - known[one["measure"]]["systematic_ns"])
+        assert one["uncertainty"] >= raw["uncertainty"]
+    ordinary = wiregauge("run", "t.xml", "--out", "s", "--no-realtime", "--json", timeout=240).json()
+    assert not ordinary["calibrations"][0]["used"]
+    assert "scheduling" in ordinary["calibrations"][0]["reason"]
+
+
+def test_pacing_and_generator_leave_figures(wiregauge: Runner) -> None:
+    pacing = wiregauge("calibrate", "pacing", "--count", 300, "--no-save", "--json", timeout=240)
+    assert pacing.code == 0, pacing.err
+    jsonschema.validate(pacing.json(), SCHEMA)
+    assert pacing.json()["results"]["timer_loop"]["n"] == 300
+    generator = wiregauge("calibrate", "generator", "--count", 500, "--no-save", "--json", timeout=240)
+    assert generator.code == 0, generator.err
+    jsonschema.validate(generator.json(), SCHEMA)
+    assert [case["case"] for case in generator.json()["results"]["cases"]] == ["line rate", "gap"]
+    assert wiregauge("calibrate", "list", "--json").json()["calibrations"] == []
+
+
+def test_cables_from_points_and_from_runs(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("length_m,time_ns\n2,320\n8.5,352\n20,403.2\n")
+    done = wiregauge("calibrate", "cable", "p.csv", "--no-save", "--json")
+    assert done.code == 0, done.err
+    assert round(done.json()["results"]["constant_overhead"]["value_ns"], 1) == 311.6
+    for length, delay in ((2, "10ns"), (10, "50ns"), (20, "100ns")):
+        xml = scenario(TASKS).replace('rate="1Gbit/s"', f'rate="1Gbit/s" delay="{delay}"')
+        (tmp_path / "t.xml").write_text(xml.replace("<network>", '<network host="ideal">'))
+        assert wiregauge("run", "t.xml", "--bench", "sim", "--out", f"r{length}").code == 0
+    done = wiregauge("calibrate", "cable", "2m=r2", "10m=r10", "20m=r20", "--json")
+    assert done.code == 0, done.err
+    found = done.json()
+    jsonschema.validate(found, SCHEMA)
+    assert found["results"]["per_metre"]["value_ns"] == pytest.approx(10.0), "two links of 5 ns a metre each"
+    assert not found["results"]["plausible"]["holds"]
+    assert found["identity"]["driver"] == "simulated"
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [str(COMMAND), "calibrate", "clocks", "--reads", "1000", "--seconds", "600"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    assert process.stderr is not None
+    assert "reading clocks" in process.stderr.readline()
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err
+    assert "Traceback" not in err
+    assert "stopped early" in out
+    (kept,) = (tmp_path / "store").glob("*.json")
+    content = json.loads(kept.read_text())
+    jsonschema.validate(content, SCHEMA)
+    assert content["state"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["cable"], 2, "name measured points"),
+        (["cable", "missing.csv"], 2, "missing.csv: cannot be read"),
+        (["cable", "2m=nowhere", "3m=nowhere"], 2, "nowhere: no such directory"),
+        (["cable", "far=r"], 2, "write LENGTH=DIR"),
+        (["cable", "--simulate", "--lengths", "5"], 2, "at least two lengths"),
+        (["cable", "--simulate", "--overhead", "10"], 2, "less than the 576 ns"),
+        (["loop", "--payload", "64,many"], 2, '--payload "many"'),
+        (["loop", "--loads", "0,150"], 2, '--loads "150"'),
+        (["loop", "--period", "2"], 2, "has no unit"),
+        (["generator", "--gap", "100"], 2, "shorter than the 4960 ns"),
+        (["generator", "--rate", "fast"], 2, "--rate"),
+        (["clocks", "--core", "4000"], 2, "--core 4000"),
+        (["linearity", "--delays", "0,1"], 2, "at least three"),
+        (["show", "loop"], 2, "no such calibration"),
+        (["pacing", "--store", "x", "--count", "1"], 2, "--count"),
+    ],
+)
+def test_what_is_wrong_is_one_line(wiregauge: Runner, arguments: list[str], code: int, part: str) -> None:
+    done = wiregauge("calibrate", *arguments)
+    assert done.code == code, done.err
+    assert part in done.err
+
+
+def test_a_store_that_cannot_be_written_costs_no_measurement(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "p.csv").write_text("length_m,time_ns\n2,320\n8.5,352\n20,403.2\n")
+    done = wiregauge("calibrate", "cable", "p.csv", "--store", "file", "--out", "file/page")
+    assert done.code == 4
+    assert "311.6" in done.out
+    assert "is not kept" in done.err
+    assert "pictures are missing" in done.err
