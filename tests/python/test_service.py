@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wiregauge.measures.pairs import OUTWARD, RETURN, pair_latencies, pool_pairs
+from wiregauge import stats
+from wiregauge.measures.hops import pool_hops
+from wiregauge.measures.pairs import OUTWARD, RETURN, PairLatency, pair_latencies, pool_pairs
 from wiregauge.measures.plan import FlowPlan, Schedule
+from wiregauge.measures.results import Hop
 from wiregauge.measures.service import OVERHEAD_BYTES, pool_services, serve
+from wiregauge.measures.summarise import summarise
 
 Row = dict[str, Any]
 STAMPS = (*OUTWARD, *RETURN, "rx_wire_b")
@@ -211,8 +215,43 @@ def test_repeats_add_their_counts_and_keep_their_extremes(first: list[Row], seco
         a.outside.count + b.outside.count for a, b in zip(runs[0].conformity, runs[1].conformity, strict=True)
     ]
     pairs = [pair_latencies(table(rows), plan(), 0.0, 0.0, 0.0) for rows in (first, second)]
-    for pair in pool_pairs(pairs):
+    for pair in pool_pairs(pairs, {}):
         own = [p for run in pairs for p in run if (p.start, p.end) == (pair.start, pair.end)]
         assert pair.n == sum(p.n for p in own)
         assert pair.maximum == max(p.maximum for p in own)
         assert pair.mean == pytest.approx(sum(p.mean * p.n for p in own) / pair.n)
+
+
+def test_pairs_of_repeats_that_are_a_measure_are_told_like_it() -> None:
+    rng = np.random.default_rng(3)
+    values = [rng.normal(50_000, 1000, 400) for _ in range(3)]
+    summary = summarise("latency", values, {}, clock_ns=1.0, stamp_ns=2.0)
+    runs = [
+        tuple(
+            PairLatency(
+                *pair, 400, 0, float(v.min()), float(v.mean()), 100.0, None, None, float(v.max()), 3.0
+            )
+            for pair in (("tx_app", "rx_app"), ("tx_app", "tx_drv"))
+        )
+        for v in values
+    ]
+    named, other = pool_pairs(runs, {"latency": summary})
+    p50 = summary.percentiles["p50"]
+    assert named.p50 == (p50.value, p50.low, p50.high)
+    assert summary.uncertainty is not None
+    assert named.half_width == summary.uncertainty.sampling + 3.0
+    assert other.p50 is None
+    assert (other.n, other.half_width) == (named.n, pytest.approx(named.half_width))
+
+
+def test_the_mean_of_a_hop_has_an_uncertainty() -> None:
+    def hop(mean: float, n: int = 100) -> Hop:
+        return Hop("sw1", 2, n, mean - 5, mean, None, mean + 5, 1.5, 1.0)
+
+    (one,) = pool_hops([[hop(10.0)]])
+    assert one.half_width is None, "a single run tells of no spread between runs"
+    (pooled,) = pool_hops([[hop(10.0)], [hop(12.0)], [hop(14.0)]])
+    half = stats.repeated_mean_half_width(np.array([10.0, 12.0, 14.0]), np.full(3, 1 / 3))
+    assert half is not None
+    assert pooled.half_width == pytest.approx(half + 1.0)
+    assert pooled.mean == pytest.approx(12.0)

@@ -6,7 +6,8 @@ tracking pairs them, see docs/reference/run-directory.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wiregauge import stats
 from wiregauge.measures import sampling
 from wiregauge.measures.plan import RunDirectoryError
-from wiregauge.measures.results import Series
+from wiregauge.measures.results import Hop, Series
 
 __all__ = ["Passages", "passages", "read_columns"]
 
@@ -67,6 +69,59 @@ def passages(path: Path | None, one_in: Mapping[int, int]) -> dict[int, Passages
         out="left",
     )
     return {int(flow): Passages(part) for (flow,), part in table.partition_by("flow", as_dict=True).items()}
+
+
+def hops_of(through: Passages | None, names: Sequence[str], stamp_ns: float) -> tuple[Hop, ...]:
+    """The passages by switch and output port; a hop has no more figures than a table shows.
+
+    `stamp_ns` is the error of a difference of two stamps. Both are of the switch's own clock, so there is no other.
+    """
+    found = []
+    for node, port, values in through.hops() if through is not None else ():
+        ascending = np.sort(values)
+        estimate = stats.mean_estimate(values)
+        half = estimate.half_width if estimate is not None else None
+        found.append(
+            Hop(
+                names[node] if 0 <= node < len(names) else f"node {node}",
+                port,
+                len(ascending),
+                float(ascending[0]),
+                float(ascending.mean()),
+                stats.quantile(ascending, 0.99) if stats.supported(len(ascending), 0.99) else None,
+                float(ascending[-1]),
+                half + stamp_ns if half is not None else None,
+                stamp_ns,
+            )
+        )
+    return tuple(found)
+
+
+def pool_hops(runs: Sequence[Sequence[Hop]]) -> tuple[Hop, ...]:
+    """Hops of all repeats; a percentile of several runs is not the percentiles' mean, so it is left out."""
+    groups: dict[tuple[str, int], list[Hop]] = defaultdict(list)
+    for hops in runs:
+        for hop in hops:
+            groups[hop.switch, hop.port].append(hop)
+    return tuple(_pooled(hops) for hops in groups.values())
+
+
+def _pooled(hops: Sequence[Hop]) -> Hop:
+    n = sum(hop.n for hop in hops)
+    means, weights = np.array([hop.mean for hop in hops]), np.array([hop.n / n for hop in hops])
+    half = stats.repeated_mean_half_width(means, weights)
+    bound = max(hop.bound for hop in hops)
+    return Hop(
+        hops[0].switch,
+        hops[0].port,
+        n,
+        min(hop.minimum for hop in hops),
+        float(np.dot(weights, means)),
+        hops[0].p99 if len(hops) == 1 else None,
+        max(hop.maximum for hop in hops),
+        half + bound if half is not None else None,
+        bound,
+    )
 
 
 def read_columns(

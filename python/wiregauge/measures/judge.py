@@ -17,7 +17,7 @@ from wiregauge import stats
 from wiregauge.measures.calibration import citations
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
 from wiregauge.measures.evidence import Evidence, number, parts
-from wiregauge.measures.hops import Passages, passages
+from wiregauge.measures.hops import Passages, hops_of, passages, pool_hops
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.pairs import pair_latencies, pool_pairs, side_by_side
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
@@ -25,7 +25,6 @@ from wiregauge.measures.results import (
     Check,
     FlowResult,
     Grade,
-    Hop,
     Judgement,
     Percentile,
     PointResult,
@@ -352,7 +351,7 @@ def _judge_flow(
         goodput=service.goodput.value if service.goodput is not None else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
-        hops=_hops(through, names),
+        hops=hops_of(through, names, stamp_ns),
         second_copies=number(tracked, "second_copies"),
         lost_copies=_lost_copies(measured) if flow.both_networks else {},
         late_sends=sum(int(np.count_nonzero(late > flow.period_ns / 10)) for late in send_errors)
@@ -418,26 +417,6 @@ def _pooled_with_loss(flows: Sequence[FlowResult], main: str) -> dict[str, Perce
         runs.append(np.concatenate([values, np.zeros(flow.lost_settled)]))
         lost.append(np.arange(len(runs[-1])) >= len(values))
     return with_loss(runs, lost)
-
-
-def _hops(through: Passages | None, names: Sequence[str]) -> tuple[Hop, ...]:
-    """The passages by switch and output port; a hop has no more figures than a table shows."""
-    found = []
-    for node, port, values in through.hops() if through is not None else ():
-        ascending = np.sort(values)
-        supported = stats.supported(len(ascending), 0.99)
-        found.append(
-            Hop(
-                names[node] if 0 <= node < len(names) else f"node {node}",
-                port,
-                len(ascending),
-                float(ascending[0]),
-                float(ascending.mean()),
-                stats.quantile(ascending, 0.99) if supported else None,
-                float(ascending[-1]),
-            )
-        )
-    return tuple(found)
 
 
 def _lost_copies(measured: pl.DataFrame) -> dict[str, int]:
@@ -573,36 +552,16 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         goodput=float(np.mean(rates)) if rates else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, plan.payload),
         reorder_extent=max(flow.reorder_extent for flow in flows),
-        hops=_pooled_hops(flows),
+        hops=pool_hops([flow.hops for flow in flows]),
         second_copies=sum(flow.second_copies for flow in flows),
         lost_copies=_added([flow.lost_copies for flow in flows]),
         late_sends=sum(flow.late_sends for flow in flows),
         settling=sum(flow.settling for flow in flows),
         lost_settled=sum(flow.lost_settled for flow in flows),
         service=pool_services([flow.service for flow in flows if flow.service is not None]),
-        pairs=pool_pairs([flow.pairs for flow in flows]),
+        pairs=pool_pairs([flow.pairs for flow in flows], summaries),
         repeats=len(flows),
         sampled=pool_sampled(flows),
-    )
-
-
-def _pooled_hops(flows: Sequence[FlowResult]) -> tuple[Hop, ...]:
-    """Hops of all repeats; a percentile of several runs is not the percentiles' mean, so it is left out."""
-    groups: dict[tuple[str, int], list[Hop]] = defaultdict(list)
-    for flow in flows:
-        for hop in flow.hops:
-            groups[hop.switch, hop.port].append(hop)
-    return tuple(
-        Hop(
-            switch,
-            port,
-            sum(hop.n for hop in hops),
-            min(hop.minimum for hop in hops),
-            sum(hop.mean * hop.n for hop in hops) / sum(hop.n for hop in hops),
-            None,
-            max(hop.maximum for hop in hops),
-        )
-        for (switch, port), hops in groups.items()
     )
 
 

@@ -164,17 +164,27 @@ def _percentile(
     return stats.quantile(ascending, q), found.low, found.high
 
 
-def pool_pairs(runs: Sequence[Sequence[PairLatency]]) -> tuple[PairLatency, ...]:
-    """Pairs of all repeats; a percentile of several runs is not the percentiles' mean, so it is left out."""
+def pool_pairs(
+    runs: Sequence[Sequence[PairLatency]], summaries: Mapping[str, Summary]
+) -> tuple[PairLatency, ...]:
+    """Pairs of all repeats; what the `summaries` of the repeats already tell is taken from there.
+
+    Of other pairs the percentiles are left out: that of several runs is not the percentiles' mean.
+    """
     groups: dict[tuple[str, str], list[PairLatency]] = {}
     for pairs in runs:
         for pair in pairs:
             groups.setdefault((pair.start, pair.end), []).append(pair)
-    return tuple(_pooled(members) for members in groups.values())
+    return tuple(_pooled(members, summaries.get(NAMES.get(pair, ""))) for pair, members in groups.items())
 
 
-def _pooled(members: Sequence[PairLatency]) -> PairLatency:
+def _pooled(members: Sequence[PairLatency], summary: Summary | None) -> PairLatency:
     n = sum(pair.n for pair in members)
+    if summary is not None and summary.n == n:
+        missing, bound = sum(pair.missing for pair in members), max(pair.bound for pair in members)
+        known = known_pair(members[0].start, members[0].end, missing, summary, bound)
+        if known is not None:
+            return known
     weights = np.array([pair.n / n for pair in members])
     half = stats.repeated_mean_half_width(np.array([pair.mean for pair in members]), weights)
     bound = max(pair.bound for pair in members)

@@ -168,6 +168,10 @@ class Hop:
     mean: float
     p99: float | None
     maximum: float
+    half_width: float | None
+    """Of the mean, 95 %, error of the stamps included; None below two values, or without a spread between repeats."""
+    bound: float
+    """The part of `half_width` that no averaging reduces: the stamps."""
 
 
 @dataclass(frozen=True, slots=True)

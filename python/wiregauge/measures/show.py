@@ -162,6 +162,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
                 "n": hop.n,
                 "min": hop.minimum,
                 "mean": hop.mean,
+                "uncertainty": hop.half_width,
                 "p99": hop.p99,
                 "max": hop.maximum,
             }

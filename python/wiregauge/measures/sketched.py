@@ -157,7 +157,8 @@ def exact(
         if flow.payload is not None and mean is not None and mean > 0
         else None,
         reorder_extent=counted.count("reorder_extent"),
-        hops=tuple(_hop(node, port, one, names) for node, port, one in whole.hops) or sample.hops,
+        hops=tuple(_hop(node, port, one, names, sample.hops) for node, port, one in whole.hops)
+        or sample.hops,
         lost_copies={network: counted.count(f"lost {network}") for network in sample.lost_copies},
         late_sends=counted.count("late_sends"),
         service=service,
@@ -313,15 +314,20 @@ def _ends(sketch: Sketch, low: int | None, high: int | None) -> tuple[float | No
     )
 
 
-def _hop(node: int, port: int, one: Sketch, names: Sequence[str]) -> Hop:
+def _hop(node: int, port: int, one: Sketch, names: Sequence[str], sample: Sequence[Hop]) -> Hop:
+    """The mean is known at least as well as that of the sample."""
+    switch = names[node] if 0 <= node < len(names) else f"node {node}"
+    same = next((hop for hop in sample if (hop.switch, hop.port) == (switch, port)), None)
     return Hop(
-        names[node] if 0 <= node < len(names) else f"node {node}",
+        switch,
         port,
         one.n,
         one.minimum,
         one.mean,
         one.quantile(0.99) if stats.supported(one.n, 0.99) else None,
         one.maximum,
+        same.half_width if same is not None else None,
+        same.bound if same is not None else 0.0,
     )
 
 

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 
 from wiregauge.measures.definitions import OUTCOMES
 from wiregauge.measures.evidence import parts
-from wiregauge.measures.results import Check, FlowResult, Grade, Judgement, PointResult, RunResult, Summary
+from wiregauge.measures.results import (
+    Check,
+    FlowResult,
+    Grade,
+    Hop,
+    Judgement,
+    PointResult,
+    RunResult,
+    Summary,
+)
 from wiregauge.measures.units import duration, rate, share, significant
 
 US = 1e3
@@ -337,7 +346,7 @@ def hop_table(judgement: Judgement) -> Table:
         Head("port"),
         Head("n"),
         Head("min", "residence", unit="µs"),
-        Head("mean", "residence", unit="µs"),
+        Head("mean ± u", "residence", unit="µs"),
         Head("p99", "residence", unit="µs"),
         Head("max", "residence", unit="µs"),
     ]
@@ -348,7 +357,10 @@ def hop_table(judgement: Judgement) -> Table:
             Cell(hop.switch, kind="text short"),
             Cell(str(hop.port)),
             Cell(str(hop.n)),
-            *(time_cell(figure) for figure in (hop.minimum, hop.mean, hop.p99, hop.maximum)),
+            time_cell(hop.minimum),
+            _hop_mean(hop),
+            time_cell(hop.p99),
+            time_cell(hop.maximum),
         ]
         for point in judgement.points
         # The passages of a multicast flow are those of all its frames: one set of rows for all receivers.
@@ -356,6 +368,13 @@ def hop_table(judgement: Judgement) -> Table:
         for hop in flow.hops
     ]
     return Table("Residence in the switches", heads, [Section("", rows)], lead=4)
+
+
+def _hop_mean(hop: Hop) -> Cell:
+    if hop.half_width is None:
+        return Cell(micro(hop.mean), "no uncertainty: too few values, or repeats")
+    hint = f"95 % half-width {duration(hop.half_width)}, of it stamps {duration(hop.bound)}"
+    return Cell(f"{micro(hop.mean)} ± {micro(hop.half_width)}", hint, "mean")
 
 
 def check_table(judgement: Judgement) -> Table:
