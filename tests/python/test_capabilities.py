@@ -21,7 +21,7 @@ BUILT = {
         *("index", "point", "repeat", "seed", "link_rate_bps", "warm_up", "duration", "drain"),
         *("flows", "sends", "receives", "relays", "injects", "captures"),
     },
-    "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "path"},
+    "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "path", "exchange"},
     "Send": {"flow", "period", "offset", "payload", "fill", "count", "warm_up_count"},
 }
 # The processing delay and the propagation delay: facts of the bench say that they have no effect.

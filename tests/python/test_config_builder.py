@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wiregauge.config import Clock, Fault, Host, Test, TestError, Window, load
+from wiregauge.config import Clock, Exchange, Fault, Host, Ptp, Test, TestError, Window, load
 from wiregauge.config.schema import declarations
 
 TIMES = st.sampled_from(["1ms", "2.5ms", "700us", "0.003s"])
@@ -166,6 +166,10 @@ def test_the_builder_can_write_every_element_and_attribute() -> None:
     window = Window("sw1:2", "2ms", "200us")
     test.flow(4, protocol="tt", from_="mac", to=["sensor", "other"], windows=[window], **schedule)
     test.send(4, period="10ms", payload="64B").receive(4)
+    gate = {"asymmetry": "1us", "within": "9us", "otherwise": "refuse", "wait": "5s"}
+    exchange = Exchange(period="20ms", to="sensor", protocol="raw")
+    ptp = Ptp(stamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3")
+    test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
     test.bit_errors("mac", "sw1", rate="1e-9", from_="mac", begin="1ms", end="1s")
     times: dict[str, Any] = {"begin": "1ms", "end": "1s"}

@@ -42,6 +42,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     </flow>
     <flow id="50" protocol="udp" from="h1" to="h2"/>
   </flows>
+  <synchronise within="9us"><exchange to="sensor"/><ptp/><chrony/></synchronise>
   <tasks duration="1s">
     <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="drop" sequence="5"/></relay>
     <send flow="20" period="2ms" payload="64B" burst="2"/><receive flow="20"/>
@@ -170,6 +171,22 @@ OTHER: dict[str, dict[str, Edit]] = {
         "offset": {"offset": "2ms"},
         "length": {"length": "77us"},
     },
+    "synchronise": {
+        "reference": {"reference": "other"},
+        "asymmetry": {"asymmetry": "7us"},
+        "within": {"within": "7us"},
+        "otherwise": {"otherwise": "refuse"},
+        "wait": {"wait": "7s"},
+    },
+    "exchange": {"period": {"period": "7ms"}, "to": {"to": "other"}, "protocol": {"protocol": "raw"}},
+    "ptp": {
+        "stamps": {"stamps": "software"},
+        "steer": {"steer": "off"},
+        "interval": {"interval": "125ms"},
+        "kp": {"kp": "0.7"},
+        "ki": {"ki": "0.3"},
+    },
+    "chrony": {},
     "tasks": {"warm-up": {"warm-up": "1s"}, "duration": {"duration": "2s"}, "drain": {"drain": "1s"}},
     "send": {
         "flow": {"flow": "10"},

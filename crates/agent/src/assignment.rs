@@ -8,6 +8,7 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::{Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn};
 
 use crate::buffer::MAX_PAYLOAD;
+use crate::planted_clock::PlantedClock;
 use crate::schedule::Schedule;
 
 /// UDP port of every access point: outside the ranges hosts give to outgoing connections.
@@ -169,6 +170,8 @@ pub struct Assignment {
     pub name: String,
     /// Its index in the plan.
     pub node: NodeIndex,
+    /// The wrong clock it records by; `None`: that of its host.
+    pub planted_clock: Option<PlantedClock>,
     /// Index of the run in the plan.
     pub run_index: u32,
     /// Seed of the run.
@@ -245,6 +248,7 @@ impl Assignment {
         let mut assignment = Self {
             name: end_system.into(),
             node,
+            planted_clock: PlantedClock::of(&network.nodes[usize::from(node)].clock),
             run_index: run.index,
             seed: run.seed,
             addresses,

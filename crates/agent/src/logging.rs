@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wg_net::clock;
-use wg_record::RecordError;
 use wg_record::segment::{SegmentInfo, SegmentWriter};
+use wg_record::{Record, RecordError};
 
 use crate::log::LogSource;
+use crate::planted_clock::PlantedClock;
 
 /// Pause when every ring was empty.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -62,7 +63,7 @@ impl ClockWatch {
     }
 }
 
-/// Writes records until every producer has gone and every ring is empty.
+/// Writes records until every producer has gone and every ring is empty, under a planted clock where there is one.
 ///
 /// # Errors
 /// The spool cannot be written at all; later failures are in the figures.
@@ -70,8 +71,10 @@ pub fn run(
     spool: &Path,
     info: SegmentInfo,
     mut sources: Vec<LogSource>,
+    planted: Option<PlantedClock>,
 ) -> Result<LoggingFigures, RecordError> {
     let mut writer = SegmentWriter::create(spool, info)?;
+    let mut shown = Vec::with_capacity(if planted.is_some() { CHUNK } else { 0 });
     let mut figures = LoggingFigures::default();
     let (wall, raw) = clock::read_pair();
     let mut watch = ClockWatch::new(wall.get(), raw);
@@ -81,7 +84,7 @@ pub fn run(
         let over = sources.iter().all(|source| source.ring.is_abandoned());
         let mut moved = 0;
         for source in &mut sources {
-            moved += drain(source, &mut writer, &mut figures);
+            moved += drain(source, (planted, &mut shown), &mut writer, &mut figures);
         }
         if flushed.elapsed() >= FLUSH_EVERY {
             note(writer.flush(), &mut figures);
@@ -113,12 +116,23 @@ pub fn run(
     Ok(figures)
 }
 
-fn drain(source: &mut LogSource, writer: &mut SegmentWriter, figures: &mut LoggingFigures) -> usize {
+fn drain(
+    source: &mut LogSource,
+    (planted, shown): (Option<PlantedClock>, &mut Vec<Record>),
+    writer: &mut SegmentWriter,
+    figures: &mut LoggingFigures,
+) -> usize {
     let waiting = source.ring.slots().min(CHUNK);
     let Ok(chunk) = source.ring.read_chunk(waiting) else { return 0 };
     let (first, second) = chunk.as_slices();
     for part in [first, second] {
-        note(writer.write(part), figures);
+        match planted {
+            None => note(writer.write(part), figures),
+            Some(clock) => {
+                clock.applied(part, shown);
+                note(writer.write(shown), figures);
+            }
+        }
     }
     chunk.commit_all();
     waiting

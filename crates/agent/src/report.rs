@@ -132,6 +132,14 @@ impl Gathered {
         }
     }
 
+    /// The end of the thread that watches the host.
+    pub fn take_noise(&mut self, joined: thread::Result<Option<String>>) {
+        match joined {
+            Ok(failure) => failure.into_iter().for_each(|failure| self.incomplete(failure)),
+            Err(_) => self.defect("the thread that watches the host"),
+        }
+    }
+
     fn flow(&self, position: u16) -> FlowFigures {
         let mut sum = FlowFigures::default();
         for figures in self.receptions.iter().filter_map(|r| r.flows.get(usize::from(position))) {

@@ -23,6 +23,7 @@ use crate::gate::Gate;
 use crate::inject::{self, InjectFigures};
 use crate::log::{self, LogSource};
 use crate::logging::{self, LoggingFigures};
+use crate::noise::Noise;
 use crate::reception::{self, ReceptionFigures};
 use crate::relay_task::{self, TaskEnds, TaskFigures};
 use crate::report::{self, Gathered};
@@ -131,6 +132,7 @@ struct Crew {
     capture: Option<JoinHandle<CaptureFigures>>,
     stop_capturing: Arc<AtomicBool>,
     logging: JoinHandle<Option<Result<LoggingFigures, RecordError>>>,
+    noise: JoinHandle<Option<String>>,
     stop: Arc<AtomicBool>,
     stop_injecting: Arc<AtomicBool>,
     grants: Vec<proto::Grant>,
@@ -184,9 +186,11 @@ impl ActiveRun {
         }
         let stop_injecting = Arc::new(AtomicBool::new(false));
         let injectors = common.start_injectors(&stop_injecting)?;
+        let rings = common.sources.iter().map(|source| Arc::clone(&source.dropped)).collect();
         let logging = common.start_logging(setup)?;
         let stop_capturing = Arc::clone(&guard.stop_capturing);
         let capture = start_capture(&assignment, &interface, setup, &stop_capturing)?;
+        let noise = common.start_noise(setup, rings)?;
         let names = describe(&assignment, &setup.interface);
         let crew = Crew {
             access_points,
@@ -194,6 +198,7 @@ impl ActiveRun {
             capture,
             stop_capturing,
             logging,
+            noise,
             stop: Arc::clone(&common.stop),
             stop_injecting,
             grants: grants.clone(),
@@ -538,14 +543,29 @@ impl Common {
         let (gate, spool) = (Arc::clone(&self.gate), setup.spool.clone());
         let (end_system, node, run_index) =
             (self.assignment.name.clone(), self.assignment.node, self.assignment.run_index);
+        let planted = self.assignment.planted_clock;
         spawn("log", move || {
             // The kernel always lets a thread step back.
             let _ = realtime::background();
             gate.wait().map(|epoch| {
                 let epoch_realtime_ns = epoch.wall().get();
                 let info = SegmentInfo { end_system, node, run_index, epoch_realtime_ns };
-                logging::run(&spool, info, sources)
+                logging::run(&spool, info, sources, planted)
             })
+        })
+    }
+
+    fn start_noise(
+        &self,
+        setup: &Setup,
+        rings: Vec<Arc<AtomicU64>>,
+    ) -> Result<JoinHandle<Option<String>>, RunError> {
+        let noise = Noise { core: setup.servicing_core, interface: setup.interface.clone(), rings };
+        let (gate, stop, spool) = (Arc::clone(&self.gate), Arc::clone(&self.stop), setup.spool.clone());
+        spawn("noise", move || {
+            // The kernel always lets a thread step back.
+            let _ = realtime::background();
+            gate.wait().and_then(|epoch| noise.run(&spool, epoch, &stop))
         })
     }
 }
@@ -615,6 +635,7 @@ fn supervise(
         gathered.take_capture(capture.join());
     }
     gathered.take_logging(crew.logging.join());
+    gathered.take_noise(crew.noise.join());
     gathered.ended = clock::realtime().get();
     report::compose(assignment, gathered)
 }

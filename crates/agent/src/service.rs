@@ -302,6 +302,7 @@ impl Agent for AgentService {
         };
         let mut files = segment_files(&spool).map_err(|error| Status::data_loss(error.to_string()))?;
         files.extend(Some(spool.join(capturing::FILE)).filter(|capture| capture.exists()));
+        files.extend(Some(spool.join(crate::noise::FILE)).filter(|noise| noise.exists()));
         let (sender, receiver) = mpsc::channel(4);
         let service = self.clone();
         tokio::spawn(async move {

@@ -3,12 +3,13 @@
 use serde::Serialize;
 use wg_frame::time::Span;
 
-use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Run};
+use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Ptp, Run, Synchronise};
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::disturbances::Disturbances;
 use crate::limits;
 use crate::model::Model;
 use crate::point::{PointCheck, Said, check_belongings};
+use crate::reader::Maybe;
 use crate::statements::{self, Statements};
 use crate::sweep::Sweep;
 use crate::topology::Topology;
@@ -29,6 +30,7 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
     required(&test, &mut found);
     let topology = Topology::build(&test, &mut found);
     let model = Model::resolve(&test, &topology, &mut found);
+    let synchronise = synchronise(&test, &topology, &mut found);
     let disturbances = Disturbances::resolve(&test, &topology, &model, &mut found);
     let sweep = Sweep::resolve(&test, &model, &mut found);
     check_belongings(&model, |flow| sweep.protocols_of(&model, flow), &mut found);
@@ -36,7 +38,11 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
     let runs = expand(&test, (&topology, &disturbances), &model, &sweep, &mut found);
     let fewest = |flow: Option<FlowId>| {
         let sends = runs.iter().flat_map(|run| &run.sends);
-        sends.filter(|send| flow.is_none_or(|id| send.flow == id)).map(|send| send.count).min()
+        let judged = sends.filter(|send| match flow {
+            Some(id) => send.flow == id,
+            None => model.flow_index(send.flow).is_some(),
+        });
+        judged.map(|send| send.count).min()
     };
     limits::warn_of_few(&limits, fewest, &mut found);
     warn_of_length(&runs, &mut found);
@@ -48,6 +54,7 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
         seed: test.seed.map(|seed| seed.value).unwrap_or_default(),
         bench: test.bench,
         network: topology.network,
+        synchronise,
         axes,
         repeats: sweep.repeats,
         runs,
@@ -91,6 +98,32 @@ pub fn run_seed(campaign_seed: u64, index: u32) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
+}
+
+/// How clocks are kept together, once the reference is known.
+fn synchronise(test: &Statements, topology: &Topology, found: &mut Findings) -> Option<Synchronise> {
+    let statement = test.synchronise.as_ref()?;
+    let reference = statement.reference.as_ref().and_then(|name| topology.end_system(name, found))?;
+    let span = |value: &Option<Maybe<Span>>| Some(value.as_ref()?.as_ref()?.value);
+    let ptp = statement.ptp.as_ref().and_then(|ptp| {
+        Some(Ptp {
+            stamps: ptp.stamps.as_ref()?.value,
+            steer: ptp.steer.as_ref()?.value,
+            interval: ptp.interval.as_ref()?.value,
+            kp_thousandths: ptp.kp.as_ref()?.value,
+            ki_thousandths: ptp.ki.as_ref()?.value,
+        })
+    });
+    Some(Synchronise {
+        reference,
+        asymmetry: span(&statement.asymmetry),
+        within: span(&statement.within),
+        otherwise: statement.otherwise.as_ref()?.value,
+        wait: statement.wait.as_ref()?.value,
+        exchange: statement.exchange.as_ref().and_then(|exchange| Some(exchange.period.as_ref()?.value)),
+        ptp,
+        chrony: statement.chrony,
+    })
 }
 
 /// A test without flows or senders measures nothing.

@@ -33,6 +33,8 @@ pub(crate) struct FlowModel {
     /// By network.
     reach: Rc<[Reach; 2]>,
     pub(crate) relayed: bool,
+    /// Compares clocks; no flow under test.
+    pub(crate) exchange: bool,
 }
 
 /// A flow on one of the networks.
@@ -220,9 +222,9 @@ impl Model {
         resolver.model
     }
 
-    /// Index of the flow with this number.
+    /// Index of the flow under test with this number.
     pub(crate) fn flow_index(&self, id: FlowId) -> Option<usize> {
-        self.flows.iter().position(|flow| flow.id == id)
+        self.flows.iter().position(|flow| flow.id == id && !flow.exchange)
     }
 }
 
@@ -258,6 +260,7 @@ impl Resolver<'_> {
             carriage: Rc::new(statement.carriage.clone()),
             reach: Rc::new(reach),
             relayed: false,
+            exchange: statement.exchange,
         });
     }
 

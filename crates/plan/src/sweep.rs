@@ -264,7 +264,11 @@ fn flows(
     model: &Model,
     found: &mut Findings,
 ) -> Option<Option<Vec<usize>>> {
-    let Some(listed) = &statement.flows else { return Some(None) };
+    let Some(listed) = &statement.flows else {
+        // What compares clocks stays as it is at every point.
+        let under_test = || (0..model.flows.len()).filter(|flow| !model.flows[*flow].exchange).collect();
+        return Some(model.flows.iter().any(|flow| flow.exchange).then(under_test));
+    };
     let listed = listed.as_ref()?;
     if matches!(name, "load" | "burst" | "rate" | "mode" | "policing" | "integration") {
         let message = format!("an axis of {name} does not act on flows");

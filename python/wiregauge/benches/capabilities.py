@@ -38,8 +38,7 @@ def beyond_namespaces(campaign: Mapping[str, Any]) -> list[str]:
 def _network(network: Mapping[str, Any]) -> Iterator[str]:
     for node in network["nodes"]:
         name, kind = node["name"], node["kind"]
-        if node.get("clock"):
-            yield f'"{name}" has a clock of its own: all namespaces read the clock of this machine'
+        yield from _clock(name, node.get("clock") or {}, agent=is_end_system(node))
         if is_end_system(node):
             continue
         if kind["type"] == "hub":
@@ -63,6 +62,19 @@ def _network(network: Mapping[str, Any]) -> Iterator[str]:
         if link.get("network", "A") != "A":
             ends = " ".join(network["nodes"][end["node"]]["name"] for end in link["ends"])
             yield f'link "{ends}" is on network B: an end system has one interface'
+
+
+def _clock(name: str, clock: Mapping[str, Any], *, agent: bool) -> Iterator[str]:
+    """An agent can write its times with an offset and a drift; nothing else can be planted in a shared clock."""
+    if clock and not agent:
+        yield f'"{name}" has a clock of its own: all namespaces read the clock of this machine'
+    for field, none, what in (
+        ("wander_ppb", 0, "wanders"),
+        ("granularity", 1, "has a granularity"),
+        ("temperature", [], "follows the temperature"),
+    ):
+        if agent and clock.get(field, none) != none:
+            yield f'the clock of "{name}" {what}: an agent plants an offset and a drift only'
 
 
 def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:

@@ -6,7 +6,7 @@ element, limit and cure. `builder.Test` makes the same without a file.
 
 from __future__ import annotations
 
-from wiregauge.config.builder import Clock, Fault, Host, Test, Window
+from wiregauge.config.builder import Clock, Exchange, Fault, Host, Ptp, Test, Window
 from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.loading import Loaded, load
 from wiregauge.config.schema import schema_path
@@ -14,9 +14,11 @@ from wiregauge.config.schema import schema_path
 __all__ = [
     "Clock",
     "Diagnostic",
+    "Exchange",
     "Fault",
     "Host",
     "Loaded",
+    "Ptp",
     "Test",
     "TestError",
     "Window",

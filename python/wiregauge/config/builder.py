@@ -77,6 +77,26 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """Two-way exchanges with the reference; `to` names end systems with spaces between."""
+
+    period: str | None = None
+    to: str | None = None
+    protocol: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ptp:
+    """linuxptp on every end system."""
+
+    stamps: str | None = None
+    steer: str | None = None
+    interval: str | None = None
+    kp: str | None = None
+    ki: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The window of one output port of a time-triggered flow, set by hand."""
 
@@ -196,6 +216,29 @@ class Test:
         node = self._child(self._section("flows"), "flow", attributes)
         for own in windows:
             self._child(node, "window", _attributes(own))
+        return self
+
+    def synchronise(
+        self,
+        *,
+        exchange: Exchange | None = None,
+        ptp: Ptp | None = None,
+        chrony: bool = False,
+        reference: str | None = None,
+        asymmetry: str | None = None,
+        within: str | None = None,
+        otherwise: str | None = None,
+        wait: str | None = None,
+    ) -> Self:
+        """How the clocks of the end systems are kept together and compared."""
+        section = self._section("synchronise")
+        own: dict[str, Value] = {"reference": reference, "asymmetry": asymmetry, "within": within}
+        self._set(section, own | {"otherwise": otherwise, "wait": wait})
+        for tag, part in (("exchange", exchange), ("ptp", ptp)):
+            if part is not None:
+                self._child(section, tag, _attributes(part))
+        if chrony:
+            self._child(section, "chrony", {})
         return self
 
     def timing(
@@ -383,7 +426,7 @@ class Test:
                 raise TestError([Diagnostic(self._file, 0, tag, message, "", "remove them")]) from None
 
 
-def _attributes(part: Host | Window) -> dict[str, Value]:
+def _attributes(part: Exchange | Host | Ptp | Window) -> dict[str, Value]:
     """The fields as attributes, `-` for `_`."""
     return {field.name.replace("_", "-"): getattr(part, field.name) for field in fields(part)}
 

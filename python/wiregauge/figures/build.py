@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from wiregauge.figures.clocks import clock_figure
 from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, Scatter, Style, Trace
 from wiregauge.figures.network import network_figure
 from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
@@ -45,6 +46,7 @@ def build(judgement: Judgement, shapes: Shapes, views: Views | None = None) -> l
         period_box(shapes),
         send_error(shapes),
         outcomes(shapes),
+        clock_figure(judgement),
         *(view_figures(judgement, views) if views is not None else ()),
     ]
     return [figure for figure in made if figure is not None]

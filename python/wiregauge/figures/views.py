@@ -33,7 +33,7 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
     """One panel per worst message: a lane per port, bars are frames, thin bars their waiting."""
     if not views.windows or views.run is None:
         return None
-    protocols = {flow.id: flow.protocol for flow in views.run.flows}
+    protocols = {flow.id: flow.protocol for flow in (*views.run.flows, *views.run.exchanges)}
     # Neighbours in one lane must differ: the shade goes by the place among the flows of the protocol.
     kin = {name: [n for n in protocols if protocols[n] == name] for name in protocols.values()}
     styles = {number: shade(name, kin[name].index(number)) for number, name in protocols.items()}

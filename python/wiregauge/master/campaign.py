@@ -17,7 +17,7 @@ from wiregauge import __version__, _native
 from wiregauge.benches.base import AgentPlace, Bench, BenchError
 from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.host import host_facts
-from wiregauge.master.progress import ProgressView
+from wiregauge.master.progress import ProgressView, messages_sent
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
@@ -87,6 +87,8 @@ class _Campaign:
         self._directory = directory
         self._bench = bench
         self._view = view
+        # Their agents write times as the wrong clock the test gives them would have shown them.
+        self._planted = {node["name"] for node in directory.plan["network"]["nodes"] if node.get("clock")}
         self._agents = [Agent(place) for place in places]
         self._pool = ThreadPoolExecutor(max_workers=max(1, len(self._agents)), thread_name_prefix="agent")
 
@@ -128,6 +130,7 @@ class _Campaign:
             "clock_offsets": {
                 agent.place.end_system: {"offset_ns": 0, "uncertainty_ns": 0, "method": "same-clock"}
                 for agent in self._agents
+                if agent.place.end_system not in self._planted
             },
         }
         self._directory.runs.append(entry)
@@ -160,12 +163,7 @@ class _Campaign:
             entry["reason"] = trouble[0] if trouble else None
             process_run(self._directory, run["index"])
             self._directory.save()
-        sent = sum(
-            task["done"]
-            for report in entry["agents"].values()
-            for task in report["tasks"]
-            if task["kind"] == "send"
-        )
+        sent = messages_sent(run, entry)
         self._view.end(position, f"{sent} messages sent" + (f"; {trouble[0]}" if trouble else ""))
         if stop is not None:
             raise stop

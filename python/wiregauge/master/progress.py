@@ -12,7 +12,18 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-__all__ = ["ProgressView", "point_label"]
+__all__ = ["ProgressView", "messages_sent", "point_label"]
+
+
+def messages_sent(run: dict[str, Any], entry: dict[str, Any]) -> int:
+    """Messages of the flows under test that a run sent; `entry` is the run's in the manifest."""
+    exchanges = {flow["id"] for flow in run["flows"] if flow.get("exchange")}
+    return sum(
+        int(task["done"])
+        for report in entry["agents"].values()
+        for task in report["tasks"]
+        if task["kind"] == "send" and task["flow"] not in exchanges
+    )
 
 
 def point_label(run: dict[str, Any]) -> str:

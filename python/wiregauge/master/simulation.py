@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from wiregauge import _native
 from wiregauge.benches import simulator_facts
-from wiregauge.master.progress import ProgressView
+from wiregauge.master.progress import ProgressView, messages_sent
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
@@ -165,12 +165,7 @@ class _Simulation:
                 self._keep(position, entry, None)
             if entry["reason"] is not None:
                 raise SimulationFailed(entry["reason"])
-            sent = sum(
-                task["done"]
-                for report in entry["agents"].values()
-                for task in report["tasks"]
-                if task["kind"] == "send"
-            )
+            sent = messages_sent(self._directory.plan["runs"][position], entry)
             self._view.end(position, f"{sent} messages sent")
         with deaf():
             self._enter_begun()

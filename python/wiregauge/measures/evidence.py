@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiregauge.measures.calibration import Citation
-from wiregauge.measures.plan import RunPlan
+from wiregauge.measures.clocks import ClockResult
+from wiregauge.measures.plan import RunPlan, SynchronisePlan
 from wiregauge.measures.results import Check, FlowResult, Grade
 
 
@@ -33,7 +34,11 @@ class Evidence:
     virtual_time: bool = False
     """A simulation: no host took part, so what a host could spoil is said not to apply."""
     wrong_clocks: Mapping[str, float] = field(default_factory=dict)
-    """Nodes whose simulated clocks the test makes imperfect, with the most they are off, ns."""
+    """Nodes whose clocks the test makes imperfect and nobody compared, with the most they are off, ns."""
+    clocks: Sequence[ClockResult] = ()
+    clocks_uncompared: Sequence[str] = ()
+    """Nodes that exchanges were planned with but none came back from."""
+    synchronise: SynchronisePlan | None = None
     captures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """By node with a capture: the report of its task."""
     calibrations: Sequence[Citation] | None = None

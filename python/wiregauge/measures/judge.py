@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.calibration import citations
+from wiregauge.measures.clocks import RunClocks, corrected, run_clocks
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
 from wiregauge.measures.evidence import Evidence, number, parts
 from wiregauge.measures.hops import Passages, hops_of, passages, pool_hops
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.pairs import pair_latencies, pool_pairs, side_by_side
-from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
+from wiregauge.measures.plan import FlowPlan, RunPlan
 from wiregauge.measures.results import (
     Check,
     FlowResult,
@@ -131,14 +132,13 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     frame = directory.messages(plan.index)
     through = passages(directory.passages(plan.index), one_in) if frame is not None else {}
     agents = _reports(entry)
-    offsets = clock_offsets(entry)
-    wrong_clocks = _wrong_clocks(directory.plan, plan)
-    for name, bound in wrong_clocks.items():
-        offset, uncertainty = offsets.get(name, (0.0, 0.0))
-        offsets[name] = (offset, uncertainty + bound)
+    clocks = run_clocks(directory, plan)
+    offsets = clocks.offsets
     contradictions: list[str] = []
     flows = []
     names = [node.name for node in directory.plan.nodes]
+    if frame is not None:
+        frame = corrected(frame, plan.flows, names, clocks)
     counted = (
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
     )
@@ -153,9 +153,9 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             names,
             through.get(flow.id),
             len(plan.flows),
-            wholes.get((flow.id, flow.receiver)),
+            _uncorrected_left_out(wholes.get((flow.id, flow.receiver)), flow, clocks),
         )
-        contradictions += _contradictions(result, count) if tracked is not None else []
+        contradictions += _contradictions(result, count, clocks) if tracked is not None else []
         flows.append(result)
     unplanned = tracked.get("unplanned", {}) if tracked else {}
     strays = {str(k): number(unplanned, str(k)) for k in unplanned} if isinstance(unplanned, dict) else {}
@@ -178,7 +178,10 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             contradictions=contradictions,
             node_names=names,
             virtual_time=directory.manifest.get("bench") == "sim",
-            wrong_clocks=wrong_clocks,
+            wrong_clocks=clocks.wrong,
+            clocks=clocks.measured,
+            clocks_uncompared=clocks.uncompared,
+            synchronise=directory.plan.synchronise,
             captures=_captures(entry, agents),
             calibrations=citations(directory.manifest),
         )
@@ -195,6 +198,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
         started=str(entry["started"]) if entry.get("started") else None,
         finished=str(entry["finished"]) if entry.get("finished") else None,
         loads=offered_loads(plan, agents),
+        clocks=clocks.measured,
     )
 
 
@@ -209,6 +213,14 @@ def _by_flow(
         first, end = (numbers.search_sorted(flow.id, side) for side in ("left", "right"))
         rows = table.slice(first, end - first)
         yield flow, rows.filter(pl.col("to") == flow.receiver) if flow.multicast else rows
+
+
+def _uncorrected_left_out(whole: Whole | None, flow: FlowPlan, clocks: RunClocks) -> Whole | None:
+    """Sketches are of stamps as they were: where clocks were corrected one by one, the sample tells more."""
+    if whole is None or not clocks.moved(flow):
+        return whole
+    kept = {name: one for name, one in whole.sketches.items() if name in ("rtt", "turnaround")}
+    return replace(whole, sketches=kept)
 
 
 def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
@@ -229,27 +241,6 @@ def _captures(
             if task.get("kind") == "capture":
                 found[name] = dict(task)
     return {name: task for name, task in found.items() if isinstance(task, dict)}
-
-
-def clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]:
-    """By node of a run's entry in the manifest: offset of its clock and uncertainty, ns."""
-    raw = entry.get("clock_offsets")
-    found: dict[str, tuple[float, float]] = {}
-    for name, value in raw.items() if isinstance(raw, dict) else ():
-        if isinstance(value, dict):
-            offset, uncertainty = value.get("offset_ns"), value.get("uncertainty_ns")
-            if isinstance(offset, int | float) and isinstance(uncertainty, int | float):
-                found[str(name)] = (float(offset), abs(float(uncertainty)))
-    return found
-
-
-def _wrong_clocks(campaign: CampaignPlan, run: RunPlan) -> dict[str, float]:
-    """By node with a simulated clock that is not perfect: the most its readings are off in the run, ns."""
-    length = run.warm_up_ns + run.duration_ns
-    found = {node.name: node.clock.error_bound_ns(length) for node in campaign.nodes if node.clock}
-    for name, stepped in run.stepped.items():
-        found[name] = found.get(name, 0.0) + stepped
-    return found
 
 
 def _between(offsets: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Offsets:
@@ -459,14 +450,15 @@ def _effective_bandwidth(mean_ns: float | None, payload: int | None) -> float | 
     )
 
 
-def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None) -> list[str]:
+def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None, clocks: RunClocks) -> list[str]:
     """Where the message table and tracking.json disagree, or do not add up in themselves."""
     if tracked is None:
         return [f"flow {flow.plan.name} is not in tracking.json"]
     found = [
         f"flow {flow.plan.name}: {flow.counts[key]} {key} in the table, {number(tracked, key)} counted"
         for key in COUNTS
-        if number(tracked, key) != flow.counts[key]
+        # Tracking takes stamps as they are, so where clocks were corrected it may find others late.
+        if number(tracked, key) != flow.counts[key] and not (key == "late" and clocks.moved(flow.plan))
     ]
     if sum(flow.outcomes.values()) != flow.counts["sent"]:
         found.append(

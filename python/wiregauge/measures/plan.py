@@ -24,6 +24,7 @@ __all__ = [
     "RunDirectoryError",
     "RunPlan",
     "Schedule",
+    "SynchronisePlan",
     "get",
     "objects",
     "read_plan",
@@ -183,6 +184,8 @@ class RunPlan:
     duration_ns: float
     flows: tuple[FlowPlan, ...]
     injects: tuple[InjectPlan, ...]
+    exchanges: tuple[FlowPlan, ...] = ()
+    """Flows that compare clocks; they are not under test."""
     link_rate_bps: int | None = None
     """Rate of every link where the sweep sets it."""
     disturbances: tuple[str, ...] = ()
@@ -213,6 +216,23 @@ class LimitPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class SynchronisePlan:
+    """How clocks are kept together and compared."""
+
+    reference: str
+    asymmetry_ns: float | None
+    """Most that the fixed delays of two directions differ by; None where the test does not say."""
+    within_ns: float | None
+    refuse: bool
+    exchange_ns: float | None
+    """Time between two exchanges; None without."""
+    ptp: bool
+    steered: bool
+    """Whether PTP sets the clocks."""
+    chrony: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignPlan:
     """The whole test."""
 
@@ -224,6 +244,7 @@ class CampaignPlan:
     runs: tuple[RunPlan, ...]
     limits: tuple[LimitPlan, ...]
     warnings: tuple[str, ...]
+    synchronise: SynchronisePlan | None = None
 
 
 def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
@@ -247,6 +268,26 @@ def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
         runs=tuple(_run(run, nodes, links, where) for run in objects(raw, "runs", where)),
         limits=tuple(_limit(limit, where) for limit in objects(raw, "limits", where)),
         warnings=tuple(str(w) for w in get(raw, "warnings", list, where)),
+        synchronise=_synchronise(get(raw, "synchronise", dict, where), nodes, where)
+        if raw.get("synchronise") is not None
+        else None,
+    )
+
+
+def _synchronise(raw: Mapping[str, object], nodes: Sequence[Node], where: str) -> SynchronisePlan:
+    def time(key: str) -> float | None:
+        return _ns(raw, key, where) if raw.get(key) is not None else None
+
+    ptp = get(raw, "ptp", dict, where) if raw.get("ptp") is not None else None
+    return SynchronisePlan(
+        reference=_name(nodes, get(raw, "reference", int, where), where),
+        asymmetry_ns=time("asymmetry"),
+        within_ns=time("within"),
+        refuse=raw.get("otherwise") == "refuse",
+        exchange_ns=time("exchange"),
+        ptp=ptp is not None,
+        steered=ptp is not None and ptp.get("steer") is True,
+        chrony=raw.get("chrony") is True,
     )
 
 
@@ -305,7 +346,8 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
     sends = {get(s, "flow", int, where): s for s in objects(raw, "sends", where)}
     rate = get(raw, "link_rate_bps", int, where) if "link_rate_bps" in raw else None
     relays = {get(r, "flow", int, where): r for r in objects(raw, "relays", where)}
-    flows = []
+    flows: list[FlowPlan] = []
+    exchanges: list[FlowPlan] = []
     for flow in objects(raw, "flows", where):
         number = get(flow, "id", int, where)
         if not 1 <= number <= LARGEST_FLOW:
@@ -318,7 +360,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
         others = get(flow, "also_to", list, where) if "also_to" in flow else []
         receivers = [get(flow, "to", int, where), *(n if isinstance(n, int) else -1 for n in others)]
         link = flow.get("virtual_link")
-        flows += [
+        (exchanges if flow.get("exchange") is True else flows).extend(
             FlowPlan(
                 id=number,
                 protocol=get(flow, "protocol", str, where),
@@ -346,7 +388,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 schedule=_schedule(flow.get("schedule"), receiver, where),
             )
             for receiver in receivers
-        ]
+        )
     incidents = objects(raw, "incidents", where) if "incidents" in raw else []
     faults = objects(raw, "link_faults", where) if "link_faults" in raw else []
     deeds = [get(deed, "kind", dict, where) for deed in (*faults, *incidents)]
@@ -364,6 +406,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
         warm_up_ns=_ns(raw, "warm_up", where),
         duration_ns=_ns(raw, "duration", where),
         flows=tuple(flows),
+        exchanges=tuple(exchanges),
         injects=tuple(_inject(i, nodes, links, where) for i in objects(raw, "injects", where)),
         link_rate_bps=rate,
         disturbances=tuple(kinds),

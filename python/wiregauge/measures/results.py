@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wiregauge.measures.clocks import ClockResult
 from wiregauge.measures.pairs import PairLatency
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.sampling import Sampled
@@ -265,6 +266,8 @@ class RunResult:
     started: str | None
     finished: str | None
     loads: tuple[Load, ...] = ()
+    clocks: tuple[ClockResult, ...] = ()
+    """Clocks that exchanges compared with the reference."""
 
     @property
     def validity(self) -> Grade:

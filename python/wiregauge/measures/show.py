@@ -13,10 +13,12 @@ from pathlib import Path
 
 from wiregauge.measures import sampling, served
 from wiregauge.measures.calibration import Citation, citations, corrections, run_load
+from wiregauge.measures.clocks import ClockResult
 from wiregauge.measures.definitions import QUANTILES, SERIES
 from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
 
 SHOW_SCHEMA = 1
+_CLOCK_POINTS = 40
 
 Json = dict[str, object]
 
@@ -95,7 +97,36 @@ def _run(run: RunResult, cited: Sequence[Citation]) -> Json:
             {"on": load.on, "to": load.to, "intended": load.intended, "offered": load.offered}
             for load in run.loads
         ],
+        "clocks": [_clock(clock) for clock in run.clocks],
         "flows": [_flow(flow, run_load(run.plan), cited) for flow in run.flows],
+    }
+
+
+def _clock(clock: ClockResult) -> Json:
+    """At most so many points as a picture needs; each is offset and half-width at a time of the node's clock."""
+    step = max(len(clock.t) // _CLOCK_POINTS, 1)
+    return {
+        "node": clock.node,
+        "reference": clock.reference,
+        "method": clock.method,
+        "stamps": clock.stamps,
+        "n": clock.n,
+        "missing": clock.lost,
+        "delay_ns": clock.delay,
+        "asymmetry_ns": clock.asymmetry,
+        "asymmetry_stated": clock.stated,
+        "drift_ppm": clock.drift,
+        "drift_uncertainty_ppm": clock.drift_uncertainty,
+        "uncertainty_ns": clock.uncertainty,
+        "offsets": [
+            {"at_s": at, "offset_ns": offset, "uncertainty_ns": width}
+            for at, offset, width in zip(
+                clock.t[::step].tolist(),
+                clock.offset[::step].tolist(),
+                clock.half_width[::step].tolist(),
+                strict=True,
+            )
+        ],
     }
 
 

@@ -301,6 +301,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         grade,
         f"the clock offset is uncertain: {observed}{missing}",
     )
+    yield from _compared(run)
     named = ", ".join(
         f"{name} (up to {bound / 1000:.3g} µs)" for name, bound in sorted(run.wrong_clocks.items())
     )
@@ -311,6 +312,29 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         named or "none",
         Grade.NOTE if run.wrong_clocks else Grade.OK,
         f"the clock is not perfect of {named}: times between two nodes include the error of their clocks",
+    )
+
+
+def _compared(run: Evidence) -> Iterator[Check]:
+    """Clocks that exchanges compared, against what the test wants of them."""
+    plan = run.synchronise
+    if plan is None or plan.exchange_ns is None:
+        return
+    worst = max(run.clocks, key=lambda clock: clock.uncertainty, default=None)
+    limit = plan.within_ns
+    seen = f"± {duration(worst.uncertainty)} ({worst.node})" if worst is not None else "no clock was compared"
+    silent = (
+        f"; no exchange came back from {', '.join(run.clocks_uncompared)}" if run.clocks_uncompared else ""
+    )
+    over = limit is not None and (worst is None or worst.uncertainty > limit)
+    failed = over or bool(run.clocks_uncompared)
+    yield check(
+        "clock-gate",
+        "Clocks compared by exchanges",
+        "every clock compared" + (f", each within {duration(limit)}" if limit is not None else ""),
+        seen + silent,
+        (Grade.INVALID if plan.refuse else Grade.DEGRADED) if failed else Grade.OK,
+        f"the clocks are not known as well as the test wants: {seen}{silent}",
     )
 
 

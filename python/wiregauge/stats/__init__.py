@@ -27,6 +27,7 @@ from wiregauge.stats.moments import (
     mean_estimate,
     standard_deviation,
 )
+from wiregauge.stats.offsets import OffsetTrack, offset_track
 from wiregauge.stats.quantiles import (
     Rank,
     RankInterval,
@@ -90,6 +91,7 @@ __all__ = [
     "LineFit",
     "MeanEstimate",
     "Mode",
+    "OffsetTrack",
     "Peak",
     "Peaks",
     "QuantileInterval",
@@ -123,6 +125,7 @@ __all__ = [
     "mean_estimate",
     "mser5",
     "normal_factor",
+    "offset_track",
     "peaks",
     "pettitt",
     "quantile",

@@ -189,6 +189,7 @@ impl PointCheck<'_> {
                 network: (networks.len() == 1).then(|| networks[0].0),
                 virtual_link: carried.virtual_links.remove(&flow.id),
                 schedule: carried.schedules.remove(&flow.id),
+                exchange: flow.exchange,
                 ..Flow::plain(flow.id, flow.protocol.as_ref()?.value, first)
             })
         });

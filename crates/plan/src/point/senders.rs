@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
-use super::{PICOS_PER_SECOND, PointCheck, Said, show_load};
+use super::{PICOS_PER_SECOND, PointCheck, SHORTEST_DRAIN, Said, show_load};
 use crate::campaign::{Pattern, Protocol, Send};
 use crate::diagnostic::{Findings, Place};
 use crate::model::{FlowModel, SendModel};
@@ -279,6 +279,8 @@ impl PointCheck<'_> {
         let written = self.test.duration.as_ref();
         let mut ends = Vec::new();
         let mut sends = Vec::new();
+        let (exchanges, senders): (Vec<_>, Vec<_>) =
+            senders.iter().partition(|whole| self.model.flows[whole.send.flow].exchange);
         for whole in senders {
             let flow = self.model.flows[whole.send.flow].id;
             let fitting = match written {
@@ -348,7 +350,29 @@ impl PointCheck<'_> {
             Some(Some(duration)) => i128::from(duration.value.as_picos()),
             _ => last,
         };
+        sends.extend(exchanges.into_iter().filter_map(|whole| self.exchanges(whole, duration, found)));
         (sends, duration)
+    }
+
+    /// Exchanges go on through the measured part and the first half of the drain, so that there are some after it.
+    fn exchanges(&self, whole: &WholeSend<'_>, duration: i128, found: &mut Findings) -> Option<Send> {
+        let drain = match &self.test.drain {
+            Some(Some(drain)) => drain.value.as_picos(),
+            _ => SHORTEST_DRAIN,
+        };
+        let room = duration + i128::from(drain.max(0) / 2) - i128::from(whole.offset.as_picos());
+        Some(Send {
+            flow: self.model.flows[whole.send.flow].id,
+            period: whole.period,
+            offset: whole.offset,
+            payload: whole.payload.value,
+            fill: whole.send.fill.as_ref()?.value,
+            count: self.count(whole, whole.fitting(room).max(1), found)?,
+            warm_up_count: self.warm_up_count(whole, found)?,
+            pattern: whole.pattern(),
+            rate_limit_bps: None,
+            sub_link: 0,
+        })
     }
 
     /// From 0; what does not travel on a virtual link has none.

@@ -74,7 +74,9 @@ impl PointCheck<'_> {
             let own: Vec<String> = senders
                 .iter()
                 .map(|send| &self.model.flows[send.send.flow])
-                .filter(|flow| load > 0 && flow.ends.as_ref().is_some_and(|(from, _)| *from == node))
+                .filter(|flow| {
+                    load > 0 && !flow.exchange && flow.ends.as_ref().is_some_and(|(from, _)| *from == node)
+                })
                 .map(|flow| flow.id.to_string())
                 .collect();
             if !own.is_empty() {

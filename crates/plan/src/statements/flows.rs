@@ -20,6 +20,8 @@ pub(crate) struct FlowStatement {
     pub(crate) to: Option<Vec<Sourced<String>>>,
     pub(crate) deadline: Maybe<Span>,
     pub(crate) carriage: Carriage,
+    /// Made to compare clocks; no flow under test.
+    pub(crate) exchange: bool,
 }
 
 /// How the flow is carried, as far as written; which of it counts depends on the protocol.
@@ -112,6 +114,7 @@ pub(super) fn flow(element: &Element, found: &mut Findings) -> FlowStatement {
             fits
         }),
         carriage: carriage(&mut reader),
+        exchange: false,
         place: reader.place,
     }
 }

@@ -4,6 +4,7 @@
 mod faults;
 mod flows;
 mod network;
+mod synchronise;
 mod tasks;
 
 use wg_frame::time::Span;
@@ -20,6 +21,7 @@ pub(crate) use network::{
     End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
     check_rate,
 };
+pub(crate) use synchronise::SynchroniseStatement;
 pub(crate) use tasks::{
     CaptureStatement, FILLS, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement, RelayStatement,
     SendStatement, TURNS,
@@ -53,6 +55,7 @@ pub(crate) struct Statements {
     pub(crate) bench: Bench,
     pub(crate) nodes: Vec<NodeStatement>,
     pub(crate) links: Vec<LinkStatement>,
+    pub(crate) synchronise: Option<SynchroniseStatement>,
     pub(crate) flows: Vec<FlowStatement>,
     pub(crate) tasks: Place,
     pub(crate) warm_up: Maybe<Span>,
@@ -100,6 +103,7 @@ pub(crate) fn read(tree: &Element, found: &mut Findings) -> Statements {
     let sweep = section("sweep", found);
     let fault_list = section("faults", found);
     let limits = section("limits", found);
+    let clocks = section("synchronise", found);
     let mut test = Reader::new(tree, found);
     let name = test.required("name").and_then(|written| test_name(&mut test, written));
     let seed = test.element.get("seed").unwrap_or(DEFAULT_SEED);
@@ -112,21 +116,36 @@ pub(crate) fn read(tree: &Element, found: &mut Findings) -> Statements {
     let warm_up = timing.time_or("warm-up", "0s");
     let (duration, drain) = (timing.time("duration"), timing.time("drain"));
     let tasks_place = timing.place;
+    let node_statements: Vec<_> =
+        nodes.children.iter().filter_map(|e| network::node(e, &host, found)).collect();
+    let links = several(nodes, "link", network::link, found);
+    let mut flow_statements = several(flow_list, "flow", flows::flow, found);
+    let synchronise = synchronise::synchronise(clocks, &flow_statements, found);
+    let exchanges = synchronise.as_ref().map_or_else(Default::default, |statement| {
+        synchronise::exchanges(statement, &node_statements, &flow_statements, found)
+    });
+    flow_statements.extend(exchanges.flows);
+    let mut sends = several(task_list, "send", tasks::send, found);
+    sends.extend(exchanges.sends);
+    let receives = several(task_list, "receive", tasks::receive, found);
+    let mut relays = several(task_list, "relay", tasks::relay, found);
+    relays.extend(exchanges.relays);
     Statements {
         place,
         name,
         seed,
         bench: bench.map_or_else(Bench::default, |bench| bench.value),
-        nodes: nodes.children.iter().filter_map(|e| network::node(e, &host, found)).collect(),
-        links: several(nodes, "link", network::link, found),
-        flows: several(flow_list, "flow", flows::flow, found),
+        nodes: node_statements,
+        links,
+        synchronise,
+        flows: flow_statements,
         tasks: tasks_place,
         warm_up,
         duration,
         drain,
-        sends: several(task_list, "send", tasks::send, found),
-        receives: several(task_list, "receive", tasks::receive, found),
-        relays: several(task_list, "relay", tasks::relay, found),
+        sends,
+        receives,
+        relays,
         injects: several(task_list, "inject", tasks::inject, found),
         captures: several(task_list, "capture", tasks::capture, found),
         faults: network_faults(fault_list, found),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from wiregauge.measures.clocks import RunClocks
 from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.explaining.results import Clock, Event
 from wiregauge.measures.hops import read_columns
@@ -48,12 +49,12 @@ class Surroundings:
     deeds: pl.DataFrame
     reported: tuple[Event, ...]
     clocks: Mapping[str, tuple[Floats, Floats]]
-    estimated: Mapping[str, tuple[float, float]]
+    estimated: RunClocks
     simulated: bool
 
     def clock(self, flow: FlowPlan, at_ns: float) -> Clock | None:
         """Clock of the destination against that of the source at a time (ns of the run)."""
-        if self.simulated:
+        if self.simulated and not self.estimated.moved(flow):
             ends = [self.clocks.get(name) for name in (flow.source, flow.destination)]
             if not any(ends):
                 return None
@@ -61,9 +62,13 @@ class Surroundings:
             source, destination = (_shown(end, np.append(grid, at_ns)) for end in ends)
             between = destination - source
             return Clock(float(between[-1]), float(np.median(between[:-1])), 0.0, "truth")
-        if flow.source not in self.estimated or flow.destination not in self.estimated:
+        known = self.estimated.offsets
+        if flow.source not in known or flow.destination not in known:
             return None
-        (here, sure), (there, also) = self.estimated[flow.source], self.estimated[flow.destination]
+        (here, sure), (there, also) = known[flow.source], known[flow.destination]
+        if self.estimated.moved(flow):
+            # Taken out of the message's time already.
+            return Clock(0.0, 0.0, sure + also, "exchange")
         return Clock(there - here, there - here, sure + also, "manifest")
 
     def near(self, flow: FlowPlan, sequence: int, sent_ns: float, took_ns: float) -> tuple[Event, ...]:
@@ -128,10 +133,8 @@ def _told(kind: str, value: int) -> str:
     return words.get(kind, kind)
 
 
-def surroundings(
-    directory: RunDirectory, run: RunResult, estimated: Mapping[str, tuple[float, float]]
-) -> Surroundings:
-    """Everything known of a run besides its records. `estimated` holds each node's clock offset and uncertainty, ns."""
+def surroundings(directory: RunDirectory, run: RunResult, estimated: RunClocks) -> Surroundings:
+    """Everything known of a run besides its records. `estimated` is what is known of its clocks."""
     names = tuple(node.name for node in directory.plan.nodes)
     path = directory.truth(run.plan.index)
     empty = {"time": pl.Int64, "kind": pl.String, "value": pl.Int64, "flow": pl.UInt16}

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wiregauge import stats
+from wiregauge.measures.clocks import run_clocks
 from wiregauge.measures.explaining.around import surroundings
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, SeriesExplained
 from wiregauge.measures.explaining.said import course_sentences, mode_sentences, peak_sentence
 from wiregauge.measures.explaining.worst import main_measure, worst_messages
-from wiregauge.measures.judge import clock_offsets
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import FlowResult, Judgement, RunResult, Series
 from wiregauge.measures.rundir import open_run_directory
@@ -45,7 +45,8 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         flows = [flow for of, flow in wanted if of is run]
         if not flows:
             continue
-        estimated = clock_offsets(directory.runs[run.plan.index])
+        clocks = run_clocks(directory, run.plan)
+        estimated = clocks.offsets
         offsets = {(flow.plan.id, flow.plan.receiver): _between(estimated, flow.plan) for flow in flows}
         explained = [_explained(flow) for flow in flows]
         medians = [float(np.median(flow.series[main_measure(flow.plan)].value)) for flow in flows]
@@ -57,7 +58,8 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
                 for flow, series, median in zip(flows, explained, medians, strict=True)
             ],
             offsets,
-            surroundings(directory, run, estimated),
+            surroundings(directory, run, clocks),
+            clocks,
             worst,
         )
         found += [

@@ -84,7 +84,8 @@ class Neighbour:
 class Clock:
     """Clock of the destination less that of the source at the time, and usually (median over the run), ns.
 
-    `source` says who knows: `truth` (a simulation), `manifest` (estimated by the testmaster, for the run as a whole).
+    `source` says who knows: `truth` (a simulation), `exchange` (measured, and out of the message's time already),
+    `manifest` (known to the testmaster, for the run as a whole).
     """
 
     offset: float

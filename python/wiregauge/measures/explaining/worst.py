@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from wiregauge.measures.clocks import RunClocks, corrected
 from wiregauge.measures.explaining.around import Surroundings
 from wiregauge.measures.explaining.results import Neighbour, Partner, SeriesExplained, Step, WorstMessage
 from wiregauge.measures.explaining.said import cause_of, message_sentence
@@ -43,10 +44,11 @@ def worst_messages(
     flows: Sequence[tuple[FlowResult, SeriesExplained, float]],
     offsets: Mapping[Key, Offsets],
     around: Surroundings,
+    clocks: RunClocks,
     most: int,
 ) -> dict[Key, tuple[WorstMessage, ...]]:
     """By flow and receiver the `most` messages that took longest; each flow comes with its main series and median."""
-    table = _table(directory, run)
+    table = _table(directory, run, clocks)
     if table is None or not flows:
         return {}
     chosen: dict[Key, pl.DataFrame] = {}
@@ -108,11 +110,14 @@ def worst_messages(
     return found_by_flow
 
 
-def _table(directory: RunDirectory, run: RunResult) -> pl.LazyFrame | None:
+def _table(directory: RunDirectory, run: RunResult, clocks: RunClocks) -> pl.LazyFrame | None:
     """All messages of the measured part: also of a run of which only a sample is held, for the worst may be outside."""
     rows = directory.scan(run.plan.index)
     if rows is None:
         return None
+    if clocks.tracks:
+        names = [node.name for node in directory.plan.nodes]
+        rows = rows.map_batches(lambda part: corrected(part, run.plan.flows, names, clocks), streamable=True)
     columns = ("flow", "to", "sequence", "tx_app", "rx_app", "back_rx_app", "outcome")
     return rows.filter(~pl.col("warm_up")).select(columns)
 

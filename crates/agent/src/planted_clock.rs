@@ -1,0 +1,54 @@
+//! A clock that is wrong on purpose.
+//!
+//! Namespaces of one machine share its clock, so nothing there could show whether offsets are found. Where the test gives
+//! an end system a clock, its agent writes every time as that clock would have shown it. Only what is recorded
+//! changes: frames leave when they would have left, and the servicing threads know nothing of it.
+
+use wg_frame::time::RunTime;
+use wg_plan::Clock;
+use wg_record::Record;
+
+/// What such a clock shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlantedClock {
+    offset_ps: i64,
+    drift_ppb: i64,
+}
+
+impl PlantedClock {
+    /// The clock of an end system; nothing for one that shows the time of its host.
+    pub fn of(clock: &Clock) -> Option<Self> {
+        let planted = Self { offset_ps: clock.offset.as_picos(), drift_ppb: clock.drift_ppb };
+        (planted != Self { offset_ps: 0, drift_ppb: 0 }).then_some(planted)
+    }
+
+    /// What it shows at `time`, saturating at the ends of the range.
+    pub fn read(&self, time: RunTime) -> RunTime {
+        let drifted = i128::from(time.as_picos()) * i128::from(self.drift_ppb) / 1_000_000_000;
+        let shown = i128::from(time.as_picos()) + i128::from(self.offset_ps) + drifted;
+        RunTime::from_picos(shown.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+    }
+
+    /// Records as they are written under it.
+    pub fn applied(&self, records: &[Record], into: &mut Vec<Record>) {
+        into.clear();
+        into.extend(records.iter().map(|record| Record { time: self.read(record.time), ..*record }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wg_frame::time::Span;
+
+    #[test]
+    fn it_shows_offset_and_drift_from_the_epoch_on() {
+        let clock = Clock { offset: Span::from_micros(-5), drift_ppb: 20_000, ..Clock::default() };
+        let planted = PlantedClock::of(&clock).expect("not the host's");
+        let second = RunTime::ZERO + Span::from_millis(1_000);
+        assert_eq!((planted.read(second) - second).as_picos(), 15_000_000);
+        assert_eq!((planted.read(RunTime::ZERO) - RunTime::ZERO).as_picos(), -5_000_000);
+        assert_eq!(planted.read(RunTime::from_picos(i64::MAX)).as_picos(), i64::MAX);
+        assert_eq!(PlantedClock::of(&Clock::default()), None);
+    }
+}

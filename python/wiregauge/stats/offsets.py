@@ -1,0 +1,198 @@
+"""The offset of one clock from another over time, from two-way exchanges of stamps.
+
+An exchange leaves four stamps: t1 (sent, by the reference), t2 (received, by the other clock), t3 (sent back, by the
+other), t4 (received, by the reference). Its offset is ((t2 - t1) + (t3 - t4)) / 2 and its delay (t4 - t1) - (t3 - t2)
+(RFC 5905, 8). Whatever the network did, the true offset lies within half the delay of that. What a queue added to an
+exchange is seen in its delay; what the fixed delays of the two directions differ by is not seen at all and has to be
+known or be taken as the whole delay.
+
+So the exchange of least delay in each stretch of time is a knot, knots are joined by straight lines, and every other
+exchange is asked whether it could be true of the line: what contradicts it by more than its own bound (a clock that
+was stepped, an oscillator that warmed up) widens the band there. The road not taken: a line through the whole run,
+which is right only for a clock that keeps its frequency; it is fitted as well, to tell the drift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["OffsetTrack", "offset_track"]
+
+Floats = NDArray[np.float64]
+
+FEWEST = 8
+"""Exchanges of one knot, at least."""
+MOST_KNOTS = 500
+UNKNOWN_DRIFT = 2e5
+"""What two clocks may drift apart where a single exchange tells nothing of it, ns/s: 100 ppm each, as IEEE Std
+802.3-2022 allows a station."""
+REACHED = 7
+"""Which of the least delays tells how far the least is above the one that met no queue; see `_unreached`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetTrack:
+    """Offset over time: straight lines between knots, continued beyond the first and the last.
+
+    Times are seconds of the clock that is compared; offsets are that clock less the reference, ns.
+    """
+
+    at: Floats
+    offset: Floats
+    half_width: Floats
+    """How far the true offset may be from `offset` at each knot."""
+    apart: Floats
+    """The part of it in which knots differ: an asymmetry is common to all, and tilts no line through two of them."""
+    between: Floats
+    """What exchanges between two knots contradict the line by: one value fewer than knots."""
+    n: int
+    delay: float
+    """Least delay there and back, ns."""
+    asymmetry: float
+    """Most that the fixed delays of the two directions were taken to differ by, ns."""
+    drift: float | None
+    """Mean rate of change, ppm; None of fewer than three knots."""
+    drift_uncertainty: float | None
+    """Half the width of its 95 % interval, the wider of those by scatter and by bounds of the knots; ppm."""
+
+    def offset_at(self, seconds: ArrayLike) -> Floats:
+        """Offset at times of the clock that is compared, ns."""
+        x = np.asarray(seconds, dtype=np.float64)
+        if len(self.at) == 1:
+            return np.full(x.shape, self.offset[0])
+        left, right = self._slopes()
+        inside = np.interp(x, self.at, self.offset)
+        before, after = x - self.at[0], x - self.at[-1]
+        return np.where(
+            before < 0, inside + before * left, np.where(after > 0, inside + after * right, inside)
+        )
+
+    def uncertainty_at(self, seconds: ArrayLike) -> Floats:
+        """Bound of the error of `offset_at`, ns. It grows beyond the first and the last knot."""
+        x = np.asarray(seconds, dtype=np.float64)
+        width = np.interp(x, self.at, self.half_width)
+        if len(self.at) == 1:
+            return np.asarray(width + UNKNOWN_DRIFT * np.abs(x - self.at[0]), dtype=np.float64)
+        place = np.clip(np.searchsorted(self.at, x, side="right") - 1, 0, len(self.between) - 1)
+        beyond = np.maximum(self.at[0] - x, 0.0) + np.maximum(x - self.at[-1], 0.0)
+        tilt = (self.apart[1:] + self.apart[:-1] + self.between) / np.diff(self.at)
+        return np.asarray(width + self.between[place] + beyond * tilt[place], dtype=np.float64)
+
+    def _slopes(self) -> tuple[float, float]:
+        slopes = np.diff(self.offset) / np.diff(self.at)
+        return float(slopes[0]), float(slopes[-1])
+
+
+def offset_track(
+    seconds: ArrayLike,
+    offset_ns: ArrayLike,
+    delay_ns: ArrayLike,
+    *,
+    asymmetry_ns: float | None = None,
+    stamp_ns: float = 0.0,
+    longest_s: float = 1.0,
+) -> OffsetTrack | None:
+    """The offset over time from exchanges, in any order; None of none.
+
+    `seconds` are times of the compared clock. `asymmetry_ns` bounds the difference of the fixed delays of the two
+    directions; None takes the least delay, which bounds it whatever the network. `stamp_ns` is the error of an
+    offset by reading the clocks. A knot stands for `longest_s` at most where there are exchanges enough.
+    """
+    x, theta, delay = (np.asarray(a, dtype=np.float64) for a in (seconds, offset_ns, delay_ns))
+    good = np.isfinite(x) & np.isfinite(theta) & np.isfinite(delay)
+    order = np.argsort(x[good], kind="stable")
+    x, theta, delay = x[good][order], theta[good][order], delay[good][order]
+    if not len(x):
+        return None
+    least = float(delay.min())
+    # A delay that clocks with coarse readings make negative bounds nothing.
+    path = max(least, 0.0)
+    asymmetry = path if asymmetry_ns is None else min(asymmetry_ns, path)
+    unreached = _unreached(delay)
+    excess = np.maximum(delay - least, 0.0)
+    knots = _knots(x, excess, longest_s)
+    own = (excess[knots] + unreached) / 2 + stamp_ns
+    at, offset = x[knots], theta[knots]
+    line = np.interp(x, at, offset) if len(at) > 1 else np.full(len(x), offset[0])
+    if len(at) > 1:
+        slopes = np.diff(offset) / np.diff(at)
+        line += np.minimum(x - at[0], 0) * slopes[0] + np.maximum(x - at[-1], 0) * slopes[-1]
+    allowed = (excess + unreached) / 2 + stamp_ns + np.interp(x, at, own)
+    against = np.maximum(np.abs(theta - line) - allowed, 0.0)
+    between = np.zeros(max(len(at) - 1, 0))
+    if len(between):
+        place = np.clip(np.searchsorted(at, x, side="right") - 1, 0, len(between) - 1)
+        np.maximum.at(between, place, against)
+        # Where exchanges are few a bend between two knots is not seen; the neighbours tell how much there may be.
+        between += _bend(at, offset, own)
+    drift, uncertainty = _drift(at, offset, own)
+    # The whole delay as the bound includes what even the least one met of a queue.
+    width = own + asymmetry / 2 - (unreached / 2 if asymmetry_ns is None else 0.0)
+    return OffsetTrack(at, offset, width, own, between, len(x), least, asymmetry, drift, uncertainty)
+
+
+def _knots(x: Floats, excess: Floats, longest_s: float) -> NDArray[np.intp]:
+    """The exchange of least delay of each stretch; no two at the same time."""
+    span = x[-1] - x[0]
+    count = int(np.clip(len(x) // FEWEST, min(2, len(x)), MOST_KNOTS))
+    # Finer than needed gives no better line, only knots that met more of a queue.
+    count = min(count, max(2, int(np.ceil(span / longest_s * 4))))
+    edges = np.linspace(x[0], x[-1], count + 1)[1:-1]
+    stretch = np.searchsorted(edges, x, side="right")
+    best = np.lexsort((x, excess, stretch))
+    first = np.unique(stretch[best], return_index=True)[1]
+    chosen = best[first]
+    apart = np.concatenate([[True], np.diff(x[chosen]) > 0])
+    return np.asarray(chosen[apart], dtype=np.intp)
+
+
+def _unreached(delay: Floats) -> float:
+    """How far the least delay seen may be above that without any queue, ns.
+
+    Near its lower edge a delay with a density there has order statistics at independent exponential steps, so the least
+    is above the edge by more than the distance to the seventh with probability 2^-6, 1.6 %.
+    """
+    if len(delay) < REACHED:
+        return float(delay.max() - delay.min())
+    least = np.partition(delay, REACHED - 1)[:REACHED]
+    return float(least.max() - least.min())
+
+
+def _bend(at: Floats, offset: Floats, own: Floats) -> Floats:
+    """By stretch between knots: how far a smooth curve may be from its chord, ns.
+
+    A chord of length h is missed by h^2 / 8 times the second derivative at most, which the change of slope over the two
+    neighbouring stretches gives; what the knots' own bounds explain is no bend.
+    """
+    if len(at) < 3:
+        return np.zeros(len(at) - 1)
+    step = np.diff(at)
+    slope = np.diff(offset) / step
+    unsure = (own[1:] + own[:-1]) / step
+    change = np.maximum(np.abs(np.diff(slope)) - unsure[1:] - unsure[:-1], 0.0)
+    second = change / ((step[1:] + step[:-1]) / 2)
+    worst = np.maximum(np.concatenate([second[:1], second]), np.concatenate([second, second[-1:]]))
+    return np.asarray(worst * step**2 / 8, dtype=np.float64)
+
+
+def _drift(at: Floats, offset: Floats, own: Floats) -> tuple[float | None, float | None]:
+    """Slope of a line through the knots, ppm, and its uncertainty: weighted least squares, and the knots' bounds."""
+    if len(at) < 3:
+        return None, None
+    weight = 1 / np.maximum(own, 1.0) ** 2
+    centre = float(np.average(at, weights=weight))
+    x = at - centre
+    scale = float((weight * x**2).sum())
+    if scale <= 0:
+        return None, None
+    slope = float((weight * x * offset).sum() / scale)
+    rest = offset - np.average(offset, weights=weight) - slope * x
+    scatter = float(np.sqrt((weight * rest**2).sum() / (len(at) - 2) / scale))
+    # The error of a knot lies anywhere within its bound; those of knots are independent.
+    bounds = float(np.sqrt(((weight * x * own) ** 2).sum() / 3) / scale)
+    random, bound = 1.96 * scatter, 1.96 * bounds
+    # ns per second are parts per thousand million.
+    return slope / 1e3, max(random, bound) / 1e3
