@@ -1,6 +1,6 @@
 //! What else the host did while a run went on: a small time series of the kernel's own counters.
 //!
-//! One thread of the lowest priority looks every [`EVERY`] and writes what has changed, so a quiet host costs little in
+//! One thread of the lowest priority looks ten times a second and writes what has changed, so a quiet host costs little in
 //! time and space. It reads text files of the kernel only; a file that a kernel does not have leaves its counters
 //! out. Counters are cumulative since the host started; whoever reads them takes differences. The road not taken:
 //! tracing every switch and interrupt, which would be noise of its own.
@@ -19,8 +19,10 @@ use wg_net::clock;
 
 /// Name of the file in the spool: lines of time (ps since the epoch), counter, key, value, joined by tabs.
 pub const FILE: &str = "noise.tsv";
-/// Time between two looks.
-pub const EVERY: Duration = Duration::from_millis(100);
+/// Time between two looks of a run that is not long.
+const EVERY: Duration = Duration::from_millis(100);
+/// Looks at a run, at most: of a longer one they are farther apart, and the series stays small.
+const MOST_LOOKS: u32 = 36_000;
 /// How soon the thread sees that the run is over.
 const LOOK: Duration = Duration::from_millis(10);
 /// Times in `/proc/stat` are in units of 1/100 s whatever the kernel's own tick (USER_HZ, proc(5)).
@@ -37,6 +39,8 @@ pub struct Noise {
     pub interface: String,
     /// Records lost in full rings so far.
     pub rings: Vec<Arc<AtomicU64>>,
+    /// Planned length of the run.
+    pub length: Duration,
 }
 
 /// Counter and key.
@@ -57,6 +61,7 @@ impl Noise {
             Err(error) => return Some(failed(error)),
         };
         let mut last = Look::new();
+        let every = EVERY.max(self.length / MOST_LOOKS);
         loop {
             let over = stop.load(Ordering::Relaxed);
             let time = clock::realtime().get().saturating_sub(epoch.wall().get()).saturating_mul(1_000);
@@ -74,7 +79,7 @@ impl Noise {
                 return None;
             }
             let mut waited = Duration::ZERO;
-            while waited < EVERY && !stop.load(Ordering::Relaxed) {
+            while waited < every && !stop.load(Ordering::Relaxed) {
                 std::thread::sleep(LOOK);
                 waited += LOOK;
             }
@@ -89,9 +94,11 @@ impl Noise {
             }
         };
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        stat(&read("/proc/stat"), self.core, &mut add);
+        let scheduler = read("/proc/schedstat");
+        // Not every kernel counts by processor; then the whole host has to do.
+        stat(&read("/proc/stat"), self.core, scheduler.is_empty(), &mut add);
         interrupts(&read("/proc/interrupts"), self.core, &mut add);
-        switches(&read("/proc/schedstat"), self.core, &mut add);
+        switches(&scheduler, self.core, &mut add);
         backlog(&read("/proc/net/softnet_stat"), self.core, &mut add);
         // Of the network namespace of this thread, which is that of the network under test.
         interface(&read("/proc/thread-self/net/dev"), &self.interface, &mut add);
@@ -110,13 +117,13 @@ fn wanted(core: Option<usize>, cpu: usize) -> bool {
     core.is_none_or(|core| core == cpu)
 }
 
-/// Stolen time of every processor; time in interrupts of the wanted ones; switches of the whole host.
-fn stat(text: &str, core: Option<usize>, add: &mut impl FnMut(&'static str, String, i64)) {
+/// Stolen time of every processor; time in interrupts of the wanted ones; on request switches of the whole host.
+fn stat(text: &str, core: Option<usize>, whole: bool, add: &mut impl FnMut(&'static str, String, i64)) {
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
         let Some(first) = words.next() else { continue };
         let numbers: Vec<i64> = words.map_while(|word| word.parse().ok()).collect();
-        if first == "ctxt" && core.is_none() {
+        if first == "ctxt" && whole {
             numbers.first().iter().for_each(|n| add("switches", "host".into(), **n));
         }
         let Some(cpu) = first.strip_prefix("cpu").and_then(|n| n.parse::<usize>().ok()) else { continue };
@@ -263,12 +270,13 @@ mod tests {
     #[test]
     fn counters_are_those_of_the_servicing_core() {
         let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 0 0 0 0 0 1 2 3 0 0\nctxt 77\n";
-        let found = all(|add| stat(text, Some(1), &mut |a, b, c| add(a, b, c)));
+        let found = all(|add| stat(text, Some(1), true, &mut |a, b, c| add(a, b, c)));
         let expected = [
             ("steal_ns", "cpu0".to_owned(), 80_000_000),
             ("steal_ns", "cpu1".to_owned(), 30_000_000),
             ("irq_ns", "cpu1".to_owned(), 10_000_000),
             ("softirq_ns", "cpu1".to_owned(), 20_000_000),
+            ("switches", "host".to_owned(), 77),
         ];
         assert_eq!(found, expected);
         let text = "           CPU0       CPU1\n  0:   5   6  IO-APIC   2-edge  timer\nLOC: 10 20 Local timer\nERR: 3\n";
@@ -303,7 +311,7 @@ mod tests {
     fn what_no_kernel_writes_is_passed_over() {
         for text in ["", "\n", "cpu0", "cpu0 x", ":", "a:b", "CPU0\n1: x", "Udp:\nUdp:", "zz zz zz"] {
             let found = all(|add| {
-                stat(text, Some(0), &mut |a, b, c| add(a, b, c));
+                stat(text, Some(0), true, &mut |a, b, c| add(a, b, c));
                 interrupts(text, Some(0), &mut |a, b, c| add(a, b, c));
                 switches(text, Some(0), &mut |a, b, c| add(a, b, c));
                 backlog(text, Some(0), &mut |a, b, c| add(a, b, c));

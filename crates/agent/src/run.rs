@@ -560,7 +560,13 @@ impl Common {
         setup: &Setup,
         rings: Vec<Arc<AtomicU64>>,
     ) -> Result<JoinHandle<Option<String>>, RunError> {
-        let noise = Noise { core: setup.servicing_core, interface: setup.interface.clone(), rings };
+        let length = (self.assignment.last_send + self.assignment.drain).as_picos().max(0).unsigned_abs();
+        let noise = Noise {
+            core: setup.servicing_core,
+            interface: setup.interface.clone(),
+            rings,
+            length: Duration::from_nanos(length / 1_000),
+        };
         let (gate, stop, spool) = (Arc::clone(&self.gate), Arc::clone(&self.stop), setup.spool.clone());
         spawn("noise", move || {
             // The kernel always lets a thread step back.

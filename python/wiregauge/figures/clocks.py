@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wiregauge.figures.model import Axis, Band, Figure, Line, Panel, Rule, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, INK
-from wiregauge.measures.clocks import ClockResult
+from wiregauge.measures.compared import ClockResult
 from wiregauge.measures.results import Judgement
 from wiregauge.measures.units import count_of, duration
 

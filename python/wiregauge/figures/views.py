@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace
+from wiregauge.figures.noise import noise_figure
 from wiregauge.figures.palette import BLUE, GREY, INK, VERMILION, ordered, shade
 from wiregauge.measures.results import Judgement
 from wiregauge.measures.units import duration
@@ -20,7 +21,7 @@ _BAR, _WAIT, _BELOW = 0.56, 0.14, 0.39
 
 def view_figures(judgement: Judgement, views: Views) -> list[Figure]:
     """The views the records allow, in the order of the report."""
-    made = [_timeline(judgement, views), _queues(views), _clocks(views.clocks)]
+    made = [_timeline(judgement, views), _queues(views), _clocks(views.clocks), noise_figure(views.noise)]
     found = [figure for figure in made if figure is not None]
     if len(judgement.runs) < 2 or views.run is None:
         return found

@@ -15,11 +15,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.measures.compared import ClockResult
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.rundir import RunDirectory
 from wiregauge.stats import OffsetTrack
 
-__all__ = ["ClockResult", "RunClocks", "clock_offsets", "corrected", "run_clocks"]
+__all__ = ["RunClocks", "clock_offsets", "corrected", "run_clocks"]
 
 Floats = NDArray[np.float64]
 
@@ -33,38 +34,6 @@ _STAMPS = {
 }
 _DRAWN = 400
 """Points of a picture of a clock."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClockResult:
-    """The clock of a node against that of the reference, as exchanges found it."""
-
-    node: str
-    reference: str
-    method: str
-    """`exchange`."""
-    stamps: str
-    """`driver` or `application`: where the stamps of the exchanges were taken."""
-    n: int
-    lost: int
-    """Exchanges of which a stamp is missing."""
-    delay: float
-    """Least delay there and back, ns."""
-    asymmetry: float
-    """Most that the fixed delays of the two directions were taken to differ by, ns."""
-    stated: bool
-    """Whether the test bounds the asymmetry; else it is the least delay."""
-    drift: float | None
-    drift_uncertainty: float | None
-    """ppm."""
-    uncertainty: float
-    """The most that the offset is uncertain by at any message of the run, ns."""
-    t: Floats = field(repr=False)
-    """Seconds of the node's clock."""
-    offset: Floats = field(repr=False)
-    half_width: Floats = field(repr=False)
-    trend: Floats = field(repr=False)
-    """Straight line through `offset`; ns, as both."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiregauge.measures.calibration import Citation
-from wiregauge.measures.clocks import ClockResult
+from wiregauge.measures.compared import ClockResult
 from wiregauge.measures.plan import RunPlan, SynchronisePlan
 from wiregauge.measures.results import Check, FlowResult, Grade
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge.measures.clocks import ClockResult
+from wiregauge.measures.compared import ClockResult
 from wiregauge.measures.pairs import PairLatency
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.sampling import Sampled

@@ -76,6 +76,10 @@ class RunDirectory:
         """What was true of a run; None where nobody knew it."""
         return self._found("truth", index)
 
+    def noise(self, index: int) -> Path | None:
+        """What else the hosts of a run did; None where no host took part."""
+        return self._found("noise", index)
+
     def _found(self, folder: str, index: int) -> Path | None:
         path = self.path / folder / f"run-{index:04d}.parquet"
         return path if path.exists() else None

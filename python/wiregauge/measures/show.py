@@ -13,7 +13,7 @@ from pathlib import Path
 
 from wiregauge.measures import sampling, served
 from wiregauge.measures.calibration import Citation, citations, corrections, run_load
-from wiregauge.measures.clocks import ClockResult
+from wiregauge.measures.compared import ClockResult
 from wiregauge.measures.definitions import QUANTILES, SERIES
 from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
 

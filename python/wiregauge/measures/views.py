@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge.measures.hops import read_columns
+from wiregauge.measures.noise import NoiseView, noise_view
 from wiregauge.measures.plan import CampaignPlan, RunPlan
 from wiregauge.measures.results import Judgement, RunResult
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
@@ -111,6 +112,7 @@ class Views:
     windows: tuple[FrameWindow, ...] = ()
     queues: tuple[QueueShape, ...] = ()
     clocks: tuple[ClockShape, ...] = ()
+    noise: NoiseView | None = None
     background: bool = False
     """The run has background load, which leaves no records."""
     read_until_s: float | None = None
@@ -125,7 +127,8 @@ def views(judgement: Judgement) -> Views:
     if not judgement.runs:
         return Views()
     directory = open_run_directory(judgement.directory)
-    plan = max(judgement.runs, key=_longest).plan
+    longest = max(judgement.runs, key=_longest)
+    plan = longest.plan
     table = _switch_records(directory, plan)
     # The rows are in the order of time.
     cut_short = table is not None and table.height == MOST_RECORDS
@@ -134,6 +137,7 @@ def views(judgement: Judgement) -> Views:
         windows=_windows(directory, plan),
         queues=_queues(directory.plan, plan, table) if table is not None else (),
         clocks=_clocks(directory, plan),
+        noise=noise_view(directory, longest),
         background=bool(plan.injects),
         read_until_s=int(table["time"][-1]) / 1e12 if table is not None and cut_short else None,
     )

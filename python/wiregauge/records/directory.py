@@ -198,6 +198,10 @@ class RunDirectory:
         """What was true of a run beside its records; missing where nobody could know it."""
         return self.root / "truth" / f"run-{run:04d}.parquet"
 
+    def noise(self, run: int) -> Path:
+        """What else the hosts of a run did; missing where no host took part."""
+        return self.root / "noise" / f"run-{run:04d}.parquet"
+
     def messages(self, run: int) -> Path:
         """One row per message of a run."""
         return self.root / "messages" / f"run-{run:04d}.parquet"

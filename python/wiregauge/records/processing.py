@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from wiregauge import _native
 from wiregauge.records.directory import RunDirectory, RunDirectoryError, utc_now
+from wiregauge.records.noise import store_noise
 
 __all__ = ["note_tracking", "process_run", "recover", "retrack_run"]
 
@@ -42,6 +43,7 @@ def process_run(directory: RunDirectory, index: int) -> None:
         raise RunDirectoryError(str(error)) from error
     note_tracking(directory, index, summary)
     _keep_captures(directory, index)
+    store_noise(directory, index)
     shutil.rmtree(directory.spool(index), ignore_errors=True)
 
 

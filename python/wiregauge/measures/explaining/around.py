@@ -16,6 +16,7 @@ from wiregauge.measures.clocks import RunClocks
 from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.explaining.results import Clock, Event
 from wiregauge.measures.hops import read_columns
+from wiregauge.measures.noise import noise_events
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import Floats, RunResult
 from wiregauge.measures.rundir import RunDirectory
@@ -94,12 +95,18 @@ class Surroundings:
         near = [
             event
             for event in self.reported
-            if event.node in ends and (event.at is None or begin <= event.at * 1e12 <= end)
+            if event.node in ends
+            and (event.at is None or (begin <= event.at * 1e12 and _since(event) * 1e12 <= end))
         ]
         return (*found, *near[:SHOWN])
 
     def _name(self, node: int) -> str:
         return self.names[node] if 0 <= node < len(self.names) else f"node {node}"
+
+
+def _since(event: Event) -> float:
+    at = event.at or 0.0
+    return event.since if event.since is not None else at
 
 
 def _shown(clock: tuple[Floats, Floats] | None, at: Floats) -> Floats:
@@ -181,5 +188,11 @@ def _from_agents(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
                 yield Event(None, name, text.replace("{n}", str(count)), "agent")
 
 
-READERS: list[Callable[[RunDirectory, RunResult], Iterator[Event]]] = [_from_agents]
+def _from_noise(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
+    """What the hosts' own counters tell, between two looks at them."""
+    for event in noise_events(directory, run):
+        yield Event(event.at, event.node, event.text, "noise", event.since)
+
+
+READERS: list[Callable[[RunDirectory, RunResult], Iterator[Event]]] = [_from_agents, _from_noise]
 """Who knows of host events; each yields them in the order of time."""

@@ -102,6 +102,8 @@ class Event:
     node: str
     text: str
     source: str
+    since: float | None = None
+    """Where only an interval is known, its beginning; it ends at `at`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,44 @@
+"""A clock as exchanges found it. Plain data, apart from who computes it, because results hold it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ClockResult"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockResult:
+    """The clock of a node against that of the reference, as exchanges found it."""
+
+    node: str
+    reference: str
+    method: str
+    """`exchange`."""
+    stamps: str
+    """`driver` or `application`: where the stamps of the exchanges were taken."""
+    n: int
+    lost: int
+    """Exchanges of which a stamp is missing."""
+    delay: float
+    """Least delay there and back, ns."""
+    asymmetry: float
+    """Most that the fixed delays of the two directions were taken to differ by, ns."""
+    stated: bool
+    """Whether the test bounds the asymmetry; else it is the least delay."""
+    drift: float | None
+    drift_uncertainty: float | None
+    """ppm."""
+    uncertainty: float
+    """The most that the offset is uncertain by at any message of the run, ns."""
+    t: Floats = field(repr=False)
+    """Seconds of the node's clock."""
+    offset: Floats = field(repr=False)
+    half_width: Floats = field(repr=False)
+    trend: Floats = field(repr=False)
+    """Straight line through `offset`; ns, as both."""

@@ -1,0 +1,56 @@
+"""The time series of host noise: what every agent wrote while a run went on, as one small table."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from wiregauge.records.directory import RunDirectory, RunDirectoryError
+
+__all__ = ["NOISE_SCHEMA", "store_noise"]
+
+NOISE_SCHEMA = 1
+SPOOLED = "noise.tsv"
+_COLUMNS = {"time": pl.Int64, "node": pl.String, "counter": pl.String, "key": pl.String, "value": pl.Int64}
+_FIELDS = 4
+
+
+def store_noise(directory: RunDirectory, index: int) -> None:
+    """Gathers what the agents of a run spooled into `noise/run-NNNN.parquet`; without any, there is no such file.
+
+    A line that a killed agent left half written is left out. Raises RunDirectoryError where the disk refuses.
+    """
+    rows = [row for path in sorted(directory.spool(index).glob(f"*/{SPOOLED}")) for row in _lines(path)]
+    if not rows:
+        return
+    table = pl.DataFrame(rows, schema=_COLUMNS, orient="row").sort("time", "node", "counter", "key")
+    place = directory.noise(index)
+    beside = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        table.write_parquet(
+            beside, metadata={"wiregauge.kind": "noise", "wiregauge.schema": str(NOISE_SCHEMA)}
+        )
+        beside.replace(place)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise RunDirectoryError(f"{place}: cannot be written ({error}); free space there") from None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str, str, str, int]]:
+    node = path.parent.name
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
+    # Without its end a line is not known to be whole: half a number is a number, too.
+    for line in text.split("\n")[:-1]:
+        fields = line.split("\t")
+        if len(fields) == _FIELDS:
+            with contextlib.suppress(ValueError):
+                yield int(fields[0]), node, fields[1], fields[2], int(fields[3])
