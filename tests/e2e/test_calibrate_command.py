@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -129,6 +130,47 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     assert content["state"] == "interrupted"
 
 
+@pytest.fixture
+def pair() -> Iterator[tuple[str, str]]:
+    """Two joined interfaces of this host; the second is down."""
+    names = (f"wg{os.getpid() % 100000}a", f"wg{os.getpid() % 100000}b")
+    made = subprocess.run(
+        ["ip", "link", "add", names[0], "type", "veth", "peer", "name", names[1]],
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        pytest.skip("this host grants no virtual interfaces to this user")
+    subprocess.run(["ip", "link", "set", names[0], "up"], check=True)
+    yield names
+    subprocess.run(["ip", "link", "del", names[0]], capture_output=True, check=False)
+
+
+def is_up(name: str) -> bool:
+    return bool(int((Path("/sys/class/net") / name / "flags").read_text(), 16) & 1)
+
+
+def test_two_interfaces_are_lent_and_given_back(wiregauge: Runner, pair: tuple[str, str]) -> None:
+    before = interfaces_and_spaces()
+    speed = (Path("/sys/class/net") / pair[0] / "speed").read_text().strip()
+    options = ["--interfaces", ",".join(pair), "--loads", 0, "--count", 100, "--repeats", 1, "--json"]
+    done = wiregauge("calibrate", "loop", *options, "--rate", f"{speed}Mbit/s", timeout=240)
+    assert done.code == 0, done.err
+    found = done.json()
+    assert found["identity"]["driver"] == f"veth {pair[0]}, veth {pair[1]}"
+    assert found["results"]["points"][0]["n"] == 100
+    assert interfaces_and_spaces() == before
+    assert is_up(pair[0])
+    assert not is_up(pair[1])
+    wrong = wiregauge("calibrate", "loop", *options, "--rate", "100Mbit/s")
+    assert wrong.code == 2
+    assert "give --rate" in wrong.err
+    subprocess.run(["ip", "addr", "add", "198.18.0.9/32", "dev", pair[0]], check=True)
+    taken = wiregauge("calibrate", "loop", *options)
+    assert taken.code == 3
+    assert "has the address 198.18.0.9" in taken.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "part"),
     [
@@ -146,6 +188,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
         (["clocks", "--core", "4000"], 2, "--core 4000"),
         (["linearity", "--delays", "0,1"], 2, "at least three"),
         (["show", "loop"], 2, "no such calibration"),
+        (["loop", "--interfaces", "a,b", "--bench", "sim"], 2, "no meaning with --bench sim"),
         (["pacing", "--store", "x", "--count", "1"], 2, "--count"),
     ],
 )

@@ -6,6 +6,7 @@ from wiregauge.benches.base import AgentPlace, Bench, BenchError, agent_program
 from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.benches.doctor import Findings, benches_here, examine
 from wiregauge.benches.enclosing import enclose, is_enclosed
+from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
 from wiregauge.benches.netns import NetnsBench
 from wiregauge.benches.simulator import simulator_facts
 
@@ -14,6 +15,8 @@ __all__ = [
     "Bench",
     "BenchError",
     "Findings",
+    "HostInterface",
+    "InterfacesBench",
     "NetnsBench",
     "agent_program",
     "benches_here",
@@ -21,5 +24,6 @@ __all__ = [
     "enclose",
     "examine",
     "is_enclosed",
+    "lend",
     "simulator_facts",
 ]

@@ -57,6 +57,7 @@ class NetnsBench:
         self._rate: int | None = None
         self._agents: dict[str, _Agent] = {}
         self._taps: dict[str, Tap] = {}
+        self._interfaces: dict[str, str] = {}
 
     def open(self) -> Sequence[AgentPlace]:
         """Builds the network and starts the agents."""
@@ -92,12 +93,20 @@ class NetnsBench:
         ends = ((link, end) for link in self._network["links"] for end in link["ends"])
         return {end["port"]: self._rate or link["rate_bps"] for link, end in ends if end["node"] == node}
 
+    def _order(self, task: str) -> dict[str, Any]:
+        """What the builder of the network is told."""
+        return {"network": self._network, "task": task, "link_rate_bps": self._rate}
+
+    def _passed_on(self) -> tuple[int, ...]:
+        """Open files that the builder needs."""
+        return ()
+
     def _work_on_network(self, task: str) -> None:
-        order = {"network": self._network, "task": task, "link_rate_bps": self._rate}
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "wiregauge.benches.network"],
-                input=json.dumps(order),
+                input=json.dumps(self._order(task)),
+                pass_fds=self._passed_on(),
                 capture_output=True,
                 text=True,
                 timeout=_BUILD_SECONDS,
@@ -143,7 +152,7 @@ class NetnsBench:
                 AgentPlace(
                     end_system=name,
                     address=_await_announcement(name, agent),
-                    interface="eth0",
+                    interface=self._interfaces.get(name, "eth0"),
                     servicing_core=cores[position % len(cores)],
                     fifo_priority=50 if self._realtime else 0,
                     shares_run_directory=True,

@@ -6,7 +6,8 @@ ends. What it made stays, because the namespaces are bound to files in `/run/net
 
 Called as `python -m wiregauge.benches.network`, with one JSON object on standard input:
 `{"network": …, "task": "build" | "shape", "link_rate_bps": null | int}`. Exit code 0, or 1 and one line on standard
-error.
+error. With `"interfaces": {end system: interface of the host}` and `"home": number of the open file of the host's
+namespace, "were_up": those that were up}` these take the place of veth pairs, and `"task": "return"` gives them back.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from pyroute2 import NetNS, netns
+from pyroute2 import IPRoute, NetNS, netns
 from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl import TC_H_ROOT
 from pyroute2.netlink.rtnl.tcmsg import sched_tbf
@@ -37,6 +40,7 @@ _NTF_MASTER: Final = 0x04
 _NUD_PERMANENT: Final = 0x80
 # A forwarding entry that never ages. A bridge takes a *permanent* one for its own address and keeps the frame.
 _NUD_NOARP: Final = 0x40
+_CARRIER_SECONDS: Final = 10.0
 _RATE32_MAX: Final = (1 << 32) - 1
 
 
@@ -45,9 +49,12 @@ def main() -> int:
     order = json.load(sys.stdin)
     try:
         builder = _Builder(order["network"], order["link_rate_bps"])
+        lent = _Lent(order["interfaces"], order["home"], order["were_up"]) if "interfaces" in order else None
         if order["task"] == "build":
-            builder.build()
-        else:
+            builder.build(lent)
+        elif order["task"] == "return" and lent is not None:
+            lent.give_back(order["network"]["nodes"])
+        elif lent is None:
             builder.shape()
     except (OSError, NetlinkError) as error:
         print(f"the kernel refused to {order['task']} the network: {error}", file=sys.stderr)
@@ -61,15 +68,22 @@ class _Builder:
         self._links: list[dict[str, Any]] = network["links"]
         self._rate = link_rate_bps
         self._spaces: dict[int, NetNS] = {}
+        self._interfaces: dict[str, str] = {}
 
-    def build(self) -> None:
-        """Namespaces, links, addresses, queues."""
+    def build(self, lent: _Lent | None) -> None:
+        """Namespaces, links, addresses, queues. What is lent is not shaped."""
         for index, _ in enumerate(self._nodes):
             self._build_node(index)
+        if lent is not None:
+            lent.take(self._nodes)
+            self._interfaces = lent.names
         for link in self._links:
-            self._build_link(link)
-        self.shape()
+            self._build_link(link, made=lent is not None)
+        if lent is None:
+            self.shape()
         self._teach_addresses()
+        if lent is not None:
+            lent.await_carriers(self._nodes)
 
     def shape(self) -> None:
         """The token bucket of every port, made or changed."""
@@ -96,20 +110,23 @@ class _Builder:
             space.link("add", ifname="br0", kind="bridge", br_stp_state=0, br_mcast_snooping=0)
             space.link("set", index=space.link_lookup(ifname="br0")[0], state="up")
 
-    def _build_link(self, link: dict[str, Any]) -> None:
+    def _build_link(self, link: dict[str, Any], *, made: bool) -> None:
         (a, b) = link["ends"]
-        self._space(a["node"]).link(
-            "add",
-            ifname=self._port_name(a),
-            kind="veth",
-            peer={"ifname": self._port_name(b), "net_ns_fd": space_name(self._nodes[b["node"]])},
-        )
+        if not made:
+            self._space(a["node"]).link(
+                "add",
+                ifname=self._port_name(a),
+                kind="veth",
+                peer={"ifname": self._port_name(b), "net_ns_fd": space_name(self._nodes[b["node"]])},
+            )
         for end in (a, b):
             node = self._nodes[end["node"]]
             space = self._space(end["node"])
             index = space.link_lookup(ifname=self._port_name(end))[0]
             if is_end_system(node):
-                space.link("set", index=index, address=_mac(node), state="up")
+                # A lent interface keeps its address: the plan has taken it over.
+                address = {} if made else {"address": _mac(node)}
+                space.link("set", index=index, state="up", **address)
                 space.addr("add", index=index, address=_ipv4(node), prefixlen=15)
             else:
                 space.link("set", index=index, master=space.link_lookup(ifname="br0")[0], state="up")
@@ -119,7 +136,7 @@ class _Builder:
         end_systems = [i for i, node in enumerate(self._nodes) if is_end_system(node)]
         for here in end_systems:
             space = self._space(here)
-            index = space.link_lookup(ifname="eth0")[0]
+            index = space.link_lookup(ifname=self._interfaces.get(self._nodes[here]["name"], "eth0"))[0]
             for there in end_systems:
                 if there != here:
                     space.neigh(
@@ -165,9 +182,62 @@ class _Builder:
         return ports
 
     def _port_name(self, end: dict[str, Any]) -> str:
-        if is_end_system(self._nodes[end["node"]]):
-            return "eth0"
+        node = self._nodes[end["node"]]
+        if is_end_system(node):
+            return self._interfaces.get(node["name"], "eth0")
         return f"p{end['port']}"
+
+
+class _Lent:
+    """Interfaces of the host, taken into namespaces of end systems and given back."""
+
+    def __init__(self, names: dict[str, str], home: int, were_up: list[str]) -> None:
+        self.names = names
+        self._home = home
+        self._were_up = were_up
+
+    def take(self, nodes: list[dict[str, Any]]) -> None:
+        """Each into the namespace of its end system."""
+        with _within(self._home), IPRoute() as kernel:
+            for node in nodes:
+                index = kernel.link_lookup(ifname=self.names[node["name"]])[0]
+                kernel.link("set", index=index, net_ns_fd=space_name(node))
+
+    def give_back(self, nodes: list[dict[str, Any]]) -> None:
+        """Each to the host, without our address and up if it was, as far as it is still there."""
+        for node in nodes:
+            with _within(space_name(node)), IPRoute() as kernel:
+                for index in kernel.link_lookup(ifname=self.names[node["name"]]):
+                    kernel.flush_addr(index=index)
+                    kernel.link("set", index=index, state="down")
+                    kernel.link("set", index=index, net_ns_fd=self._home)
+        with _within(self._home), IPRoute() as kernel:
+            for name in self._were_up:
+                for index in kernel.link_lookup(ifname=name):
+                    kernel.link("set", index=index, state="up")
+
+    def await_carriers(self, nodes: list[dict[str, Any]]) -> None:
+        """A cable takes seconds to come up. Raises OSError for one that does not."""
+        patience = time.monotonic() + _CARRIER_SECONDS
+        for node in nodes:
+            name = self.names[node["name"]]
+            with _within(space_name(node)), IPRoute() as kernel:
+                index = kernel.link_lookup(ifname=name)[0]
+                while not kernel.get_links(index)[0].get_attr("IFLA_CARRIER"):
+                    if time.monotonic() > patience:
+                        raise OSError(f"{name} has no carrier: is the cable in, and its other end up?")
+                    time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def _within(space: str | int) -> Iterator[None]:
+    """This process inside a namespace, by its name or open file."""
+    with Path("/proc/self/ns/net").open() as here:
+        netns.setns(space)
+        try:
+            yield
+        finally:
+            netns.setns(here.fileno())
 
 
 def _mac(node: dict[str, Any]) -> str:
@@ -180,15 +250,11 @@ def _ipv4(node: dict[str, Any]) -> str:
 
 def _quieten(space: str) -> None:
     """No IPv6 in the namespace: neighbour discovery would put frames of its own among the measured ones."""
-    with Path("/proc/self/ns/net").open() as home:
-        netns.setns(space)
-        try:
-            for which in ("all", "default"):
-                # A kernel without IPv6 has nothing to switch off.
-                with contextlib.suppress(FileNotFoundError):
-                    Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1", encoding="ascii")
-        finally:
-            netns.setns(home.fileno())
+    with _within(space):
+        for which in ("all", "default"):
+            # A kernel without IPv6 has nothing to switch off.
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1", encoding="ascii")
 
 
 class _WireTbf:

@@ -16,6 +16,7 @@ from wiregauge.calibrate.shared import (
     Bench,
     BenchName,
     Carried,
+    Interfaces,
     Keep,
     Out,
     Protocol,
@@ -199,6 +200,7 @@ def generator(
     protocol: Carried = Protocol.RAW,
     bench: Bench = BenchName.NETNS,
     rate: Rate = "1Gbit/s",
+    interfaces: Interfaces = None,
     realtime: Realtime = True,
     rootless: Rootless = False,
     seed: Seed = 1,
@@ -218,9 +220,11 @@ def generator(
         cases = generator_cases(frame, gap, rate_bps(rate))
         test = generator_test(cases, protocol=protocol.value, count=count, rate=rate, seed=seed, host=host)
         period_ps(test)
-        enclosed(bench, rootless=rootless)
+        lent = enclosed(bench, rootless=rootless, interfaces=interfaces, bit_per_s=rate_bps(rate))
         with workplace(runs) as place:
-            outcome = run_test(test, place, bench=bench.value, realtime=realtime, console=progress())
+            outcome = run_test(
+                test, place, bench=bench.value, realtime=realtime, console=progress(), interfaces=lent
+            )
         found = [
             generator_results(cases[run.plan["index"]], run, protocol.value, rate_bps(rate))
             for run in outcome.runs
@@ -229,7 +233,7 @@ def generator(
         "generator",
         bench=bench.value,
         identity=identity.here(
-            driver=driver_of(bench), link=identity.link_of(outcome.campaign), realtime=realtime
+            driver=driver_of(bench, lent), link=identity.link_of(outcome.campaign), realtime=realtime
         ),
         settings={
             "frame_bytes": frame,
@@ -256,6 +260,7 @@ def loop(
     protocol: Carried = Protocol.UDP,
     bench: Bench = BenchName.NETNS,
     rate: Rate = "1Gbit/s",
+    interfaces: Interfaces = None,
     realtime: Realtime = True,
     rootless: Rootless = False,
     seed: Seed = 1,
@@ -284,15 +289,17 @@ def loop(
             seed=seed,
         )
         period_ps(test)
-        enclosed(bench, rootless=rootless)
+        lent = enclosed(bench, rootless=rootless, interfaces=interfaces, bit_per_s=rate_bps(rate))
         with workplace(runs) as place:
-            outcome = run_test(test, place, bench=bench.value, realtime=realtime, console=progress())
+            outcome = run_test(
+                test, place, bench=bench.value, realtime=realtime, console=progress(), interfaces=lent
+            )
         results = loop_results(outcome.runs, protocol.value)
     calibration = make(
         "loop",
         bench=bench.value,
         identity=identity.here(
-            driver=driver_of(bench), link=identity.link_of(outcome.campaign), realtime=realtime
+            driver=driver_of(bench, lent), link=identity.link_of(outcome.campaign), realtime=realtime
         ),
         settings={
             "payload_bytes": payloads,

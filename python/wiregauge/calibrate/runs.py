@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 from rich.console import Console
 
-from wiregauge.benches import NetnsBench
+from wiregauge.benches import HostInterface, InterfacesBench, NetnsBench
 from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, StoppedError
 from wiregauge.config import Test, TestError
 from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_campaign
@@ -97,9 +97,17 @@ def workplace(keep: Path | None) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def run_test(test: Test, place: Path, *, bench: str, realtime: bool, console: Console) -> Outcome:
+def run_test(
+    test: Test,
+    place: Path,
+    *,
+    bench: str,
+    realtime: bool,
+    console: Console,
+    interfaces: tuple[HostInterface, HostInterface] | None = None,
+) -> Outcome:
     """Runs a test on `sim` or `netns` into a new folder of `place`. Interrupted, it returns the runs that were
-    finished.
+    finished. With `interfaces` the frames of `netns` leave by one of them and arrive at the other.
 
     Raises StoppedError or BenchMissingError when none was, and CalibrationError for a test that cannot be.
     """
@@ -110,15 +118,20 @@ def run_test(test: Test, place: Path, *, bench: str, realtime: bool, console: Co
         raise CalibrationError(
             f"these settings make no test: {first.message}" + (f"; {first.cure}" if first.cure else "")
         ) from None
-    name = str(loaded.campaign["name"])
-    manifest = new_manifest(loaded.campaign, file=f"calibrate {name}", sha256=loaded.sha256, bench=bench)
+    campaign = loaded.campaign
+    if interfaces is not None:
+        campaign = InterfacesBench.with_addresses(campaign, interfaces)
+    name = str(campaign["name"])
+    manifest = new_manifest(campaign, file=f"calibrate {name}", sha256=loaded.sha256, bench=bench)
     directory = RunDirectory.create(place / name, manifest, loaded.xml)
     try:
-        with ProgressView(console, loaded.campaign["runs"], real_time=bench == "netns") as view:
+        with ProgressView(console, campaign["runs"], real_time=bench == "netns") as view:
             if bench == "sim":
                 simulate_campaign(directory, view, len(os.sched_getaffinity(0)))
+            elif interfaces is not None:
+                run_campaign(directory, InterfacesBench(campaign, interfaces, realtime=realtime), view)
             else:
-                run_campaign(directory, NetnsBench(loaded.campaign, realtime=realtime), view)
+                run_campaign(directory, NetnsBench(campaign, realtime=realtime), view)
         with contextlib.suppress(OSError):
             (directory.root / "spool").rmdir()
     finally:
@@ -135,8 +148,8 @@ def run_test(test: Test, place: Path, *, bench: str, realtime: bool, console: Co
         reason=reason,
         grade=max(run.validity for run in whole).word,
         reasons=sorted({reason for run in whole for reason in run.reasons}),
-        runs=[_run(directory, loaded.campaign, run) for run in whole],
-        campaign=loaded.campaign,
+        runs=[_run(directory, campaign, run) for run in whole],
+        campaign=campaign,
     )
 
 

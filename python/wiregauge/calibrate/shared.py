@@ -74,6 +74,14 @@ Realtime = Annotated[
     bool, typer.Option("--realtime/--no-realtime", help="netns: ask for real-time scheduling.")
 ]
 Rootless = Annotated[bool, typer.Option("--rootless", help="netns: use a user namespace even when root.")]
+Interfaces = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,NAME",
+        help="netns: two interfaces of this host, joined by a cable, instead of a virtual link; they are given back.",
+        show_default=False,
+    ),
+]
 Carried = Annotated[Protocol, typer.Option(help="Protocol of the measured messages.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of every random choice.")]
 Rate = Annotated[str, typer.Option(metavar="RATE", help="Rate of the link: 1Gbit/s.")]
@@ -103,16 +111,34 @@ def told() -> Iterator[None]:
         fail(str(error), BAD_INPUT)
 
 
-def enclosed(bench: BenchName, *, rootless: bool) -> None:
-    """For the netns bench: goes on inside an enclosure."""
-    from wiregauge.benches import BenchError, enclose, is_enclosed
+def enclosed(bench: BenchName, *, rootless: bool, interfaces: str | None = None, bit_per_s: int = 0) -> Any:
+    """For the netns bench: goes on inside an enclosure. Returns the interfaces of the host that are lent, or None."""
+    from wiregauge.benches import BenchError, enclose, is_enclosed, lend
 
-    if bench is BenchName.SIM or is_enclosed():
-        return
+    if interfaces is not None and (bench is BenchName.SIM or rootless):
+        other = "--bench sim" if bench is BenchName.SIM else "--rootless"
+        fail(f"--interfaces has no meaning with {other}; leave one of them out", BAD_INPUT)
+    if bench is BenchName.SIM:
+        return None
     try:
-        enclose(rootless=rootless)
+        lent = lend(interfaces.split(",")) if interfaces is not None else None
+        if lent is not None:
+            _of_rate(lent, bit_per_s)
+        if not is_enclosed():
+            enclose(rootless=rootless)
     except BenchError as error:
         fail(str(error), NO_ENVIRONMENT)
+    return lent
+
+
+def _of_rate(lent: Any, bit_per_s: int) -> None:
+    """Loads and gaps are shares of the link's rate: an interface that tells another one is told back."""
+    from wiregauge.calibrate.identity import rate_name
+
+    for one in lent:
+        if one.rate_bps not in (None, bit_per_s):
+            right = rate_name(one.rate_bps).replace(" ", "")
+            fail(f"{one.name} runs at {right}, not at {rate_name(bit_per_s)}; give --rate {right}", BAD_INPUT)
 
 
 def finish(calibration: Any, *, out: Path | None, store: Path | None, save: bool, as_json: bool) -> NoReturn:
@@ -241,7 +267,10 @@ def rate_bps(text: str) -> int:
         ) from None
 
 
-def driver_of(bench: BenchName) -> str:
+def driver_of(bench: BenchName, lent: Any = None) -> str:
+    """The driver for the identity: of lent interfaces both, with their names."""
+    if lent is not None:
+        return ", ".join(f"{one.driver} {one.name}" for one in lent)
     return "veth" if bench is BenchName.NETNS else "simulated"
 
 

@@ -1,0 +1,168 @@
+"""Two interfaces of this host joined by a cable, each lent to an end system for the time of a test.
+
+The kernel would answer a frame from one own interface to another inside the host, without a cable. So each interface
+is moved into the namespace of its end system and given back afterwards. When everything is killed, the kernel gives a
+physical interface back by itself; an interface that is not physical goes with its namespace.
+
+An interface with addresses is refused: somebody is reached over it, perhaps who types the command.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from wiregauge.benches.base import BenchError, Fact
+from wiregauge.benches.netns import NetnsBench
+
+__all__ = ["HostInterface", "InterfacesBench", "lend"]
+
+_HOME: Final = "WIREGAUGE_HOME_NETNS"
+"""Number of the open file of the host's network namespace, in processes of the enclosure."""
+_SEEN: Final = "WIREGAUGE_LENT"
+"""What was seen of the interfaces before the enclosure, where they cannot be seen any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostInterface:
+    """An interface of the host. `rate_bps` None where the driver does not tell, or no cable is in."""
+
+    name: str
+    mac: tuple[int, ...]
+    driver: str
+    rate_bps: int | None
+    up: bool
+
+
+def lend(names: Sequence[str]) -> tuple[HostInterface, HostInterface]:
+    """Looks at the two interfaces while they can be seen, and keeps the way back open across `enclose`.
+
+    Call it before the enclosure and again inside: there it answers what was seen outside. Raises BenchError where
+    one is not to be had, with the reason.
+    """
+    known = os.environ.get(_SEEN)
+    if known is not None:
+        first, second = (_of_text(text) for text in known.split(";"))
+        return first, second
+    if os.geteuid() != 0:
+        raise BenchError("interfaces of the host can be lent by root only; run as root")
+    if len(names) != 2 or names[0] == names[1]:
+        raise BenchError(
+            f"{','.join(names)}: name two different interfaces with a comma between, as in eth1,eth2"
+        )
+    first, second = (_look_at(name) for name in names)
+    home = os.open("/proc/self/ns/net", os.O_RDONLY)
+    os.set_inheritable(home, True)
+    os.environ[_HOME] = str(home)
+    os.environ[_SEEN] = ";".join(_as_text(one) for one in (first, second))
+    return first, second
+
+
+def _look_at(name: str) -> HostInterface:
+    from pyroute2 import IPRoute
+
+    with IPRoute() as kernel:
+        there = {link.get_attr("IFLA_IFNAME"): link for link in kernel.get_links()}
+        if name not in there:
+            raise BenchError(f'there is no interface "{name}" here; there are {", ".join(sorted(there))}')
+        link = there[name]
+        mac = link.get_attr("IFLA_ADDRESS")
+        if link["ifi_type"] != 1 or not mac:  # ARPHRD_ETHER
+            raise BenchError(f"{name} is no Ethernet interface; choose another")
+        if link.get_attr("IFLA_MASTER"):
+            raise BenchError(f"{name} belongs to a bridge or a bond; take it out first, or choose another")
+        used = [a.get_attr("IFA_ADDRESS") for a in kernel.get_addr(index=link["index"]) if a["scope"] < 253]
+        if used:
+            raise BenchError(
+                f"{name} has the address {used[0]}: whoever is reached over it would be cut off; "
+                "choose a free interface, or remove its addresses"
+            )
+        info = link.get_attr("IFLA_LINKINFO")
+        kind = info.get_attr("IFLA_INFO_KIND") if info else None
+    place = Path("/sys/class/net") / name
+    module = place / "device" / "driver"
+    driver = module.resolve().name if module.exists() else str(kind or "unknown")
+    return HostInterface(
+        name, tuple(int(part, 16) for part in mac.split(":")), driver, _speed(place), bool(link["flags"] & 1)
+    )
+
+
+def _speed(place: Path) -> int | None:
+    try:
+        megabits = int((place / "speed").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+    return megabits * 10**6 if megabits > 0 else None
+
+
+def _as_text(one: HostInterface) -> str:
+    return ",".join((one.name, bytes(one.mac).hex(), one.driver, str(one.rate_bps or 0), str(int(one.up))))
+
+
+def _of_text(text: str) -> HostInterface:
+    name, mac, driver, rate, up = text.split(",")
+    return HostInterface(name, tuple(bytes.fromhex(mac)), driver, int(rate) or None, up == "1")
+
+
+class InterfacesBench(NetnsBench):
+    """Two end systems, each with one of the interfaces; the test must join them by one link and nothing else."""
+
+    def __init__(
+        self,
+        campaign: dict[str, Any],
+        interfaces: tuple[HostInterface, HostInterface],
+        *,
+        realtime: bool = True,
+    ) -> None:
+        names = [node["name"] for node in campaign["network"]["nodes"]]
+        if len(names) != 2:
+            raise BenchError(f"two interfaces carry two end systems, the test has {len(names)} nodes")
+        super().__init__(campaign, realtime=realtime)
+        self._lent = interfaces
+        self._interfaces = {name: one.name for name, one in zip(names, interfaces, strict=True)}
+
+    @staticmethod
+    def with_addresses(
+        campaign: Mapping[str, Any], interfaces: tuple[HostInterface, HostInterface]
+    ) -> dict[str, Any]:
+        """The campaign with the addresses of the interfaces, which keep theirs."""
+        nodes = [
+            {**node, "mac": list(one.mac)}
+            for node, one in zip(campaign["network"]["nodes"], interfaces, strict=True)
+        ]
+        return {**campaign, "network": {**campaign["network"], "nodes": nodes}}
+
+    def _order(self, task: str) -> dict[str, Any]:
+        return {
+            **super()._order(task),
+            "interfaces": self._interfaces,
+            "were_up": [one.name for one in self._lent if one.up],
+            "home": int(os.environ[_HOME]),
+        }
+
+    def _passed_on(self) -> tuple[int, ...]:
+        return (int(os.environ[_HOME]),)
+
+    def facts(self) -> Sequence[Fact]:
+        """What a reader must know of this bench."""
+        first, second = self._lent
+        return [
+            Fact(
+                "network",
+                f"interfaces {first.name} ({first.driver}) and {second.name} ({second.driver}) of this host",
+                "joined by whatever is between them: nothing here shapes or delays",
+            ),
+            Fact("clock", "one clock for both", "one-way latencies carry no synchronisation error"),
+            Fact("control", "back-end network of its own", "no control frame crosses the network under test"),
+        ]
+
+    def close(self) -> None:
+        """Ends the agents, then gives the interfaces back."""
+        super().close()
+        try:
+            self._work_on_network("return")
+        except BenchError:
+            return  # the kernel gives physical interfaces back when the enclosure ends
