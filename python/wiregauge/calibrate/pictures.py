@@ -9,7 +9,7 @@ import numpy as np
 
 from wiregauge.calibrate.store import Calibration
 from wiregauge.figures.model import Axis, Bars, Figure, Line, Panel, Rule, Scatter, Style, Trace
-from wiregauge.figures.palette import BLUE, GREY, ORANGE, VERMILION, ordered, side
+from wiregauge.figures.palette import BLUE, GREY, ORANGE, VERMILION
 
 __all__ = ["pictures"]
 
@@ -66,13 +66,12 @@ def _clocks(results: Mapping[str, Any]) -> list[Figure]:
         )
     drifting = [entry for entry in results["clocks"] if entry["drift"] is not None]
     panels = []
-    for k, entry in enumerate(drifting):
+    for entry in drifting:
         drift = entry["drift"]
         t, away = _floats(drift["series"]["t_s"]), _floats(drift["series"]["difference_ns"])
-        line = Line(entry["clock"], t, away, side(k), legend=False)
-        panels.append(
-            Panel(f"{entry['clock']}: {drift['ppm']:.3f} ppm", Axis("time (s)"), Axis("ahead (ns)"), [line])
-        )
+        line = Line(entry["clock"], t, away, Style(BLUE), legend=False)
+        title = f"{entry['clock']}: {round(drift['ppm'], 3) + 0.0:.3f} ppm"
+        panels.append(Panel(title, Axis("time (s)"), Axis("ahead (ns)"), [line]))
     if panels:
         found.append(
             Figure(
@@ -263,11 +262,14 @@ def _pacing(results: Mapping[str, Any]) -> list[Figure]:
         ("timer_loop", "timer loop", Style(VERMILION, "dash", "square")),
     ]
     there = [(results[key], name, style) for key, name, style in named if results[key] is not None]
+    # Most ticks are within a microsecond, a few milliseconds late; only a sender that is early needs a linear axis.
+    log = all(min(one["series"]["value_ns"]) > 0 for one, _, _ in there)
+    late = Axis("stamp - ideal tick (µs)", log=log)
     panels = [
         Panel(
             name,
             Axis("time (s)"),
-            Axis("stamp - ideal tick (µs)"),
+            late,
             [
                 Scatter(
                     name,
@@ -302,7 +304,7 @@ def _pacing(results: Mapping[str, Any]) -> list[Figure]:
             "pacing-tail",
             "How late, how rarely",
             "",
-            [Panel("", Axis("percentile", log=True, ticks=ticks), Axis("stamp - ideal tick (µs)"), tails)],
+            [Panel("", Axis("percentile", log=True, ticks=ticks), late, tails)],
             panel_height=320,
         ),
     ]
@@ -319,7 +321,7 @@ def _linearity(results: Mapping[str, Any]) -> list[Figure]:
     for x, y, point in zip(known, off, points, strict=True):
         half = point["half_width_ns"] or 0.0
         bar = _floats([y - half, y + half])
-        traces.append(Line("95 %", _floats([x] * 2) / US, bar, ordered(2, 4), legend=point is points[0]))
+        traces.append(Line("95 %", _floats([x] * 2) / US, bar, Style(BLUE), legend=point is points[0]))
     traces.append(Scatter("mean", known / US, off, Style(VERMILION), 7))
     return [
         Figure(

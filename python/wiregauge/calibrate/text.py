@@ -139,7 +139,7 @@ def _ppm(value: float, half: float | None) -> str:
     if half is None:
         return f"{value:.4f} ppm"
     decimals = 1 if half >= 1 else 3 if half >= 0.01 else 5
-    return f"{value:+.{decimals}f} {PM} {half:.{decimals}f} ppm"
+    return f"{round(value, decimals) + 0.0:+.{decimals}f} {PM} {half:.{decimals}f} ppm"
 
 
 # -- cable --------------------------------------------------------------------------------------------------------
