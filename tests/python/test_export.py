@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -234,9 +235,52 @@ def test_a_histogram_keeps_three_digits(values: list[float]) -> None:
 # -- verdict ------------------------------------------------------------------------------------------------
 
 
+JENKINS: dict[str, tuple[set[str], set[str], set[str]]] = {
+    # element: attributes it must have, attributes it may have, children
+    "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors"},
+        {"group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log", "url"},
+        {"testsuite", "properties", "testcase", "system-out", "system-err"},
+    ),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, set(), set()),
+    "testcase": (
+        {"name"},
+        {"time", "classname", "group"},
+        {"skipped", "error", "failure", "system-out", "system-err"},
+    ),
+    "failure": (set(), {"type", "message"}, set()),
+    "error": (set(), {"type", "message"}, set()),
+    "system-out": (set(), set(), set()),
+}
+"""What the xUnit plugin of Jenkins accepts (its schema junit-10), of what a document without re-runs can hold."""
+SUREFIRE_CASE = ("failure", "skipped", "error", "system-out", "system-err")
+"""Order of the children of a case in Maven Surefire's schema of test reports, without re-runs."""
+
+
+def keeps_to_their_schemas(root: etree._Element) -> None:
+    """Against the two schemas as read by us, and not against our own."""
+    assert root.tag == "testsuites"
+    for node in root.iter(etree.Element):
+        must, may, children = JENKINS[node.tag]
+        assert must <= set(node.attrib) <= must | may, node.tag
+        assert {child.tag for child in node} <= children, node.tag
+        mixed = node.tag in ("failure", "error", "system-out")
+        assert mixed or not ((node.text or "") + "".join(child.tail or "" for child in node)).strip()
+        assert re.fullmatch(r"\d+\.\d{3}", node.get("time", "0.000")), "seconds, as both write them"
+    for case in root.iter("testcase"):
+        assert {"name", "time"} <= set(case.attrib), "both are required by Surefire"
+        order = [SUREFIRE_CASE.index(child.tag) for child in case]
+        assert order == sorted(order)
+        assert all(child.get("type") for child in case if child.tag in ("failure", "error"))
+        assert sum(child.tag in ("error", "skipped") for child in case) <= 1
+
+
 def read_junit(file: Path) -> etree._Element:
     root = etree.parse(str(file)).getroot()
     etree.XMLSchema(etree.parse(str(junit.schema_path()))).assertValid(root)
+    keeps_to_their_schemas(root)
     return root
 
 

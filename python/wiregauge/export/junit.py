@@ -4,7 +4,7 @@ A suite per run (and one for the campaign as a whole), a case per limit and per 
 hold is a failure; what is INVALID or incomplete is an error, and so are the limits it leaves undecided. DEGRADED and
 notes pass, as they do in the verdict, and say so in `system-out`. The document keeps to
 `junit.xsd` beside this file: the elements and attributes of the schema of Jenkins' xUnit plugin (junit-10) that are
-used here, in its order.
+used here, in its order; cases keep to Maven Surefire's schema, too.
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ def _suite(
         again = f" ({seen[case.name]})" if seen[case.name] > 1 else ""
         node = etree.SubElement(suite, "testcase", name=_clean(case.name) + again)
         node.set("classname", _clean(f"{name}.{case.kind}"))
+        # Judging takes no time of its own, and Surefire's schema wants one.
+        node.set("time", "0.000")
         if case.outcome:
             told = etree.SubElement(node, case.outcome, message=_clean(case.message), type=case.type)
             told.text = _clean(case.text)
