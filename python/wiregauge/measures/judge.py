@@ -322,7 +322,6 @@ def _judge_flow(
     lost_settled = int(np.count_nonzero(gone[settled.settling.height :]))
     send_errors = [found["send_error"].series.value for found in (early, extracted) if found]
     service = serve(measured, flow, gone)
-    lost_worth = stats.flags_worth(gone)
     judged = FlowResult(
         plan=flow,
         counts=counts,
@@ -332,7 +331,7 @@ def _judge_flow(
         last_seen=places,
         drop_reasons={str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {},
         missing_send_records=number(tracked, "missing_send_records"),
-        loss=loss(lost, measured.height, lost_worth),
+        loss=loss(lost, measured.height, stats.flags_worth(gone)),
         summaries=summaries,
         series=series,
         with_loss=_with_loss(settled.rows, flow, between, gone[settled.settling.height :])
@@ -356,7 +355,7 @@ def _judge_flow(
     )
     if whole is None:
         return judged
-    return exact(judged, extracted, whole, names, between.outward_ns, settling=still, lost_worth=lost_worth)
+    return exact(judged, extracted, whole, names, between.outward_ns, settling=still)
 
 
 def _summaries(

@@ -27,8 +27,11 @@ __all__ = [
     "Reordering",
     "Service",
     "Share",
+    "availability_of",
+    "losses_of",
     "pool_services",
     "serve",
+    "share_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -169,18 +172,16 @@ class Service:
 
 
 def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags) -> Service:
-    """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones."""
+    """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones.
+
+    Of a sample only what needs no neighbours across its seams is right; `sketched` puts the rest in its place.
+    """
     final = "back_rx_app" if flow.relayed else "rx_app"
     late = measured["late"].fill_null(False).to_numpy()
-    seam = (
-        np.flatnonzero(sampling.seams(measured["stretch"].to_numpy())) + 1
-        if sampling.is_sampled(measured)
-        else None
-    )
     return Service(
-        losses=_losses(lost, measured["sequence"].to_numpy(), seam),
+        losses=losses_of(lost, measured["sequence"].to_numpy()),
         reordering=_reordering(measured, final, lost),
-        availability=_availability(lost | late, seam),
+        availability=availability_of(lost | late),
         deadline=_deadline(measured, flow, final, lost, late),
         conformity=_conformity(measured, flow),
         rates=_rates(measured, flow),
@@ -188,28 +189,22 @@ def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags) -> Service:
     )
 
 
-def _share(flags: Flags) -> Share:
+def share_of(flags: Flags) -> Share:
+    """The share of messages to which something happened, in the order of sending."""
     worth = stats.flags_worth(flags)
     count = int(np.count_nonzero(flags))
     bound = stats.share_bound(count, len(flags), worth)
     return Share(count, len(flags), bound.low, bound.high, worth)
 
 
-def _losses(lost: Flags, sequence: Integers, seam: Integers | None) -> Losses:
-    """`seam` are the rows before which others are missing: nothing reaches across."""
+def losses_of(lost: Flags, sequence: Integers) -> Losses:
+    """Losses among messages in the order of sending; `sequence` are their numbers."""
     if not lost.any():
         return Losses(0, 0, {}, None, None)
-    lengths = patterns.run_lengths(lost if seam is None else np.insert(lost, seam, values=False))
+    lengths = patterns.run_lengths(lost)
     sizes, counts = np.unique(np.minimum(lengths, MOST_LENGTHS), return_counts=True)
     distances = patterns.loss_distances(lost, sequence)
     clear = patterns.clear_lengths(lost)
-    if seam is not None:
-        hits = np.flatnonzero(lost)
-        stretch = np.searchsorted(seam, hits, side="right")
-        same = stretch[1:] == stretch[:-1]
-        distances = distances[same]
-        clear = np.diff(hits)[same] - 1
-        clear = clear[clear > 0]
     return Losses(
         periods=len(lengths),
         longest=int(lengths.max()),
@@ -221,7 +216,7 @@ def _losses(lost: Flags, sequence: Integers, seam: Integers | None) -> Losses:
 
 def _reordering(measured: pl.DataFrame, final: str, lost: Flags) -> Reordering:
     flags = measured["reordered"].fill_null(False).to_numpy()
-    share = _share(flags[~lost])
+    share = share_of(flags[~lost])
     if not share.count:
         return Reordering(share, 0, None, {1: 0, 2: 0, 3: 0}, 0, None)
     arrivals = measured.filter(pl.Series(~lost)).select("sequence", final).drop_nulls()
@@ -241,14 +236,10 @@ def _reordering(measured: pl.DataFrame, final: str, lost: Flags) -> Reordering:
     )
 
 
-def _availability(failed: Flags, seam: Integers | None) -> Availability:
-    """`seam` as in `_losses`: what failed before it is not known."""
-    if seam is None:
-        found = patterns.outages(failed)
-        return Availability(_share(found.down), found.number, found.longest)
-    found = patterns.outages(np.insert(failed, seam, values=False))
-    down = np.delete(found.down, seam + np.arange(len(seam)))
-    return Availability(_share(down), found.number, found.longest)
+def availability_of(failed: Flags) -> Availability:
+    """Availability over messages in the order of sending."""
+    found = patterns.outages(failed)
+    return Availability(share_of(found.down), found.number, found.longest)
 
 
 def _deadline(
@@ -261,7 +252,7 @@ def _deadline(
     estimate = stats.mean_estimate(over)
     return Deadline(
         flow.deadline_ns,
-        _share(lost | late),
+        share_of(lost | late),
         int(np.count_nonzero(late & ~lost)),
         float(over.mean()) if len(over) else None,
         float(over.max()) if len(over) else None,
@@ -300,7 +291,7 @@ def _contract(
     of: str, outside: Flags, allowed: tuple[float, float], size: Integers, messages: int
 ) -> Conformity:
     worst = float(size.max()) / 1000 if len(size) else None
-    return Conformity(of, _share(outside), allowed, worst, messages - len(size))
+    return Conformity(of, share_of(outside), allowed, worst, messages - len(size))
 
 
 def _rates(measured: pl.DataFrame, flow: FlowPlan) -> Rates | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import inf, sqrt
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import polars as pl
 
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
+from wiregauge.measures.fates import Fates, fates
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.pairs import NAMES, PairLatency, known_pair
 from wiregauge.measures.plan import FlowPlan, RunPlan
@@ -25,7 +27,7 @@ from wiregauge.measures.results import FlowResult, Hop, Percentile, Repeats, Ser
 from wiregauge.measures.rundir import RunDirectory
 from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.series import GAP, LOST, NO_STAMP, NOT_SAMPLED, ONE_COPY, WARM_UP, Extracted
-from wiregauge.measures.service import OVERHEAD_BYTES, Rate, Rates, Service, Share
+from wiregauge.measures.service import OVERHEAD_BYTES, Rate, Rates, Service
 from wiregauge.measures.summarise import loss
 from wiregauge.measures.tally import Tally, tally
 from wiregauge.stats import sketch as sketches
@@ -50,6 +52,7 @@ class Whole:
 
     one_in: int
     tally: Tally
+    fates: Fates
     sketches: Mapping[str, Sketch]
     """By measure; clocks not corrected."""
     hops: Sequence[tuple[int, int, Sketch]]
@@ -77,6 +80,7 @@ def read_wholes(
         found[flow.id, flow.receiver] = Whole(
             one_in[flow.id],
             counted[flow.id, flow.receiver],
+            directory.reading(plan.index, partial(fates, rows, flow)),
             {key[3]: one for key, one in own.items() if key[3] != "residence" and key[1] == at},
             [(key[1], key[2], one) for key, one in sorted(own.items()) if key[3] == "residence"],
         )
@@ -113,12 +117,11 @@ def exact(
     shift_ns: float,
     *,
     settling: int,
-    lost_worth: float,
 ) -> FlowResult:
     """The result of a flow from that of its sample.
 
     `shift_ns` is the clock of the destination less that of the source, `settling` what the rule finds at the beginning
-    of the sample, `lost_worth` the independent messages that the sample is worth for its share of losses.
+    of the sample.
     """
     flow, counted = sample.plan, whole.tally
     counts = counted.counts()
@@ -136,8 +139,7 @@ def exact(
     if least is not None:
         took = series["latency"]
         series["delay_variation"] = Series(took.t, took.value - least)
-    gain = counts["sent"] / max(sample.counts["sent"], 1)
-    service = _service(sample.service, flow, counted, gain) if sample.service is not None else None
+    service = _service(sample.service, flow, whole) if sample.service is not None else None
     mean = summaries["latency"].mean
     return replace(
         sample,
@@ -145,7 +147,7 @@ def exact(
         outcomes=counted.outcomes(),
         warm_up=counted.warm_up,
         last_seen={_place(key, names): count for key, count in counted.last.items()},
-        loss=loss(counts["lost"], counts["sent"], lost_worth * gain),
+        loss=loss(counts["lost"], counts["sent"], whole.fates.lost_worth),
         summaries=summaries,
         series=series,
         with_loss=_with_loss(held[main], counts["lost"], sample.with_loss, summaries[main], gains[main])
@@ -342,12 +344,12 @@ def _pair(pair: PairLatency, summaries: Mapping[str, Summary], sent: int) -> Pai
 # -- counts and rates of the service --------------------------------------------------------------------------
 
 
-def _service(sample: Service, flow: FlowPlan, counted: Tally, gain: float) -> Service:
-    """Counts and rates of all messages; what follows from how losses follow one another stays of the sample."""
-    sent, lost = counted.count("sent"), counted.count("lost")
+def _service(sample: Service, flow: FlowPlan, whole: Whole) -> Service:
+    """Counts, rates and fates of all messages; how arrivals overtook one another and conformity stay of the sample."""
+    counted = whole.tally
     order = replace(
         sample.reordering,
-        share=_share(sample.reordering.share, counted.count("reordered"), sent - lost, gain),
+        share=whole.fates.reordered,
         extent_max=counted.count("reorder_extent"),
     )
     deadline = sample.deadline
@@ -355,7 +357,7 @@ def _service(sample: Service, flow: FlowPlan, counted: Tally, gain: float) -> Se
         mean, most = counted.figures.get("tardy on average"), counted.time("tardiest")
         deadline = replace(
             deadline,
-            missed=_share(deadline.missed, counted.count("late or lost"), sent, gain),
+            missed=whole.fates.missed,
             late=counted.count("late arrived"),
             tardiness_mean_ns=mean / _PS - deadline.deadline_ns if mean is not None else None,
             tardiness_max_ns=most / _PS - deadline.deadline_ns if most is not None else None,
@@ -363,6 +365,8 @@ def _service(sample: Service, flow: FlowPlan, counted: Tally, gain: float) -> Se
     payload = flow.payload
     return replace(
         sample,
+        losses=whole.fates.losses,
+        availability=whole.fates.availability,
         reordering=order,
         deadline=deadline,
         rates=_rates(sample.rates, counted) if sample.rates is not None else None,
@@ -370,12 +374,6 @@ def _service(sample: Service, flow: FlowPlan, counted: Tally, gain: float) -> Se
         if sample.goodput is not None and payload is not None
         else None,
     )
-
-
-def _share(sample: Share, count: int, n: int, gain: float) -> Share:
-    worth = min(sample.worth * gain, float(n))
-    bound = stats.share_bound(count, n, worth)
-    return Share(count, n, bound.low, bound.high, worth)
 
 
 def _rates(sample: Rates, counted: Tally) -> Rates:

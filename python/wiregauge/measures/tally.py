@@ -119,7 +119,6 @@ def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
         "lost A": (pl.col("tx_wire").is_not_null() & pl.col("rx_wire").is_null()).sum(),
         "lost B": (pl.col("tx_wire_b").is_not_null() & pl.col("rx_wire_b").is_null()).sum(),
         "late arrived": (pl.col("late") & ~lost).sum(),
-        "late or lost": (pl.col("late") | lost).sum(),
         "tardiest": tardy.max(),
         "tardy on average": tardy.mean(),
         "arrivals": arrived.count(),

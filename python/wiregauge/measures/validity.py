@@ -118,8 +118,8 @@ def _held(run: Evidence) -> Iterator[Check]:
         f"sampled: {named}" if sparse else "all",
         Grade.NOTE if sparse else Grade.OK,
         "judged from sketches and a sample of 1 in k stretches: "
-        f"{named}; counts, extremes and means are exact, percentiles have 3 significant digits, "
-        "runs of losses, availability, contracts, series and pictures are of the sample"
+        f"{named}; counts, losses, outages, extremes and means are exact, percentiles have 3 significant digits, "
+        "contracts, series and pictures are of the sample"
         + (f"; what still settles is in every figure: {early}" if early else ""),
     )
 

@@ -34,7 +34,6 @@ class Evidence:
     def __init__(self, judgement: Judgement) -> None:
         self._judgement = judgement
         self._runs = {run.plan.index: run for run in judgement.runs}
-        self._tables: dict[int, pl.DataFrame | None] = {}
 
     def series(self, point: PointResult, flow: FlowResult, measure: str) -> list[Floats]:
         """The values of a measure, an array per repeat."""
@@ -53,16 +52,15 @@ class Evidence:
         return stats.clustering([self._flags(run, flow, counter) for run in point.runs])
 
     def _flags(self, run: int, flow: FlowResult, counter: str) -> Flags:
-        if run not in self._tables:
-            self._tables[run] = open_run_directory(self._judgement.directory).messages(run)
-        table = self._tables[run]
-        if table is None:
+        directory = open_run_directory(self._judgement.directory)
+        rows = directory.scan(run)
+        if rows is None:
             return np.empty(0, dtype=np.bool_)
         mine = (pl.col("flow") == flow.plan.id) & ~pl.col("warm_up")
         if flow.plan.multicast:
             mine &= pl.col("to") == flow.plan.receiver
-        flags = table.filter(mine).sort("sequence").select(happened=_EVENTS[counter])["happened"]
-        return np.asarray(flags.fill_null(value=False).to_numpy(), dtype=np.bool_)
+        happened = rows.filter(mine).select(happened=_EVENTS[counter].fill_null(value=False))
+        return np.asarray(directory.collected(run, happened)["happened"].to_numpy(), dtype=np.bool_)
 
 
 def statistic_of(sample: Sample, statistic: str, level: float) -> Estimate:

@@ -1,0 +1,57 @@
+"""What became of the messages of a flow too big to be held, one after the other.
+
+A single outage is all it takes to make a network unfit, and a sample of stretches can miss it. So losses, outages and
+how events cluster are never left to the sample: of every message its fate is read, some bytes each, flow by flow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from wiregauge import stats
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.service import Availability, Losses, Share, availability_of, losses_of, share_of
+from wiregauge.measures.tally import LOST_OUTCOMES
+
+__all__ = ["Fates", "fates"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """Exact, of all messages of the measured part."""
+
+    losses: Losses
+    availability: Availability
+    missed: Share
+    """Late or lost, of the sent."""
+    reordered: Share
+    """Of the delivered."""
+    lost_worth: float
+    """Independent messages that all are worth for the share of losses."""
+
+
+def fates(rows: pl.LazyFrame, flow: FlowPlan) -> Fates:
+    """The fates of a flow at its receiver, from the message table of a run in the order of its file."""
+    mine = (pl.col("flow") == flow.id) & ~pl.col("warm_up")
+    if flow.multicast:
+        mine &= pl.col("to") == flow.receiver
+    table = (
+        rows.filter(mine)
+        .select(
+            pl.col("sequence").cast(pl.UInt32),
+            pl.col("late", "reordered").fill_null(value=False),
+            lost=pl.col("outcome").is_in(LOST_OUTCOMES),
+        )
+        .collect(engine="streaming")
+    )
+    lost, late, reordered = (table[name].to_numpy() for name in ("lost", "late", "reordered"))
+    failed = lost | late
+    return Fates(
+        losses=losses_of(lost, table["sequence"].cast(pl.Int64).to_numpy()),
+        availability=availability_of(failed),
+        missed=share_of(failed),
+        reordered=share_of(reordered[~lost]),
+        lost_worth=stats.flags_worth(lost),
+    )
