@@ -61,7 +61,7 @@ class _Source:
 
 def _parquet(source: _Source, target: Path) -> None:
     metadata = {"wiregauge.kind": source.what, "wiregauge.export": str(tables.SCHEMA)}
-    source.table().sink_parquet(target, metadata=metadata, row_group_size=_BATCH)
+    source.table().sink_parquet(target, metadata=metadata)
 
 
 def _arrow(source: _Source, target: Path) -> None:

@@ -1,7 +1,7 @@
 """Which messages of a run too big to be held whole are looked at one by one.
 
 A flow is sampled in whole stretches of consecutive numbers, evenly over its length: inside a stretch all that rests on
-neighbours (periods, variation, runs of losses, correlation) stays what it is, and what would reach across the seam
+neighbours (periods, variation, correlation) stays what it is, and what would reach across the seam
 between two stretches is left out.
 """
 
