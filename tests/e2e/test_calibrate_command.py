@@ -171,33 +171,6 @@ def test_two_interfaces_are_lent_and_given_back(wiregauge: Runner, pair: tuple[s
     assert "has the address 198.18.0.9" in taken.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "part"),
-    [
-        (["cable"], 2, "name measured points"),
-        (["cable", "missing.csv"], 2, "missing.csv: cannot be read"),
-        (["cable", "2m=nowhere", "3m=nowhere"], 2, "nowhere: no such directory"),
-        (["cable", "far=r"], 2, "write LENGTH=DIR"),
-        (["cable", "--simulate", "--lengths", "5"], 2, "at least two lengths"),
-        (["cable", "--simulate", "--overhead", "10"], 2, "less than the 576 ns"),
-        (["loop", "--payload", "64,many"], 2, '--payload "many"'),
-        (["loop", "--loads", "0,150"], 2, '--loads "150"'),
-        (["loop", "--period", "2"], 2, "has no unit"),
-        (["generator", "--gap", "100"], 2, "shorter than the 4960 ns"),
-        (["generator", "--rate", "fast"], 2, "--rate"),
-        (["clocks", "--core", "4000"], 2, "--core 4000"),
-        (["linearity", "--delays", "0,1"], 2, "at least three"),
-        (["show", "loop"], 2, "no such calibration"),
-        (["loop", "--interfaces", "a,b", "--bench", "sim"], 2, "no meaning with --bench sim"),
-        (["pacing", "--store", "x", "--count", "1"], 2, "--count"),
-    ],
-)
-def test_what_is_wrong_is_one_line(wiregauge: Runner, arguments: list[str], code: int, part: str) -> None:
-    done = wiregauge("calibrate", *arguments)
-    assert done.code == code, done.err
-    assert part in done.err
-
-
 def test_a_store_that_cannot_be_written_costs_no_measurement(wiregauge: Runner, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "p.csv").write_text("length_m,time_ns\n2,320\n8.5,352\n20,403.2\n")
