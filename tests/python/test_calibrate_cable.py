@@ -136,6 +136,7 @@ def test_a_series_with_memory_gets_a_wider_interval_that_holds() -> None:
     [
         ([Point(0, 100), Point(10, 100 + 10 * LIGHT_NS_PER_M), Point(20, 100 + 20 * LIGHT_NS_PER_M)], False),
         ([Point(0, 100), Point(10, 90), Point(20, 80)], False),
+        ([Point(0, 100), Point(10, 100 + 20 * LIGHT_NS_PER_M), Point(20, 100 + 40 * LIGHT_NS_PER_M)], False),
         ([Point(0, 100), Point(10, 149), Point(20, 198)], True),
         ([Point(0, 100), Point(10, 149)], True),
         ([Point(0, 100), Point(10, 160), Point(20, 160)], True),

@@ -9,11 +9,13 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from wiregauge import stats
 from wiregauge.calibrate import CalibrationError, make, schema_path
 from wiregauge.calibrate.clocks import clock_results
 from wiregauge.calibrate.instrument import (
@@ -27,7 +29,7 @@ from wiregauge.calibrate.instrument import (
     pacing_results,
 )
 from wiregauge.calibrate.pictures import pictures
-from wiregauge.calibrate.runs import Outcome, run_test
+from wiregauge.calibrate.runs import Outcome, Run, run_test
 from wiregauge.calibrate.summaries import describe, error_of
 from wiregauge.calibrate.text import grids, headline
 from wiregauge.config import Test
@@ -163,6 +165,7 @@ def test_the_errors_are_those_of_the_definitions() -> None:
     assert found["random_ns"] == max(abs(found["random_low_ns"]), found["random_high_ns"])
     assert found["calibration_error_ns"] == found["random_ns"] + 4.0
     assert found["systematic_uncertainty_ns"] >= 5.0 + 4.0
+    assert error_of([np.full(301, 5.0)], stamp_ns=4.0)["systematic_uncertainty_ns"] == 4.0
     assert [
         sum(repeat["histogram"]["counts"]) + repeat["histogram"]["above"] for repeat in found["repeats"]
     ] == [1001] * 2
@@ -245,6 +248,23 @@ def test_the_generator_test_has_the_published_bandwidths(tmp_path: Path) -> None
     assert "967.7 Mbit/s" in shown("generator", {"cases": found})
 
 
+def test_deviations_and_bursts_are_those_of_the_definitions() -> None:
+    """A burst is what follows within 1.5 times (600 + 20) B at 1 Gbit/s, 7440 ns, where 24 000 ns were asked for."""
+    gaps = np.full(1000, 24_000)
+    gaps[10], gaps[11], gaps[20] = 7_439, 40_561, 7_441
+    times = np.concatenate([[0], np.cumsum(gaps)]) * 1000
+    messages = pl.DataFrame({"tx_app": times, "outcome": ["delivered"] * 1001}).with_columns(
+        tx_drv=pl.lit(None, pl.Int64), tx_wire=pl.lit(None, pl.Int64)
+    )
+    case = generator_cases(600, 24_000, GBIT)[1]
+    found = generator_results(case, Run({}, messages, 0.0), "raw", GBIT)["stamps"]["application-send"]
+    assert found["n"] == 1000
+    assert found["max_deviation_ns"] == 16_561
+    assert found["burst"]["count"] == 1
+    assert [entry["count"] for entry in found["within"]] == [997, 997, 1000]
+    assert found["p99_deviation_ns"] == 0
+
+
 def test_frames_and_gaps_that_cannot_be() -> None:
     with pytest.raises(CalibrationError, match="shorter than the 4960 ns"):
         generator_cases(600, 4_000, GBIT)
@@ -288,7 +308,12 @@ def test_a_crooked_instrument_is_found() -> None:
     straight = [9e3 + delay + rng.normal(0, 50, 2000) for delay in known]
     steep = [9e3 + 1.01 * delay + rng.normal(0, 50, 2000) for delay in known]
     jump = [9e3 + delay + (300 if delay else 0) + rng.normal(0, 50, 2000) for delay in known]
-    assert linearity_results(known, straight)["linear"] is True
+    found = linearity_results(known, straight)
+    assert found["linear"] is True
+    zero = stats.mean_estimate(straight[0])
+    assert zero is not None
+    assert found["bias"]["zero_ns"] == zero.half_width
+    assert found["bias"]["half_width_ns"] > found["bias"]["zero_ns"] > 1.0
     assert linearity_results(known, steep)["linear"] is False
     assert linearity_results(known, jump)["linear"] is False
     with pytest.raises(CalibrationError, match="at least three"):
