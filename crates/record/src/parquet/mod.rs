@@ -1,5 +1,6 @@
 //! Parquet files of a run: its records, its messages, passages and distributions.
 
+mod excerpt;
 mod read;
 mod tables;
 mod write;

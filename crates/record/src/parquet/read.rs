@@ -20,6 +20,7 @@ use wg_frame::time::RunTime;
 use wg_plan::{FlowId, Run};
 
 use super::ROWS_AT_ONCE;
+use super::excerpt::Excerpt;
 use crate::columns::{CodeColumn, bit_column, number_column};
 use crate::error::RecordError;
 use crate::guard::guarded;
@@ -163,11 +164,14 @@ impl RecordFiles {
         let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
         guarded(|| -> Result<(), String> {
             let schema = metadata.parquet_schema();
-            let constants = Constants::of(metadata.metadata().row_group(group.index));
-            let wanted =
-                schema.columns().iter().enumerate().filter(|(_, column)| !constants.has(column.name()));
-            let mask = ProjectionMask::leaves(schema, wanted.map(|(i, _)| i).collect::<Vec<_>>());
-            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+            let row_group = metadata.metadata().row_group(group.index);
+            let constants = Constants::of(row_group);
+            let is_wanted = |place: usize| !constants.has(schema.column(place).name());
+            let wanted = (0..schema.num_columns()).filter(|place| is_wanted(*place));
+            let mask = ProjectionMask::leaves(schema, wanted);
+            let excerpt =
+                Excerpt::read(file, row_group, is_wanted).map_err(|e| format!("cannot be read: {e}"))?;
+            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(excerpt, metadata.clone())
                 .with_row_groups(vec![group.index])
                 .with_projection(mask)
                 .with_batch_size(ROWS_AT_ONCE)
