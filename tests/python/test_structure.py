@@ -25,8 +25,9 @@ CRATES = {
     "core": {"frame"},
     "record": {"frame", "plan"},
     "capture": {"frame", "plan", "record"},
-    "sim": {"capture", "core", "frame", "plan", "record"},
-    "agent": {"capture", "frame", "net", "plan", "record"},
+    "traffic": {"core", "frame", "plan"},
+    "sim": {"capture", "core", "frame", "plan", "record", "traffic"},
+    "agent": {"capture", "frame", "net", "plan", "record", "traffic"},
     "py": {"capture", "frame", "plan", "record", "sim"},
 }
 

@@ -393,6 +393,54 @@ pub struct Send {
     /// Sub-virtual-link of a rate-constrained flow, from 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sub_link: u8,
+    /// Sends only in the active part of each cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+    /// Seed of exponential intervals where the test gives one; else the run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// What is kept when a message is late; absent: the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// How its frames leave a real host; absent: whichever fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<Backend>,
+    /// Where the transmit time lies in the payload, in bytes; absent: messages carry none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transmit_time: Option<u16>,
+}
+
+/// A cycle of sending and silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// How long it sends.
+    pub active: Span,
+    /// How long it is silent then.
+    pub pause: Span,
+}
+
+/// What a sender keeps when a message is late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The schedule: what is due leaves at once.
+    Rate,
+    /// The time between two messages: everything after a late one is late as well.
+    Gap,
+}
+
+/// How frames leave a real host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// UDP sockets.
+    Udp,
+    /// Packet sockets.
+    Packet,
+    /// `AF_XDP` sockets.
+    Xdp,
+    /// A BPF programme within the kernel.
+    XdpLive,
 }
 
 impl Send {
@@ -409,8 +457,22 @@ impl Send {
             pattern: Pattern::Periodic,
             rate_limit_bps: None,
             sub_link: 0,
+            activity: None,
+            seed: None,
+            mode: None,
+            backend: None,
+            transmit_time: None,
         }
     }
+
+    /// Whether a real host sends it as a stream: by a thread of its own, from a template.
+    pub const fn is_stream(&self) -> bool {
+        self.mode.is_some() || self.backend.is_some() || self.transmit_time.is_some()
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_zero(number: &u8) -> bool {
@@ -433,6 +495,14 @@ pub enum Pattern {
         size: u32,
         /// Time between two of them; zero: as fast as the line takes them.
         spacing: Span,
+    },
+    /// Ever faster or slower: the rate changes evenly from one message every period at the end of the warm-up to one
+    /// every `to` at the end of `length`.
+    Ramp {
+        /// Time between two messages at the end.
+        to: Span,
+        /// How long the rate changes.
+        length: Span,
     },
 }
 
@@ -516,8 +586,45 @@ pub struct Inject {
     pub burst: u32,
     /// Time between bursts; the load is `burst · wire size / interval`. Zero load has no task.
     pub interval: Span,
-    /// The load this makes on the sender's link, in parts per million of its rate.
+    /// The load this makes on the sender's link, in parts per million of its rate; with pauses, while it is active.
     pub load_ppm: u32,
+    /// Bursts come at exponential intervals with the interval as their mean.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exponential: bool,
+    /// Sends only in the active part of each cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+    /// What is kept when a burst is late; absent: the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// How its frames leave a real host; absent: whichever fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<Backend>,
+}
+
+impl Inject {
+    /// Bursts at a constant interval.
+    pub const fn periodic(
+        on: NodeIndex,
+        to: NodeIndex,
+        payload: u32,
+        burst: u32,
+        interval: Span,
+        load_ppm: u32,
+    ) -> Self {
+        Self {
+            on,
+            to,
+            payload,
+            burst,
+            interval,
+            load_ppm,
+            exponential: false,
+            activity: None,
+            mode: None,
+            backend: None,
+        }
+    }
 }
 
 /// A capture task: every frame at the node's ports, written as pcapng.

@@ -13,8 +13,8 @@ use crate::diagnostic::{Findings, Place};
 use crate::network::{Attachment, NetworkId, NodeIndex, SwitchChange};
 use crate::reader::{Maybe, Sourced};
 use crate::statements::{
-    CaptureStatement, Carriage, FaultStatement, FlowStatement, InjectStatement, Pace, RelayStatement,
-    SendStatement, Statements,
+    CaptureStatement, Carriage, Course, FaultStatement, FlowStatement, InjectStatement, Pace, RelayStatement,
+    SendStatement, Shaping, Statements,
 };
 use crate::topology::{Hop, Topology, on_line};
 
@@ -119,6 +119,9 @@ pub(crate) struct SendModel {
     pub(crate) spacing: Maybe<Span>,
     pub(crate) rate_limit: Option<Maybe<u64>>,
     pub(crate) sub_link: Maybe<u8>,
+    /// The payload stands for the length of the frame.
+    pub(crate) of_frame: bool,
+    pub(crate) course: Course,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -157,6 +160,10 @@ pub(crate) struct InjectModel {
     pub(crate) load: Maybe<u32>,
     pub(crate) payload: Maybe<u32>,
     pub(crate) burst: Maybe<u32>,
+    /// The payload stands for the length of the frame.
+    pub(crate) of_frame: bool,
+    pub(crate) exponential: bool,
+    pub(crate) shaping: Shaping,
     /// Its way, the sender's own link first.
     pub(crate) hops: Rc<[Hop]>,
 }
@@ -356,6 +363,8 @@ impl Resolver<'_> {
             spacing: statement.spacing.clone(),
             rate_limit: statement.rate_limit.clone(),
             sub_link: statement.sub_link.clone(),
+            of_frame: statement.of_frame,
+            course: statement.course.clone(),
         });
     }
 
@@ -549,6 +558,9 @@ impl Resolver<'_> {
             load: statement.load.clone(),
             payload: statement.payload.clone(),
             burst: statement.burst.clone(),
+            of_frame: statement.of_frame,
+            exponential: statement.exponential,
+            shaping: statement.shaping.clone(),
             hops: reach.ways.into_iter().next().map(|way| way.hops).unwrap_or_default().into(),
         });
     }

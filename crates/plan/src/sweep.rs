@@ -150,7 +150,9 @@ impl SweptAxis {
             Value::Payload(_) | Value::Period(_) | Value::Fill(_) => {
                 for send in model.sends.iter_mut().filter(|send| self.covers(send.flow)) {
                     match value {
-                        Value::Payload(value) => send.payload = Some(value.clone()),
+                        Value::Payload(value) => {
+                            (send.payload, send.of_frame) = (Some(value.clone()), false);
+                        }
                         Value::Period(value) => send.pace = Some(Pace::Period(value.clone())),
                         Value::Fill(value) => send.fill = Some(value.clone()),
                         _ => {}

@@ -41,6 +41,13 @@ pub fn frame_length(protocol: Protocol, vlan: Option<VlanTag>, payload: u32) -> 
     (network + ETHERNET + tag).max(SMALLEST_FRAME)
 }
 
+/// The payload of a frame of this length; `None` where the frame is too short for its headers.
+pub fn payload_of_frame(protocol: Protocol, vlan: Option<VlanTag>, frame: u32) -> Option<u32> {
+    // Of a payload above the padding, the frame's length less the payload's is what surrounds it.
+    let around = frame_length(protocol, vlan, MTU) - MTU;
+    frame.checked_sub(around).filter(|_| frame >= SMALLEST_FRAME)
+}
+
 /// Bits the message takes on the wire, preamble and inter-packet gap included.
 pub fn wire_bits(protocol: Protocol, vlan: Option<VlanTag>, payload: u32) -> u64 {
     u64::from(frame_length(protocol, vlan, payload) + AROUND_FRAME) * 8
@@ -56,6 +63,17 @@ mod tests {
         assert_eq!(frame_length(Protocol::Raw, None, 1_500), 1_518);
         assert_eq!(frame_length(Protocol::Raw, Some(VlanTag { id: 5, priority: 3 }), 1_500), 1_522);
         assert_eq!(wire_bits(Protocol::Udp, None, 1_472), 12_304);
+    }
+
+    #[test]
+    fn a_frame_s_payload_makes_that_frame() {
+        for protocol in [Protocol::Udp, Protocol::Raw, Protocol::Rc] {
+            for frame in 64..=1_518 {
+                let payload = payload_of_frame(protocol, None, frame).expect("long enough");
+                assert_eq!(frame_length(protocol, None, payload), frame);
+            }
+            assert_eq!(payload_of_frame(protocol, None, 63), None);
+        }
     }
 
     #[test]

@@ -23,13 +23,13 @@ mod faults;
 mod host;
 mod incidents;
 mod models;
-mod random;
 mod relay;
 mod report;
-mod sending;
 mod sink;
 mod switch;
 mod world;
+
+use wg_traffic::{random, sending};
 
 pub use campaign::simulate_campaign;
 pub use engine::simulate;

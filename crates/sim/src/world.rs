@@ -246,6 +246,8 @@ pub(crate) struct Sender {
     pub(crate) schedule: Schedule,
     /// The next message.
     pub(crate) due: Option<Due>,
+    /// By how much its messages are later than planned, where it keeps the time between them; `None`: it keeps the schedule.
+    pub(crate) shift: Option<Span>,
     pub(crate) wake_ups: Stream,
     pub(crate) done: u64,
     pub(crate) late: u64,
@@ -270,9 +272,12 @@ pub(crate) struct Injector {
     pub(crate) host: usize,
     pub(crate) frame: Frame,
     pub(crate) burst: u32,
-    pub(crate) interval: Span,
-    /// By the clock of its node.
-    pub(crate) due: RunTime,
+    /// Its bursts from the beginning on.
+    pub(crate) planned: Schedule,
+    /// Those after the next one.
+    pub(crate) schedule: Schedule,
+    /// By the clock of its node; `None`: never again.
+    pub(crate) due: Option<RunTime>,
     pub(crate) done: u64,
 }
 

@@ -252,7 +252,8 @@ class Test:
         self,
         flow: int,
         *,
-        payload: str,
+        payload: str | None = None,
+        frame: str | None = None,
         period: str | None = None,
         load: str | None = None,
         fill: str | None = None,
@@ -263,9 +264,18 @@ class Test:
         spacing: str | None = None,
         rate_limit: str | None = None,
         sub_link: int | None = None,
+        seed: int | None = None,
+        ramp_to: str | None = None,
+        active: str | None = None,
+        pause: str | None = None,
+        mode: str | None = None,
+        backend: str | None = None,
+        transmit_time: str | None = None,
     ) -> Self:
-        """The sender of a flow; either `period` or `load` says how fast it sends."""
+        """The sender of a flow; either `period` or `load` says how fast, `payload` or `frame` how much it sends."""
         attributes: dict[str, Value] = {"flow": flow, "period": period, "load": load, "payload": payload}
+        attributes |= {"frame": frame, "seed": seed, "ramp-to": ramp_to, "active": active, "pause": pause}
+        attributes |= {"mode": mode, "backend": backend, "transmit-time": transmit_time}
         attributes |= {"fill": fill, "count": count, "offset": offset, "distribution": distribution}
         attributes |= {"burst": burst, "spacing": spacing, "rate-limit": rate_limit, "sub-link": sub_link}
         return self._add("tasks", "send", attributes)
@@ -285,10 +295,24 @@ class Test:
         return self
 
     def inject(
-        self, *, on: str, to: str, load: str, payload: str | None = None, burst: int | None = None
+        self,
+        *,
+        on: str,
+        to: str,
+        load: str,
+        payload: str | None = None,
+        frame: str | None = None,
+        burst: int | None = None,
+        distribution: str | None = None,
+        active: str | None = None,
+        pause: str | None = None,
+        mode: str | None = None,
+        backend: str | None = None,
     ) -> Self:
         """Background load."""
         attributes: dict[str, Value] = {"on": on, "to": to, "load": load, "payload": payload, "burst": burst}
+        attributes |= {"frame": frame, "distribution": distribution, "active": active, "pause": pause}
+        attributes |= {"mode": mode, "backend": backend}
         return self._add("tasks", "inject", attributes)
 
     def capture(self, on: str, *, snap: str | None = None) -> Self:

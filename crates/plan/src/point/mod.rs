@@ -5,6 +5,7 @@
 
 mod carriers;
 mod contracts;
+mod course;
 mod faults;
 mod senders;
 mod tasks;

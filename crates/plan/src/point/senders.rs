@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
+use super::course::payload_of;
 use super::{PICOS_PER_SECOND, PointCheck, SHORTEST_DRAIN, Said, show_load};
 use crate::campaign::{Pattern, Protocol, Send};
 use crate::diagnostic::{Findings, Place};
@@ -24,7 +25,7 @@ pub(super) struct WholeSend<'a> {
     pub(super) period: Span,
     /// How the period is written, for messages.
     pub(super) pace: Named,
-    pub(super) payload: &'a Sourced<u32>,
+    pub(super) payload: Sourced<u32>,
     pub(super) offset: Span,
     /// Destination address to FCS.
     pub(super) frame: u32,
@@ -32,6 +33,8 @@ pub(super) struct WholeSend<'a> {
     /// Messages of a burst; 1 without bursts.
     pub(super) burst: u32,
     pub(super) spacing: Span,
+    /// The period at the end of a ramp.
+    pub(super) ramp_to: Option<Span>,
 }
 
 /// What a message calls a value, and where it points.
@@ -59,7 +62,8 @@ impl WholeSend<'_> {
 impl PointCheck<'_> {
     pub(super) fn send<'m>(&self, send: &'m SendModel, found: &mut Findings) -> Option<WholeSend<'m>> {
         let flow = &self.model.flows[send.flow];
-        let (payload, protocol) = (send.payload.as_ref()?, flow.protocol.as_ref()?);
+        let protocol = flow.protocol.as_ref()?;
+        let payload = payload_of(send.payload.as_ref()?, send.of_frame, protocol.value, flow.tag(), found)?;
         let (least, most) = payload_range(protocol.value);
         if payload.value < least || payload.value > most {
             let (how, cure) = if payload.value < least {
@@ -81,9 +85,10 @@ impl PointCheck<'_> {
             send,
             period,
             pace,
-            payload,
+            ramp_to: self.ramp_end(flow, send, u128::from(wire_bits), found)?,
             offset: send.offset.as_ref()?.value,
             frame: frame_length(protocol.value, tag, payload.value),
+            payload,
             wire_bits,
             burst,
             spacing: send.spacing.as_ref()?.value,
@@ -91,6 +96,7 @@ impl PointCheck<'_> {
         self.check_burst(&whole, found);
         self.check_rate_limit(&whole, found);
         self.check_sub_link(&whole, found);
+        self.check_course(&whole, found);
         Some(whole)
     }
 
@@ -181,7 +187,8 @@ impl PointCheck<'_> {
         }
         let needed = frame.checked_mul(i64::from(send.burst)).unwrap_or(Span::from_picos(i64::MAX));
         // A load is rounded to the picosecond, and so may be less than what it stands for by half of one.
-        if send.period.as_picos() + i64::from(send.pace.is_load) >= needed.as_picos() {
+        let rounded = send.pace.is_load || send.ramp_to.is_some();
+        if send.shortest().as_picos() + i64::from(rounded) >= needed.as_picos() {
             return false;
         }
         let (text, payload) = (&send.pace.text, send.payload.named());
@@ -213,7 +220,7 @@ impl PointCheck<'_> {
         // Micro-bit/s, so that rounding down cannot hide an overload worth naming.
         let mut loads: BTreeMap<Medium, (u128, Vec<u16>)> = BTreeMap::new();
         for send in senders {
-            let load = send.bits() * PICOS_PER_SECOND * 1_000_000 / send.period.as_picos().max(1) as u128;
+            let load = send.bits() * PICOS_PER_SECOND * 1_000_000 / send.shortest().as_picos().max(1) as u128;
             let mut add = |medium: Medium| {
                 let (sum, flows) = loads.entry(medium).or_default();
                 *sum += load;
@@ -288,7 +295,7 @@ impl PointCheck<'_> {
                 Some(None) => continue,
                 Some(Some(duration)) => {
                     let room = i128::from((duration.value - whole.offset).as_picos());
-                    let fitting = whole.fitting(room);
+                    let fitting = whole.fitting_in_course(room);
                     if fitting == 0 {
                         let message = format!("flow {flow} has no message in {}", duration.named());
                         let cure = "write a longer duration or a smaller offset";
@@ -328,8 +335,8 @@ impl PointCheck<'_> {
             };
             let Some(count) = self.count(whole, count, found) else { continue };
             let Some(warm_up_count) = self.warm_up_count(whole, found) else { continue };
-            let bursts = i128::from(count.div_ceil(whole.burst));
-            ends.push(i128::from(whole.offset.as_picos()) + bursts * i128::from(whole.period.as_picos()));
+            let (length, ramp) = whole.length_of(count, fitting.map(|(_, duration)| duration.value));
+            ends.push(i128::from(whole.offset.as_picos()) + length);
             let Some(fill) = &whole.send.fill else { continue };
             sends.push(Send {
                 flow,
@@ -339,9 +346,14 @@ impl PointCheck<'_> {
                 fill: fill.value,
                 count,
                 warm_up_count,
-                pattern: whole.pattern(),
+                pattern: ramp.unwrap_or_else(|| whole.pattern()),
                 rate_limit_bps: whole.send.rate_limit.as_ref().and_then(|limit| Some(limit.as_ref()?.value)),
                 sub_link: self.sub_link(whole),
+                activity: whole.activity(),
+                seed: whole.send.course.seed,
+                mode: whole.send.course.shaping.mode,
+                backend: whole.send.course.shaping.backend.as_ref().map(|backend| backend.value),
+                transmit_time: whole.send.course.transmit_time.as_ref().map(|at| at.value),
             });
         }
         let last = ends.into_iter().max().unwrap_or(0);
@@ -396,12 +408,18 @@ impl PointCheck<'_> {
 
     fn warm_up_count(&self, send: &WholeSend<'_>, found: &mut Findings) -> Option<u32> {
         let warm_up = self.test.warm_up.as_ref()?;
-        let periods = i128::from(warm_up.value.as_picos() / send.period.as_picos());
+        let room = send.active_before(warm_up.value);
+        let periods = i128::from(room.as_picos() / send.period.as_picos());
         self.count(send, periods * i128::from(send.burst), found)
     }
 }
 
 impl WholeSend<'_> {
+    /// The shortest time between two messages or bursts.
+    pub(super) fn shortest(&self) -> Span {
+        self.ramp_to.map_or(self.period, |to| to.min(self.period))
+    }
+
     fn pattern(&self) -> Pattern {
         match (self.send.exponential, self.burst) {
             (true, _) => Pattern::Exponential,
@@ -411,7 +429,7 @@ impl WholeSend<'_> {
     }
 
     /// Messages due before `room` picoseconds are over; of exponential intervals as many as on average.
-    fn fitting(&self, room: i128) -> i128 {
+    pub(super) fn fitting(&self, room: i128) -> i128 {
         if room <= 0 {
             return 0;
         }

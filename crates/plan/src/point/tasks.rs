@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
+use super::course::payload_of;
 use super::{PICOS_PER_SECOND, PointCheck, WholeSend};
-use crate::campaign::{Capture, Fault, FaultKind, Inject, Protocol, Receive, Relay, Send};
+use crate::campaign::{Activity, Capture, Fault, FaultKind, Inject, Protocol, Receive, Relay, Send};
 use crate::diagnostic::Findings;
 use crate::model::InjectModel;
 use crate::quantity::show_ppm;
@@ -92,9 +93,9 @@ impl PointCheck<'_> {
     }
 
     fn inject(&self, inject: &InjectModel, found: &mut Findings) -> Option<Inject> {
-        let (load, payload, burst) =
-            (inject.load.as_ref()?, inject.payload.as_ref()?, inject.burst.as_ref()?);
         let protocol = Protocol::Udp;
+        let (load, burst) = (inject.load.as_ref()?, inject.burst.as_ref()?);
+        let payload = payload_of(inject.payload.as_ref()?, inject.of_frame, protocol, None, found)?;
         let (least, most) = payload_range(protocol);
         if payload.value < least || payload.value > most {
             let message = format!("{} is no payload of an injected UDP frame", payload.named());
@@ -132,6 +133,14 @@ impl PointCheck<'_> {
             burst: burst.value,
             interval: Span::from_picos(i64::try_from(interval).ok()?),
             load_ppm: load.value,
+            exponential: inject.exponential,
+            activity: inject
+                .shaping
+                .activity
+                .as_ref()
+                .map(|(active, pause)| Activity { active: active.value, pause: pause.value }),
+            mode: inject.shaping.mode,
+            backend: inject.shaping.backend.as_ref().map(|backend| backend.value),
         })
     }
 }

@@ -4,6 +4,7 @@
 mod faults;
 mod flows;
 mod network;
+mod shaping;
 mod synchronise;
 mod tasks;
 
@@ -21,6 +22,7 @@ pub(crate) use network::{
     End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
     check_rate,
 };
+pub(crate) use shaping::{Course, RampEnd, Shaping};
 pub(crate) use synchronise::SynchroniseStatement;
 pub(crate) use tasks::{
     CaptureStatement, FILLS, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement, RelayStatement,

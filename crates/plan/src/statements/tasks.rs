@@ -3,10 +3,11 @@
 use wg_frame::time::Span;
 
 use super::faults::{Pace, pace};
+use super::shaping::{Course, Shaping, course, shaping};
 use crate::campaign::{Fill, Turn};
 use crate::diagnostic::{Findings, Place};
 use crate::quantity::{self, Kind};
-use crate::reader::{Maybe, Reader};
+use crate::reader::{Maybe, Reader, payload as frame_size};
 use crate::tree::Element;
 
 #[derive(Clone, Debug)]
@@ -25,6 +26,9 @@ pub(crate) struct SendStatement {
     pub(crate) rate_limit: Option<Maybe<u64>>,
     /// From 1, as written.
     pub(crate) sub_link: Maybe<u8>,
+    /// The size is that of the frame.
+    pub(crate) of_frame: bool,
+    pub(crate) course: Course,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +71,9 @@ pub(crate) struct InjectStatement {
     pub(crate) load: Maybe<u32>,
     pub(crate) payload: Maybe<u32>,
     pub(crate) burst: Maybe<u32>,
+    pub(crate) of_frame: bool,
+    pub(crate) exponential: bool,
+    pub(crate) shaping: Shaping,
 }
 
 const INJECT_PAYLOAD: &str = "1472B";
@@ -81,16 +88,19 @@ pub(crate) const MOST_BURST: u64 = 10_000;
 
 pub(super) fn send(element: &Element, found: &mut Findings) -> SendStatement {
     let mut reader = Reader::new(element, found);
-    let choices = [("periodic", false), ("exponential", true)];
-    let distribution = reader.optional_choice("distribution", &choices).flatten();
-    let exponential = distribution.is_some_and(|distribution| distribution.value);
+    let exponential = exponential(&mut reader);
     let burst = reader.optional_whole("burst", 1, MOST_BURST).flatten();
     let spacing = reader.time_or("spacing", "0s");
     check_pattern(&mut reader, exponential, &burst);
+    let uneven = exponential || burst.as_ref().is_some_and(|burst| burst.value > 1);
+    let course = course(&mut reader, uneven);
+    let (payload, of_frame) = size(&mut reader, None);
     SendStatement {
         flow: reader.flow_id("flow"),
         pace: pace(&mut reader),
-        payload: reader.payload(element.get("payload")),
+        payload,
+        of_frame,
+        course,
         fill: reader.choice("fill", element.get("fill").unwrap_or("sequential"), &FILLS),
         count: element.get("count").map(|w| reader.whole("count", w, 1, u64::from(u32::MAX))),
         offset: reader.time_or("offset", "0s"),
@@ -100,6 +110,25 @@ pub(super) fn send(element: &Element, found: &mut Findings) -> SendStatement {
         rate_limit: reader.optional("rate-limit", Kind::Rate, quantity::rate),
         sub_link: reader.optional_whole("sub-link", 1, 4).flatten(),
         place: reader.place,
+    }
+}
+
+fn exponential(reader: &mut Reader<'_>) -> bool {
+    let choices = [("periodic", false), ("exponential", true)];
+    let distribution = reader.optional_choice("distribution", &choices).flatten();
+    distribution.is_some_and(|distribution| distribution.value)
+}
+
+/// The size of a message, and whether it is that of its frame: one of `payload` and `frame`.
+fn size(reader: &mut Reader<'_>, default: Option<&str>) -> (Maybe<u32>, bool) {
+    match (reader.element.get("payload"), reader.element.get("frame")) {
+        (Some(_), Some(_)) => {
+            let message = "both payload and frame say how long a message is";
+            reader.found.error(&reader.place, message, "1 of them", "keep one of the two");
+            (None, false)
+        }
+        (None, Some(frame)) => (reader.quantity("frame", frame, Kind::Size, frame_size), true),
+        (payload, None) => (reader.payload(payload.or(default)), false),
     }
 }
 
@@ -185,12 +214,18 @@ pub(super) fn inject(element: &Element, found: &mut Findings) -> InjectStatement
     let load = reader
         .required("load")
         .and_then(|written| reader.quantity("load", written, Kind::Ratio, quantity::ppm));
+    let exponential = exponential(&mut reader);
+    let shaping = shaping(&mut reader);
+    let (payload, of_frame) = size(&mut reader, Some(INJECT_PAYLOAD));
     let burst = element.get("burst").unwrap_or(INJECT_BURST);
     InjectStatement {
         on: reader.name("on"),
         to: reader.name("to"),
         load,
-        payload: reader.payload(Some(element.get("payload").unwrap_or(INJECT_PAYLOAD))),
+        payload,
+        of_frame,
+        exponential,
+        shaping,
         burst: reader.whole("burst", burst, 1, MOST_BURST),
         place: reader.place,
     }

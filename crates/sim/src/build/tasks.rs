@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::wire::frame_length;
-use wg_plan::{Flow, FlowId, IncidentKind, Network, NodeIndex, Protocol, Run};
+use wg_plan::{Flow, FlowId, IncidentKind, Mode, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
 
 use super::forwarding::destination;
@@ -57,7 +57,8 @@ impl World {
             let length = u16::try_from(length).ok().filter(|length| *length <= 1_522).ok_or_else(|| {
                 SimError::plan(format!("a message of flow {} does not fit into one frame", facts.id))
             })?;
-            let schedule = Schedule::new(run, send, length)?;
+            let schedule = Schedule::new(run, send, length)
+                .map_err(|error| SimError::plan(format!("flow {}: {error}", send.flow)))?;
             self.flows[flow].planned += schedule.total();
             self.sending += usize::from(schedule.total() > 0);
             let frame = self.frame(facts, length);
@@ -69,6 +70,7 @@ impl World {
                 period: send.period,
                 schedule,
                 due: None,
+                shift: (send.mode == Some(Mode::Gap)).then_some(Span::ZERO),
                 wake_ups: Stream::new(run.seed, Purpose::SendingThread, u32::from(facts.id)),
                 done: 0,
                 late: 0,
@@ -132,7 +134,7 @@ impl World {
     }
 
     fn build_injectors(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
-        for (number, inject) in (0..).zip(&run.injects) {
+        for (number, inject) in (0_u32..).zip(&run.injects) {
             let (host, to) = (self.host(inject.on)?, self.host(inject.to)?);
             let length = frame_length(Protocol::Udp, None, inject.payload);
             let length = u16::try_from(length).ok().filter(|length| *length <= 1_518);
@@ -154,8 +156,19 @@ impl World {
                 virtual_link_sequence: 0,
                 marks: Marks::none(),
             };
-            let (burst, interval) = (inject.burst, inject.interval);
-            self.injectors.push(Injector { host, frame, burst, interval, due: RunTime::ZERO, done: 0 });
+            let planned = Schedule::of_load(run, inject, number)
+                .map_err(|error| SimError::plan(format!("a background load: {error}")))?;
+            let mut schedule = planned.clone();
+            let due = schedule.next().map(|due| due.at);
+            self.injectors.push(Injector {
+                host,
+                frame,
+                burst: inject.burst,
+                planned,
+                schedule,
+                due,
+                done: 0,
+            });
         }
         Ok(())
     }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use wg_core::line::{GAP, PREAMBLE};
-use wg_frame::time::RunTime;
 use wg_plan::Network;
 
 use super::Engine;
 use crate::report::{AccessPointReport, AgentReport, PortReport, SimReport, SwitchReport, TaskReport};
 use crate::sink::Sink;
-use crate::world::{ACCESS_POINTS, Injector};
+use crate::world::ACCESS_POINTS;
 
 impl<S: Sink> Engine<'_, S> {
     pub(super) fn report(self, network: &Network) -> SimReport {
@@ -108,7 +107,7 @@ impl<S: Sink> Engine<'_, S> {
         for injector in world.injectors.iter().filter(|injector| injector.host == at) {
             tasks.push(TaskReport {
                 kind: "inject".into(),
-                planned: planned(injector, world.last_send),
+                planned: injector.planned.due_before(world.last_send) * u64::from(injector.burst),
                 done: injector.done,
                 wire_bytes: injector.done * u64::from(u32::from(injector.frame.length) + PREAMBLE + GAP),
                 ..TaskReport::default()
@@ -126,10 +125,4 @@ impl<S: Sink> Engine<'_, S> {
         }
         tasks
     }
-}
-
-/// Frames the schedule of `injector` asks for before `until`.
-fn planned(injector: &Injector, until: RunTime) -> u64 {
-    let until = until.as_picos().max(0).unsigned_abs();
-    until.div_ceil(injector.interval.as_picos().unsigned_abs()) * u64::from(injector.burst)
 }

@@ -23,7 +23,8 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn plan_send(&mut self, number: usize) {
         let sender = &self.world.senders[number];
         let node = self.world.hosts[sender.host].node;
-        let at = sender.due.and_then(|due| self.world.instant(node, due.at, self.now));
+        let shift = sender.shift.unwrap_or(Span::ZERO);
+        let at = sender.due.and_then(|due| self.world.instant(node, due.at + shift, self.now));
         self.agenda.set(Class::Send, number, at.into());
     }
 
@@ -36,9 +37,13 @@ impl<S: Sink> Engine<'_, S> {
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
         let wake_up = node.send_wake_up.draw(&mut sender.wake_ups);
+        let intended = due.at + sender.shift.unwrap_or(Span::ZERO);
+        if let Some(shift) = &mut sender.shift {
+            *shift += wake_up;
+        }
         self.plan_next(number);
         let what = (Point::IntendedSend, Clock::Schedule, Crc::Unchecked, DropReason::None);
-        self.write(record(frame, index, port, due.at, what));
+        self.write(record(frame, index, port, intended, what));
         let application = self.hand_down(host, frame, wake_up);
         let sender = &mut self.world.senders[number];
         if let Some(application) = application {
@@ -58,7 +63,8 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn plan_burst(&mut self, number: usize) {
         let injector = &self.world.injectors[number];
         let node = self.world.hosts[injector.host].node;
-        let at = self.world.instant(node, injector.due, self.now).filter(|at| !self.world.is_over(*at));
+        let at = injector.due.and_then(|due| self.world.instant(node, due, self.now));
+        let at = at.filter(|at| !self.world.is_over(*at));
         self.agenda.set(Class::Inject, number, at.into());
     }
 
@@ -69,7 +75,7 @@ impl<S: Sink> Engine<'_, S> {
         }
         let injector = &mut self.world.injectors[number];
         let host = injector.host;
-        injector.due = injector.due + injector.interval;
+        injector.due = injector.schedule.next().map(|due| due.at);
         injector.done += u64::from(injector.burst);
         for _ in 0..injector.burst {
             self.world.hosts[host].core.handle_generated(self.now, injector.frame);

@@ -125,8 +125,7 @@ fn scheduled(integration: Integration) -> (Network, Run) {
     let flow = Flow { schedule: Some(schedule), ..Flow::plain(4, Protocol::Tt, vec![0, 3, 1]) };
     let send = Send { offset: us(50), ..Send::periodic(4, Span::from_millis(1), 482, 200) };
     let mut run = run(vec![(flow, send)]);
-    run.injects =
-        vec![Inject { on: 2, to: 1, payload: 1_472, burst: 1, interval: us(130), load_ppm: 946_461 }];
+    run.injects = vec![Inject::periodic(2, 1, 1_472, 1, us(130), 946_461)];
     (network, run)
 }
 

@@ -10,7 +10,7 @@
 /// What chance is used for. The numbers are part of the contract: add, never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// How long a sender's thread takes to wake; entity: flow.
     SendingThread = 1,
     /// How long the receive lane of a host takes to wake; entity: node.
@@ -25,17 +25,19 @@ pub(crate) enum Purpose {
     ClockWander = 6,
     /// How long a station of a hub backs off; entity: node.
     Backoff = 7,
+    /// Intervals of exponential background load; entity: its place in the plan.
+    Load = 8,
 }
 
 /// One stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
+pub struct Stream {
     state: [u64; 4],
 }
 
 impl Stream {
     /// The stream of `entity` for `purpose` in a run of this seed.
-    pub(crate) fn new(seed: u64, purpose: Purpose, entity: u32) -> Self {
+    pub fn new(seed: u64, purpose: Purpose, entity: u32) -> Self {
         let name = u64::from(purpose as u32) << 32 | u64::from(entity);
         // Hashing the name before it meets the seed keeps neighbours in name and seed apart.
         let mut seeder = seed ^ split_mix(&mut name.clone());
@@ -44,7 +46,7 @@ impl Stream {
 
     /// The next 64 bits.
     #[inline]
-    pub(crate) fn next_u64(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
