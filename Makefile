@@ -60,6 +60,7 @@ format: setup
 bench: setup
 	cargo bench --workspace --locked
 	$(BIN)/python -m benches.round_trip
+	$(BIN)/python -m benches.generator
 	$(BIN)/python -m benches.ns3.compare
 	$(BIN)/python -m benches.log_processor
 

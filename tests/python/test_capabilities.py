@@ -22,7 +22,20 @@ BUILT = {
         *("flows", "sends", "receives", "relays", "injects", "captures"),
     },
     "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "path", "exchange"},
-    "Send": {"flow", "period", "offset", "payload", "fill", "count", "warm_up_count"},
+    "Send": {
+        *(
+            "flow",
+            "period",
+            "offset",
+            "payload",
+            "fill",
+            "count",
+            "warm_up_count",
+            "pattern",
+            "rate_limit_bps",
+        ),
+        *("activity", "seed", "mode", "backend", "transmit_time"),
+    },
 }
 # The processing delay and the propagation delay: facts of the bench say that they have no effect.
 STATED = {"SwitchModel": {"processing_delay"}, "Link": {"delay"}}

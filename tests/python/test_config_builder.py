@@ -171,6 +171,12 @@ def test_the_builder_can_write_every_element_and_attribute() -> None:
     ptp = Ptp(stamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3")
     test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
+    shaping: dict[str, Any] = {"active": "10ms", "pause": "5ms", "mode": "gap", "backend": "packet"}
+    test.inject(on="other", to="sensor", load="1%", frame="200B", distribution="exponential", **shaping)
+    test.flow(5, protocol="udp", from_="h1", to="h2").receive(5)
+    test.send(5, period="5ms", frame="100B", ramp_to="2ms", transmit_time="12B", **shaping)
+    test.flow(6, protocol="udp", from_="h2", to="h1").receive(6)
+    test.send(6, period="50ms", payload="64B", distribution="exponential", seed=7)
     test.bit_errors("mac", "sw1", rate="1e-9", from_="mac", begin="1ms", end="1s")
     times: dict[str, Any] = {"begin": "1ms", "end": "1s"}
     test.frame_fault("lose", "mac", "sw1", share="1%", from_="mac", **times)

@@ -71,6 +71,14 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
 Edit = dict[str, str | None]
 """Attributes by name; None removes one."""
 
+# What senders and injectors share.
+SHAPING: dict[str, Edit] = {
+    "active": {"active": "10ms", "pause": "10ms"},
+    "pause": {"active": "10ms", "pause": "20ms"},
+    "mode": {"mode": "gap"},
+    "backend": {"backend": "packet"},
+}
+
 CHECKED = {("relay", "on")}
 """Says again what is known already: another value is refused."""
 FRAME_FAULT: dict[str, Edit] = {
@@ -201,6 +209,11 @@ OTHER: dict[str, dict[str, Edit]] = {
         "spacing": {"spacing": "10us"},
         "rate-limit": {"rate-limit": "10Mbit/s"},
         "sub-link": {"sub-link": "2"},
+        "frame": {"payload": None, "frame": "165B"},
+        "seed": {"distribution": "exponential", "seed": "7"},
+        "ramp-to": {"ramp-to": "7ms"},
+        "transmit-time": {"transmit-time": "13B"},
+        **SHAPING,
     },
     "receive": {"flow": {"flow": "10"}, "on": {"on": "other"}},
     "relay": {"flow": {"flow": "20"}, "on": {"on": "other"}, "through": {"through": "task"}},
@@ -215,6 +228,9 @@ OTHER: dict[str, dict[str, Edit]] = {
         "load": {"load": "11%"},
         "payload": {"payload": "100B"},
         "burst": {"burst": "11"},
+        "frame": {"frame": "165B"},
+        "distribution": {"distribution": "exponential"},
+        **SHAPING,
     },
     "capture": {"on": {"on": "sw2"}, "snap": {"snap": "96B"}},
     "bit-errors": {
@@ -258,6 +274,7 @@ WHICH: dict[tuple[str, str], int] = {
     **{("flow", name): 1 for name in ("id", "from", "to", "protocol")},
     **{("send", name): 1 for name in ("distribution", "burst", "spacing", "rate-limit", "flow")},
     ("send", "sub-link"): 2,
+    **{("send", name): 4 for name in ("frame", "seed", "ramp-to", "transmit-time", *SHAPING)},
     ("end-system", "name"): 4,
     ("end-system", "host"): 2,
     ("switch", "name"): 1,

@@ -1,6 +1,7 @@
 //! What one end system has to do in one run, with every reference of the plan resolved.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 
 use wg_frame::layout::{raw_frame_len, udp_frame_len};
 use wg_frame::probe;
@@ -9,7 +10,7 @@ use wg_plan::{Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Rel
 
 use crate::buffer::MAX_PAYLOAD;
 use crate::planted_clock::PlantedClock;
-use crate::schedule::Schedule;
+use wg_traffic::sending::Schedule;
 
 /// UDP port of every access point: outside the ranges hosts give to outgoing connections.
 pub const PROBE_PORT: u16 = 61_188;
@@ -69,11 +70,13 @@ pub enum AssignmentError {
         /// The most.
         most: usize,
     },
-    /// A schedule longer than time.
-    #[error("the schedule of flow {flow} ends more than 106 days after the start; shorten count or period")]
-    Endless {
-        /// The flow.
-        flow: FlowId,
+    /// A schedule no sender can keep.
+    #[error("the schedule of {what} cannot be kept: {problem}")]
+    Schedule {
+        /// Whose.
+        what: String,
+        /// Why.
+        problem: String,
     },
     /// A task with a period or interval of nothing.
     #[error("{what} has a period of {period}; it must be longer than 0")]
@@ -152,6 +155,27 @@ pub struct SendTask {
     pub flow: u16,
     /// Its messages.
     pub schedule: Schedule,
+    /// Whether a thread of its own sends it, from a template.
+    pub stream: bool,
+}
+
+/// An injector.
+#[derive(Clone, Debug)]
+pub struct LoadTask {
+    /// Its place in the plan, from 0.
+    pub number: u32,
+    /// The task.
+    pub inject: Inject,
+    /// Its bursts.
+    pub schedule: Schedule,
+}
+
+impl LoadTask {
+    /// What stands for the flow in its probe headers.
+    pub fn flow(&self) -> u16 {
+        // A plan has 4096 injectors at most.
+        (self.number % 65_534) as u16 + 1
+    }
 }
 
 /// A relay task of this end system.
@@ -189,7 +213,9 @@ pub struct Assignment {
     /// Relay tasks here.
     pub relays: Vec<RelayTask>,
     /// Injector tasks here.
-    pub injects: Vec<Inject>,
+    pub loads: Vec<Arc<LoadTask>>,
+    /// Injector tasks elsewhere that lead here.
+    pub loads_to_here: Vec<Arc<LoadTask>>,
     /// Bytes to keep of each frame, where there is a capture task here.
     pub capture_snap: Option<u32>,
     /// Port of this end system on the network under test, from 1, and the rate of its link.
@@ -200,6 +226,22 @@ pub struct Assignment {
     pub last_send: RunTime,
     /// Wait for frames still under way.
     pub drain: Span,
+}
+
+/// Messages a second up to which a servicing thread keeps its schedule beside its other duties, as a period in ns.
+const STREAM_PERIOD_NS: i64 = 50_000;
+
+/// Whether a thread of its own sends the flow: where the test asks for what only such a thread does, and where messages
+/// come faster than a servicing thread, whose spinning is rationed, can keep their times.
+fn is_stream(send: &Send, run: &Run) -> bool {
+    let relayed = run.relays.iter().any(|relay| relay.flow == send.flow);
+    let each_ns = match send.pattern {
+        wg_plan::Pattern::Bursts { size, .. } => send.period.as_nanos_floor() / i64::from(size.max(1)),
+        wg_plan::Pattern::Ramp { to, .. } => to.min(send.period).as_nanos_floor(),
+        _ => send.period.as_nanos_floor(),
+    };
+    let fast = each_ns < STREAM_PERIOD_NS && send.fill == wg_plan::Fill::Sequential;
+    !relayed && (send.is_stream() || fast)
 }
 
 /// What only the simulator does so far.
@@ -220,10 +262,7 @@ fn refuse_unsupported(run: &Run) -> Result<(), AssignmentError> {
             return unsupported(flow.id, "has several receivers");
         }
     }
-    match run.sends.iter().find(|send| !send.pattern.is_periodic() || send.rate_limit_bps.is_some()) {
-        Some(send) => unsupported(send.flow, "is not sent periodically"),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 impl Assignment {
@@ -257,7 +296,8 @@ impl Assignment {
             sends: Vec::new(),
             receives: Vec::new(),
             relays: Vec::new(),
-            injects: Vec::new(),
+            loads: Vec::new(),
+            loads_to_here: Vec::new(),
             capture_snap: run.captures.iter().filter(|task| task.on == node).map(|task| task.snap).max(),
             port: port_of(network, run, node),
             protocols: run.flows.iter().map(|f| f.protocol).collect(),
@@ -280,14 +320,22 @@ impl Assignment {
         for relay in &run.relays {
             assignment.add_relay(relay)?;
         }
-        for inject in &run.injects {
+        for (number, inject) in (0..).zip(&run.injects) {
             assignment.check_node(inject.to, "a background load")?;
             if inject.interval <= Span::ZERO {
                 let what = "a background load".into();
                 return Err(AssignmentError::Period { what, period: inject.interval });
             }
+            let schedule = Schedule::of_load(run, inject, number).map_err(|e| AssignmentError::Schedule {
+                what: "a background load".into(),
+                problem: e.to_string(),
+            })?;
+            let task = Arc::new(LoadTask { number, inject: inject.clone(), schedule });
             if inject.on == node {
-                assignment.injects.push(inject.clone());
+                assignment.loads.push(Arc::clone(&task));
+            }
+            if inject.to == node {
+                assignment.loads_to_here.push(task);
             }
         }
         Ok(assignment)
@@ -338,12 +386,15 @@ impl Assignment {
             facts.payload = payload as u16;
             facts.length = frame_length(facts.protocol, payload, facts.vlan_tci.is_some());
             facts.period_ns = send.period.as_nanos_floor().max(1);
-            let schedule =
-                Schedule::new(send, run.warm_up).ok_or(AssignmentError::Endless { flow: send.flow })?;
+            let schedule = Schedule::new(run, send, facts.length).map_err(|e| AssignmentError::Schedule {
+                what: format!("flow {}", send.flow),
+                problem: e.to_string(),
+            })?;
             last = last.max(schedule.last_due());
             facts.planned = schedule.total();
             if facts.from == self.node {
-                self.sends.push(SendTask { send: send.clone(), flow, schedule });
+                let stream = is_stream(send, run);
+                self.sends.push(SendTask { send: send.clone(), flow, schedule, stream });
             }
         }
         if let Some(last) = last {
@@ -400,6 +451,11 @@ impl Assignment {
     /// Address of this end system.
     pub fn address(&self) -> Address {
         self.addresses[usize::from(self.node)]
+    }
+
+    /// Senders, relays and injectors that use the link of this end system.
+    pub fn sources_here(&self) -> usize {
+        self.sends.len() + self.relays.len() + self.loads.len()
     }
 
     /// Messages the senders here will send, warm-up included.

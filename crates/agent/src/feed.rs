@@ -8,10 +8,10 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use wg_frame::fill::Pattern;
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_plan::Fill;
+use wg_traffic::sending::Due;
 
 use crate::assignment::{Assignment, SendTask};
 use crate::buffer::{Buffer, Outgoing};
-use crate::schedule::Planned;
 use crate::wire;
 
 /// How far ahead messages are built, ns, within the limits below.
@@ -24,7 +24,7 @@ pub struct Feed {
     task: SendTask,
     outbox: Producer<Outgoing>,
     home: Consumer<Buffer>,
-    next: Option<Planned>,
+    next: Option<Due>,
     refill_every: i64,
 }
 
@@ -75,7 +75,7 @@ impl Feed {
             debug_assert!(sealed.is_ok(), "the assignment admits only payloads that hold a header");
             let frame = wire::envelop(&mut buffer, facts, assignment.address(), to);
             let message = Outgoing {
-                due: planned.due,
+                due: planned.at,
                 buffer,
                 frame,
                 to: facts.to,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use serde_json::json;
+use wg_agent::assignment::RAW_ETHER_TYPE;
 use wg_agent::stream::Shape;
 use wg_agent::stream::account::{Accounts, Expected};
 use wg_agent::stream::arriving::{Arrivals, Entrance};
@@ -21,8 +22,9 @@ use wg_net::arrivals::{Arrival, Selection};
 use wg_net::transmit::{Backend, Order};
 use wg_net::{Interface, clock, realtime};
 
-/// Bytes of headers and FCS round a UDP payload.
-const ROUND_PAYLOAD: usize = 46;
+/// Bytes of headers and FCS round a UDP payload, and round a raw one.
+const ROUND_UDP: usize = 46;
+const ROUND_RAW: usize = 18;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum BackendName {
@@ -60,6 +62,9 @@ pub(crate) struct GenerateOptions {
     /// IPv4 address and UDP port they come from.
     #[arg(long)]
     from: SocketAddrV4,
+    /// Frames of EtherType 0x88B5 without IP and UDP.
+    #[arg(long)]
+    raw: bool,
     /// Length of a frame in bytes, DA to FCS.
     #[arg(long, default_value_t = 64)]
     frame: usize,
@@ -104,9 +109,12 @@ pub(crate) struct AbsorbOptions {
     /// Interface frames arrive at.
     #[arg(long)]
     interface: String,
-    /// UDP port they go to.
+    /// UDP port they go to; of raw frames it means nothing.
     #[arg(long)]
     port: u16,
+    /// Frames of EtherType 0x88B5 without IP and UDP.
+    #[arg(long)]
+    raw: bool,
     /// Number of the flow in the probe header.
     #[arg(long, default_value_t = 1)]
     flow: u16,
@@ -178,17 +186,17 @@ fn settle(core: Option<usize>, fifo: u32) -> Result<(), (u8, String)> {
 pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (u8, String)> {
     let interface = interface_of(&options.interface)?;
     let source = wg_net::hardware_address(&interface.name).map_err(environment)?.unwrap_or([0; 6]);
+    let round = if options.raw { ROUND_RAW } else { ROUND_UDP };
+    let whole = (64..=1_518).contains(&options.frame).then(|| options.frame - round);
     let payload =
-        options.frame.checked_sub(ROUND_PAYLOAD).filter(|payload| *payload >= 12 && *payload <= 1_472);
-    let payload =
-        payload.ok_or((2, format!("a frame of {} B: the least is 64, the most 1518", options.frame)))?;
+        whole.ok_or((2, format!("a frame of {} B: the least is 64, the most 1518", options.frame)))?;
     let shape = Shape {
         flow: options.flow,
         envelope: Envelope {
             destination: options.to_mac,
             source: MacAddress(source),
             tag: None,
-            carrier: Carrier::udp(options.from, options.to),
+            carrier: if options.raw { Carrier::Raw } else { Carrier::udp(options.from, options.to) },
         },
         payload,
         transmit_time: options.transmit_time,
@@ -239,6 +247,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
                 epoch,
                 mode,
                 give_up_ns: None,
+                spin: true,
                 stop: &AtomicBool::new(false),
                 witness: &mut Nobody,
             }
@@ -296,7 +305,10 @@ fn gap_of(options: &GenerateOptions) -> Result<i64, (u8, String)> {
 /// Receives one stream.
 pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, String)> {
     let interface = interface_of(&options.interface)?;
-    let selection = Selection { udp_ports: vec![options.port], ether_type: None };
+    let selection = match options.raw {
+        true => Selection { udp_ports: Vec::new(), ether_type: Some(RAW_ETHER_TYPE) },
+        false => Selection { udp_ports: vec![options.port], ether_type: None },
+    };
     let wish = options.receiver.map(|name| match name {
         EntranceName::PacketRing => Entrance::Ring,
         EntranceName::Xdp => Entrance::Xdp,

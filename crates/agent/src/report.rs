@@ -2,13 +2,13 @@
 
 use std::thread;
 
+use wg_frame::ethernet::wire_len;
 use wg_frame::time::Epoch;
 use wg_plan::Protocol;
 use wg_record::RecordError;
 
 use crate::assignment::{Assignment, Duty};
 use crate::capturing::CaptureFigures;
-use crate::inject::InjectFigures;
 use crate::logging::LoggingFigures;
 use crate::proto;
 use crate::reception::{FlowFigures, ReceptionFigures};
@@ -16,9 +16,44 @@ use crate::relay_task::TaskFigures;
 use crate::relaying::RelayState;
 use crate::run::protocol_name;
 use crate::servicing::AccessPointFigures;
+use crate::stream::absorb::Absorbed;
+use crate::stream::figures::{AccountFigures, MissedFigures, SentFigures};
+use crate::stream::task::{Outcome, StreamTask, load_shape};
+
+/// What is known of a stream before it starts.
+#[derive(Clone, Debug)]
+pub struct StreamFacts {
+    /// `send` or `inject`.
+    pub kind: &'static str,
+    /// Its place among the senders or injectors of this end system.
+    pub position: usize,
+    /// How it leaves.
+    pub backend: &'static str,
+    /// Why so.
+    pub why: String,
+    /// What is kept.
+    pub mode: &'static str,
+    /// Whether it passes by the queue.
+    pub past_queue: bool,
+}
+
+impl StreamFacts {
+    /// Of a stream about to start.
+    pub fn new(kind: &'static str, position: usize, stream: &StreamTask) -> Self {
+        let chosen = &stream.chosen;
+        Self {
+            kind,
+            position,
+            backend: chosen.backend.name(),
+            why: chosen.why.clone(),
+            mode: stream.mode.name(),
+            past_queue: chosen.past_queue,
+        }
+    }
+}
 
 /// The figures of all threads of a run. A thread that panicked is a defect and makes the run incomplete.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Gathered {
     /// Why the run is incomplete.
     reason: Option<String>,
@@ -33,7 +68,10 @@ pub struct Gathered {
     access_points: Vec<(Protocol, AccessPointFigures)>,
     receptions: Vec<ReceptionFigures>,
     relays: Vec<RelayState>,
-    injectors: Vec<InjectFigures>,
+    streams: Vec<(StreamFacts, Outcome)>,
+    absorbed: Option<Absorbed>,
+    /// Why background load that arrived here has no account.
+    pub no_account: Option<String>,
     captures: Vec<CaptureFigures>,
     logging: LoggingFigures,
 }
@@ -95,17 +133,31 @@ impl Gathered {
         }
     }
 
-    /// The end of an injector.
-    pub fn take_injector(&mut self, joined: thread::Result<Option<InjectFigures>>) {
+    /// The end of a stream.
+    pub fn take_stream(&mut self, told: StreamFacts, joined: thread::Result<Option<Outcome>>) {
         match joined {
-            Ok(Some(mut figures)) => {
-                if let Some(failure) = figures.failure.take() {
+            Ok(outcome) => {
+                let mut outcome = outcome.unwrap_or_default();
+                if let Some(failure) = outcome.failure.take() {
+                    self.incomplete(format!("{} by {}: {failure}", told.kind, told.backend));
+                }
+                self.streams.push((told, outcome));
+            }
+            Err(_) => self.defect("a stream"),
+        }
+    }
+
+    /// The end of the receiver of background load.
+    pub fn take_absorbed(&mut self, joined: thread::Result<Option<Absorbed>>) {
+        match joined {
+            Ok(Some(mut absorbed)) => {
+                if let Some(failure) = absorbed.failure.take() {
                     self.incomplete(failure);
                 }
-                self.injectors.push(figures);
+                self.absorbed = Some(absorbed);
             }
-            Ok(None) => self.injectors.push(InjectFigures::default()),
-            Err(_) => self.defect("an injector"),
+            Ok(None) => {}
+            Err(_) => self.defect("the receiver of background load"),
         }
     }
 
@@ -188,18 +240,24 @@ pub fn compose(assignment: &Assignment, gathered: Gathered) -> proto::AgentRepor
         steal_ns: gathered.steal_ns,
         started_realtime_ns: gathered.started.unwrap_or(gathered.ended),
         ended_realtime_ns: gathered.ended,
+        streams: streams(assignment, &gathered),
         grants: gathered.grants,
     }
 }
 
 fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport> {
     let mut tasks = Vec::new();
-    for task in &assignment.sends {
+    for (position, task) in assignment.sends.iter().enumerate() {
         let at = usize::from(task.flow);
         let mut report = of_flow("send", task.flow, task.schedule.total(), assignment, gathered);
         for figures in gathered.access_points.iter().filter_map(|(_, f)| f.sends.get(at)) {
             report.done += figures.done;
             report.late += figures.late;
+        }
+        let of_stream = |told: &StreamFacts| told.kind == "send" && told.position == position;
+        for (_, outcome) in gathered.streams.iter().filter(|(told, _)| of_stream(told)) {
+            report.done += outcome.sends.done;
+            report.late += outcome.sends.late;
         }
         tasks.push(report);
     }
@@ -217,18 +275,68 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
         report.crc_errors += damaged;
         tasks.push(report);
     }
-    for figures in &gathered.injectors {
+    for (told, outcome) in gathered.streams.iter().filter(|(told, _)| told.kind == "inject") {
+        let Some(task) = assignment.loads.get(told.position) else { continue };
+        let taken = outcome.done.offered.saturating_sub(outcome.done.refused);
+        let on_wire = wire_len(load_shape(assignment, task).frame_len()) as u64;
         tasks.push(proto::TaskReport {
             kind: "inject".into(),
-            planned: figures.planned,
-            done: figures.frames,
-            wire_bytes: figures.wire_bytes,
+            planned: task.schedule.due_before(assignment.last_send) * u64::from(task.inject.burst),
+            done: taken,
+            wire_bytes: taken * on_wire,
             ..proto::TaskReport::default()
         });
     }
-    tasks.extend(gathered.captures.iter().map(capture));
     tasks.extend(watch(assignment, gathered));
     tasks
+}
+
+/// Streams sent here and loads that arrived here.
+fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamReport> {
+    let mut reports = Vec::new();
+    for (told, outcome) in &gathered.streams {
+        let number = match told.kind {
+            "send" => assignment.sends.get(told.position).map(|task| u32::from(task.send.flow)),
+            _ => assignment.loads.get(told.position).map(|task| task.number),
+        };
+        reports.push(proto::StreamReport {
+            kind: told.kind.into(),
+            number: number.unwrap_or(0),
+            backend: told.backend.into(),
+            why: told.why.clone(),
+            mode: told.mode.into(),
+            past_queue: told.past_queue,
+            figures_json: json(&SentFigures::of(&outcome.done)),
+        });
+    }
+    let Some(absorbed) = &gathered.absorbed else {
+        reports.extend(assignment.loads_to_here.iter().filter_map(|task| {
+            let why = gathered.no_account.clone()?;
+            let kind = "absorb".into();
+            Some(proto::StreamReport { kind, number: task.number, why, ..proto::StreamReport::default() })
+        }));
+        return reports;
+    };
+    for (task, account) in assignment.loads_to_here.iter().zip(&absorbed.accounts) {
+        let figures = serde_json::json!({
+            "account": AccountFigures::of(account),
+            "foreign": absorbed.foreign,
+            "missed": MissedFigures::from(absorbed.missed),
+        });
+        reports.push(proto::StreamReport {
+            kind: "absorb".into(),
+            number: task.number,
+            backend: absorbed.entrance.into(),
+            figures_json: figures.to_string(),
+            ..proto::StreamReport::default()
+        });
+    }
+    reports
+}
+
+/// Figures are plain numbers and names: nothing in them can fail to be written.
+fn json(figures: &impl serde::Serialize) -> String {
+    serde_json::to_string(figures).unwrap_or_default()
 }
 
 fn of_flow(

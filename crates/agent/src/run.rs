@@ -10,6 +10,7 @@ use std::time::Duration;
 use rtrb::RingBuffer;
 use wg_frame::time::{Epoch, WallNanos};
 use wg_net::realtime::{self, AwakeCores};
+use wg_net::transmit::Stopper;
 use wg_net::{FloodSocket, Interface, NetError, Protocols, Socket, Wake, clock};
 use wg_plan::{Network, Protocol, Run};
 use wg_record::RecordError;
@@ -20,14 +21,16 @@ use crate::buffer::Buffer;
 use crate::capturing::{self, Capture, CaptureError, CaptureFigures, Tap};
 use crate::feed::{self, Feed};
 use crate::gate::Gate;
-use crate::inject::{self, InjectFigures};
 use crate::log::{self, LogSource};
 use crate::logging::{self, LoggingFigures};
 use crate::noise::Noise;
 use crate::reception::{self, ReceptionFigures};
 use crate::relay_task::{self, TaskEnds, TaskFigures};
-use crate::report::{self, Gathered};
+use crate::report::{self, Gathered, StreamFacts};
 use crate::servicing::{AccessPointFigures, Counters, LONGEST_SLEEP, Parts, Servicing, TurnQueue};
+use crate::stream::absorb::{Absorbed, Absorber};
+use crate::stream::task::{Outcome, StreamTask};
+use crate::stream::way::WayError;
 use crate::{grants, proto};
 
 /// How long senders that run late may go on after the planned end.
@@ -80,6 +83,9 @@ pub enum RunError {
         /// Whose.
         end_system: String,
     },
+    /// A stream cannot leave as the test asks.
+    #[error(transparent)]
+    Way(#[from] WayError),
     /// The operating system refused.
     #[error(transparent)]
     Net(#[from] NetError),
@@ -128,7 +134,9 @@ struct AccessPoint {
 /// Everything the supervisor joins at the end.
 struct Crew {
     access_points: Vec<AccessPoint>,
-    injectors: Vec<JoinHandle<Option<InjectFigures>>>,
+    streams: Vec<Stream>,
+    absorber: Option<JoinHandle<Option<Absorbed>>>,
+    no_account: Option<String>,
     capture: Option<JoinHandle<CaptureFigures>>,
     stop_capturing: Arc<AtomicBool>,
     logging: JoinHandle<Option<Result<LoggingFigures, RecordError>>>,
@@ -138,6 +146,13 @@ struct Crew {
     grants: Vec<proto::Grant>,
     _sink: FloodSocket,
     _awake: Option<AwakeCores>,
+}
+
+/// A stream's thread.
+struct Stream {
+    told: StreamFacts,
+    stopper: Option<Stopper>,
+    thread: JoinHandle<Option<Outcome>>,
 }
 
 /// What the threads of a run share.
@@ -185,7 +200,9 @@ impl ActiveRun {
             counters.push(watched);
         }
         let stop_injecting = Arc::new(AtomicBool::new(false));
-        let injectors = common.start_injectors(&stop_injecting)?;
+        let (streams, of_streams) = common.start_streams(&stop_injecting, &interface, setup)?;
+        counters.extend(of_streams);
+        let (absorber, no_account) = common.start_absorber(&interface)?;
         let rings = common.sources.iter().map(|source| Arc::clone(&source.dropped)).collect();
         let logging = common.start_logging(setup)?;
         let stop_capturing = Arc::clone(&guard.stop_capturing);
@@ -194,7 +211,9 @@ impl ActiveRun {
         let names = describe(&assignment, &setup.interface);
         let crew = Crew {
             access_points,
-            injectors,
+            streams,
+            absorber,
+            no_account,
             capture,
             stop_capturing,
             logging,
@@ -415,7 +434,7 @@ impl Common {
         let mut departures = 0_u64;
         for task in &assignment.sends {
             let facts = &assignment.flows[usize::from(task.flow)];
-            if facts.protocol == protocol {
+            if facts.protocol == protocol && !task.stream {
                 departures = departures.saturating_add(facts.planned);
                 let (feed, ends) = Feed::new(task.clone());
                 feeds.push(feed);
@@ -510,24 +529,71 @@ impl Common {
         Ok((AccessPoint { protocol, servicing, reception, feed, relay_task }, granted, counters))
     }
 
-    fn start_injectors(
-        &self,
+    /// Starts the senders that are streams, and the injectors.
+    fn start_streams(
+        &mut self,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Vec<JoinHandle<Option<InjectFigures>>>, RunError> {
-        let until = self.assignment.last_send;
-        let mut injectors = Vec::new();
-        for task in self.assignment.injects.clone() {
-            let target = self.assignment.addresses[usize::from(task.to)].ipv4;
-            let to = std::net::SocketAddrV4::new(target, DISCARD_PORT);
-            let socket = FloodSocket::sender(self.assignment.address().ipv4, to)?;
-            let (gate, stop) = (Arc::clone(&self.gate), Arc::clone(stop));
-            injectors.push(spawn("inject", move || {
-                // Both only help; without them the load is a little less steady.
-                let _ = (realtime::no_timer_slack(), realtime::nice(-10));
-                gate.wait().map(|epoch| inject::run(&task, &socket, epoch, until, &stop))
-            })?);
+        interface: &Interface,
+        setup: &Setup,
+    ) -> Result<(Vec<Stream>, Vec<Arc<Counters>>), RunError> {
+        let (mut streams, mut counters) = (Vec::new(), Vec::new());
+        let assignment = Arc::clone(&self.assignment);
+        for (position, task) in assignment.sends.iter().enumerate().filter(|(_, task)| task.stream) {
+            let stream = StreamTask::of_send(&assignment, interface, task)?;
+            let told = StreamFacts::new("send", position, &stream);
+            let mut log = self.ring(task.schedule.total(), 2);
+            let watched = Arc::new(Counters::default());
+            counters.push(Arc::clone(&watched));
+            let (priority, core) = (setup.fifo_priority, setup.servicing_core);
+            let (gate, stop, assignment) =
+                (Arc::clone(&self.gate), Arc::clone(stop), Arc::clone(&assignment));
+            let thread = spawn("stream", move || {
+                // It spins as long as it sends, so the servicing threads, which do not, go first. What is refused here was
+                // refused to them, and they say so.
+                grants::of_servicing_thread(if priority > 1 { priority - 1 } else { priority }, core);
+                gate.wait().map(|epoch| {
+                    log.begin(epoch);
+                    stream.run(&assignment, epoch, &stop, Some((&mut log, &watched)))
+                })
+            })?;
+            streams.push(Stream { told, stopper: None, thread });
         }
-        Ok(injectors)
+        for (position, task) in assignment.loads.iter().enumerate() {
+            let stream = StreamTask::of_load(&assignment, interface, task)?;
+            let told = StreamFacts::new("inject", position, &stream);
+            let (stopper, restful, priority) = (stream.stopper(), stream.is_restful(), setup.fifo_priority);
+            let (gate, stop, assignment) =
+                (Arc::clone(&self.gate), Arc::clone(stop), Arc::clone(&assignment));
+            let thread = spawn("inject", move || {
+                // All only help; without them the load is a little less steady. A thread that sleeps between its bursts may
+                // go before ordinary ones; one that is always awake may not.
+                let _ = (realtime::no_timer_slack(), realtime::nice(-10));
+                if restful && priority > 3 {
+                    let _ = realtime::fifo(priority / 4);
+                }
+                gate.wait().map(|epoch| stream.run(&assignment, epoch, &stop, None))
+            })?;
+            streams.push(Stream { told, stopper, thread });
+        }
+        Ok((streams, counters))
+    }
+
+    /// Starts the receiver of background load, where some leads here; or tells why its frames are not counted.
+    #[expect(clippy::type_complexity, reason = "one caller, which takes it apart at once")]
+    fn start_absorber(
+        &self,
+        interface: &Interface,
+    ) -> Result<(Option<JoinHandle<Option<Absorbed>>>, Option<String>), RunError> {
+        if self.assignment.loads_to_here.is_empty() {
+            return Ok((None, None));
+        }
+        let absorber = match Absorber::open(&self.assignment, interface) {
+            Ok(absorber) => absorber,
+            Err(why) => return Ok((None, Some(why))),
+        };
+        let (gate, stop) = (Arc::clone(&self.gate), Arc::clone(&self.stop));
+        let thread = spawn("absorb", move || gate.wait().map(|epoch| absorber.run(epoch, &stop)))?;
+        Ok((Some(thread), None))
     }
 
     fn start_logging(
@@ -632,9 +698,17 @@ fn supervise(
             gathered.defect("a sender task");
         }
     }
-    for injector in crew.injectors {
-        gathered.take_injector(injector.join());
+    for stream in crew.streams {
+        if let Some(stopper) = stream.stopper {
+            // Nothing to stop once its frames have left; a refusal only means waiting for them.
+            let _ = stopper.stop();
+        }
+        gathered.take_stream(stream.told, stream.thread.join());
     }
+    if let Some(absorber) = crew.absorber {
+        gathered.take_absorbed(absorber.join());
+    }
+    gathered.no_account = crew.no_account;
     // Last of all, so that it has seen what the others did.
     crew.stop_capturing.store(true, Ordering::Relaxed);
     if let Some(capture) = crew.capture {

@@ -147,6 +147,7 @@ fn status(error: &RunError) -> Status {
         RunError::Net(_)
         | RunError::Record(_)
         | RunError::Capture(_)
+        | RunError::Way(_)
         | RunError::EpochPassed { .. }
         | RunError::Started => Status::failed_precondition(error.to_string()),
     }

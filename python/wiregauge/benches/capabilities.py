@@ -90,22 +90,12 @@ def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:
             yield f"{who} tags UDP frames: the kernel here has no VLAN devices"
         if flow.get("also_to"):
             yield f"{who} has several receivers: the agents send to one"
-    for send in run["sends"]:
-        who = f"the sender of flow {send['flow']}"
-        if send.get("pattern"):
-            yield f"{who} sends {_pattern(send['pattern'])}: the agents send at a period"
-        if send.get("rate_limit_bps"):
-            yield f"{who} is held to a rate: the agents send at a period"
     for fault in run.get("link_faults", []):
         ends = " ".join(nodes[end["node"]]["name"] for end in network["links"][fault["link"]]["ends"])
         yield f'link "{ends}" has a fault ({fault["kind"]["type"]}): the links between namespaces have none'
     for incident in run.get("incidents", []):
         kind = incident["kind"]["type"]
         yield f"the test {_INCIDENTS.get(kind, kind)}: nothing befalls namespaces at a stated instant"
-
-
-def _pattern(pattern: Mapping[str, Any]) -> str:
-    return "in bursts" if pattern["type"] == "bursts" else "at exponential intervals"
 
 
 def _said(value: object) -> str:

@@ -15,6 +15,7 @@ from wiregauge.measures.evidence import Evidence, check, graded, number, parts, 
 from wiregauge.measures.kept import captured, kept
 from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade, Load, Stationarity, Summary
+from wiregauge.measures.streams import load_accounts
 from wiregauge.measures.units import count_of, duration
 from wiregauge.stats import FALSE_ALARMS, FALSE_WARM_UP
 
@@ -222,11 +223,20 @@ def _instrument(run: Evidence) -> Iterator[Check]:
 
 
 def _stamps(run: Evidence) -> Iterator[Check]:
+    streams = {
+        stream.get("number")
+        for agent in run.agents.values()
+        for stream in parts(agent, "streams")
+        if stream.get("kind") == "send"
+    }
     for name, title, measure in (
         ("kernel-stamps", "Kernel stamps", "driver_latency"),
         ("application-stamps", "Application stamps", "latency"),
     ):
-        summaries = [flow.summaries[measure] for flow in run.flows if measure in flow.summaries]
+        # The kernel stamps no send of a stream: at its rate, reading the stamps would cost more than sending.
+        without = streams if measure == "driver_latency" else set()
+        stamped = [flow for flow in run.flows if flow.plan.id not in without]
+        summaries = [flow.summaries[measure] for flow in stamped if measure in flow.summaries]
         missing = sum(summary.excluded.get("no stamp", 0) for summary in summaries)
         arrived = missing + sum(summary.n for summary in summaries)
         share = missing / arrived if arrived else 0.0
@@ -235,7 +245,7 @@ def _stamps(run: Evidence) -> Iterator[Check]:
             name,
             title,
             f"at most {percent(STAMPS_DEGRADED)} of the arrived messages without",
-            f"{missing} of {arrived} without",
+            f"{missing} of {arrived} without" + (f"; {len(without)} streams have none" if without else ""),
             grade,
             f"{missing} of {arrived} arrived messages lack a {title.lower().removesuffix('s')}",
         )
@@ -423,6 +433,7 @@ def _network_load(run: Evidence) -> Iterator[Check]:
         if unreported
         else f"the offered load missed the intended one ({'; '.join(seen)})",
     )
+    yield _load_account(run)
     stray = {kind: count for kind, count in run.unplanned.items() if count and kind != "foreign"}
     text = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in stray.items())
     foreign = run.unplanned.get("foreign", 0)
@@ -450,6 +461,30 @@ def _network_load(run: Evidence) -> Iterator[Check]:
         )
         if stray
         else f"{foreign} foreign frames were seen",
+    )
+
+
+def _load_account(run: Evidence) -> Check:
+    """Background load is the network's to lose, but the receiver must have counted what arrived."""
+    accounts = load_accounts(run.plan.injects, run.agents)
+    uncounted = [account for account in accounts if not account.receiver]
+    missed = sum(account.missed for account in accounts)
+    said = [
+        f"{account.on} to {account.to}: {account.distinct} of {account.sent} arrived"
+        for account in accounts
+        if account.receiver
+    ]
+    said += [f"{account.on} to {account.to}: not counted" for account in uncounted]
+    trouble = f"{missed} frames of background load found the receiver too slow" if missed else ""
+    if uncounted:
+        trouble = f"nobody counted the background load that arrived ({uncounted[0].why})"
+    return check(
+        "background-load-account",
+        "Account of background load",
+        "noted: frames the receiver was too slow for, or load nobody counted",
+        "; ".join(said) if said else "none reported",
+        Grade.NOTE if trouble else Grade.OK,
+        trouble,
     )
 
 

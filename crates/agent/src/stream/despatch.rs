@@ -73,8 +73,8 @@ pub struct Despatched {
 
 /// Told of every frame, on the sending thread.
 pub trait Witness {
-    /// `due` is handed to the kernel at `at`.
-    fn sent(&mut self, due: Due, at: WallNanos);
+    /// `due`, which should have left at `target`, is handed to the kernel at `at`.
+    fn sent(&mut self, due: Due, target: WallNanos, at: WallNanos);
 }
 
 /// Nobody.
@@ -82,7 +82,7 @@ pub trait Witness {
 pub struct Nobody;
 impl Witness for Nobody {
     #[inline]
-    fn sent(&mut self, _: Due, _: WallNanos) {}
+    fn sent(&mut self, _: Due, _: WallNanos, _: WallNanos) {}
 }
 
 /// Longest single sleep, ns, so that a stop is noticed.
@@ -102,6 +102,8 @@ pub struct Despatch<'a, W> {
     pub mode: Mode,
     /// Frames later than this are given up, ns; `None`: none is.
     pub give_up_ns: Option<i64>,
+    /// Whether to stay awake shortly before a frame is due; else its time is as exact as the host's timers.
+    pub spin: bool,
     /// Set to end early.
     pub stop: &'a AtomicBool,
     /// Who wants to know.
@@ -181,7 +183,7 @@ impl<W: Witness> Despatch<'_, W> {
         let time = self.epoch.run_time(at).unwrap_or(RunTime::ZERO);
         template.patch(slot.bytes, due.sequence, flags, time);
         self.way.commit(bytes.len());
-        self.witness.sent(due, at);
+        self.witness.sent(due, WallNanos::new(target), at);
         figures.offered += 1;
         figures.error.add((at.get() - target) * 1_000);
         if let Some((planned_before, sent_before)) = *before {
@@ -203,7 +205,7 @@ impl<W: Witness> Despatch<'_, W> {
             if now >= target {
                 return true;
             }
-            let until = target - lead.ns();
+            let until = if self.spin { target - lead.ns() } else { target };
             if until > now {
                 let until = until.min(now + LONGEST_SLEEP);
                 clock::sleep_until(WallNanos::new(until));

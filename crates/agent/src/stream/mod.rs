@@ -5,17 +5,22 @@
 //! fastest way the host has, and taken in by a thread that accounts for every frame. [`despatch`] keeps the time,
 //! [`account`] knows what became of each number, [`gaps`] how well gaps were kept.
 
+pub mod absorb;
 pub mod account;
 pub mod arriving;
 pub mod despatch;
 pub mod figures;
 pub mod gaps;
+pub mod task;
 pub mod way;
 
 use wg_frame::fill::Pattern;
 use wg_frame::layout::{Carrier, Envelope, LayoutError};
 use wg_frame::probe::ProbeError;
 use wg_frame::template::{Places, Template};
+
+/// Where frames of background load carry their transmit time: right behind the probe header.
+pub const TRANSMIT_TIME_OF_LOAD: usize = wg_frame::probe::LEN;
 
 /// What the frames of a stream look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -111,10 +111,15 @@ fn pace(demand: &Demand<'_>) -> String {
 fn chosen(demand: &Demand<'_>, way: Way, backend: Backend, why: String) -> Chosen {
     let past_queue = match backend {
         Backend::Udp => false,
-        Backend::Packet => demand.alone,
+        Backend::Packet => passes_queue(demand),
         Backend::Xdp | Backend::Live => true,
     };
     Chosen { way, backend, past_queue, why }
+}
+
+/// A packet socket goes past the queue only where it must: a shaper in it stands for the rate of the link.
+fn passes_queue(demand: &Demand<'_>) -> bool {
+    demand.alone && demand.least_gap_ps > 0 && demand.least_gap_ps < FAST_GAP_PS
 }
 
 fn udp_fits(demand: &Demand<'_>) -> bool {
@@ -124,7 +129,11 @@ fn udp_fits(demand: &Demand<'_>) -> bool {
 
 fn candidates(demand: &Demand<'_>) -> Vec<Backend> {
     let mut candidates = Vec::new();
-    if demand.alone && demand.least_gap_ps < FASTER_GAP_PS && live_fits(demand).is_ok() {
+    if demand.alone
+        && demand.least_gap_ps > 0
+        && demand.least_gap_ps < FASTER_GAP_PS
+        && live_fits(demand).is_ok()
+    {
         candidates.push(Backend::Live);
     }
     if demand.alone && demand.least_gap_ps < FAST_GAP_PS && demand.least_gap_ps > 0 {
@@ -133,7 +142,11 @@ fn candidates(demand: &Demand<'_>) -> Vec<Backend> {
     candidates.push(Backend::Packet);
     if udp_fits(demand) {
         // Slow streams take the plainest way first.
-        let at = if demand.least_gap_ps >= 20_000_000 { candidates.len() - 1 } else { candidates.len() };
+        let at = if demand.least_gap_ps >= 20_000_000 || demand.least_gap_ps == 0 {
+            candidates.len() - 1
+        } else {
+            candidates.len()
+        };
         candidates.insert(at, Backend::Udp);
     }
     candidates
@@ -173,7 +186,7 @@ pub fn open(demand: &Demand<'_>, backend: Backend) -> Result<Way, WayError> {
             Ok(Way::Transmitter(Transmitter::udp(source, destination)?, moulds(Extent::Payload)?))
         }
         Backend::Packet => {
-            let way = Transmitter::packet(demand.interface, demand.alone)?;
+            let way = Transmitter::packet(demand.interface, passes_queue(demand))?;
             Ok(Way::Transmitter(way, moulds(Extent::Frame)?))
         }
         Backend::Xdp => Ok(Way::Transmitter(Transmitter::xdp(demand.interface)?, moulds(Extent::Frame)?)),

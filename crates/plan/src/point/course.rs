@@ -4,7 +4,7 @@ use wg_frame::time::Span;
 
 use super::senders::WholeSend;
 use super::{PointCheck, show_load};
-use crate::campaign::{Activity, Backend, Pattern, Protocol, VlanTag};
+use crate::campaign::{Activity, Backend, Fill, Pattern, Protocol, VlanTag};
 use crate::diagnostic::Findings;
 use crate::model::{FlowModel, SendModel};
 use crate::reader::Sourced;
@@ -73,6 +73,13 @@ impl PointCheck<'_> {
                 flow.id
             );
             let cure = "remove mode, backend and transmit-time, or receive the flow instead";
+            found.error(&send.send.place, message, "", cure);
+        }
+        let asked = course.shaping.mode.is_some() || course.shaping.backend.is_some();
+        let random = send.send.fill.as_ref().is_some_and(|fill| fill.value == Fill::Random);
+        if random && (asked || course.transmit_time.is_some()) {
+            let message = format!("flow {} is a stream, whose messages have one content", flow.id);
+            let cure = "write fill=\"sequential\", or remove mode, backend and transmit-time";
             found.error(&send.send.place, message, "", cure);
         }
         if let Some(backend) = &course.shaping.backend

@@ -110,7 +110,7 @@ class FinishReply(_message.Message):
     def __init__(self, report: _Optional[_Union[AgentReport, _Mapping]] = ...) -> None: ...
 
 class AgentReport(_message.Message):
-    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants")
+    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams")
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     INCOMPLETE_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -125,6 +125,7 @@ class AgentReport(_message.Message):
     STARTED_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
     ENDED_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
     GRANTS_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_FIELD_NUMBER: _ClassVar[int]
     end_system: str
     complete: bool
     incomplete_reason: str
@@ -139,7 +140,26 @@ class AgentReport(_message.Message):
     started_realtime_ns: int
     ended_realtime_ns: int
     grants: _containers.RepeatedCompositeFieldContainer[Grant]
-    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ...) -> None: ...
+    streams: _containers.RepeatedCompositeFieldContainer[StreamReport]
+    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ...) -> None: ...
+
+class StreamReport(_message.Message):
+    __slots__ = ("kind", "number", "backend", "why", "mode", "past_queue", "figures_json")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    BACKEND_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    PAST_QUEUE_FIELD_NUMBER: _ClassVar[int]
+    FIGURES_JSON_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    number: int
+    backend: str
+    why: str
+    mode: str
+    past_queue: bool
+    figures_json: str
+    def __init__(self, kind: _Optional[str] = ..., number: _Optional[int] = ..., backend: _Optional[str] = ..., why: _Optional[str] = ..., mode: _Optional[str] = ..., past_queue: _Optional[bool] = ..., figures_json: _Optional[str] = ...) -> None: ...
 
 class AccessPointReport(_message.Message):
     __slots__ = ("protocol", "frames_sent", "frames_received", "send_errors", "socket_drops", "inbox_drops", "missing_tx_stamps", "missing_rx_stamps", "foreign_frames")

@@ -1,0 +1,351 @@
+//! Streams as tasks of a run: the senders and injectors of an end system, each with its shape, way and schedule.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use wg_frame::ethernet::MacAddress;
+use wg_frame::layout::{Carrier, Envelope, Tag};
+use wg_frame::probe::{Probe, ProbeFlags};
+use wg_frame::time::{Epoch, RunTime, WallNanos};
+use wg_frame::vlan::{Priority, VlanId};
+use wg_net::transmit::{Backend, Order, Stopper};
+use wg_net::{Interface, clock};
+use wg_plan::{Inject, Pattern, Protocol};
+use wg_record::{Clock, Crc, DropReason, Point};
+use wg_traffic::sending::Schedule;
+
+use super::despatch::{Despatch, Despatched, Due, Mode, Nobody, Witness};
+use super::way::{Chosen, Demand, Way, WayError, choose};
+use super::{Shape, TRANSMIT_TIME_OF_LOAD};
+use crate::assignment::{Assignment, DISCARD_PORT, LoadTask, PROBE_PORT, SendTask};
+use crate::log::Log;
+use crate::servicing::{Counters, SendFigures};
+use crate::wire;
+
+/// Bursts of background load that are later than this are given up, ns: a host that cannot make the load must not
+/// spend the rest of the run catching up.
+const GIVE_UP: i64 = 20_000_000;
+/// UDP port streams come from.
+const STREAM_PORT: u16 = PROBE_PORT + 1;
+/// Time a frame, on average, beyond which sending leaves a core mostly idle, ps.
+const RESTFUL_GAP_PS: i64 = 10_000_000;
+/// How long before the first live frame the kernel takes over, ns.
+const HEAD_START: i64 = 20_000;
+
+/// A stream ready to go.
+pub struct StreamTask {
+    /// How it leaves.
+    pub chosen: Chosen,
+    /// What is kept when a frame is late.
+    pub mode: Mode,
+    schedule: Schedule,
+    /// Frames that leave for each item of the schedule.
+    burst: u32,
+    of: Of,
+}
+
+enum Of {
+    Send { position: u16, period_ns: i64 },
+    Load { until: RunTime, spin: bool },
+}
+
+/// What a stream did, as the run needs it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Its figures.
+    pub done: Despatched,
+    /// What a sender task reports.
+    pub sends: SendFigures,
+    /// What went wrong.
+    pub failure: Option<String>,
+}
+
+fn mode_of(mode: Option<wg_plan::Mode>) -> Mode {
+    match mode {
+        Some(wg_plan::Mode::Gap) => Mode::Gap,
+        _ => Mode::Rate,
+    }
+}
+
+fn backend_of(backend: Option<wg_plan::Backend>) -> Option<Backend> {
+    backend.map(|backend| match backend {
+        wg_plan::Backend::Udp => Backend::Udp,
+        wg_plan::Backend::Packet => Backend::Packet,
+        wg_plan::Backend::Xdp => Backend::Xdp,
+        wg_plan::Backend::XdpLive => Backend::Live,
+    })
+}
+
+impl StreamTask {
+    /// The stream of a sender task.
+    ///
+    /// # Errors
+    /// No backend carries it.
+    pub fn of_send(
+        assignment: &Assignment,
+        interface: &Interface,
+        task: &SendTask,
+    ) -> Result<Self, WayError> {
+        let facts = &assignment.flows[usize::from(task.flow)];
+        let (here, there) = (assignment.address(), assignment.addresses[usize::from(facts.to)]);
+        let carrier = match facts.protocol {
+            Protocol::Raw | Protocol::Tt => Carrier::Raw,
+            Protocol::Udp | Protocol::Be | Protocol::Rc => {
+                // Not from the access point's port: a connected socket there would take what is sent to it.
+                Carrier::udp(std::net::SocketAddrV4::new(here.ipv4, STREAM_PORT), there.probes())
+            }
+        };
+        let tag = facts.vlan_tci.map(|tci| Tag {
+            priority: Priority::new((tci >> 13) as u8).unwrap_or_default(),
+            drop_eligible: false,
+            id: VlanId::new(tci & 0x0FFF).unwrap_or_default(),
+        });
+        let shape = Shape {
+            flow: facts.id,
+            envelope: Envelope {
+                destination: MacAddress(there.mac),
+                source: MacAddress(here.mac),
+                tag,
+                carrier,
+            },
+            payload: usize::from(facts.payload),
+            transmit_time: task.send.transmit_time.map(usize::from),
+        };
+        let mode = mode_of(task.send.mode);
+        let constant = task.send.pattern == Pattern::Periodic
+            && task.send.activity.is_none()
+            && task.send.rate_limit_bps.is_none();
+        let least_gap_ps = match task.send.pattern {
+            Pattern::Bursts { spacing, .. } => spacing.as_picos(),
+            Pattern::Ramp { to, .. } => to.min(task.send.period).as_picos(),
+            Pattern::Periodic | Pattern::Exponential => task.send.period.as_picos(),
+        };
+        let chosen = choose(&Demand {
+            interface,
+            shapes: &[shape],
+            forced: backend_of(task.send.backend),
+            least_gap_ps,
+            constant_gap_ps: constant.then_some(least_gap_ps),
+            mode,
+            witnessed: true,
+            alone: assignment.sources_here() == 1,
+            plain_headers: true,
+        })?;
+        let of = Of::Send { position: task.flow, period_ns: facts.period_ns };
+        Ok(Self { chosen, mode, schedule: task.schedule.clone(), burst: 1, of })
+    }
+
+    /// The stream of an injector.
+    ///
+    /// # Errors
+    /// No backend carries it.
+    pub fn of_load(
+        assignment: &Assignment,
+        interface: &Interface,
+        task: &LoadTask,
+    ) -> Result<Self, WayError> {
+        let LoadTask { inject, schedule, .. } = task;
+        let mode = mode_of(inject.mode);
+        let one_by_one = inject.burst == 1 && !inject.exponential && inject.activity.is_none();
+        let gap = if inject.burst == 1 { inject.interval.as_picos() } else { 0 };
+        let chosen = choose(&Demand {
+            interface,
+            shapes: &[load_shape(assignment, task)],
+            forced: backend_of(inject.backend),
+            least_gap_ps: gap,
+            constant_gap_ps: one_by_one.then_some(gap),
+            mode,
+            witnessed: false,
+            alone: assignment.sources_here() == 1,
+            plain_headers: true,
+        })?;
+        let of = Of::Load { until: assignment.last_send, spin: inject.mode.is_some() };
+        Ok(Self { chosen, mode, schedule: schedule.clone(), burst: inject.burst, of })
+    }
+
+    /// Whether it sleeps most of the time: its frames are few enough for any host, and nobody asks it to be exact.
+    pub fn is_restful(&self) -> bool {
+        let Of::Load { spin: false, .. } = self.of else { return false };
+        let mut ahead = self.schedule.clone();
+        let gap_ps = match (ahead.next(), ahead.next()) {
+            (Some(first), Some(second)) => (second.at - first.at).as_picos() / i64::from(self.burst.max(1)),
+            _ => i64::MAX,
+        };
+        gap_ps > RESTFUL_GAP_PS
+    }
+
+    /// What ends it while it is in the kernel's hands.
+    pub fn stopper(&self) -> Option<Stopper> {
+        match &self.chosen.way {
+            Way::Live(live, _) => Some(live.stopper()),
+            Way::Transmitter(..) => None,
+        }
+    }
+
+    /// Sends until its schedule ends. `log` and `counters` are told of the messages of a sender task.
+    pub fn run(
+        self,
+        assignment: &Assignment,
+        epoch: Epoch,
+        stop: &AtomicBool,
+        witness: Option<(&mut Log, &Counters)>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let (mut way, moulds) = match self.chosen.way {
+            Way::Transmitter(way, moulds) => (way, moulds),
+            Way::Live(mut live, mould) => {
+                let until = match self.of {
+                    Of::Load { until, .. } => until,
+                    Of::Send { .. } => assignment.last_send,
+                };
+                let count = u32::try_from(self.schedule.due_before(until)).unwrap_or(u32::MAX);
+                let mut ahead = self.schedule.clone();
+                let times = (ahead.next(), ahead.next());
+                let (Some(first), true) = (times.0, count > 0) else { return outcome };
+                let gap_ps = times.1.map_or(0, |second| (second.at - first.at).as_picos());
+                let begin = epoch.wall_nanos(first.at).get();
+                clock::sleep_until(WallNanos::new(begin - HEAD_START));
+                let order = Order {
+                    first: 0,
+                    count,
+                    flags: ProbeFlags::NONE,
+                    epoch_ns: epoch.wall().get(),
+                    first_due_ps: first.at.as_picos(),
+                    gap_ps,
+                    exact_gaps: self.mode == Mode::Gap,
+                };
+                if !stop.load(Ordering::Relaxed) {
+                    match live.send(&mould.1, &order) {
+                        Ok(()) => outcome.done.offered = u64::from(count),
+                        Err(error) => outcome.failure = Some(format!("live frames: {error}")),
+                    }
+                    outcome.done.span = Some((begin, clock::realtime().get()));
+                }
+                return outcome;
+            }
+        };
+        let burst = u64::from(self.burst.max(1));
+        let schedule = self.schedule;
+        let sent = match (self.of, witness) {
+            (Of::Send { position, period_ns }, Some((log, counters))) => {
+                let facts = &assignment.flows[usize::from(position)];
+                let mut told = Told {
+                    log,
+                    counters,
+                    flow: facts.id,
+                    length: facts.length,
+                    late_ns: period_ns / 10,
+                    figures: SendFigures::default(),
+                };
+                let dues = schedule.map(|due| Due {
+                    at: due.at,
+                    sequence: due.sequence,
+                    warm_up: due.warm_up,
+                    template: 0,
+                });
+                let sent = Despatch {
+                    way: &mut way,
+                    moulds: &moulds,
+                    epoch,
+                    mode: self.mode,
+                    give_up_ns: None,
+                    spin: true,
+                    stop,
+                    witness: &mut told,
+                }
+                .run(dues, &mut outcome.done);
+                outcome.sends = told.figures;
+                outcome.sends.done -= outcome.done.refused.min(outcome.sends.done);
+                sent
+            }
+            (of, _) => {
+                let (until, spin) = match of {
+                    Of::Load { until, spin } => (until, spin),
+                    Of::Send { .. } => (assignment.last_send, true),
+                };
+                let bursts = schedule.take_while(|due| due.at < until);
+                let frames = bursts.flat_map(|due| std::iter::repeat_n(due.at, burst as usize));
+                // Numbers run over after 2³² frames; the receiver's window does not mind.
+                let dues = frames.enumerate().map(|(number, at)| Due {
+                    at,
+                    sequence: number as u32,
+                    warm_up: false,
+                    template: 0,
+                });
+                Despatch {
+                    way: &mut way,
+                    moulds: &moulds,
+                    epoch,
+                    mode: self.mode,
+                    give_up_ns: (self.mode == Mode::Rate).then_some(GIVE_UP),
+                    spin,
+                    stop,
+                    witness: &mut Nobody,
+                }
+                .run(dues, &mut outcome.done)
+            }
+        };
+        if let Err(error) = sent {
+            outcome.failure = Some(error.to_string());
+        }
+        outcome
+    }
+}
+
+/// The frames of an injector. Its number in the plan, from 1, stands for the flow.
+pub fn load_shape(assignment: &Assignment, task: &LoadTask) -> Shape {
+    let Inject { on, to, payload, .. } = task.inject;
+    let (here, there) = (assignment.addresses[usize::from(on)], assignment.addresses[usize::from(to)]);
+    let source = std::net::SocketAddrV4::new(here.ipv4, load_port(task.number));
+    let destination = std::net::SocketAddrV4::new(there.ipv4, DISCARD_PORT);
+    let payload = payload as usize;
+    Shape {
+        flow: task.flow(),
+        envelope: Envelope {
+            destination: MacAddress(there.mac),
+            source: MacAddress(here.mac),
+            tag: None,
+            carrier: Carrier::udp(source, destination),
+        },
+        payload,
+        transmit_time: (payload >= TRANSMIT_TIME_OF_LOAD + 8).then_some(TRANSMIT_TIME_OF_LOAD),
+    }
+}
+
+/// Source ports of injectors: distinct, above those of access points.
+fn load_port(number: u32) -> u16 {
+    61_200 + (number % 4_096) as u16
+}
+
+/// Writes the records of a sender task.
+struct Told<'a> {
+    log: &'a mut Log,
+    counters: &'a Counters,
+    flow: u16,
+    length: u16,
+    late_ns: i64,
+    figures: SendFigures,
+}
+
+impl Witness for Told<'_> {
+    #[inline]
+    fn sent(&mut self, due: Due, target: WallNanos, at: WallNanos) {
+        let flags = if due.warm_up { ProbeFlags::WARM_UP } else { ProbeFlags::NONE };
+        let seen =
+            wire::seen(Probe { flow: self.flow, sequence: due.sequence, flags }, self.length, Crc::Unchecked);
+        self.log.push(seen, Point::IntendedSend, Clock::Schedule, DropReason::None, target);
+        self.log.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
+        self.counters.sent.store(self.counters.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.figures.done += 1;
+        self.figures.late += u64::from(at.get() - target.get() > self.late_ns);
+    }
+}
+
+/// Whether the frames of a receiver's loads come so densely that the host's stack should not see them.
+pub fn is_fast(loads: &[Arc<LoadTask>]) -> bool {
+    let frames_per_second: f64 = loads
+        .iter()
+        .map(|task| f64::from(task.inject.burst) * 1e12 / task.inject.interval.as_picos().max(1) as f64)
+        .sum();
+    frames_per_second > 250_000.0
+}
