@@ -115,6 +115,16 @@ impl PointCheck<'_> {
     }
 }
 
+impl SendModel {
+    /// How the end of its ramp is written.
+    pub(super) fn ramp_named(&self) -> Option<String> {
+        match self.course.ramp.as_ref()?.as_ref()? {
+            RampEnd::Period(period) => Some(period.named()),
+            RampEnd::Load(load) => Some(load.named()),
+        }
+    }
+}
+
 impl WholeSend<'_> {
     pub(super) fn activity(&self) -> Option<Activity> {
         let (active, pause) = self.send.course.shaping.activity.as_ref()?;

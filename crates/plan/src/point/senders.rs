@@ -191,7 +191,9 @@ impl PointCheck<'_> {
         if send.shortest().as_picos() + i64::from(rounded) >= needed.as_picos() {
             return false;
         }
-        let (text, payload) = (&send.pace.text, send.payload.named());
+        let steepest = send.ramp_to.is_some_and(|to| to < send.period);
+        let text = send.send.ramp_named().filter(|_| steepest).unwrap_or_else(|| send.pace.text.clone());
+        let payload = send.payload.named();
         let whose = if send.burst > 1 { "its burst of frames" } else { "its frame" };
         let message = match send.pace.is_load {
             true => format!("{text} of flow {} is more than a link of {} carries", flow.id, show_rate(rate)),
@@ -373,17 +375,14 @@ impl PointCheck<'_> {
             _ => SHORTEST_DRAIN,
         };
         let room = duration + i128::from(drain.max(0) / 2) - i128::from(whole.offset.as_picos());
+        let flow = self.model.flows[whole.send.flow].id;
+        let count = self.count(whole, whole.fitting(room).max(1), found)?;
         Some(Send {
-            flow: self.model.flows[whole.send.flow].id,
-            period: whole.period,
             offset: whole.offset,
-            payload: whole.payload.value,
             fill: whole.send.fill.as_ref()?.value,
-            count: self.count(whole, whole.fitting(room).max(1), found)?,
             warm_up_count: self.warm_up_count(whole, found)?,
             pattern: whole.pattern(),
-            rate_limit_bps: None,
-            sub_link: 0,
+            ..Send::periodic(flow, whole.period, whole.payload.value, count)
         })
     }
 

@@ -224,6 +224,7 @@ fn any_number_of_threads_writes_the_same_bytes() {
         name: "threads".into(),
         seed: 1,
         bench: Bench::Sim,
+        synchronise: None,
         network,
         axes: Vec::new(),
         repeats: 1,
