@@ -29,7 +29,7 @@ _INCIDENTS = {
 
 def beyond_namespaces(campaign: Mapping[str, Any]) -> list[str]:
     """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all."""
-    found = list(_network(campaign["network"]))
+    found = [*_network(campaign["network"]), *_synchronise(campaign.get("synchronise") or {})]
     for run in campaign["runs"]:
         found.extend(_run(run, campaign["network"]))
     return list(dict.fromkeys(found))
@@ -62,6 +62,16 @@ def _network(network: Mapping[str, Any]) -> Iterator[str]:
         if link.get("network", "A") != "A":
             ends = " ".join(network["nodes"][end["node"]]["name"] for end in link["ends"])
             yield f'link "{ends}" is on network B: an end system has one interface'
+
+
+def _synchronise(plan: Mapping[str, Any]) -> Iterator[str]:
+    ptp = plan.get("ptp")
+    if ptp is None:
+        return
+    if ptp["stamps"] == "hardware":
+        yield 'PTP with stamps="hardware": links between namespaces have no clock; write stamps="software"'
+    if ptp["steer"]:
+        yield 'PTP would steer the one clock that all namespaces share; write steer="off"'
 
 
 def _clock(name: str, clock: Mapping[str, Any], *, agent: bool) -> Iterator[str]:

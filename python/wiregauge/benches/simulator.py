@@ -28,6 +28,16 @@ def simulator_facts(campaign: Mapping[str, Any]) -> Sequence[Fact]:
             "same test, seed and version: same records, byte by byte",
         ),
     ]
+    kept = campaign.get("synchronise") or {}
+    ignored = [name for name in ("ptp", "chrony") if kept.get(name)]
+    if ignored:
+        facts.append(
+            Fact(
+                "synchronisation",
+                f"{' and '.join(ignored)} not simulated",
+                "clocks are as the test describes them; exchanges are simulated",
+            )
+        )
     switches = [node for node in nodes if node["kind"]["type"] == "switch"]
     if switches:
         facts.insert(1, Fact("switches", _switches(switches), "models, not a make of switch"))

@@ -15,11 +15,13 @@ from typing import Any, Final
 
 from wiregauge import __version__, _native
 from wiregauge.benches.base import AgentPlace, Bench, BenchError
+from wiregauge.clocks import ClockError, ClockKeeper
+from wiregauge.clocks.keeper import EndSystem
 from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.host import host_facts
 from wiregauge.master.progress import ProgressView, messages_sent
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
-from wiregauge.records import RunDirectory, RunDirectoryError, process_run
+from wiregauge.records import RunDirectory, RunDirectoryError, process_run, store_clock_states
 from wiregauge.records.directory import utc_now
 
 __all__ = ["new_manifest", "run_campaign"]
@@ -27,6 +29,8 @@ __all__ = ["new_manifest", "run_campaign"]
 _LEAD_NS: Final = 200_000_000
 """How far ahead the start is announced: agents need a moment to be waiting for it."""
 _WATCH_MS: Final = 100
+_STATES_BEFORE_NS: Final = 5_000_000_000
+"""How much of the clocks' past belongs to a run: PTP speaks once a second, and a run may be short."""
 _EXPLAIN_S: Final = 1.0
 """How long to wait for the reason of a lost connection."""
 _OVERTIME_S: Final = 10.0
@@ -58,12 +62,16 @@ def new_manifest(
 def run_campaign(directory: RunDirectory, bench: Bench, view: ProgressView) -> None:
     """Runs every run of the plan. The manifest tells how it ended; only a failing disk raises."""
     manifest = directory.manifest
+    keeper: ClockKeeper | None = None
     with stoppable():
         try:
             places = bench.open()
             manifest["bench_facts"] = [vars(fact) for fact in bench.facts()]
             directory.save()
-            _Campaign(directory, bench, places, view).run()
+            keeper = _keeper(directory, bench, places)
+            if keeper is not None:
+                keeper.start()
+            _Campaign(directory, bench, places, view, keeper).run()
             manifest["state"] = "complete"
             if any(run["state"] != "complete" for run in directory.runs):
                 manifest["state"] = "failed"
@@ -72,18 +80,36 @@ def run_campaign(directory: RunDirectory, bench: Bench, view: ProgressView) -> N
                 )
         except Interrupted as stop:
             manifest["state"], manifest["reason"] = "interrupted", str(stop)
-        except (AgentLostError, BenchError, RunDirectoryError) as error:
+        except (AgentLostError, BenchError, ClockError, RunDirectoryError) as error:
             manifest["state"], manifest["reason"] = "failed", str(error)
         finally:
             manifest["finished"] = utc_now()
+            if keeper is not None:
+                keeper.stop()
             bench.close()
             directory.save()
 
 
+def _keeper(directory: RunDirectory, bench: Bench, places: Sequence[AgentPlace]) -> ClockKeeper | None:
+    """Who keeps the clocks, where the test has programs for it."""
+    plan = directory.plan.get("synchronise") or {}
+    if plan.get("ptp") is None and not plan.get("chrony"):
+        return None
+    reference = directory.plan["network"]["nodes"][plan["reference"]]["name"]
+    hosts = [EndSystem(place.end_system, place.interface, bench.inside(place.end_system)) for place in places]
+    return ClockKeeper(plan, reference, hosts)
+
+
 class _Campaign:
     def __init__(
-        self, directory: RunDirectory, bench: Bench, places: Sequence[AgentPlace], view: ProgressView
+        self,
+        directory: RunDirectory,
+        bench: Bench,
+        places: Sequence[AgentPlace],
+        view: ProgressView,
+        keeper: ClockKeeper | None,
     ) -> None:
+        self._keeper = keeper
         self._directory = directory
         self._bench = bench
         self._view = view
@@ -118,6 +144,7 @@ class _Campaign:
 
     def _one(self, position: int, run: dict[str, Any]) -> bool:
         """One run; returns whether the campaign can go on."""
+        unfit = self._keeper.wait() if self._keeper is not None else None
         entry: dict[str, Any] = {
             "index": run["index"],
             "state": "running",
@@ -133,6 +160,8 @@ class _Campaign:
                 if agent.place.end_system not in self._planted
             },
         }
+        if self._keeper is not None:
+            entry["clock_gate"] = {"fit": unfit is None, "reason": unfit}
         self._directory.runs.append(entry)
         stop: Interrupted | None = None
         trouble: list[str] = []
@@ -162,12 +191,38 @@ class _Campaign:
             entry["state"] = "partial" if trouble else "complete"
             entry["reason"] = trouble[0] if trouble else None
             process_run(self._directory, run["index"])
+            self._keep_states(entry)
             self._directory.save()
         sent = messages_sent(run, entry)
         self._view.end(position, f"{sent} messages sent" + (f"; {trouble[0]}" if trouble else ""))
         if stop is not None:
             raise stop
         return not trouble
+
+    def _keep_states(self, entry: dict[str, Any]) -> None:
+        """What was seen of the clocks since the run's epoch, and a little before, goes beside its records."""
+        if self._keeper is None or not entry["epoch_realtime_ns"]:
+            return
+        asked = self._keeper.ask()
+        if asked:
+            entry["ptp"] = asked
+        gone = self._keeper.ended()
+        if gone is not None:
+            entry["clock_gate"] = {"fit": False, "reason": gone}
+        epoch = entry["epoch_realtime_ns"]
+        rows = [
+            {
+                "time": (state.realtime_ns - epoch) * 1000,
+                "node": state.node,
+                "source": state.source,
+                "state": state.state,
+                "offset_ns": state.offset_ns,
+                "delay_ns": state.delay_ns,
+                "frequency_ppb": state.frequency_ppb,
+            }
+            for state in self._keeper.states(epoch - _STATES_BEFORE_NS, time.time_ns())
+        ]
+        store_clock_states(self._directory, entry["index"], rows)
 
     def _watch(self, position: int, run: dict[str, Any]) -> None:
         """Waits for all agents to be done, showing what they count."""

@@ -15,12 +15,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures.compared import ClockResult
+from wiregauge.measures.compared import ClockResult, WatchedClock
+from wiregauge.measures.hops import read_columns
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.rundir import RunDirectory
 from wiregauge.stats import OffsetTrack
 
-__all__ = ["RunClocks", "clock_offsets", "corrected", "run_clocks"]
+__all__ = ["RunClocks", "clock_offsets", "corrected", "run_clocks", "watched_clocks"]
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +33,8 @@ _STAMPS = {
     "driver": ("tx_drv", "rx_drv", "back_tx_drv", "back_rx_drv"),
     "application": ("tx_app", "rx_app", "back_tx_app", "back_rx_app"),
 }
+MOST_STATES = 1_000_000
+"""Observations of synchronisation programs that are read."""
 _DRAWN = 400
 """Points of a picture of a clock."""
 
@@ -156,6 +159,30 @@ def _exchanged(
             )
         )
     return tracks, tuple(found)
+
+
+def watched_clocks(directory: RunDirectory, plan: RunPlan) -> tuple[WatchedClock, ...]:
+    """What synchronisation programs said during a run, by node. Raises RunDirectoryError for a damaged file."""
+    path = directory.clocks(plan.index)
+    if path is None:
+        return ()
+    columns = ("time", "node", "source", "state", "offset_ns", "delay_ns")
+    end = (plan.warm_up_ns + plan.duration_ns) * 1e3
+    table = read_columns(path, columns, pl.col("time").is_between(0, end), most=MOST_STATES)
+    found = []
+    for (node, source), part in sorted(table.partition_by("node", "source", as_dict=True).items()):
+        offsets, delays = part["offset_ns"].drop_nulls().to_numpy(), part["delay_ns"].drop_nulls().to_numpy()
+        found.append(
+            WatchedClock(
+                str(node),
+                str(source),
+                len(offsets),
+                float(np.abs(offsets).max()) if len(offsets) else None,
+                float(np.median(delays)) if len(delays) else None,
+                tuple(part.sort("time")["state"].unique(maintain_order=True).to_list()),
+            )
+        )
+    return tuple(found)
 
 
 def corrected(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ClockResult"]
+__all__ = ["ClockResult", "WatchedClock"]
 
 Floats = NDArray[np.float64]
 
@@ -42,3 +42,19 @@ class ClockResult:
     half_width: Floats = field(repr=False)
     trend: Floats = field(repr=False)
     """Straight line through `offset`; ns, as both."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedClock:
+    """A clock that a synchronisation program kept or compared, as it was seen during a run; ns."""
+
+    node: str
+    source: str
+    """`ptp4l`, `phc2sys` or `chrony`."""
+    n: int
+    """Offsets seen from the epoch to the end of the measured part."""
+    worst: float | None
+    """The largest of them, whichever sign; None of none."""
+    median_delay: float | None
+    states: tuple[str, ...]
+    """States during the run, in the order of their first being seen."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiregauge.measures.calibration import Citation
-from wiregauge.measures.compared import ClockResult
+from wiregauge.measures.compared import ClockResult, WatchedClock
 from wiregauge.measures.plan import RunPlan, SynchronisePlan
 from wiregauge.measures.results import Check, FlowResult, Grade
 
@@ -39,6 +39,9 @@ class Evidence:
     clocks_uncompared: Sequence[str] = ()
     """Nodes that exchanges were planned with but none came back from."""
     synchronise: SynchronisePlan | None = None
+    watched: Sequence[WatchedClock] = ()
+    clock_gate: Mapping[str, object] | None = None
+    """Whether clocks were fit before the run, and why not; None where nobody kept them."""
     captures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """By node with a capture: the report of its task."""
     calibrations: Sequence[Citation] | None = None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.calibration import citations
-from wiregauge.measures.clocks import RunClocks, corrected, run_clocks
+from wiregauge.measures.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
 from wiregauge.measures.evidence import Evidence, number, parts
 from wiregauge.measures.hops import Passages, hops_of, passages, pool_hops
@@ -182,6 +182,8 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             clocks=clocks.measured,
             clocks_uncompared=clocks.uncompared,
             synchronise=directory.plan.synchronise,
+            watched=watched_clocks(directory, plan),
+            clock_gate=gate if isinstance(gate := entry.get("clock_gate"), dict) else None,
             captures=_captures(entry, agents),
             calibrations=citations(directory.manifest),
         )

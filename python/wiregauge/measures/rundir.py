@@ -76,6 +76,10 @@ class RunDirectory:
         """What was true of a run; None where nobody knew it."""
         return self._found("truth", index)
 
+    def clocks(self, index: int) -> Path | None:
+        """What synchronisation programs said of the clocks of a run; None where none ran."""
+        return self._found("clocks", index)
+
     def noise(self, index: int) -> Path | None:
         """What else the hosts of a run did; None where no host took part."""
         return self._found("noise", index)

@@ -312,6 +312,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         f"the clock offset is uncertain: {observed}{missing}",
     )
     yield from _compared(run)
+    yield from _kept(run)
     named = ", ".join(
         f"{name} (up to {bound / 1000:.3g} µs)" for name, bound in sorted(run.wrong_clocks.items())
     )
@@ -345,6 +346,44 @@ def _compared(run: Evidence) -> Iterator[Check]:
         seen + silent,
         (Grade.INVALID if plan.refuse else Grade.DEGRADED) if failed else Grade.OK,
         f"the clocks are not known as well as the test wants: {seen}{silent}",
+    )
+
+
+def _kept(run: Evidence) -> Iterator[Check]:
+    """Clocks that PTP or chrony keeps, before and during the run."""
+    plan = run.synchronise
+    if plan is None or run.clock_gate is None:
+        return
+    wanted = [name for name, used in (("PTP", plan.ptp), ("chrony", plan.chrony)) if used]
+    seen = [clock for clock in run.watched if clock.worst is not None]
+    told = _few(
+        f"{clock.node} by {clock.source}: {count_of(clock.n, 'offset')}, at most {duration(clock.worst or 0.0)}"
+        for clock in seen
+    )
+    gate = str(run.clock_gate.get("reason") or "")
+    over = [
+        clock.node
+        for clock in seen
+        if plan.within_ns is not None and clock.worst is not None and clock.worst > plan.within_ns
+    ]
+    late = (
+        f"off by more than {duration(plan.within_ns or 0.0)} during the run: {', '.join(over)}"
+        if over
+        else ""
+    )
+    silent = "" if seen or gate else "no offset was seen during the run"
+    reason = "; ".join(part for part in (gate, late) if part)
+    grade = (
+        (Grade.INVALID if plan.refuse else Grade.DEGRADED) if reason else Grade.NOTE if silent else Grade.OK
+    )
+    yield check(
+        "clock-kept",
+        f"Clocks kept by {' and '.join(wanted)}",
+        "fit before the run"
+        + (f", within {duration(plan.within_ns)} during it" if plan.within_ns is not None else ""),
+        "; ".join(part for part in (told, reason or silent) if part),
+        grade,
+        f"the clocks were not kept as the test wants: {reason or silent}",
     )
 
 

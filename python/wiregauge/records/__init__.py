@@ -5,7 +5,8 @@ Its layout is documented in `docs/reference/run-directory.md`.
 
 from __future__ import annotations
 
+from wiregauge.records.clockstates import store_clock_states
 from wiregauge.records.directory import RunDirectory, RunDirectoryError
 from wiregauge.records.processing import process_run, recover
 
-__all__ = ["RunDirectory", "RunDirectoryError", "process_run", "recover"]
+__all__ = ["RunDirectory", "RunDirectoryError", "process_run", "recover", "store_clock_states"]

@@ -198,6 +198,10 @@ class RunDirectory:
         """What was true of a run beside its records; missing where nobody could know it."""
         return self.root / "truth" / f"run-{run:04d}.parquet"
 
+    def clocks(self, run: int) -> Path:
+        """What synchronisation programs said of the clocks of a run; missing where none ran."""
+        return self.root / "clocks" / f"run-{run:04d}.parquet"
+
     def noise(self, run: int) -> Path:
         """What else the hosts of a run did; missing where no host took part."""
         return self.root / "noise" / f"run-{run:04d}.parquet"

@@ -56,7 +56,7 @@ class OffsetTrack:
     drift: float | None
     """Mean rate of change, ppm; None of fewer than three knots."""
     drift_uncertainty: float | None
-    """Half the width of its 95 % interval, the wider of those by scatter and by bounds of the knots; ppm."""
+    """Half the width of its 95 % interval, or what the knots' bounds allow together if that is more; ppm."""
 
     def offset_at(self, seconds: ArrayLike) -> Floats:
         """Offset at times of the clock that is compared, ns."""
@@ -191,8 +191,9 @@ def _drift(at: Floats, offset: Floats, own: Floats) -> tuple[float | None, float
     slope = float((weight * x * offset).sum() / scale)
     rest = offset - np.average(offset, weights=weight) - slope * x
     scatter = float(np.sqrt((weight * rest**2).sum() / (len(at) - 2) / scale))
-    # The error of a knot lies anywhere within its bound; those of knots are independent.
-    bounds = float(np.sqrt(((weight * x * own) ** 2).sum() / 3) / scale)
-    random, bound = 1.96 * scatter, 1.96 * bounds
+    random = 1.96 * scatter
+    # The errors of knots lie within their bounds, but a host that is busy now and then makes them depend on one
+    # another: the worst that they can do together.
+    bound = float((weight * np.abs(x) * own).sum() / scale)
     # ns per second are parts per thousand million.
     return slope / 1e3, max(random, bound) / 1e3

@@ -194,5 +194,20 @@ def _from_noise(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
         yield Event(event.at, event.node, event.text, "noise", event.since)
 
 
-READERS: list[Callable[[RunDirectory, RunResult], Iterator[Event]]] = [_from_agents, _from_noise]
+def _from_clocks(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
+    """Changes of state that the programs told which keep the clocks."""
+    path = directory.clocks(run.plan.index)
+    if path is None:
+        return
+    columns = ("time", "node", "source", "state")
+    table = read_columns(path, columns, pl.col("offset_ns").is_null(), most=MOST_EVENTS).sort("time")
+    for time, node, source, state in table.select(columns).iter_rows():
+        yield Event(time / 1e12, node, f"{source} went to {state}", source)
+
+
+READERS: list[Callable[[RunDirectory, RunResult], Iterator[Event]]] = [
+    _from_agents,
+    _from_noise,
+    _from_clocks,
+]
 """Who knows of host events; each yields them in the order of time."""

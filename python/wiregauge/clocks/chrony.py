@@ -1,0 +1,55 @@
+"""chrony: what `chronyc -c tracking` says of the system's clock (chronyc(1), "tracking"; comma-separated with -c)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["COMMAND", "Tracking", "read_tracking"]
+
+COMMAND = ("chronyc", "-n", "-c", "tracking")
+_FIELDS = 14
+_NO_SOURCE = "00000000"
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """State of the system's clock."""
+
+    reference: str
+    stratum: int
+    offset_ns: float
+    """System clock less what chrony takes for the true time, still to be slewed away."""
+    rms_offset_ns: float
+    frequency_ppm: float
+    skew_ppm: float
+    root_delay_ns: float
+    root_dispersion_ns: float
+    leap: str
+    synchronised: bool
+
+
+def read_tracking(text: str) -> Tracking | None:
+    """The state in a line of `chronyc -c tracking`; None for anything else."""
+    fields = text.strip().split(",")
+    if len(fields) != _FIELDS:
+        return None
+    try:
+        stratum = int(fields[2])
+        _, offset, _, rms, frequency, _, skew, delay, dispersion, _ = map(float, fields[3:13])
+    except ValueError:
+        return None
+    leap = fields[13]
+    return Tracking(
+        reference=fields[1] or fields[0],
+        stratum=stratum,
+        # chronyc prints how far the clock is behind; the sign here is that of every other offset.
+        offset_ns=-offset * _NS,
+        rms_offset_ns=rms * _NS,
+        frequency_ppm=frequency,
+        skew_ppm=skew,
+        root_delay_ns=delay * _NS,
+        root_dispersion_ns=dispersion * _NS,
+        leap=leap,
+        synchronised=leap != "Not synchronised" and fields[0] != _NO_SOURCE and stratum > 0,
+    )

@@ -1,0 +1,104 @@
+"""Clocks on real frames: a planted offset and drift are found, PTP is started, watched and stopped."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from support import Runner, interfaces_and_spaces, scenario
+
+ONE_WAY = (
+    '<tasks warm-up="200ms" duration="1500ms"><send flow="10" period="2ms" payload="64B"/>'
+    '<receive flow="10"/></tasks>'
+)
+OFFSET_NS, DRIFT_PPM = 5_000_000.0, 60.0
+
+
+def test_an_artificial_offset_and_drift_are_recovered_within_the_stated_uncertainty(
+    wiregauge: Runner, tmp_path: Path
+) -> None:
+    text = scenario(ONE_WAY, extra="<synchronise><exchange/></synchronise>").replace(
+        '<end-system name="sensor"/>',
+        '<end-system name="sensor"><clock offset="5ms" drift="60ppm"/></end-system>',
+    )
+    (tmp_path / "t.xml").write_text(text)
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 0, done.err
+    (run,) = wiregauge("show", "r", "--json").json()["runs"]
+    (clock,) = run["clocks"]
+    assert (clock["node"], clock["reference"], clock["stamps"]) == ("sensor", "mac", "driver")
+    assert abs(clock["drift_ppm"] - DRIFT_PPM) <= clock["drift_uncertainty_ppm"]
+    for point in clock["offsets"]:
+        # The planted clock counts from the epoch: it shows t + offset + drift t.
+        true = OFFSET_NS + DRIFT_PPM * 1e3 * (point["at_s"] - OFFSET_NS / 1e9)
+        assert abs(point["offset_ns"] - true) <= point["uncertainty_ns"] + 10
+    latency = next(flow for flow in run["flows"] if flow["flow"] == 10)["latency_ns"]
+    assert -clock["uncertainty_ns"] <= latency["p50"] < OFFSET_NS / 2, "the offset is out of the latency"
+    assert latency["uncertainty_parts"]["clock"] >= clock["uncertainty_ns"] * 0.99
+    noise = pl.read_parquet(tmp_path / "r" / "noise" / "run-0000.parquet")
+    assert {"steal_ns", "interrupts", "switches", "rx_frames"} <= set(noise["counter"].unique())
+    frames = noise.filter((pl.col("counter") == "tx_frames") & (pl.col("node") == "mac")).sort("time")[
+        "value"
+    ]
+    # 850 messages and 180 exchanges leave mac, a few of them before the first look.
+    assert 900 <= frames[-1] - frames[0] <= 1030
+
+
+PTP = (
+    '<synchronise within="1ms" wait="40s"><ptp stamps="software" steer="off" interval="125ms"/></synchronise>'
+)
+
+
+def test_ptp_runs_free_between_two_namespaces_or_says_what_to_install(
+    wiregauge: Runner, tmp_path: Path
+) -> None:
+    (tmp_path / "t.xml").write_text(scenario(ONE_WAY, extra=PTP))
+    before = interfaces_and_spaces()
+    done = wiregauge("run", "t.xml", "--out", "r")
+    if shutil.which("ptp4l") is None:
+        assert done.code == 3
+        assert "install the package linuxptp" in done.err
+        return
+    assert done.code == 0, done.err
+    states = pl.read_parquet(tmp_path / "r" / "clocks" / "run-0000.parquet")
+    offsets = states.filter(pl.col("node") == "sensor")["offset_ns"].drop_nulls()
+    # One clock read by both: what ptp4l finds is the asymmetry of two paths through one kernel.
+    assert len(offsets) >= 3
+    assert offsets.abs().median() < 1e6
+    (run,) = wiregauge("show", "r", "--json").json()["runs"]
+    check = next(check for check in run["checks"] if check["name"] == "clock-kept")
+    assert "sensor by ptp4l" in check["observed"]
+    assert interfaces_and_spaces() == before
+    assert not [entry for entry in Path("/proc").glob("[0-9]*/comm") if _name(entry) == "ptp4l"]
+
+
+def _name(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def test_without_linuxptp_the_message_says_what_to_install(
+    wiregauge: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "nsenter").symlink_to(shutil.which("nsenter") or "/usr/bin/nsenter")
+    monkeypatch.setenv("PATH", str(tools), prepend=None)
+    (tmp_path / "t.xml").write_text(scenario(ONE_WAY, extra=PTP))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert (done.code, (tmp_path / "r").exists()) == (3, False)
+    assert "the program ptp4l is not installed; install the package linuxptp" in done.err
+
+
+def test_what_namespaces_cannot_do_with_clocks_is_refused(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "t.xml").write_text(scenario(ONE_WAY, extra="<synchronise><ptp/></synchronise>"))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 3
+    assert 'write stamps="software"' in done.err
+    assert not (tmp_path / "r").exists()
+    assert 'write steer="off"' in done.err

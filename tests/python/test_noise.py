@@ -1,0 +1,100 @@
+"""Host noise: from what agents spool to events beside the messages they explain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import synthetic
+from wiregauge.measures import explaining, judge
+from wiregauge.measures.noise import noise_events, noise_view
+from wiregauge.measures.rundir import open_run_directory
+from wiregauge.records import RunDirectory
+from wiregauge.records.noise import _lines, store_noise
+
+MS = 10**9
+
+
+def spool(place: Path, text: str, node: str = "mac") -> RunDirectory:
+    directory = RunDirectory(place, {})
+    folder = directory.spool(0, node)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "noise.tsv").write_text(text)
+    return directory
+
+
+def line(at_ms: float, counter: str, key: str, value: int) -> str:
+    return f"{round(at_ms * MS)}\t{counter}\t{key}\t{value}\n"
+
+
+def test_a_line_without_its_end_is_left_out(tmp_path: Path) -> None:
+    directory = spool(tmp_path, line(0, "steal_ns", "cpu0", 10) + "100000\tsteal_ns\tcpu0\t12")
+    store_noise(directory, 0)
+    table = pl.read_parquet(directory.noise(0))
+    assert table.rows() == [(0, "mac", "steal_ns", "cpu0", 10)]
+    assert pl.read_parquet_metadata(directory.noise(0))["wiregauge.kind"] == "noise"
+
+
+def test_without_agents_there_is_no_file(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path, {})
+    store_noise(directory, 0)
+    assert not directory.noise(0).exists()
+
+
+@given(st.text())
+def test_no_text_breaks_the_reader(text: str) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "noise.tsv"
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        for row in _lines(path):
+            assert len(row) == 5
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """A synthetic run; its hosts were quiet, but for one look."""
+    place = synthetic.make(tmp_path / "run")
+    text = ""
+    switches, steal, frames = 0, 10_000_000, 0
+    for look in range(12):
+        switches += 900 if look == 6 else 30
+        steal += 20_000_000 if look == 6 else 0
+        frames += 100
+        text += line(100 * look, "switches", "cpu0", switches) + line(100 * look, "rx_frames", "eth0", frames)
+        if look in (0, 6):  # agents write what changed
+            text += line(100 * look, "steal_ns", "cpu0", steal)
+    directory = spool(place, text)
+    store_noise(directory, 0)
+    return place
+
+
+def test_events_are_what_is_beyond_the_usual(judged: Path) -> None:
+    directory = open_run_directory(judged)
+    run = judge(judged).runs[0]
+    events = list(noise_events(directory, run))
+    assert [(event.since, event.at, event.node) for event in events] == [(0.5, 0.6, "mac")] * 2
+    told = " ".join(event.text for event in events)
+    assert "900 context switches on cpu0, usually 30" in told
+    assert "the hypervisor took 20.00 ms of cpu0" in told
+
+
+def test_the_picture_keeps_every_peak(judged: Path) -> None:
+    view = noise_view(open_run_directory(judged), judge(judged).runs[0])
+    assert view is not None
+    panels = {title: rows for title, _, rows in view.panels}
+    assert max(panels["Stolen time"][0].value) == 20
+    assert max(panels["Context switches on the servicing core"][0].value) == 900
+    assert view.interval_s == pytest.approx(0.1)
+
+
+def test_readers_of_host_events_include_the_noise() -> None:
+    from wiregauge.measures.explaining.around import READERS
+
+    assert {reader.__name__ for reader in READERS} >= {"_from_agents", "_from_noise", "_from_clocks"}
+    assert explaining.explain is not None
