@@ -215,3 +215,5 @@ def test_bad_files_are_told_where(tmp_path: Path, text: str, part: str) -> None:
 def test_one_length_is_no_line() -> None:
     with pytest.raises(CalibrationError, match="at least two lengths"):
         cable_results([Point(2, 320), Point(2, 321)])
+    with pytest.raises(CalibrationError, match="no line fits"):
+        cable_results([Point(0, 320), Point(5e-324, 321)])

@@ -80,7 +80,10 @@ json_values = st.recursive(
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.floats(0, 1e4), st.floats(-1e6, 1e6)), min_size=2, max_size=9, unique_by=lambda p: p[0]
+        st.tuples(st.integers(0, 10_000), st.floats(-1e6, 1e6)),
+        min_size=2,
+        max_size=9,
+        unique_by=lambda p: p[0],
     ),
     st.dictionaries(st.text(), json_values, max_size=5),
 )

@@ -63,7 +63,10 @@ def cable_results(points: Sequence[Point]) -> dict[str, Any]:
     y = np.array([point.time_ns for point in points])
     known = [point.uncertainty_ns for point in points if point.uncertainty_ns is not None]
     bounds = np.array([point.uncertainty_ns or 0.0 for point in points]) if known else None
-    fit = stats.line_fit(x, y, bounds)
+    try:
+        fit = stats.line_fit(x, y, bounds)
+    except ValueError as error:  # lengths that differ by less than their squares can hold
+        raise CalibrationError(f"no line fits these points: {error}") from None
     slope, constant = fit.slope, fit.intercept
     fraction = _fraction(slope.value)
     half = slope.half_width

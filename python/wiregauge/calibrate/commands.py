@@ -13,11 +13,13 @@ from wiregauge.calibrate.shared import (
     BAD_INPUT,
     INCOMPLETE,
     AsJson,
+    Backend,
     Bench,
     BenchName,
     Carried,
     Interfaces,
     Keep,
+    Mode,
     Out,
     Protocol,
     Rate,
@@ -198,6 +200,12 @@ def generator(
     ] = 24_000,
     count: Annotated[int, typer.Option(min=200, max=10_000_000, help="Frames of each test.")] = 100_000,
     protocol: Carried = Protocol.RAW,
+    mode: Annotated[
+        Mode, typer.Option(help="What is kept when a frame is late: the rate, or every gap.")
+    ] = Mode.RATE,
+    backend: Annotated[
+        Backend, typer.Option(help="netns: how frames leave; auto = the plainest that is fast enough.")
+    ] = Backend.AUTO,
     bench: Bench = BenchName.NETNS,
     rate: Rate = "1Gbit/s",
     interfaces: Interfaces = None,
@@ -218,7 +226,16 @@ def generator(
     host = "ideal" if bench is BenchName.SIM else None
     with told():
         cases = generator_cases(frame, gap, rate_bps(rate))
-        test = generator_test(cases, protocol=protocol.value, count=count, rate=rate, seed=seed, host=host)
+        test = generator_test(
+            cases,
+            protocol=protocol.value,
+            count=count,
+            rate=rate,
+            seed=seed,
+            host=host,
+            mode=mode.value,
+            backend=backend.value,
+        )
         period_ps(test)
         lent = enclosed(bench, rootless=rootless, interfaces=interfaces, bit_per_s=rate_bps(rate))
         with workplace(runs) as place:
@@ -238,6 +255,8 @@ def generator(
         settings={
             "frame_bytes": frame,
             "gap_ns": gap,
+            "mode": mode.value,
+            "backend": backend.value,
             "count": count,
             "protocol": protocol.value,
             "seed": seed,

@@ -150,20 +150,30 @@ def generator_cases(frame_bytes: int, gap_ns: int, rate_bps: int) -> list[Genera
 
 
 def generator_test(
-    cases: Sequence[GeneratorCase], *, protocol: str, count: int, rate: str, seed: int, host: str | None
+    cases: Sequence[GeneratorCase],
+    *,
+    protocol: str,
+    count: int,
+    rate: str,
+    seed: int,
+    host: str | None,
+    mode: str | None = None,
+    backend: str | None = None,
 ) -> Test:
     """Sends the frames of cases of one length, one run each; what arrives is counted, what was stamped at the sender is
-    judged.
+    judged. `mode` says what is kept when a frame is late, `backend` how frames leave; None for what the test
+    language has.
     """
     length = cases[0].frame_bytes
-    payload = length - HEADERS[protocol]
-    if length < 64 or payload < 12:
+    if length < 64 or length - HEADERS[protocol] < 12:
         raise CalibrationError(
             f"{length} B is too short for a {protocol} frame with a probe header: at least "
             f"{max(64, HEADERS[protocol] + 12)} B, FCS included"
         )
     test = _pair("generator", protocol, host=host, seed=seed, rate=rate).timing(warm_up="20ms", drain="200ms")
-    test.send(10, period=_time(cases[0].gap_ps), payload=f"{payload}B", count=count).receive(10)
+    test.send(
+        10, period=_time(cases[0].gap_ps), frame=f"{length}B", count=count, mode=mode, backend=backend
+    ).receive(10)
     return test.axis("period", [_time(case.gap_ps) for case in cases])
 
 
@@ -181,6 +191,8 @@ def generator_results(case: GeneratorCase, run: Run, protocol: str, rate_bps: in
     return {
         "case": case.name,
         "protocol": protocol,
+        "mode": run.stream.mode if run.stream is not None else None,
+        "backend": run.stream.backend if run.stream is not None else None,
         "frame_bytes": case.frame_bytes,
         "gap_ns": ideal,
         "intended_bit_per_s": case.frame_bytes * 8e9 / ideal,

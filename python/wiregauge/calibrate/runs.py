@@ -25,6 +25,7 @@ from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, Stop
 from wiregauge.config import Test, TestError
 from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_campaign
 from wiregauge.measures import FlowResult, RunResult, judge
+from wiregauge.measures.streams import Stream, streams_of
 from wiregauge.records import RunDirectory
 
 __all__ = ["Outcome", "Run", "run_test", "workplace"]
@@ -40,6 +41,8 @@ class Run:
     messages: pl.DataFrame
     stamp_ns: float
     """What the difference of two stamps may be off, whatever the cause."""
+    stream: Stream | None = None
+    """How a stream of its own sent them; None for messages that share a servicing thread."""
     grade: str = "VALID"
     reasons: tuple[str, ...] = ()
 
@@ -162,4 +165,5 @@ def _run(directory: RunDirectory, campaign: Mapping[str, Any], run: RunResult) -
     index = run.plan.index
     plan = next(planned for planned in campaign["runs"] if planned["index"] == index)
     messages = pl.read_parquet(directory.messages(index)).filter(~pl.col("warm_up")).sort("flow", "sequence")
-    return Run(plan, messages, _stamp(run.flows), run.validity.word, run.reasons)
+    sent = next((stream for stream in streams_of(run.agents) if stream.kind == "send"), None)
+    return Run(plan, messages, _stamp(run.flows), sent, run.validity.word, run.reasons)

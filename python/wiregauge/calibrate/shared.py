@@ -37,6 +37,22 @@ class Protocol(StrEnum):
     RAW = "raw"
 
 
+class Mode(StrEnum):
+    """What a generator keeps when a frame is late."""
+
+    RATE = "rate"
+    GAP = "gap"
+
+
+class Backend(StrEnum):
+    """How frames leave the host."""
+
+    AUTO = "auto"
+    UDP = "udp"
+    PACKET = "packet"
+    XDP = "xdp"
+
+
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON of the documented schema instead of tables.")
 ]

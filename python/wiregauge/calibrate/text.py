@@ -285,7 +285,7 @@ def _generator(results: Mapping[str, Any]) -> list[Grid]:
             burst = stamp["burst"]
             rows.append(
                 [
-                    f"{case['case']}, {case['frame_bytes']} B",
+                    f"{case['case']}, {case['frame_bytes']} B" + _sent_by(case),
                     name,
                     str(stamp["n"]),
                     f"{case['gap_ns']:g} ns",
@@ -324,6 +324,10 @@ def _generator(results: Mapping[str, Any]) -> list[Grid]:
             ],
         )
     ]
+
+
+def _sent_by(case: Mapping[str, Any]) -> str:
+    return f" ({case['backend']}, keeps the {case['mode']})" if case["backend"] else ""
 
 
 # -- pacing -------------------------------------------------------------------------------------------------------
