@@ -212,6 +212,16 @@ def test_bad_files_are_told_where(tmp_path: Path, text: str, part: str) -> None:
         read_points(file)
 
 
+numbers = st.floats(-1e15, 1e15, exclude_min=True, exclude_max=True)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(numbers.map(abs), numbers, st.none() | numbers.map(abs)), max_size=8))
+def test_no_points_break_the_arithmetic(points: list[tuple[float, float, float | None]]) -> None:
+    with contextlib.suppress(CalibrationError):
+        json.dumps(cable_results([Point(*point) for point in points]), allow_nan=False)
+
+
 def test_one_length_is_no_line() -> None:
     with pytest.raises(CalibrationError, match="at least two lengths"):
         cable_results([Point(2, 320), Point(2, 321)])

@@ -30,6 +30,8 @@ PLAUSIBLE: Final = (0.59, 0.80)
 per 100 m, 0.585,
 rounded) to foamed coaxial cable (0.8); twisted pair has 0.6 to 0.75, fibre 0.67 to 0.69."""
 _MOST_POINTS: Final = 10_000
+_LARGEST: Final = 1e30
+"""Beyond it a figure is no measurement but a division by next to nothing."""
 _COLUMNS: Final = {
     "length_m": "length of the cable, m",
     "time_ns": "traversal time, ns",
@@ -68,6 +70,9 @@ def cable_results(points: Sequence[Point]) -> dict[str, Any]:
     except ValueError as error:  # lengths that differ by less than their squares can hold
         raise CalibrationError(f"no line fits these points: {error}") from None
     slope, constant = fit.slope, fit.intercept
+    figures = (slope.value, slope.half_width or 0.0, constant.value, constant.half_width or 0.0)
+    if not all(abs(figure) < _LARGEST for figure in figures):
+        raise CalibrationError("no line fits these points: their lengths are all but equal")
     fraction = _fraction(slope.value)
     half = slope.half_width
     ends = None if half is None else (_fraction(slope.value + half), _fraction(slope.value - half))
@@ -108,7 +113,7 @@ def cable_results(points: Sequence[Point]) -> dict[str, Any]:
 
 
 def _fraction(slope: float) -> float | None:
-    return LIGHT_NS_PER_M / slope if slope > 0 else None
+    return LIGHT_NS_PER_M / slope if slope > 1 / _LARGEST else None
 
 
 def _plausible(fraction: float | None, ends: tuple[float | None, float | None] | None) -> dict[str, Any]:
