@@ -25,6 +25,12 @@ def process_run(
 ) -> str:
     """Stores and judges the records of one run; returns its entry of tracking.json. Raises NativeError."""
 
+def take_captures(order_json: str, spool: str | PathLike[str]) -> str:
+    """Writes the records of the messages in captures as segments below `spool`; JSON of what was found in which.
+
+    Raises NativeError.
+    """
+
 def retrack(
     network_json: str,
     run_json: str,

@@ -40,6 +40,8 @@ PACKAGES = {
     "records": {"_native"},
     "master": {"_native", "benches", "clocks", "records"},
     "cluster": {"_native", "master", "records"},
+    "taps": {"_native", "master", "records"},
+    "dissector": set(),
     "stats": set(),
     "measures": {"records", "stats"},
     "figures": {"measures"},

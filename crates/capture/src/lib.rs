@@ -3,6 +3,7 @@
 //! - [`pcapng`] makes the blocks of a file. The simulator and the agents write with it, so their captures are alike.
 //! - [`CaptureFile`] puts blocks on a disk that may fill up: what is there stays readable.
 //! - [`Reader`] reads pcapng and classic pcap of any byte order and resolution, and names what it cannot use.
+//! - [`taps`] makes records of the messages in captures.
 //! - [`Stamps`] says by what a frame was stamped and which octet of it the stamp belongs to.
 //!
 //! Reading parses with `pcap-parser`, which is kept and fuzzed for exactly this. Writing is our own: the few blocks needed
@@ -13,6 +14,7 @@ mod file;
 pub mod pcapng;
 mod read;
 mod stamps;
+pub mod taps;
 
 pub use file::CaptureFile;
 pub use read::{Interface, Packet, ReadError, Reader, Trouble};

@@ -11,6 +11,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
+use wg_capture::taps::{self, Order};
 use wg_plan::{Network, Run};
 use wg_record::tracking::RunSummary;
 use wg_record::{RecordError, Tables};
@@ -28,7 +29,8 @@ create_exception!(
 mod _native {
     #[pymodule_export]
     use super::{
-        NativeError, compile_plan, process_run, retrack, simulate_run, store_truth, track_part, version,
+        NativeError, compile_plan, process_run, retrack, simulate_run, store_truth, take_captures,
+        track_part, version,
     };
 
     /// Version of the record columns this program writes and reads.
@@ -68,6 +70,20 @@ fn process_run(
     py.detach(|| {
         let (network, run) = parse_plan(network_json, run_json)?;
         told(wg_record::process_run(&network, &run, &segments, &records_out, &tables))
+    })
+}
+
+/// Writes the records of the messages in captures as segments below `spool`.
+///
+/// `order_json` is `wg_capture::taps::Order`. Returns `wg_capture::taps::Taken` as JSON. Raises NativeError.
+#[pyfunction]
+fn take_captures(py: Python<'_>, order_json: &str, spool: PathBuf) -> PyResult<String> {
+    py.detach(|| {
+        let order: Order = serde_json::from_str(order_json).map_err(|error| {
+            NativeError::new_err(format!("the order to read captures is damaged: {error}"))
+        })?;
+        let taken = taps::take(&order, &spool).map_err(|error| NativeError::new_err(error.to_string()))?;
+        serde_json::to_string(&taken).map_err(|error| NativeError::new_err(error.to_string()))
     })
 }
 

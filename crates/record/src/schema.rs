@@ -92,7 +92,7 @@ coded! {
         SwitchIn = 4 "switch-in",
         /// A switch sent it on.
         SwitchOut = 5 "switch-out",
-        /// A passive tap saw it.
+        /// A tap saw it. At the ends of a flow it stands for the application, which no tap sees.
         Tap = 6 "tap",
         /// The interface's hardware receive stamp.
         WireReceive = 7 "wire-receive",

@@ -326,7 +326,7 @@ impl Claim {
 fn claim_of(point: Point) -> Claim {
     match point {
         Point::ApplicationSend => Claim::HandedOver,
-        Point::IntendedSend | Point::DriverSend | Point::WireSend | Point::Drop => Claim::Source,
+        Point::IntendedSend | Point::DriverSend | Point::WireSend | Point::Tap | Point::Drop => Claim::Source,
         _ => Claim::Seen,
     }
 }
@@ -394,7 +394,7 @@ pub(super) struct Kind {
     first: Way,
     sets: u8,
     copies: Copies,
-    /// Tells of a drop, or of the removal of a second copy.
+    /// Tells of a drop, of the removal of a second copy, or of a copy at a tap where those of both networks pass.
     is_drop: bool,
     instant: Option<Instant>,
     /// Ends the way of the message.
@@ -433,7 +433,9 @@ impl Kind {
 
     #[cold]
     fn dropped(&self, seen: &mut Seen) {
-        if self.drop == Way::NOWHERE {
+        if self.is_delivery && seen.copies(Copies::INTACT) == 0 {
+            seen.add(Copies::ARRIVED.and(Copies::INTACT));
+        } else if self.drop == Way::NOWHERE {
             seen.second_copies = seen.second_copies.saturating_add(1);
         } else if (self.drop, self.reason) > (seen.drop, seen.reason) {
             (seen.drop, seen.reason) = (self.drop, self.reason);
@@ -471,7 +473,10 @@ impl Kind {
         let is_drop = record.point == Point::Drop;
         let is_second_copy = is_drop && record.reason == DropReason::SecondCopy;
         let is_loss = is_drop && !is_second_copy && record.reason != DropReason::None;
-        let arrived = record.point == Point::ApplicationReceive;
+        // A tap at the end of a leg stands for the application, which it cannot see.
+        let ends_here = if returning { record.node == facts.from } else { record.node == facts.to };
+        let tapped = record.point == Point::Tap && ends_here;
+        let arrived = record.point == Point::ApplicationReceive || tapped;
         let kind = Self {
             is_refused: false,
             last: if is_second_copy { Way::NOWHERE } else { way },
@@ -489,13 +494,17 @@ impl Kind {
         let leg_is_planned = facts.relayed || !returning;
         let (at_source, at_destination) = if returning { (at_to, at_from) } else { (at_from, at_to) };
         let is_final = returning == facts.relayed;
-        let intact = arrived && record.crc == Crc::Ok;
+        // Of a frame that was captured in part nobody can tell, and nothing speaks against it.
+        let sound = record.crc == Crc::Ok || record.point == Point::Tap;
+        let intact = arrived && sound;
         let second_port = match (at_from, at_to) {
             (true, _) => facts.second_ports[0],
             (false, true) => facts.second_ports[1],
             (false, false) => NO_PORT,
         };
         let on_b = record.port != NO_PORT && record.port == second_port;
+        // What the receiver would remove as the second copy still passes a tap.
+        let either = tapped && intact && is_final && facts.second_ports[0] != NO_PORT;
         let instant = Instant::of(record.point, returning, at_source, at_destination, on_b);
         Self {
             claim,
@@ -503,19 +512,21 @@ impl Kind {
             sets: match claim {
                 Claim::HandedOver => Seen::SEND_RECORDED | Seen::HANDED_OVER,
                 Claim::Source if record.point != Point::IntendedSend => Seen::SEND_RECORDED,
-                _ if record.crc == Crc::Ok => Seen::VERIFIED,
+                _ if sound => Seen::VERIFIED,
                 _ => 0,
             },
             copies: match (arrived, intact) {
                 (true, true) if !(leg_is_planned && at_destination) => {
                     Copies::ARRIVED.and(Copies::MISDIRECTED)
                 }
+                _ if either => Copies::NONE,
                 (true, true) if is_final => Copies::ARRIVED.and(Copies::INTACT),
                 (true, _) => Copies::ARRIVED,
                 _ => kind.copies,
             },
             instant: instant.filter(|_| leg_is_planned && (intact || !arrived)),
             is_delivery: intact && is_final,
+            is_drop: either || kind.is_drop,
             ..kind
         }
     }

@@ -1,0 +1,350 @@
+//! Records from captures: a bus tap, or any file that holds messages of ours, judged like a run.
+//!
+//! A capture is read twice, in bounded memory. The first pass learns what is there: taps (interfaces), flows, where each
+//! flow comes by first and last. The second writes a record of each message at each tap. Without a test the taps
+//! themselves become the network: latency is the time between the first and the last tap of a flow, the receive period
+//! that between arrivals at the last. With a test the taps are ports of its nodes.
+//!
+//! Stamps are moved to one octet before they become times, so that no figure mixes two: without a test to the first
+//! octet at every tap (first octet to first octet; a store-and-forward device takes 8 L / R less from its last bit in to its
+//! first bit out); with one as the simulator's records are, from the preamble out to the last octet in.
+
+mod frames;
+mod mapping;
+mod plan;
+mod scan;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::RunTime;
+use wg_plan::{Campaign, Network, Run};
+use wg_record::segment::{SegmentInfo, SegmentWriter};
+use wg_record::{Clock, Record, RecordError, RecordFlags};
+
+use crate::read::ReadError;
+use crate::stamps::{Octet, StampKind, Stamps};
+use frames::Message;
+use mapping::Map;
+use scan::{Contents, Tap};
+
+/// What to make of which files.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Order {
+    /// The captures.
+    pub files: Vec<PathBuf>,
+    /// The octet stamps belong to, for taps that do not say; the first of the frame where nobody does.
+    #[serde(default)]
+    pub octet: Option<Octet>,
+    /// Line rate in bit/s, for taps that do not say.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// By name of a tap: the node, or `node:port`, of the test it is at.
+    #[serde(default)]
+    pub places: BTreeMap<String, String>,
+    /// The test and the run of it that was captured.
+    #[serde(default)]
+    pub test: Option<Test>,
+}
+
+/// A test that was captured.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Test {
+    /// Its network.
+    pub network: Network,
+    /// Its run.
+    pub run: Run,
+}
+
+/// What was made of them.
+#[derive(Debug, Serialize)]
+pub struct Taken {
+    /// The campaign that the taps themselves make; absent with a test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<Campaign>,
+    /// Time of the first frame, ns since 1970; times in the records count from it.
+    pub epoch_realtime_ns: i64,
+    /// Records written.
+    pub records: u64,
+    /// The taps.
+    pub taps: Vec<TapReport>,
+    /// What of the files could not be used.
+    pub troubles: Vec<TroubleReport>,
+    /// By flow that the test does not have: messages left out.
+    pub unknown_flows: BTreeMap<u16, u64>,
+}
+
+/// A tap and what came by it.
+#[derive(Debug, Serialize)]
+pub struct TapReport {
+    /// Its name.
+    pub name: String,
+    /// The file.
+    pub file: String,
+    /// The node of the plan it is at.
+    pub node: String,
+    /// The port there, from 1.
+    pub port: u16,
+    /// By what it stamps, and which octet; `null` where the file does not say.
+    pub stamps: Option<Stamps>,
+    /// The octet its stamps were taken to belong to, where the file does not say.
+    pub octet: Octet,
+    /// The octet its times were moved to, where that is one.
+    pub reference: &'static str,
+    /// Line rate, bit/s.
+    pub rate_bps: Option<u64>,
+    /// Smallest step of its stamps, ns.
+    pub step_ns: f64,
+    /// Frames in the file.
+    pub frames: u64,
+    /// Messages of ours among them.
+    pub messages: u64,
+    /// Those whose CRC, or whose frame check sequence, does not match.
+    pub damaged: u64,
+    /// Those captured in part, whose CRC nobody can check.
+    pub unchecked: u64,
+    /// Frames that are no messages of ours.
+    pub foreign: u64,
+    /// Frames the capture itself says it dropped.
+    pub dropped: u64,
+}
+
+/// Frames, or a rest of a file, that could not be used.
+#[derive(Debug, Serialize)]
+pub struct TroubleReport {
+    /// The file.
+    pub file: String,
+    /// What.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+    /// Whether frames behind it are missing.
+    pub ends_the_file: bool,
+}
+
+/// Why nothing can be made of the files.
+#[derive(Debug, thiserror::Error)]
+pub enum TapError {
+    /// A file cannot be read.
+    #[error("{file}: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        source: ReadError,
+    },
+    /// No message of ours anywhere.
+    #[error(
+        "{files}: no message of wiregauge in {frames} Ethernet frames; messages are UDP datagrams to port 61188 or frames \
+         of EtherType 0x88b5 that begin with the probe header"
+    )]
+    NoMessage {
+        /// The files.
+        files: String,
+        /// Frames in them.
+        frames: u64,
+    },
+    /// A tap that is nowhere in the test.
+    #[error(
+        "tap \"{tap}\" of {file} is at no node of the test; say where with --tap \"{tap}=NODE\" or \"{tap}=NODE:PORT\" (nodes: {nodes})"
+    )]
+    Nowhere {
+        /// The tap.
+        tap: String,
+        /// Its file.
+        file: String,
+        /// Nodes of the test.
+        nodes: String,
+    },
+    /// A tap that is named but not there.
+    #[error("there is no tap \"{tap}\" in the captures; there are {taps}")]
+    NoTap {
+        /// As given.
+        tap: String,
+        /// Those there are.
+        taps: String,
+    },
+    /// A stamp that cannot be moved.
+    #[error(
+        "tap \"{tap}\": its stamps belong to another octet of the frame than those they are compared with, and without its \
+         line rate they cannot be moved; give --rate, for example --rate 1Gbit/s"
+    )]
+    NoRate {
+        /// The tap.
+        tap: String,
+    },
+    /// The spool cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Reads the captures of `order` and writes the records of their messages as segments below `spool`.
+///
+/// # Errors
+/// See [`TapError`]; what is wrong within a file is in the answer instead.
+pub fn take(order: &Order, spool: &Path) -> Result<Taken, TapError> {
+    let contents = scan::scan(order)?;
+    let made = order.test.is_none().then(|| plan::from_taps(order, &contents));
+    let (network, run) = match (&order.test, &made) {
+        (Some(test), _) => (&test.network, &test.run),
+        (None, Some(campaign)) => (&campaign.network, &campaign.runs[0]),
+        (None, None) => unreachable!("a plan is made where none is given"),
+    };
+    let map = match &order.test {
+        Some(test) => Map::of_test(order, &contents, &test.network, &test.run)?,
+        None => Map::of_taps(network, &contents),
+    };
+    let epoch_realtime_ns = i64::try_from(contents.first_picos / 1_000).unwrap_or(i64::MAX);
+    let mut unknown_flows = BTreeMap::new();
+    let mut records = 0;
+    for number in 0..contents.taps.len() {
+        let info = SegmentInfo {
+            end_system: format!("tap-{number}"),
+            node: map.place(number).0,
+            run_index: run.index,
+            epoch_realtime_ns,
+        };
+        let mut writing = Writing {
+            order,
+            contents: &contents,
+            map: &map,
+            run,
+            epoch_picos: i128::from(epoch_realtime_ns) * 1_000,
+            unknown_flows: &mut unknown_flows,
+        };
+        let mut writer = SegmentWriter::create(&spool.join(format!("tap-{number}")), info)?;
+        writing.tap(number, &mut writer)?;
+        records += writer.finish()?;
+    }
+    let taps =
+        contents.taps.iter().enumerate().map(|(number, tap)| report(order, &map, network, number, tap));
+    Ok(Taken {
+        epoch_realtime_ns,
+        records,
+        taps: taps.collect(),
+        troubles: contents.troubles.iter().map(TroubleReport::of).collect(),
+        unknown_flows,
+        campaign: made,
+    })
+}
+
+/// What the second pass knows.
+struct Writing<'a> {
+    order: &'a Order,
+    contents: &'a Contents,
+    map: &'a Map,
+    run: &'a Run,
+    epoch_picos: i128,
+    unknown_flows: &'a mut BTreeMap<u16, u64>,
+}
+
+impl Writing<'_> {
+    /// Writes the records of tap `number`.
+    fn tap(&mut self, number: usize, writer: &mut SegmentWriter) -> Result<(), TapError> {
+        let tap = &self.contents.taps[number];
+        let file = &self.order.files[tap.file];
+        let mut reader = scan::open(file)?;
+        while let Some(packet) = reader.next_packet() {
+            if packet.interface != tap.interface {
+                continue;
+            }
+            let Some(message) =
+                frames::message(packet.bytes, packet.length, tap.fcs, &self.contents.payloads)
+            else {
+                continue;
+            };
+            let (node, port) = self.map.place(number);
+            let Some(flow) = self.run.flows.iter().find(|flow| flow.id == message.probe.flow) else {
+                if !message.is_damaged() {
+                    *self.unknown_flows.entry(message.probe.flow).or_default() += 1;
+                }
+                continue;
+            };
+            let stamped = octet(self.order, tap, packet.direction);
+            let Ok(time) = i64::try_from(packet.picos - self.epoch_picos) else { continue };
+            for (point, reference) in self.map.points(number, flow, &message, packet.direction) {
+                let rate = tap.rate_bps.or_else(|| self.map.rate(number)).or(self.order.rate_bps);
+                let length = u64::from(message.length);
+                let Some(time) = stamped.moved_to(reference, time, length, rate) else {
+                    return Err(TapError::NoRate { tap: tap.name.clone() });
+                };
+                writer.push(&Record {
+                    time: RunTime::from_picos(time),
+                    sequence: message.probe.sequence,
+                    flow: flow.id,
+                    node,
+                    port,
+                    length: message.length,
+                    point,
+                    clock: clock(tap),
+                    crc: message.crc,
+                    reason: wg_record::DropReason::None,
+                    flags: flags(&message),
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn flags(message: &Message) -> RecordFlags {
+    let mut flags = RecordFlags::empty();
+    if message.is_returning() {
+        flags = flags.with(RecordFlags::RETURN);
+    }
+    if message.is_warm_up() {
+        flags = flags.with(RecordFlags::WARM_UP);
+    }
+    flags
+}
+
+/// The octet that stamps of `tap` belong to.
+fn octet(order: &Order, tap: &Tap, direction: crate::Direction) -> Octet {
+    match (tap.stamps, direction) {
+        (Some(stamps), crate::Direction::Outbound) => stamps.sent,
+        (Some(stamps), crate::Direction::Inbound) => stamps.received,
+        _ => order.octet.unwrap_or(Octet::First),
+    }
+}
+
+/// A tap of which nothing is known has a clock of its own.
+fn clock(tap: &Tap) -> Clock {
+    match tap.stamps.map(|stamps| stamps.kind) {
+        Some(StampKind::Software) => Clock::KernelRealtime,
+        Some(StampKind::Simulated) => Clock::Local,
+        Some(StampKind::Hardware) | None => Clock::Hardware,
+    }
+}
+
+fn report(order: &Order, map: &Map, network: &Network, number: usize, tap: &Tap) -> TapReport {
+    let (node, port) = map.place(number);
+    TapReport {
+        name: tap.name.clone(),
+        file: order.files[tap.file].display().to_string(),
+        node: network.nodes.get(usize::from(node)).map_or_else(String::new, |node| node.name.clone()),
+        port,
+        stamps: tap.stamps,
+        octet: octet(order, tap, crate::Direction::Unknown),
+        reference: if order.test.is_some() { "preamble out, last octet in" } else { "first octet" },
+        rate_bps: tap.rate_bps.or_else(|| map.rate(number)).or(order.rate_bps),
+        step_ns: tap.step_picos as f64 / 1e3,
+        frames: tap.frames,
+        messages: tap.messages,
+        damaged: tap.damaged,
+        unchecked: tap.unchecked,
+        foreign: tap.frames - tap.messages,
+        dropped: tap.dropped,
+    }
+}
+
+impl TroubleReport {
+    fn of((file, trouble, count): &(String, crate::Trouble, u64)) -> Self {
+        Self {
+            file: file.clone(),
+            what: trouble.to_string(),
+            count: *count,
+            ends_the_file: trouble.ends_the_file(),
+        }
+    }
+}
