@@ -948,6 +948,11 @@ def doctor(as_json: AsJson = False) -> None:
             mark = "[green]yes[/]" if item[word] else "[yellow]no[/]"
             table.add_row(escape(item["name"]), mark, escape(item["detail"]), escape(item.get("cure", "")))
         Console().print(table)
+    stamping = Table("interface", "stamps", box=None, header_style="bold")
+    for interface in found.get("interfaces", []):
+        stamping.add_row(escape(interface["name"]), escape(interface["detail"]))
+    if stamping.row_count:
+        Console().print(stamping)
 
 
 @app.command(

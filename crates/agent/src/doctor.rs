@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde::Serialize;
-use wg_net::{clock, host, realtime};
+use wg_net::{HardwareClock, StampSource, clock, host, realtime};
 
 /// One thing the host grants or not.
 #[derive(Clone, Debug, Serialize)]
@@ -66,6 +66,73 @@ fn timestamps() -> std::io::Result<()> {
         Ok(_) => Ok(()),
         Err(error) => Err(std::io::Error::other(error.to_string())),
     }
+}
+
+/// What an interface can stamp, and by which clock.
+#[derive(Clone, Debug, Serialize)]
+pub struct InterfaceReport {
+    /// Its name.
+    pub name: String,
+    /// By what frames are stamped that it sends: `hardware`, `software` or `none`.
+    pub transmit: &'static str,
+    /// Likewise of frames that it receives.
+    pub receive: &'static str,
+    /// The clock it stamps with, where it has one.
+    pub clock: Option<String>,
+    /// How that clock is read together with the system's; `None` without one, or when it cannot be read.
+    pub cross_timestamp: Option<&'static str>,
+    /// By how much such a reading may be off, ns.
+    pub cross_timestamp_uncertainty_ns: Option<i64>,
+    /// Line rate in bit/s; `None` for virtual interfaces and those that are down.
+    pub rate_bps: Option<u64>,
+    /// All of it in one line, and why hardware is not used where there is some.
+    pub detail: String,
+}
+
+/// What each interface of this network namespace can stamp. Changes nothing.
+pub fn interfaces() -> Vec<InterfaceReport> {
+    let found = wg_net::interfaces().unwrap_or_default();
+    found.iter().map(|interface| report_of(&interface.name)).collect()
+}
+
+fn report_of(name: &str) -> InterfaceReport {
+    let source = |source| match source {
+        StampSource::Hardware => "hardware",
+        StampSource::Software => "software",
+        StampSource::None => "none",
+    };
+    let rate_bps = wg_net::line_rate(name);
+    let unknown = |detail: String| InterfaceReport {
+        name: name.into(),
+        transmit: "none",
+        receive: "none",
+        clock: None,
+        cross_timestamp: None,
+        cross_timestamp_uncertainty_ns: None,
+        rate_bps,
+        detail,
+    };
+    let can = match wg_net::stamp_capability(name) {
+        Ok(can) => can,
+        Err(error) => return unknown(error.to_string()),
+    };
+    let mut report = InterfaceReport {
+        transmit: source(can.transmit()),
+        receive: source(can.receive()),
+        clock: can.phc().map(|number| format!("/dev/ptp{number}")),
+        ..unknown(can.described())
+    };
+    if let Some(number) = can.phc() {
+        match HardwareClock::open(number) {
+            Ok(clock) => {
+                report.cross_timestamp = Some(clock.method().name());
+                report.cross_timestamp_uncertainty_ns =
+                    clock.cross_stamp().ok().map(|stamp| stamp.uncertainty_ns);
+            }
+            Err(error) => report.detail = format!("{}; {error}", report.detail),
+        }
+    }
+    report
 }
 
 /// Facts of the host, for the run's manifest.

@@ -200,6 +200,7 @@ fn doctor(json: bool) -> ExitCode {
             "schema": 1,
             "host": wg_agent::doctor::host_facts(),
             "findings": findings,
+            "interfaces": wg_agent::doctor::interfaces(),
         });
         println!("{report:#}");
     } else {
@@ -209,6 +210,9 @@ fn doctor(json: bool) -> ExitCode {
             if !finding.granted {
                 println!("     cure: {}", finding.cure);
             }
+        }
+        for interface in wg_agent::doctor::interfaces() {
+            println!("     stamps of {:<10} {}", interface.name, interface.detail);
         }
     }
     ExitCode::SUCCESS

@@ -95,7 +95,7 @@ impl Stamps {
     pub const HARDWARE: Self = Self { kind: StampKind::Hardware, sent: Octet::First, received: Octet::First };
     /// Of the simulator.
     pub const SIMULATED: Self =
-        Self { kind: StampKind::Simulated, sent: Octet::First, received: Octet::Last };
+        Self { kind: StampKind::Simulated, sent: Octet::Preamble, received: Octet::Last };
 }
 
 const KINDS: [(StampKind, &str); 3] = [

@@ -46,6 +46,10 @@ class Evidence:
     """By node with a capture: the report of its task."""
     calibrations: Sequence[Citation] | None = None
     """What the run cites of the instrument; None where that was never asked."""
+    tapped: bool = False
+    """Made from captures: what is known of the ends is what taps saw."""
+    entry: Mapping[str, object] = field(default_factory=dict)
+    """The run's entry of the manifest."""
 
     def total(self, key: str) -> int:
         """Sum of a counter over the flows."""

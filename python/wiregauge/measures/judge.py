@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,10 +45,10 @@ from wiregauge.measures.sketched import (
     summarise_repeats,
     with_loss_repeats,
 )
+from wiregauge.measures.stamping import RESOLUTION_NS, stamp_error_ns
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
 from wiregauge.measures.validity import judge_validity, offered_loads
 
-STAMP_RESOLUTION_NS = 1.0
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
 _LOST = ("lost", "misdirected", "corrupted")
 
@@ -149,7 +148,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             rows,
             count or {},
             offsets,
-            _stamp_error(agents),
+            stamp_error_ns(entry, agents),
             names,
             through.get(flow.id),
             len(plan.flows),
@@ -185,6 +184,8 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             watched=watched_clocks(directory, plan),
             clock_gate=gate if isinstance(gate := entry.get("clock_gate"), dict) else None,
             captures=_captures(entry, agents),
+            tapped=directory.manifest.get("bench") == "capture",
+            entry=entry,
             calibrations=citations(directory.manifest),
         )
     )
@@ -249,17 +250,6 @@ def _between(offsets: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Offs
     """Clock of the destination against the clock of the source; the two uncertainties are bounds and add."""
     source, destination = offsets.get(flow.source, (0.0, 0.0)), offsets.get(flow.destination, (0.0, 0.0))
     return Offsets(destination[0] - source[0], destination[1] + source[1])
-
-
-def _stamp_error(agents: Mapping[str, Mapping[str, object]]) -> float:
-    """Error of a difference of two software stamps, ns: twice the reported read cost, at least the resolution."""
-    cost = STAMP_RESOLUTION_NS
-    for agent in agents.values():
-        for grant in parts(agent, "grants"):
-            if "clock-read" in str(grant.get("name", "")):
-                match = re.search(r"(\d+(?:\.\d+)?)\s*ns", str(grant.get("detail", "")))
-                cost = max(cost, float(match[1])) if match else cost
-    return 2 * cost
 
 
 def _records_written(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> int:
@@ -504,7 +494,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         known = [u for flow in members if (u := flow.summaries[name].uncertainty) is not None]
         excluded = _added([flow.summaries[name].excluded for flow in members])
         clock_ns = max((u.clock for u in known), default=0.0)
-        stamp_ns = max((u.stamp for u in known), default=2 * STAMP_RESOLUTION_NS)
+        stamp_ns = max((u.stamp for u in known), default=2 * RESOLUTION_NS)
         if any(flow.sampled for flow in members):
             summaries[name] = summarise_repeats(name, members, excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
         else:

@@ -16,12 +16,12 @@ from wiregauge.measures.kept import captured, kept
 from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade, Load, Stationarity, Summary
 from wiregauge.measures.streams import load_accounts
+from wiregauge.measures.stamping import stamps
 from wiregauge.measures.units import count_of, duration
 from wiregauge.stats import FALSE_ALARMS, FALSE_WARM_UP
 
 LATE_DEGRADED, LATE_INVALID = 0.01, 0.10
 UNSENT_INVALID = 0.01
-STAMPS_DEGRADED = 0.001
 NEGATIVE_INVALID = 0.01
 DURATION_DEGRADED, DURATION_INVALID = 0.001, 0.10
 LOAD_DEGRADED, LOAD_INVALID = 0.01, 0.10
@@ -40,7 +40,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
             _instrument,
             kept,
             captured,
-            _stamps,
+            stamps,
             _clocks,
             _steadiness,
             _network_load,
@@ -60,7 +60,12 @@ def _whole(run: Evidence) -> Iterator[Check]:
         Grade.OK if run.state == "complete" else Grade.INVALID,
         f"the run ended early: {run.reason or 'no reason was recorded'}",
     )
-    wanted = sorted({end for flow in run.plan.flows for end in (flow.source, flow.destination)})
+    # A run made from captures has no agents: whatever was tapped, reports.
+    wanted = (
+        []
+        if run.tapped
+        else sorted({end for flow in run.plan.flows for end in (flow.source, flow.destination)})
+    )
     missing = [name for name in wanted if name not in run.agents]
     yield check(
         "agents-reported",
@@ -219,35 +224,6 @@ def _instrument(run: Evidence) -> Iterator[Check]:
             str(count),
             gate(count),
             f"the instrument lost {count_of(count, 'frame')}, {what}{doubt}",
-        )
-
-
-def _stamps(run: Evidence) -> Iterator[Check]:
-    streams = {
-        stream.get("number")
-        for agent in run.agents.values()
-        for stream in parts(agent, "streams")
-        if stream.get("kind") == "send"
-    }
-    for name, title, measure in (
-        ("kernel-stamps", "Kernel stamps", "driver_latency"),
-        ("application-stamps", "Application stamps", "latency"),
-    ):
-        # The kernel stamps no send of a stream: at its rate, reading the stamps would cost more than sending.
-        without = streams if measure == "driver_latency" else set()
-        stamped = [flow for flow in run.flows if flow.plan.id not in without]
-        summaries = [flow.summaries[measure] for flow in stamped if measure in flow.summaries]
-        missing = sum(summary.excluded.get("no stamp", 0) for summary in summaries)
-        arrived = missing + sum(summary.n for summary in summaries)
-        share = missing / arrived if arrived else 0.0
-        grade = Grade.DEGRADED if share > STAMPS_DEGRADED else Grade.NOTE if missing else Grade.OK
-        yield check(
-            name,
-            title,
-            f"at most {percent(STAMPS_DEGRADED)} of the arrived messages without",
-            f"{missing} of {arrived} without" + (f"; {len(without)} streams have none" if without else ""),
-            grade,
-            f"{missing} of {arrived} arrived messages lack a {title.lower().removesuffix('s')}",
         )
 
 
@@ -478,7 +454,7 @@ def _network_load(run: Evidence) -> Iterator[Check]:
     foreign = run.unplanned.get("foreign", 0)
     babble = "babble" in run.plan.disturbances and set(stray) <= {"never_sent"}
     grade = Grade.DEGRADED if stray and not babble else Grade.NOTE if stray or foreign else Grade.OK
-    silent = [flow.plan.name for flow in run.flows if flow.counts["sent"] and not flow.summaries["latency"].n]
+    silent = [flow.plan.name for flow in run.flows if flow.counts["sent"] and not _arrived(run, flow)]
     yield check(
         "arrivals",
         "Something arrived",
@@ -525,6 +501,11 @@ def _load_account(run: Evidence) -> Check:
         Grade.NOTE if trouble else Grade.OK,
         trouble,
     )
+
+
+def _arrived(run: Evidence, flow: FlowResult) -> int:
+    """Messages of the flow that came; one tap alone knows that without knowing their latency."""
+    return flow.counts["delivered"] if run.tapped else flow.summaries["latency"].n
 
 
 def offered_loads(plan: RunPlan, agents: Mapping[str, Mapping[str, object]]) -> tuple[Load, ...]:

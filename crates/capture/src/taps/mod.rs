@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use wg_frame::time::RunTime;
 use wg_plan::{Campaign, Network, Run};
-use wg_record::segment::{SegmentInfo, SegmentWriter};
+use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
 use wg_record::{Clock, Record, RecordError, RecordFlags};
 
-use crate::read::ReadError;
+use crate::read::{ReadError, Reader};
 use crate::stamps::{Octet, StampKind, Stamps};
 use frames::Message;
 use mapping::Map;
@@ -197,26 +197,19 @@ pub fn take(order: &Order, spool: &Path) -> Result<Taken, TapError> {
     };
     let epoch_realtime_ns = i64::try_from(contents.first_picos / 1_000).unwrap_or(i64::MAX);
     let mut unknown_flows = BTreeMap::new();
-    let mut records = 0;
-    for number in 0..contents.taps.len() {
-        let info = SegmentInfo {
-            end_system: format!("tap-{number}"),
-            node: map.place(number).0,
-            run_index: run.index,
-            epoch_realtime_ns,
-        };
-        let mut writing = Writing {
-            order,
-            contents: &contents,
-            map: &map,
-            run,
-            epoch_picos: i128::from(epoch_realtime_ns) * 1_000,
-            unknown_flows: &mut unknown_flows,
-        };
-        let mut writer = SegmentWriter::create(&spool.join(format!("tap-{number}")), info)?;
-        writing.tap(number, &mut writer)?;
-        records += writer.finish()?;
-    }
+    let info =
+        SegmentInfo { end_system: "taps".into(), node: ALL_NODES, run_index: run.index, epoch_realtime_ns };
+    let mut writer = SegmentWriter::create(&spool.join("taps"), info)?;
+    let mut writing = Writing {
+        order,
+        contents: &contents,
+        map: &map,
+        run,
+        epoch_picos: i128::from(epoch_realtime_ns) * 1_000,
+        unknown_flows: &mut unknown_flows,
+    };
+    writing.all(&mut writer)?;
+    let records = writer.finish()?;
     let taps =
         contents.taps.iter().enumerate().map(|(number, tap)| report(order, &map, network, number, tap));
     Ok(Taken {
@@ -240,51 +233,93 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Writes the records of tap `number`.
-    fn tap(&mut self, number: usize, writer: &mut SegmentWriter) -> Result<(), TapError> {
+    /// Writes the records of all files, side by side, so that they come in the order of time.
+    fn all(&mut self, writer: &mut SegmentWriter) -> Result<(), TapError> {
+        let mut files = Vec::new();
+        for path in &self.order.files {
+            files.push(Ahead::new(scan::open(path)?));
+        }
+        loop {
+            let next = files
+                .iter()
+                .enumerate()
+                .filter_map(|(file, ahead)| Some((ahead.frame.as_ref()?.picos, file)));
+            let Some((_, file)) = next.min() else { return Ok(()) };
+            let Some(frame) = files[file].take() else { return Ok(()) };
+            self.frame(file, &frame, writer)?;
+        }
+    }
+
+    fn frame(&mut self, file: usize, frame: &Frame, writer: &mut SegmentWriter) -> Result<(), TapError> {
+        let here = |tap: &Tap| (tap.file, tap.interface) == (file, frame.interface);
+        let Some(number) = self.contents.taps.iter().position(here) else { return Ok(()) };
         let tap = &self.contents.taps[number];
-        let file = &self.order.files[tap.file];
-        let mut reader = scan::open(file)?;
-        while let Some(packet) = reader.next_packet() {
-            if packet.interface != tap.interface {
-                continue;
+        let found = frames::message(&frame.bytes, frame.length, tap.fcs, &self.contents.payloads);
+        let Some(message) = found else { return Ok(()) };
+        let (node, port) = self.map.place(number);
+        let Some(flow) = self.run.flows.iter().find(|flow| flow.id == message.probe.flow) else {
+            if !message.is_damaged() {
+                *self.unknown_flows.entry(message.probe.flow).or_default() += 1;
             }
-            let Some(message) =
-                frames::message(packet.bytes, packet.length, tap.fcs, &self.contents.payloads)
-            else {
-                continue;
+            return Ok(());
+        };
+        let stamped = octet(self.order, tap, frame.direction);
+        let Ok(time) = i64::try_from(frame.picos - self.epoch_picos) else { return Ok(()) };
+        for (point, reference) in self.map.points(number, flow, &message, frame.direction) {
+            let rate = tap.rate_bps.or_else(|| self.map.rate(number)).or(self.order.rate_bps);
+            let Some(time) = stamped.moved_to(reference, time, u64::from(message.length), rate) else {
+                return Err(TapError::NoRate { tap: tap.name.clone() });
             };
-            let (node, port) = self.map.place(number);
-            let Some(flow) = self.run.flows.iter().find(|flow| flow.id == message.probe.flow) else {
-                if !message.is_damaged() {
-                    *self.unknown_flows.entry(message.probe.flow).or_default() += 1;
-                }
-                continue;
-            };
-            let stamped = octet(self.order, tap, packet.direction);
-            let Ok(time) = i64::try_from(packet.picos - self.epoch_picos) else { continue };
-            for (point, reference) in self.map.points(number, flow, &message, packet.direction) {
-                let rate = tap.rate_bps.or_else(|| self.map.rate(number)).or(self.order.rate_bps);
-                let length = u64::from(message.length);
-                let Some(time) = stamped.moved_to(reference, time, length, rate) else {
-                    return Err(TapError::NoRate { tap: tap.name.clone() });
-                };
-                writer.push(&Record {
-                    time: RunTime::from_picos(time),
-                    sequence: message.probe.sequence,
-                    flow: flow.id,
-                    node,
-                    port,
-                    length: message.length,
-                    point,
-                    clock: clock(tap),
-                    crc: message.crc,
-                    reason: wg_record::DropReason::None,
-                    flags: flags(&message),
-                })?;
-            }
+            writer.push(&Record {
+                time: RunTime::from_picos(time),
+                sequence: message.probe.sequence,
+                flow: flow.id,
+                node,
+                port,
+                length: message.length,
+                point,
+                clock: clock(tap),
+                crc: message.crc,
+                reason: wg_record::DropReason::None,
+                flags: flags(&message),
+            })?;
         }
         Ok(())
+    }
+}
+
+/// A frame that left its reader's buffer.
+struct Frame {
+    interface: usize,
+    picos: i128,
+    direction: crate::Direction,
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+/// A file with its next frame.
+struct Ahead {
+    reader: Reader,
+    frame: Option<Frame>,
+}
+
+impl Ahead {
+    fn new(reader: Reader) -> Self {
+        let mut ahead = Self { reader, frame: None };
+        ahead.take();
+        ahead
+    }
+
+    /// The next frame, and the one behind it in its place.
+    fn take(&mut self) -> Option<Frame> {
+        let next = self.reader.next_packet().map(|packet| Frame {
+            interface: packet.interface,
+            picos: packet.picos,
+            direction: packet.direction,
+            bytes: packet.bytes.to_vec(),
+            length: packet.length,
+        });
+        std::mem::replace(&mut self.frame, next)
     }
 }
 

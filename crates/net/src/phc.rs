@@ -1,0 +1,203 @@
+//! The hardware clock of an interface beside the system's, read together.
+//!
+//! A stamp of the interface is a reading of its own clock, `/dev/ptpN`; to lie beside other times it needs that clock's
+//! offset to `CLOCK_REALTIME` at that time. The kernel has three ways to read both, from best to worst: by the
+//! hardware at one instant (`PTP_SYS_OFFSET_PRECISE`), between two readings of the system's clock (`_EXTENDED`), and
+//! alternating (`PTP_SYS_OFFSET`). Of the last two the sample with the least time between its readings is taken: what else
+//! lies within is bus and processor, and the offset cannot be wrong by more than half of it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use crate::error::NetError;
+use crate::sys::check;
+
+/// Samples of one reading.
+const SAMPLES: usize = 9;
+
+/// How the two clocks were read together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossMethod {
+    /// By the hardware, at one instant.
+    Precise,
+    /// The hardware clock between two readings of the system's.
+    Extended,
+    /// In turns.
+    Alternating,
+}
+
+impl CrossMethod {
+    /// From best to worst.
+    pub const ALL: [Self; 3] = [Self::Precise, Self::Extended, Self::Alternating];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Precise => "precise cross-timestamp",
+            Self::Extended => "extended cross-timestamp",
+            Self::Alternating => "alternating readings",
+        }
+    }
+}
+
+/// Both clocks at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrossStamp {
+    /// What the hardware clock showed, ns.
+    pub hardware_ns: i64,
+    /// What `CLOCK_REALTIME` showed then, ns.
+    pub realtime_ns: i64,
+    /// By how much the two may be apart from one instant, ns.
+    pub uncertainty_ns: i64,
+}
+
+impl CrossStamp {
+    /// What is to be added to a stamp of the hardware clock to make it one of `CLOCK_REALTIME`, ns.
+    pub const fn offset_ns(self) -> i64 {
+        self.realtime_ns.saturating_sub(self.hardware_ns)
+    }
+}
+
+/// The sample between whose outer readings of the system's clock least time passed; each is system, hardware, system, in ns.
+/// A sample whose readings go back is none: the clock was set between them.
+pub fn tightest(samples: &[[i64; 3]]) -> Option<CrossStamp> {
+    let widths = samples.iter().filter_map(|&[before, hardware, after]| {
+        let width = after.checked_sub(before).filter(|width| *width >= 0)?;
+        Some((width, before, hardware))
+    });
+    let (width, before, hardware_ns) = widths.min()?;
+    let half = width / 2;
+    Some(CrossStamp { hardware_ns, realtime_ns: before + half, uncertainty_ns: width - half })
+}
+
+/// A hardware clock.
+#[derive(Debug)]
+pub struct HardwareClock {
+    file: File,
+    path: PathBuf,
+    method: CrossMethod,
+}
+
+impl HardwareClock {
+    /// Opens `/dev/ptpN` and finds the best way to read it.
+    ///
+    /// # Errors
+    /// The device is missing or closed to this user, or the driver knows no way.
+    pub fn open(number: u32) -> Result<Self, NetError> {
+        Self::open_at(Path::new(&format!("/dev/ptp{number}")))
+    }
+
+    /// Likewise, a device of any name.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn open_at(path: &Path) -> Result<Self, NetError> {
+        let what = || format!("cannot read the hardware clock {}", path.display());
+        let file =
+            File::open(path).map_err(|e| NetError::of(what(), "let the user read it, or run as root", e))?;
+        let mut refused = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+        for method in CrossMethod::ALL {
+            match read(&file, method) {
+                Ok(_) => return Ok(Self { file, path: path.to_owned(), method }),
+                Err(error) => refused = error,
+            }
+        }
+        Err(NetError::of(what(), "its driver has no cross-timestamps", refused))
+    }
+
+    /// The device.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The best way there is.
+    pub const fn method(&self) -> CrossMethod {
+        self.method
+    }
+
+    /// Reads both clocks.
+    ///
+    /// # Errors
+    /// The clock is gone.
+    pub fn cross_stamp(&self) -> io::Result<CrossStamp> {
+        read(&self.file, self.method)
+    }
+}
+
+fn nanos(time: libc::ptp_clock_time) -> i64 {
+    time.sec.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nsec))
+}
+
+fn read(file: &File, method: CrossMethod) -> io::Result<CrossStamp> {
+    let fd = file.as_raw_fd();
+    let none = || io::Error::other("the system's clock was set while it was read");
+    match method {
+        CrossMethod::Precise => {
+            // SAFETY: integers only: valid as zeroes.
+            let mut both: libc::ptp_sys_offset_precise = unsafe { std::mem::zeroed() };
+            // SAFETY: `both` is the live structure this request fills.
+            check(unsafe { libc::ioctl(fd, libc::PTP_SYS_OFFSET_PRECISE as _, &raw mut both) })?;
+            let (hardware_ns, realtime_ns) = (nanos(both.device), nanos(both.sys_realtime));
+            Ok(CrossStamp { hardware_ns, realtime_ns, uncertainty_ns: 1 })
+        }
+        CrossMethod::Extended => {
+            // SAFETY: integers only: valid as zeroes.
+            let mut sampled: libc::ptp_sys_offset_extended = unsafe { std::mem::zeroed() };
+            sampled.n_samples = SAMPLES as u32;
+            // SAFETY: `sampled` is the live structure this request reads and fills; it has room for 25 samples.
+            check(unsafe { libc::ioctl(fd, libc::PTP_SYS_OFFSET_EXTENDED as _, &raw mut sampled) })?;
+            let samples: Vec<[i64; 3]> =
+                sampled.ts.iter().take(SAMPLES).map(|three| (*three).map(nanos)).collect();
+            tightest(&samples).ok_or_else(none)
+        }
+        CrossMethod::Alternating => {
+            // SAFETY: integers only: valid as zeroes.
+            let mut sampled: libc::ptp_sys_offset = unsafe { std::mem::zeroed() };
+            sampled.n_samples = SAMPLES as u32;
+            // SAFETY: `sampled` is the live structure this request reads and fills; it has room for 25 samples and one.
+            check(unsafe { libc::ioctl(fd, libc::PTP_SYS_OFFSET as _, &raw mut sampled) })?;
+            let times: Vec<i64> = sampled.ts.iter().take(2 * SAMPLES + 1).map(|time| nanos(*time)).collect();
+            // System, hardware, system, hardware, …, system.
+            let samples: Vec<[i64; 3]> =
+                times.windows(3).step_by(2).map(|three| [three[0], three[1], three[2]]).collect();
+            tightest(&samples).ok_or_else(none)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tightest_sample_decides_and_bounds_its_own_error() {
+        let samples =
+            [[1_000, 500, 2_300], [5_000, 4_100, 5_401], [9_000, 8_000, 8_999], [i64::MIN, 0, i64::MAX]];
+        let found = tightest(&samples).expect("there are good ones");
+        assert_eq!(found, CrossStamp { hardware_ns: 4_100, realtime_ns: 5_200, uncertainty_ns: 201 });
+        assert_eq!(found.offset_ns(), 1_100);
+        // The clock was set back in all of them, or there are none.
+        assert_eq!(tightest(&[[9_000, 8_000, 8_999]]), None);
+        assert_eq!(tightest(&[]), None);
+    }
+
+    #[test]
+    fn the_true_offset_is_within_the_bound_wherever_in_a_sample_the_hardware_was_read() {
+        for late in 0..=400 {
+            let (begin, true_offset) = (10_000, 777);
+            let sample = [begin, begin + late - true_offset, begin + 400];
+            let found = tightest(&[sample]).expect("it is good");
+            assert!((found.offset_ns() - true_offset).abs() <= found.uncertainty_ns, "{late}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_clock_is_refused_with_its_name() {
+        for path in ["/dev/null", "/dev/no-such-clock"] {
+            let error = HardwareClock::open_at(Path::new(path)).expect_err("it is no clock");
+            assert!(error.to_string().contains(path), "{error}");
+        }
+    }
+}
