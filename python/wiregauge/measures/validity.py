@@ -15,8 +15,8 @@ from wiregauge.measures.evidence import Evidence, check, graded, number, parts, 
 from wiregauge.measures.kept import captured, kept
 from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade, Load, Stationarity, Summary
-from wiregauge.measures.streams import load_accounts
 from wiregauge.measures.stamping import stamps
+from wiregauge.measures.streams import load_accounts
 from wiregauge.measures.units import count_of, duration
 from wiregauge.stats import FALSE_ALARMS, FALSE_WARM_UP
 

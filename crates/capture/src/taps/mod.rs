@@ -14,14 +14,14 @@ mod mapping;
 mod plan;
 mod scan;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wg_frame::time::RunTime;
-use wg_plan::{Campaign, Network, Run};
+use wg_plan::{Campaign, Flow, Network, NodeIndex, Run};
 use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
-use wg_record::{Clock, Record, RecordError, RecordFlags};
+use wg_record::{Clock, Point, Record, RecordError, RecordFlags};
 
 use crate::read::{ReadError, Reader};
 use crate::stamps::{Octet, StampKind, Stamps};
@@ -207,6 +207,7 @@ pub fn take(order: &Order, spool: &Path) -> Result<Taken, TapError> {
         run,
         epoch_picos: i128::from(epoch_realtime_ns) * 1_000,
         unknown_flows: &mut unknown_flows,
+        firsts: Firsts::default(),
     };
     writing.all(&mut writer)?;
     let records = writer.finish()?;
@@ -230,6 +231,35 @@ struct Writing<'a> {
     run: &'a Run,
     epoch_picos: i128,
     unknown_flows: &'a mut BTreeMap<u16, u64>,
+    firsts: Firsts,
+}
+
+/// The messages whose first copy came, as far back as copies can be late.
+#[derive(Default)]
+struct Firsts {
+    seen: BTreeMap<(u16, bool, bool), BTreeSet<u32>>,
+}
+
+impl Firsts {
+    /// Numbers remembered of a flow, phase and direction.
+    const MOST: usize = 1 << 16;
+
+    fn is_first(&mut self, flow: u16, message: &Message) -> bool {
+        if message.is_damaged() {
+            return true;
+        }
+        let seen = self.seen.entry((flow, message.is_returning(), message.is_warm_up())).or_default();
+        let is_new = seen.insert(message.probe.sequence);
+        if seen.len() > Self::MOST {
+            seen.pop_first();
+        }
+        is_new
+    }
+}
+
+/// Whether a message seen at `node` has come where it should.
+fn point_is_arrival(flow: &Flow, node: NodeIndex, message: &Message) -> bool {
+    if message.is_returning() { node == flow.from } else { flow.receivers().any(|to| to == node) }
 }
 
 impl Writing<'_> {
@@ -265,7 +295,14 @@ impl Writing<'_> {
         };
         let stamped = octet(self.order, tap, frame.direction);
         let Ok(time) = i64::try_from(frame.picos - self.epoch_picos) else { return Ok(()) };
+        // The receiver removes the second copy of a flow on both networks; of both there are stamps of the wire.
+        let is_second = flow.network.is_none()
+            && point_is_arrival(flow, node, &message)
+            && !self.firsts.is_first(flow.id, &message);
         for (point, reference) in self.map.points(number, flow, &message, frame.direction) {
+            if is_second && point == Point::Tap {
+                continue;
+            }
             let rate = tap.rate_bps.or_else(|| self.map.rate(number)).or(self.order.rate_bps);
             let Some(time) = stamped.moved_to(reference, time, u64::from(message.length), rate) else {
                 return Err(TapError::NoRate { tap: tap.name.clone() });

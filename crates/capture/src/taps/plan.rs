@@ -96,6 +96,7 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
         runs: vec![run],
         limits: Vec::new(),
         warnings: Vec::new(),
+        synchronise: None,
     }
 }
 

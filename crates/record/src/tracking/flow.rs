@@ -322,6 +322,12 @@ impl Claim {
     }
 }
 
+/// Whether somebody vouches for the message: who verified it, or a tap. Of what a tap captured in part nobody can tell,
+/// and nothing speaks against it.
+pub(super) fn is_sound(point: Point, crc: Crc) -> bool {
+    crc == Crc::Ok || (point == Point::Tap && crc == Crc::Unchecked)
+}
+
 /// What a record of this point at the sender says.
 fn claim_of(point: Point) -> Claim {
     match point {
@@ -394,7 +400,7 @@ pub(super) struct Kind {
     first: Way,
     sets: u8,
     copies: Copies,
-    /// Tells of a drop, of the removal of a second copy, or of a copy at a tap where those of both networks pass.
+    /// Tells of a drop, or of the removal of a second copy.
     is_drop: bool,
     instant: Option<Instant>,
     /// Ends the way of the message.
@@ -433,9 +439,7 @@ impl Kind {
 
     #[cold]
     fn dropped(&self, seen: &mut Seen) {
-        if self.is_delivery && seen.copies(Copies::INTACT) == 0 {
-            seen.add(Copies::ARRIVED.and(Copies::INTACT));
-        } else if self.drop == Way::NOWHERE {
+        if self.drop == Way::NOWHERE {
             seen.second_copies = seen.second_copies.saturating_add(1);
         } else if (self.drop, self.reason) > (seen.drop, seen.reason) {
             (seen.drop, seen.reason) = (self.drop, self.reason);
@@ -474,7 +478,8 @@ impl Kind {
         let is_second_copy = is_drop && record.reason == DropReason::SecondCopy;
         let is_loss = is_drop && !is_second_copy && record.reason != DropReason::None;
         // A tap at the end of a leg stands for the application, which it cannot see.
-        let ends_here = if returning { record.node == facts.from } else { record.node == facts.to };
+        let ends_here =
+            if returning { facts.relayed && record.node == facts.from } else { record.node == facts.to };
         let tapped = record.point == Point::Tap && ends_here;
         let arrived = record.point == Point::ApplicationReceive || tapped;
         let kind = Self {
@@ -494,8 +499,7 @@ impl Kind {
         let leg_is_planned = facts.relayed || !returning;
         let (at_source, at_destination) = if returning { (at_to, at_from) } else { (at_from, at_to) };
         let is_final = returning == facts.relayed;
-        // Of a frame that was captured in part nobody can tell, and nothing speaks against it.
-        let sound = record.crc == Crc::Ok || record.point == Point::Tap;
+        let sound = is_sound(record.point, record.crc);
         let intact = arrived && sound;
         let second_port = match (at_from, at_to) {
             (true, _) => facts.second_ports[0],
@@ -503,8 +507,6 @@ impl Kind {
             (false, false) => NO_PORT,
         };
         let on_b = record.port != NO_PORT && record.port == second_port;
-        // What the receiver would remove as the second copy still passes a tap.
-        let either = tapped && intact && is_final && facts.second_ports[0] != NO_PORT;
         let instant = Instant::of(record.point, returning, at_source, at_destination, on_b);
         Self {
             claim,
@@ -519,14 +521,12 @@ impl Kind {
                 (true, true) if !(leg_is_planned && at_destination) => {
                     Copies::ARRIVED.and(Copies::MISDIRECTED)
                 }
-                _ if either => Copies::NONE,
                 (true, true) if is_final => Copies::ARRIVED.and(Copies::INTACT),
                 (true, _) => Copies::ARRIVED,
                 _ => kind.copies,
             },
             instant: instant.filter(|_| leg_is_planned && (intact || !arrived)),
             is_delivery: intact && is_final,
-            is_drop: either || kind.is_drop,
             ..kind
         }
     }

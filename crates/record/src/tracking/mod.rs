@@ -344,7 +344,7 @@ fn observe_multicast(receivers: &mut [FlowState], record: &Record, closed: &mut 
     if !told && let Some(first) = receivers.first_mut() {
         believed = first.observe(record, closed);
     }
-    if record.crc == Crc::Ok {
+    if flow::is_sound(record.point, record.crc) {
         for flow in receivers {
             flow.vouch(record, closed);
         }

@@ -106,8 +106,10 @@ pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Judged {
         let judge = Judge { run, flow, to, records, lives: &lives, mutant };
         let mut rows = judge.rows(true);
         rows.extend(judge.rows(false));
-        for (r, life) in
-            records.iter().zip(&lives).filter(|(r, _)| app(r) && r.flow == flow.id && judge.concerns(r))
+        for (r, life) in records
+            .iter()
+            .zip(&lives)
+            .filter(|(r, _)| judge.is_arrival(r) && r.flow == flow.id && judge.concerns(r))
         {
             let name = (r.flags.has(RecordFlags::WARM_UP), *life, r.sequence);
             let sent = rows.iter().any(|m| name_of(m) == name);
@@ -152,7 +154,15 @@ impl Judge<'_> {
         r.crc == Crc::Bad && self.mutant != Mutant::DamagedIsIntact
     }
     fn intact(&self, r: &Record) -> bool {
-        r.crc == Crc::Ok || (r.crc == Crc::Bad && self.mutant == Mutant::DamagedIsIntact)
+        // Nobody can check what a tap captured in part.
+        let tapped = r.point == Point::Tap && r.crc == Crc::Unchecked;
+        r.crc == Crc::Ok || tapped || (r.crc == Crc::Bad && self.mutant == Mutant::DamagedIsIntact)
+    }
+    /// At an application, or at a tap where a leg that is planned ends: it stands for the application there.
+    fn is_arrival(&self, r: &Record) -> bool {
+        let ends_here =
+            if Self::returning(r) { self.relayed() && r.node == self.flow.from } else { r.node == self.to };
+        r.point == Point::ApplicationReceive || (r.point == Point::Tap && ends_here)
     }
     fn believable(&self, r: &Record) -> bool {
         self.ways().any(|way| way.contains(&r.node)) || self.mutant == Mutant::DamagedBelievedAnywhere
@@ -265,7 +275,7 @@ impl Judge<'_> {
         let mut copies: Vec<(RunTime, usize)> = self
             .of(name)
             .into_iter()
-            .filter(|(_, r)| r.point == Point::ApplicationReceive && self.intact(r))
+            .filter(|(_, r)| self.is_arrival(r) && self.intact(r))
             .filter(|(_, r)| Self::returning(r) == final_leg && self.destination(r) == Some(r.node))
             .map(|(i, r)| (r.time, i))
             .collect();
@@ -330,12 +340,15 @@ impl Judge<'_> {
         };
         let time = |point: Point, back: bool, node: u16| {
             let planned_leg = !back || self.relayed();
-            let matching = sound.iter().filter(|r| r.point == point && r.node == node);
+            let is_application = matches!(point, Point::ApplicationSend | Point::ApplicationReceive);
+            let matching = sound.iter().filter(|r| {
+                (r.point == point || (is_application && r.point == Point::Tap)) && r.node == node
+            });
             let matching = matching.filter(|r| Self::returning(r) == back && planned_leg);
-            matching.filter(|r| point != Point::ApplicationReceive || self.intact(r)).map(|r| r.time).min()
+            matching.filter(|r| r.point != Point::ApplicationReceive || self.intact(r)).map(|r| r.time).min()
         };
         let copies = self.copies(name);
-        let at_application = |r: &&(usize, Record)| r.1.point == Point::ApplicationReceive;
+        let at_application = |r: &&(usize, Record)| self.is_arrival(&r.1);
         let misdirected = all
             .iter()
             .filter(at_application)
@@ -475,5 +488,5 @@ impl Judge<'_> {
 }
 
 fn is_sending(point: Point) -> bool {
-    matches!(point, Point::ApplicationSend | Point::DriverSend | Point::WireSend | Point::Drop)
+    matches!(point, Point::ApplicationSend | Point::DriverSend | Point::WireSend | Point::Tap | Point::Drop)
 }
