@@ -19,6 +19,9 @@ const FLUSH_EVERY: Duration = Duration::from_millis(250);
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 /// Most records taken from one ring before the next has its turn.
 const CHUNK: usize = 16_384;
+/// How much later than the oldest record of another ring the records of a turn may be, ps: disorder within a millisecond
+/// costs nobody anything, and turns are long enough.
+const TURN_PS: i64 = 1_000_000_000;
 
 /// What the logging thread did and saw.
 #[derive(Debug, Default)]
@@ -83,8 +86,11 @@ pub fn run(
     loop {
         let over = sources.iter().all(|source| source.ring.is_abandoned());
         let mut moved = 0;
-        for source in &mut sources {
-            moved += drain(source, (planted, &mut shown), &mut writer, &mut figures);
+        // In bounded portions, so that flushing and watching the clock are not put off.
+        while moved < CHUNK
+            && let Some((source, until)) = earliest(&sources)
+        {
+            moved += drain(&mut sources[source], until, (planted, &mut shown), &mut writer, &mut figures);
         }
         if flushed.elapsed() >= FLUSH_EVERY {
             note(writer.flush(), &mut figures);
@@ -116,8 +122,28 @@ pub fn run(
     Ok(figures)
 }
 
+/// The ring whose next record is the oldest, and how far it may be emptied before another has its turn, ps. Rings that wait
+/// for long, because somebody has the core, would else be written one after the other, as if time had gone back.
+fn earliest(sources: &[LogSource]) -> Option<(usize, i64)> {
+    let (mut first, mut others) = (None, i64::MAX);
+    for (at, source) in sources.iter().enumerate() {
+        let Ok(record) = source.ring.peek() else { continue };
+        let time = record.time.as_picos();
+        match first {
+            Some((_, oldest)) if time >= oldest => others = others.min(time),
+            _ => {
+                others = first.map_or(others, |(_, oldest)| others.min(oldest));
+                first = Some((at, time));
+            }
+        }
+    }
+    first.map(|(at, _)| (at, others.saturating_add(TURN_PS)))
+}
+
+/// Writes what waits in a ring, up to the first record later than `until`, and at least one.
 fn drain(
     source: &mut LogSource,
+    until: i64,
     (planted, shown): (Option<PlantedClock>, &mut Vec<Record>),
     writer: &mut SegmentWriter,
     figures: &mut LoggingFigures,
@@ -125,7 +151,12 @@ fn drain(
     let waiting = source.ring.slots().min(CHUNK);
     let Ok(chunk) = source.ring.read_chunk(waiting) else { return 0 };
     let (first, second) = chunk.as_slices();
-    for part in [first, second] {
+    let due = |part: &[Record]| part.iter().take_while(|record| record.time.as_picos() <= until).count();
+    let of_first = due(first);
+    let of_second = if of_first == first.len() { due(second) } else { 0 };
+    let taken = (of_first + of_second).max(1).min(waiting);
+    let split = taken.min(first.len());
+    for part in [&first[..split], &second[..taken - split]] {
         match planted {
             None => note(writer.write(part), figures),
             Some(clock) => {
@@ -134,8 +165,8 @@ fn drain(
             }
         }
     }
-    chunk.commit_all();
-    waiting
+    chunk.commit(taken);
+    taken
 }
 
 fn note(done: Result<(), RecordError>, figures: &mut LoggingFigures) {

@@ -13,8 +13,9 @@ from typing import Any
 
 from wiregauge.measures.evidence import parts
 from wiregauge.measures.plan import InjectPlan
+from wiregauge.stats.counts import share_bound
 
-__all__ = ["LoadAccount", "Stream", "load_accounts", "streams_of"]
+__all__ = ["LoadAccount", "Stream", "load_accounts", "share_bounds", "streams_of"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,12 @@ def load_accounts(
             )
         )
     return tuple(accounts)
+
+
+def share_bounds(part: float, n: int) -> tuple[float, float]:
+    """95 % bounds of a share of n gaps, as if they were independent."""
+    bound = share_bound(round(part * n), n)
+    return bound.low, bound.high
 
 
 def _reported(agents: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, Mapping[str, object]]]:

@@ -13,7 +13,7 @@ from wiregauge.figures.explained import explained_figures
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
-from wiregauge.report import corrected, served, tables
+from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.explained import MOST_FLOWS, flow_sections
 from wiregauge.report.tables import Table
 
@@ -74,6 +74,8 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         cited=corrected.citation_table(judgement),
         critical=served.critical_table(judgement),
         loads=served.load_table(judgement),
+        streams=generated.stream_table(judgement),
+        accounts=generated.account_table(judgement),
         pairs=served.pair_table(judgement),
         order=served.order_table(judgement),
         deadlines=served.deadline_table(judgement),

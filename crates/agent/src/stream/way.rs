@@ -71,6 +71,9 @@ pub enum WayError {
 
 /// Frames a second above which the kernel's ordinary ways are too slow, as gaps in ps.
 const FAST_GAP_PS: i64 = 3_000_000;
+/// How often, and how long apart, a link is asked whether it takes live frames.
+const PROBES: u32 = 30;
+const BETWEEN_PROBES: std::time::Duration = std::time::Duration::from_millis(50);
 const FASTER_GAP_PS: i64 = 1_500_000;
 
 /// Opens the backend asked for, or the one that fits best: the plainest that is fast enough, for its frames meet what
@@ -165,6 +168,21 @@ fn live_fits(demand: &Demand<'_>) -> Result<i64, &'static str> {
         .ok_or("its frames must come at a constant gap of at most 50us")
 }
 
+/// Whether the other end takes live frames, or comes to: all end systems prepare at the same time, and a receiver's
+/// programme may be attached a moment later.
+fn takes_live_frames(live: &LiveFrames, interface: &Interface) -> Result<bool, NetError> {
+    for _ in 0..PROBES {
+        let before = link_counters(&interface.name)?;
+        live.probe()?;
+        let after = link_counters(&interface.name)?;
+        if after.transmit_dropped == before.transmit_dropped {
+            return Ok(true);
+        }
+        std::thread::sleep(BETWEEN_PROBES);
+    }
+    Ok(false)
+}
+
 /// Opens one backend.
 ///
 /// # Errors
@@ -194,10 +212,7 @@ pub fn open(demand: &Demand<'_>, backend: Backend) -> Result<Way, WayError> {
             live_fits(demand).map_err(unfit)?;
             let (bytes, template) = demand.shapes[0].template(Extent::FrameWithoutChecksum)?;
             let live = LiveFrames::new(demand.interface, &bytes, &template)?;
-            let before = link_counters(&demand.interface.name)?;
-            live.probe()?;
-            let after = link_counters(&demand.interface.name)?;
-            if after.transmit_dropped > before.transmit_dropped {
+            if !takes_live_frames(&live, demand.interface)? {
                 return Err(unfit("the driver at the link's other end takes no XDP frames"));
             }
             Ok(Way::Live(Box::new(live), Box::new((bytes, template))))

@@ -1,0 +1,101 @@
+"""Tables of how traffic was generated: backends, kept times, and the account of background load."""
+
+from __future__ import annotations
+
+from wiregauge.measures.results import Judgement, RunResult
+from wiregauge.measures.streams import LoadAccount, Stream, load_accounts, share_bounds, streams_of
+from wiregauge.measures.units import share, significant
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
+
+__all__ = ["account_table", "stream_table"]
+
+
+def _where(run: RunResult) -> Cell:
+    return Cell(", ".join(run.plan.point.values()) or "the test", kind="text short")
+
+
+def stream_table(judgement: Judgement) -> Table:
+    """A row per run and stream: how it left, why so, and how well its times were kept."""
+    heads = [
+        Head("point", kind="text"),
+        Head("stream", kind="text"),
+        Head("backend", kind="text"),
+        Head("mode", kind="text"),
+        Head("frames"),
+        Head("refused or given up"),
+        Head("rate", unit="1/s"),
+        Head("send error p99", unit="µs"),
+        *(Head(f"gaps within ±{us} µs") for us in (1, 5, 50)),
+        Head("why this backend", kind="text"),
+    ]
+    rows = [_stream_row(run, stream) for run in judgement.runs for stream in streams_of(run.agents)]
+    return Table("How traffic was generated", heads, [Section("", rows)], lead=2)
+
+
+def _stream_row(run: RunResult, stream: Stream) -> list[Cell]:
+    name = f"flow {stream.number}" if stream.kind == "send" else f"background load of {stream.end_system}"
+    gaps = [_gap_share(part, stream.gaps) for part in stream.within] if stream.within else [Cell(NONE)] * 3
+    path = "past the queue of the interface" if stream.past_queue else "through the queue of the interface"
+    lost = stream.refused + stream.given_up
+    return [
+        _where(run),
+        Cell(name, kind="text short"),
+        Cell(stream.backend, path, "text short"),
+        Cell(stream.mode, kind="text short"),
+        Cell(str(stream.offered), "handed to the kernel"),
+        Cell(str(lost), f"{stream.refused} refused, {stream.given_up} given up", "bad" if lost else ""),
+        Cell(significant(stream.rate, 5), f"(frames - 1) / time from first to last; n = {stream.offered}"),
+        Cell(NONE if stream.error_p99_ns is None else micro(stream.error_p99_ns), f"n = {stream.offered}"),
+        *gaps,
+        Cell(stream.why, kind="text"),
+    ]
+
+
+def _gap_share(part: float, n: int) -> Cell:
+    low, high = share_bounds(part, n)
+    return Cell(share(part), f"of {n} gaps; 95 % {share(low)} to {share(high)}")
+
+
+def account_table(judgement: Judgement) -> Table:
+    """A row per run and background load: what became of its frames, counted one by one where they arrived."""
+    heads = [
+        Head("point", kind="text"),
+        Head("background load", kind="text"),
+        Head("counted by", kind="text"),
+        Head("sent"),
+        Head("arrived"),
+        Head("lost"),
+        Head("repeated"),
+        Head("out of order"),
+        Head("damaged"),
+        Head("receiver too slow"),
+        Head("latency p50", unit="µs"),
+        Head("latency p99", unit="µs"),
+    ]
+    rows = [
+        _account_row(run, account)
+        for run in judgement.runs
+        for account in load_accounts(run.plan.injects, run.agents)
+    ]
+    return Table("Account of background load", heads, [Section("", rows)], lead=2)
+
+
+def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
+    where = [_where(run), Cell(f"{account.on} to {account.to}", kind="text short")]
+    if not account.receiver:
+        return [*where, Cell("nobody", account.why, "text short"), *([Cell(NONE)] * 9)]
+    lost = account.lost
+    latency = f"n = {account.distinct}; transmit time in the frame to the kernel's stamp on arrival"
+    return [
+        *where,
+        Cell(account.receiver, kind="text short"),
+        Cell(NONE if account.sent is None else str(account.sent)),
+        Cell(str(account.distinct), "different numbers"),
+        Cell(NONE if lost is None else str(lost), "sent - arrived"),
+        Cell(str(account.duplicates)),
+        Cell(str(account.reordered)),
+        Cell(str(account.corrupted), "wrong CRC-32", "bad" if account.corrupted else ""),
+        Cell(str(account.missed), "frames its ring had no room for", "bad" if account.missed else ""),
+        Cell(NONE if account.latency_p50_ns is None else micro(account.latency_p50_ns), latency),
+        Cell(NONE if account.latency_p99_ns is None else micro(account.latency_p99_ns), latency),
+    ]

@@ -1,0 +1,84 @@
+"""Streams on real frames: patterns, modes and backends deliver what they promise; every frame of load is counted."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import Runner, scenario
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="BPF programmes and AF_XDP need root")
+DIRECT = (
+    '<test xmlns="urn:wiregauge:test:1" name="e2e" seed="1" bench="netns"><network><end-system name="mac"/>'
+    '<end-system name="sensor"/><link between="mac sensor" rate="1Gbit/s"/></network><flows>'
+    '<flow id="10" protocol="udp" from="sensor" to="mac"/></flows><tasks duration="300ms">'
+    '<send flow="10" period="10ms" payload="64B"/><receive flow="10"/>{inject}</tasks></test>'
+)
+
+
+def streams(folder: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """The streams of the only run by end system, kind and number."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return {
+        (name, stream["kind"], stream["number"]): stream
+        for name, agent in manifest["runs"][0]["agents"].items()
+        for stream in agent["streams"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("attributes", "count"),
+    [
+        ('period="200us" mode="gap" transmit-time="12B"', 1_500),
+        ('period="200us" mode="rate" backend="packet"', 1_500),
+        ('period="200us" distribution="exponential" seed="7"', None),
+        ('period="400us" ramp-to="200us"', 1_125),
+        ('period="200us" active="10ms" pause="20ms"', 500),
+        ('period="2ms" burst="5" spacing="10us" rate-limit="100Mbit/s"', 750),
+    ],
+)
+def test_every_pattern_arrives_whole(
+    wiregauge: Runner, tmp_path: Path, attributes: str, count: int | None
+) -> None:
+    tasks = (
+        f'<tasks warm-up="20ms" duration="300ms"><send flow="10" payload="64B" {attributes}/>'
+        '<receive flow="10"/></tasks>'
+    )
+    (tmp_path / "t.xml").write_text(scenario(tasks))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 0, done.err
+    (flow,) = wiregauge("show", "r", "--json").json()["runs"][0]["flows"]
+    assert flow["sent"] == flow["delivered"] == (count or flow["sent"]) > 0
+    if "mode" in attributes:
+        stream = streams(tmp_path / "r")[("mac", "send", 10)]
+        assert stream["mode"] in attributes
+        assert stream["figures"]["offered"] == flow["sent"] + 100
+        assert sum(stream["figures"]["gaps"][f"within_{us}us"] for us in (1, 5, 50)) > 0
+
+
+@pytest.mark.parametrize(
+    "backend",
+    ["udp", "packet", pytest.param("xdp", marks=ROOT_ONLY), pytest.param("xdp-live", marks=ROOT_ONLY)],
+)
+def test_every_frame_of_background_load_is_accounted_for(
+    wiregauge: Runner, tmp_path: Path, backend: str
+) -> None:
+    load = "40%" if backend == "xdp-live" else "2%"
+    inject = f'<inject on="mac" to="sensor" load="{load}" frame="66B" burst="1" backend="{backend}"/>'
+    (tmp_path / "t.xml").write_text(DIRECT.format(inject=inject))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 0, done.err
+    told = streams(tmp_path / "r")
+    sent, got = told[("mac", "inject", 0)], told[("sensor", "absorb", 0)]
+    assert sent["backend"] == backend
+    assert sent["why"]
+    account = got["figures"]["account"]
+    assert account["corrupted"] == account["duplicates"] == account["behind"] == 0
+    missed = sum(got["figures"]["missed"].values())
+    assert account["distinct"] + missed >= sent["figures"]["offered"] - sent["figures"]["refused"] - missed
+    assert account["latency_ns"]["min"] > 0
+    assert "Account of background load" in (tmp_path / "r" / "report.html").read_text()
