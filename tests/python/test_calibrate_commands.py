@@ -26,6 +26,7 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["cable", "far=r"], 2, "write LENGTH=DIR"),
         (["cable", "--simulate", "--lengths", "5"], 2, "at least two lengths"),
         (["cable", "--simulate", "--overhead", "10"], 2, "less than the 576 ns"),
+        (["cable", "--simulate", "--granularity", "7us", "--count", "100"], 2, "at most 100ns"),
         (["loop", "--payload", "64,many"], 2, '--payload "many"'),
         (["loop", "--loads", "0,150"], 2, '--loads "150"'),
         (["loop", "--period", "2"], 2, "has no unit"),

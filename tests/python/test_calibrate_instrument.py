@@ -299,7 +299,17 @@ def test_a_known_delay_is_measured_straight(tmp_path: Path) -> None:
     results = linearity_results(known, measured)
     assert results["slope"]["value"] == pytest.approx(1.0, abs=1e-9)
     assert results["bias"]["value_ns"] == pytest.approx(0.0, abs=1e-6)
+    assert results["linear"] is True
     shown("linearity", results)
+
+
+def test_a_coarse_clock_widens_what_is_claimed() -> None:
+    """Sends locked to the steps of a clock round every delay the same way; the interval has to hold that."""
+    known = [0.0, 1_003.0, 2_007.0, 5_001.0]
+    rounded = [np.full(100, float(int((100 + delay) // 10 * 10))) for delay in known]
+    found = linearity_results(known, rounded, step_ns=10.0)
+    assert found["linear"] is True
+    assert abs(found["bias"]["value_ns"]) <= found["bias"]["half_width_ns"]
 
 
 def test_a_crooked_instrument_is_found() -> None:

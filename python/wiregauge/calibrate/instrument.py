@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from wiregauge import stats
 from wiregauge.calibrate.cable import Point
 from wiregauge.calibrate.errors import CalibrationError
-from wiregauge.calibrate.runs import Run
+from wiregauge.calibrate.runs import Outcome, Run
 from wiregauge.calibrate.summaries import describe, error_of, histogram, time_series
 from wiregauge.config import Test
 from wiregauge.config.builder import Clock, Host
 
 __all__ = [
-    "CABLE_CLOCK",
+    "COARSEST_NS",
     "GeneratorCase",
     "cable_test",
     "delay_test",
@@ -34,6 +34,7 @@ __all__ = [
     "pacing_results",
     "pacing_test",
     "simulated_point",
+    "step_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -285,8 +286,8 @@ def _tail(values: Floats) -> dict[str, Any]:
 
 # -- in the simulator, where the truth is known -------------------------------------------------------------------
 
-CABLE_CLOCK: Final = "10ns"
-"""Resolution of the stamps of the high-precision test bed."""
+COARSEST_NS: Final = 100.0
+"""Sends are scattered over ten such steps, so that a mean sees below them; a coarser clock would need more."""
 _ON_WIRE_64: Final = 576.0
 """A frame of 64 B with preamble and start delimiter at 1 Gbit/s, ns."""
 
@@ -320,6 +321,12 @@ def cable_test(
     return test.send(10, period="10us", payload="46B", count=count).receive(10).repeat(repeats)
 
 
+def step_of(outcome: Outcome) -> float:
+    """Step of the clocks of a simulated test, ns; 0 for perfect ones."""
+    clocks = (node.get("clock") for node in outcome.campaign["network"]["nodes"])
+    return max((clock["granularity"] for clock in clocks if clock), default=0) / 1e3
+
+
 def simulated_point(length_m: float, runs: Sequence[Run]) -> Point:
     """The mean of the means of the repeats, as the high-precision test bed takes it."""
     repeats = [run.differences("rx_drv", "tx_drv") for run in runs]
@@ -344,12 +351,14 @@ def delay_test(delay_ns: float, *, count: int, host: str, granularity: str | Non
     return test.send(10, period="1ms", payload="64B", count=count).receive(10)
 
 
-def linearity_results(known: Sequence[float], measured: Sequence[Floats]) -> dict[str, Any]:
+def linearity_results(
+    known: Sequence[float], measured: Sequence[Floats], step_ns: float = 0.0
+) -> dict[str, Any]:
     """Bias and slope of measured against known delays, ns; the first known delay is the zero that others count from.
 
     y_i = mean_i - mean_0 over x_i = known_i - known_0. The instrument is linear where the interval of the slope
     has 1 in it and that of the bias 0. What is not known of the zero itself moves all points together and is a
-    bound of the bias.
+    bound of the bias. A mean of differences of two clocks with steps of `step_ns` may be off by as much.
     """
     if len(known) < 3 or len(set(known)) != len(known):
         raise CalibrationError("linearity needs at least three different delays")
@@ -357,15 +366,16 @@ def linearity_results(known: Sequence[float], measured: Sequence[Floats]) -> dic
     assert zero is not None
     x = np.array([delay - known[0] for delay in known[1:]])
     y = np.array([float(values.mean()) - zero.mean for values in measured[1:]])
-    fit = stats.line_fit(x, y)
-    common = zero.half_width or 0.0
+    fit = stats.line_fit(x, y, np.full(len(x), step_ns))
+    common = (zero.half_width or 0.0) + step_ns
     slope, bias = fit.slope, fit.intercept
-    bias_half = None if bias.sampling is None else bias.sampling + common
+    bias_half = None if bias.half_width is None else bias.half_width + common
     holds = None
-    if slope.sampling is not None and bias_half is not None:
-        holds = abs(slope.value - 1) <= slope.sampling and abs(bias.value) <= bias_half
+    if slope.half_width is not None and bias_half is not None:
+        # Exact points leave intervals narrower than the arithmetic.
+        holds = abs(slope.value - 1) <= slope.half_width + 1e-9 and abs(bias.value) <= bias_half + 1e-6
     return {
-        "slope": {"value": slope.value, "half_width": slope.sampling},
+        "slope": {"value": slope.value, "half_width": slope.half_width},
         "bias": {"value_ns": bias.value, "half_width_ns": bias_half, "zero_ns": common},
         "zero_ns": zero.mean,
         "residual_max_ns": float(np.abs(fit.residuals).max()),

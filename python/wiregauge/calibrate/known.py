@@ -139,8 +139,9 @@ def _simulated_cables(
     seed: int,
     runs: Path | None,
 ) -> tuple[list[Any], dict[str, Any]]:
+    from wiregauge.calibrate import CalibrationError
     from wiregauge.calibrate.agentwork import Countdown
-    from wiregauge.calibrate.instrument import cable_test, simulated_point
+    from wiregauge.calibrate.instrument import COARSEST_NS, cable_test, simulated_point, step_of
     from wiregauge.calibrate.runs import run_test, workplace
 
     measured: list[Any] = []
@@ -158,6 +159,12 @@ def _simulated_cables(
                 seed=seed + len(outcomes),
             )
             outcome = run_test(test, place, bench="sim", realtime=False, console=SILENT)
+            if step_of(outcome) > COARSEST_NS:
+                raise CalibrationError(
+                    f"--granularity {granularity}: at most {COARSEST_NS:g}ns, for sends are "
+                    "scattered over a microsecond "
+                    "and a mean does not see below coarser steps"
+                )
             outcomes.append(outcome)
             measured.append(simulated_point(length, outcome.runs))
             countdown.at(len(outcomes) / len(each))
@@ -185,7 +192,7 @@ def linearity(
     """A known delay, injected by the simulator, against the measured one: bias and slope."""
     from wiregauge.calibrate import identity, make
     from wiregauge.calibrate.agentwork import Countdown
-    from wiregauge.calibrate.instrument import delay_test, linearity_results
+    from wiregauge.calibrate.instrument import delay_test, linearity_results, step_of
     from wiregauge.calibrate.runs import run_test, workplace
 
     known = [float(value) for value in whole_numbers("--delays", delays, 0, 999_999)]
@@ -201,7 +208,7 @@ def linearity(
                 measured.append(outcome.runs[0].differences("rx_app", "tx_app"))
                 if outcome.state != "complete":
                     break
-        results = linearity_results(known[: len(measured)], measured)
+        results = linearity_results(known[: len(measured)], measured, step_of(outcomes[0]))
     calibration = make(
         "linearity",
         bench="sim",

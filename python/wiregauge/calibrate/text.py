@@ -403,7 +403,7 @@ def _linearity(results: Mapping[str, Any]) -> list[Grid]:
             fit,
             [
                 "(measured - measured at the first delay) over (known - first delay), least "
-                "squares; ±: 95 % Student; that of "
+                "squares; ±: 95 % Student and a step of the clocks; that of "
                 "the bias with the half-width of the first mean, which moves all points together. Linear: 1 lies in "
                 "the interval of the slope, 0 in that of the bias."
             ],
