@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import struct
 import subprocess
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from support import COMMAND, Runner, scenario
+from wiregauge.benches.base import agent_program
 from wiregauge.cli import app
 from wiregauge.dissector import text
 
@@ -274,3 +277,63 @@ def test_the_dissector_is_printed_and_installed(wiregauge: Runner, tmp_path: Pat
     installed = Path(done.out.removeprefix("installed: ").strip())
     assert installed.is_relative_to(tmp_path)
     assert installed.read_text() == text()
+
+
+def capturing(file: Path, *interfaces: str, blocks: int = 0) -> subprocess.Popen[str]:
+    """The capture program, ready; its shell lets a file have so many blocks (of 512 B or 1 KiB, as shells differ)."""
+    limit = f"trap '' XFSZ; ulimit -f {blocks};" if blocks else ""
+    taps = [part for interface in interfaces for part in ("-i", interface)]
+    program = subprocess.Popen(
+        ["sh", "-c", f'{limit} exec "$@"', "sh", str(agent_program()), "capture", "--out", str(file), *taps],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    if program.stdout.readline() != "capturing\n":
+        said = program.communicate()[1]
+        if "CAP_NET_RAW" in said:
+            pytest.skip("no right to packet sockets here")
+        raise AssertionError(said)
+    return program
+
+
+def test_a_disk_that_fills_up_leaves_a_readable_file_and_one_line(tmp_path: Path) -> None:
+    """Whole frames up to the limit, the others counted: nothing is lost in silence and nothing is cut."""
+    file, sent = tmp_path / "full.pcapng", 600
+    program = capturing(file, "lo=lo:1", blocks=200)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.bind(("127.0.0.1", 0))
+        for _ in range(sent):
+            sender.sendto(bytes(1_000), sender.getsockname())
+    time.sleep(0.2)
+    program.terminate()
+    out, err = program.communicate(timeout=30)
+    assert program.returncode == 4
+    assert "cannot be written: File too large" in err, err
+    assert len(err.splitlines()) == 1, err
+    told = json.loads(out)
+    assert told["done"] > 0
+    assert told["done"] + told["unwritten"] == told["planned"] - told["ring_drops"] >= 2 * sent
+    blocks, frames, at = file.read_bytes(), 0, 0
+    assert len(blocks) <= 200 * 1_024
+    while at < len(blocks):
+        kind, length = struct.unpack_from("<II", blocks, at)
+        assert struct.unpack_from("<I", blocks, at + length - 4) == (length,)
+        frames += kind == 6
+        at += length
+    assert (at, frames) == (len(blocks), told["done"])
+
+
+def test_an_interface_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(agent_program()), "capture", "-i", "nowhere0", "--out", str(tmp_path / "c.pcapng")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no interface 'nowhere0'" in done.stderr
+    assert "lo" in done.stderr
+    assert not (tmp_path / "c.pcapng").exists()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from wiregauge.measures.evidence import Evidence, check, parts, percent, total_of
+from wiregauge.measures.evidence import Evidence, check, parts, percent
 from wiregauge.measures.results import Check, Grade
 
 __all__ = ["RESOLUTION_NS", "STAMPS_DEGRADED", "stamp_error_ns", "stamps"]
@@ -95,30 +95,23 @@ def _kinds(run: Evidence) -> Iterator[Check]:
     taps = _taps(run.entry)
     soft = sorted(node for node, stamp in taps.items() if stamp.get("kind") == "software")
     kinds = ", ".join(f"{node}: {stamp.get('kind')}" for node, stamp in sorted(taps.items()))
-    hardware = total_of(run, "access_points", "hardware_stamps")
     yield check(
         "stamp-kind",
         "Kind of stamps",
         "noted: software stamps that stand for the wire",
-        kinds or ("virtual time" if run.virtual_time else "hardware" if hardware else "software"),
+        kinds or ("virtual time" if run.virtual_time else _granted(run)),
         Grade.NOTE if soft else Grade.OK,
         f"software stamps at {', '.join(soft)}: driver and interrupts lie between the wire and the stamp, which the "
         f"uncertainty counts as {AT_WIRE_NS / 1000:g} µs each",
     )
-    missing = total_of(run, "access_points", "missing_hardware_stamps")
-    twice = total_of(run, "access_points", "duplicate_tx_stamps")
-    asked = hardware + missing
-    share = (missing + twice) / asked if asked else 0.0
-    yield check(
-        "hardware-stamps",
-        "Hardware stamps",
-        f"at most {percent(STAMPS_DEGRADED)} missing or twice",
-        f"{missing} missing, {twice} twice of {asked}" if asked or twice else "none asked for",
-        Grade.DEGRADED
-        if share > STAMPS_DEGRADED or (twice and not asked)
-        else Grade.NOTE
-        if share
-        else Grade.OK,
-        f"{missing} of {asked} hardware stamps never came and {twice} came twice: the interface has fewer stamp "
-        "registers than frames in flight, or another program stamps there (ptp4l)",
-    )
+
+
+def _granted(run: Evidence) -> str:
+    """What the agents say of the stamps of their access points."""
+    told = {
+        str(grant.get("detail", ""))
+        for agent in run.agents.values()
+        for grant in parts(agent, "grants")
+        if "-timestamps-" in str(grant.get("name", "")) and grant.get("granted") is True
+    }
+    return "; ".join(sorted(told)) or "not reported"
