@@ -37,8 +37,8 @@ def noise_figure(view: NoiseView | None) -> Figure | None:
         "host-noise",
         "Host noise beside the worst messages",
         "What the kernel of each end system's host counted while the run went on: the change of its own counters from "
-        f"one look to the next, about every {view.interval_s * 1e3:.0f} ms. A late message under a peak below has its "
-        "explanation; one without has none in the host. Drag to zoom.",
+        f"one look to the next, about every {view.interval_s * 1e3:.0f} ms. A late message above a peak may have its "
+        "explanation there: `show --explain` names what was beyond the usual. Drag to zoom.",
         panels,
         1,
         share_x=True,

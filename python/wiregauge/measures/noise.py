@@ -80,14 +80,17 @@ class NoiseView:
 
 def noise_events(directory: RunDirectory, run: RunResult) -> Iterator[HostEvent]:
     """What hosts did beyond the usual, in the order of time."""
-    table = _differences(directory, run.plan.index)
+    table, looks = _differences(directory, run.plan.index)
+    many = dict(looks.group_by("node").len().iter_rows())
     found = []
     for (counter, key, node), part in table.partition_by("counter", "key", "node", as_dict=True).items():
         changes = part["change"].cast(pl.Float64).to_numpy()
         if counter in _NEVER:
             limit, text, usual = 0.0, _NEVER[str(counter)], 0.0
         elif counter in _BUSY:
-            usual = float(np.median(changes))
+            # Looks at which a counter stood still are not in the table, and are of what is usual.
+            still = max(int(many.get(str(node), 0)) - len(changes), 0)
+            usual = float(np.median(np.concatenate([changes, np.zeros(still)])))
             limit, text = max(MUCH * usual, LEAST), _BUSY[str(counter)]
         else:
             continue
@@ -108,12 +111,19 @@ def noise_events(directory: RunDirectory, run: RunResult) -> Iterator[HostEvent]
 
 def noise_view(directory: RunDirectory, run: RunResult) -> NoiseView | None:
     """What a picture of the noise shows; None of a run whose hosts left none."""
-    table = _differences(directory, run.plan.index)
+    table, looks = _differences(directory, run.plan.index)
     if table.is_empty():
         return None
     groups = (
         ("Stolen time", "ms per interval", ("steal_ns",), 1e-6),
-        ("Context switches on the servicing core", "per interval", ("switches",), 1.0),
+        (
+            "Context switches of the whole host"
+            if (table.filter(pl.col("counter") == "switches")["key"] == "host").all()
+            else "Context switches on the servicing core",
+            "per interval",
+            ("switches",),
+            1.0,
+        ),
         ("Interrupts on the servicing core", "per interval", ("interrupts",), 1.0),
         ("Preemptions of servicing threads", "per interval", ("preempted",), 1.0),
         (
@@ -125,7 +135,7 @@ def noise_view(directory: RunDirectory, run: RunResult) -> NoiseView | None:
     )
     panels = []
     for title, unit, counters, scale in groups:
-        rows = tuple(_rows(table.filter(pl.col("counter").is_in(counters)), scale))
+        rows = tuple(_rows(table.filter(pl.col("counter").is_in(counters)), looks, scale))
         if any(row.value.any() for row in rows):
             panels.append((title, unit, rows))
     width = table.select((pl.col("time") - pl.col("since")).median()).item()
@@ -142,9 +152,11 @@ def _worst(flow: FlowResult) -> tuple[Floats, Floats]:
     return series.t[most], series.value[most]
 
 
-def _rows(table: pl.DataFrame, scale: float) -> Iterator[NoiseRow]:
+def _rows(table: pl.DataFrame, looks: pl.DataFrame, scale: float) -> Iterator[NoiseRow]:
     for (node,), part in sorted(table.partition_by("node", as_dict=True).items()):
-        sums = part.group_by("time").agg(pl.col("change").sum()).sort("time")
+        every = looks.filter(pl.col("node") == node).select("time")
+        sums = part.group_by("time").agg(pl.col("change").sum())
+        sums = every.join(sums, on="time", how="left").fill_null(0).sort("time")
         t, value = sums["time"].cast(pl.Float64).to_numpy() / 1e12, sums["change"].to_numpy() * scale
         if len(t) > MOST_DRAWN:
             # The greatest of each stretch: what explains an outlier must not be thinned out.
@@ -153,15 +165,15 @@ def _rows(table: pl.DataFrame, scale: float) -> Iterator[NoiseRow]:
         yield NoiseRow(str(node), t, value.astype(np.float64))
 
 
-def _differences(directory: RunDirectory, index: int) -> pl.DataFrame:
-    """What happened by counter, key and node from one look (`since`) to the next (`time`), ps.
+def _differences(directory: RunDirectory, index: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What happened by counter, key and node from one look (`since`) to the next (`time`), ps; and all looks by node.
 
     Agents write what changed only: a look at which a counter is not written found it unchanged.
     """
     empty = {"time": pl.Int64, "since": pl.Int64, "node": pl.String, "counter": pl.String, "key": pl.String}
     path = directory.noise(index)
     if path is None:
-        return pl.DataFrame(schema={**empty, "change": pl.Int64})
+        return pl.DataFrame(schema={**empty, "change": pl.Int64}), pl.DataFrame(schema=empty)
     columns = ("time", "node", "counter", "key", "value")
     wanted = pl.col("counter").is_in([*_NEVER, *_BUSY])
     table = read_columns(path, columns, wanted, most=MOST_ROWS)
@@ -169,4 +181,5 @@ def _differences(directory: RunDirectory, index: int) -> pl.DataFrame:
     looks = looks.with_columns(since=pl.col("time").shift(1).over("node"))
     own = ("node", "counter", "key")
     table = table.sort("time").with_columns(change=pl.col("value") - pl.col("value").shift(1).over(own))
-    return table.drop_nulls("change").join(looks, on=("node", "time")).drop_nulls("since").drop("value")
+    looks = looks.drop_nulls("since")
+    return table.drop_nulls("change").join(looks, on=("node", "time")).drop("value"), looks
