@@ -119,6 +119,16 @@ def test_clocks(example: Shown) -> None:
     assert run.told("clock-offset") > 100
 
 
+def test_exchange(example: Shown) -> None:
+    run = example("exchange")
+    exchanged = {flow["id"] for flow in run.plan["runs"][0]["flows"] if flow.get("exchange")}
+    assert len(exchanged) == 2
+    sent, came = run.times("application-send", 10), run.times("application-receive", 10)
+    assert all(came[k] - sent[k] > 4_000 * US for k in came), "records bear the time of the node's own clock"
+    back = run.messages.filter(pl.col("flow").is_in(exchanged))
+    assert back["back_rx_drv"].null_count() == 0
+
+
 def test_link_faults(example: Shown) -> None:
     run = example("link-faults")
     told = {kind: run.truth.filter(pl.col("kind") == kind) for kind in set(run.truth["kind"])}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -122,16 +123,20 @@ def _exchanged(
         kind = "driver" if 2 * whole["driver"].height >= whole["application"].height else "application"
         t1, t2, t3, t4 = (whole[kind][name].to_numpy() for name in _STAMPS[kind])
         # Whole picoseconds up to here; a day of offset would leave no resolution in a float.
-        theta, delay = ((t2 - t1) + (t3 - t4)) / 2e3, ((t4 - t1) - (t3 - t2)) / 1e3
+        theta, away, there = ((t2 - t1) + (t3 - t4)) / 2e3, (t4 - t1) / 1e3, (t3 - t2) / 1e3
         coarse = grain.get(flow.source, 0.0) + grain.get(flow.destination, 0.0)
-        track = stats.offset_track(
+        track_of = partial(
+            stats.offset_track,
             (t2 + t3) / 2e12,
             theta,
-            delay,
             asymmetry_ns=synchronise.asymmetry_ns,
             # Readings are rounded down: an offset is off by up to the two steps, a delay by as much again.
             stamp_ns=1.5 * coarse + (STAMP_NS if real else 0.001),
         )
+        track = track_of(away - there)
+        if track is not None and track.drift:
+            # The turnaround is read by the other clock, whose seconds are of another length.
+            track = track_of(away - there / (1 + track.drift / 1e6))
         if track is None:
             continue
         tracks[flow.destination] = track

@@ -60,7 +60,7 @@ class HostEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoiseRow:
-    """One quantity of one host over time: `value` per interval that ends at `t` (s)."""
+    """One quantity of one host over time: `value` of the interval that begins at `t` (s) and ends at the next."""
 
     node: str
     t: Floats
@@ -154,10 +154,10 @@ def _worst(flow: FlowResult) -> tuple[Floats, Floats]:
 
 def _rows(table: pl.DataFrame, looks: pl.DataFrame, scale: float) -> Iterator[NoiseRow]:
     for (node,), part in sorted(table.partition_by("node", as_dict=True).items()):
-        every = looks.filter(pl.col("node") == node).select("time")
+        every = looks.filter(pl.col("node") == node).select("time", "since")
         sums = part.group_by("time").agg(pl.col("change").sum())
         sums = every.join(sums, on="time", how="left").fill_null(0).sort("time")
-        t, value = sums["time"].cast(pl.Float64).to_numpy() / 1e12, sums["change"].to_numpy() * scale
+        t, value = sums["since"].cast(pl.Float64).to_numpy() / 1e12, sums["change"].to_numpy() * scale
         if len(t) > MOST_DRAWN:
             # The greatest of each stretch: what explains an outlier must not be thinned out.
             edges = np.linspace(0, len(t), MOST_DRAWN + 1).astype(int)[:-1]
