@@ -21,6 +21,8 @@ AT_WIRE_NS = 5_000.0
 """How far a software stamp of the kernel is from the wire: 1 to 5 µs as published for tuned machines, with tails of
 10 to 130 µs that no bound holds. Hardware stamps within their step."""
 STAMPS_DEGRADED = 0.001
+RESOLVED = 1 / 3
+"""The greatest share of a latency that the error of its stamps may be (RFC 7679, 3.7.3)."""
 
 
 def stamp_error_ns(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> float:
@@ -95,14 +97,26 @@ def _kinds(run: Evidence) -> Iterator[Check]:
     taps = _taps(run.entry)
     soft = sorted(node for node, stamp in taps.items() if stamp.get("kind") == "software")
     kinds = ", ".join(f"{node}: {stamp.get('kind')}" for node, stamp in sorted(taps.items()))
+    medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
+    error = stamp_error_ns(run.entry, run.agents)
+    typical = min(medians, default=None)
+    blunt = bool(taps) and typical is not None and error > typical * RESOLVED
+    reason = (
+        f"software stamps at {', '.join(soft)}: driver and interrupts lie between the wire and the stamp, which the "
+        f"uncertainty counts as {AT_WIRE_NS / 1000:g} µs each"
+    )
+    if blunt:
+        reason = f"latencies between taps are below the resolution of their stamps (± {error:.0f} ns)" + (
+            f"; {reason}" if soft else ""
+        )
     yield check(
         "stamp-kind",
         "Kind of stamps",
-        "noted: software stamps that stand for the wire",
+        "noted: software stamps that stand for the wire; degraded: an error above a third of the median latency "
+        "between taps",
         kinds or ("virtual time" if run.virtual_time else _granted(run)),
-        Grade.NOTE if soft else Grade.OK,
-        f"software stamps at {', '.join(soft)}: driver and interrupts lie between the wire and the stamp, which the "
-        f"uncertainty counts as {AT_WIRE_NS / 1000:g} µs each",
+        Grade.DEGRADED if blunt else Grade.NOTE if soft else Grade.OK,
+        reason,
     )
 
 

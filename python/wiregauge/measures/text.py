@@ -114,7 +114,8 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
             cells = {**_cells(flow, intervals=intervals), "validity": mark}
             table.add_row(str(run.plan.index), point, name, *(cells[title] for title in columns))
     below = ", 95 % intervals below percentiles" if intervals else ""
-    table.caption = f"one-way latency at the application{below}; -: n does not support it"
+    where = "between taps" if judgement.manifest.get("bench") == "capture" else "at the application"
+    table.caption = f"one-way latency {where}{below}; -: n does not support it"
     if "mean ± u" in columns:
         table.caption += "; loss ≤: upper 95 % bound; ± u: 95 % half-width of the mean"
     else:
