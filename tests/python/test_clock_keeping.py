@@ -242,3 +242,16 @@ def test_chrony_is_asked_while_the_test_runs(tmp_path: Path, monkeypatch: pytest
         assert kept.states(0, time.time_ns())[0].frequency_ppb == 1500
     finally:
         kept.stop()
+
+
+def test_a_chrony_that_says_nothing_is_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "chronyc"
+    program.write_text("#!/bin/sh\necho 506 Cannot talk to daemon\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    kept = ClockKeeper(planned(chrony=True, wait="100ms"), "mac", [EndSystem("mac", "eth0", ())])
+    try:
+        kept.start()
+        assert "mac: chrony does not answer or has no source of time" in (kept.wait() or "")
+    finally:
+        kept.stop()

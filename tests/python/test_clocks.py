@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from wiregauge import stats
-from wiregauge.config import load
+from wiregauge.config import Exchange, Test, load
 from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.measures import Judgement, judge
 from wiregauge.measures.clocks import corrected, run_clocks
@@ -259,3 +259,23 @@ def test_a_gate_that_clocks_do_not_keep_is_seen(tmp_path: Path, otherwise: str, 
     gate = next(check for check in judged.runs[0].checks if check.name == "clock-gate")
     assert (gate.grade.word, gate.grade.word in judged.validity.word) == (word, True)
     assert "sensor" in gate.observed
+
+
+def test_a_sweep_and_its_limits_leave_exchanges_alone() -> None:
+    test = Test("swept").end_system("mac").end_system("sensor").end_system("other").switch("sw1")
+    for name in ("mac", "sensor", "other"):
+        test.link(name, "sw1", rate="1Gbit/s")
+    test.flow(65_534, protocol="udp", from_="mac", to="sensor").timing(duration="1s", warm_up="100ms")
+    test.send(65_534, period="10ms", payload="64B").receive(65_534)
+    test.synchronise(exchange=Exchange(to="sensor other")).axis("payload", ["64B", "512B"])
+    test.axis("protocol", ["udp", "raw"]).limit("lost", at_most=0)
+    for run in test.compile().campaign["runs"]:
+        exchanged = [flow for flow in run["flows"] if flow.get("exchange")]
+        assert [flow["id"] for flow in exchanged] == [65_533, 65_532], "numbers that no flow of the test has"
+        assert {flow["protocol"] for flow in exchanged} == {"udp"}
+        sends = {send["flow"]: send for send in run["sends"]}
+        assert {sends[flow["id"]]["payload"] for flow in exchanged} == {18}
+        # Before, during and after: 10 in the warm-up, and beyond the 100 of the measured part into the drain.
+        assert {sends[flow["id"]]["warm_up_count"] for flow in exchanged} == {10}
+        assert all(sends[flow["id"]]["count"] > 100 for flow in exchanged)
+        assert run["duration"] == 10**12

@@ -248,6 +248,8 @@ class ClockKeeper:
             why = self._why_not_steady(
                 last[-IN_A_ROW:], locked=bool(ptp and ptp["steer"] and source != "chrony")
             )
+            if source == "chrony" and not last:
+                why = "does not answer or has no source of time; `chronyc tracking` there tells"
             if why is not None:
                 return f"{kept.place.name}: {source} {why}"
         return None
