@@ -337,3 +337,24 @@ def test_an_interface_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert "no interface 'nowhere0'" in done.stderr
     assert "lo" in done.stderr
     assert not (tmp_path / "c.pcapng").exists()
+
+
+def test_hardware_stamps_where_there_are_none_are_refused_with_the_cure(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            str(agent_program()),
+            "capture",
+            "-i",
+            "lo",
+            "--hardware-stamps",
+            "--out",
+            str(tmp_path / "c.pcapng"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "cannot have interface 'lo' stamp every frame" in done.stderr
+    assert "CAP_NET_ADMIN" in done.stderr

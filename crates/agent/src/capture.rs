@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
-use wg_agent::capturing::{Capture, CaptureFigures, Tap};
+use wg_agent::capturing::{Capture, CaptureFigures, How, Tap};
 use wg_net::{Interface, realtime};
 
 use crate::CaptureOptions;
@@ -48,8 +48,8 @@ fn run(options: &CaptureOptions) -> Result<CaptureFigures, Failure> {
     let existing = wg_net::interfaces().map_err(|e| host(e.to_string()))?;
     let taps = options.interface.iter().map(|named| tap(named, &existing, options.rate));
     let taps = taps.collect::<Result<Vec<_>, _>>()?;
-    let capture = Capture::open(taps, &options.out, options.snap, options.promiscuous)
-        .map_err(|e| host(e.to_string()))?;
+    let how = How { snap: options.snap, see_all: options.promiscuous, by_hardware: options.hardware_stamps };
+    let capture = Capture::open(taps, &options.out, how).map_err(|e| host(e.to_string()))?;
     let stop = Arc::new(AtomicBool::new(false));
     let capturing = {
         let stop = Arc::clone(&stop);
@@ -99,6 +99,7 @@ fn described(figures: &CaptureFigures) -> serde_json::Value {
         "ring_drops": figures.dropped,
         "unwritten": figures.unwritten,
         "hardware_stamps": figures.by_hardware,
+        "missing_hardware_stamps": figures.unstamped,
         "failure": figures.failure.clone().unwrap_or_default(),
     })
 }

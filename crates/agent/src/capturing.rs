@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use wg_capture::pcapng::{self, Resolution, Statistics};
 use wg_capture::{CaptureFile, Direction, Stamps};
-use wg_net::{CaptureRing, Captured, Interface, NetError, RETIRE_MS, clock, realtime};
+use wg_net::{CaptureRing, Captured, HardwareStamping, Interface, NetError, RETIRE_MS, clock, realtime};
 
 /// Name of the file in the spool of an agent.
 pub const FILE: &str = "capture.pcapng";
@@ -46,14 +46,30 @@ pub struct CaptureFigures {
     pub unwritten: u64,
     /// Frames the interfaces stamped; the others were stamped by the kernel.
     pub by_hardware: u64,
+    /// Received frames that an interface should have stamped and did not; they are not in the file.
+    pub unstamped: u64,
     /// Why the capture is not whole, as one sentence.
     pub failure: Option<String>,
+}
+
+/// How to capture.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// Bytes kept of each frame.
+    pub snap: u32,
+    /// Whether frames addressed to others are seen, too.
+    pub see_all: bool,
+    /// Whether the interfaces stamp: received frames only, for what is sent has no such stamp in a ring.
+    pub by_hardware: bool,
 }
 
 /// Rings and file, open.
 #[derive(Debug)]
 pub struct Capture {
     rings: Vec<(CaptureRing, Tap)>,
+    /// Ends when the capture does.
+    _stamping: Vec<HardwareStamping>,
+    by_hardware: bool,
     file: CaptureFile,
     snap: u32,
     began: i64,
@@ -81,13 +97,17 @@ impl Capture {
     ///
     /// # Errors
     /// See [`CaptureError`].
-    pub fn open(taps: Vec<Tap>, path: &Path, snap: u32, see_all: bool) -> Result<Self, CaptureError> {
+    pub fn open(taps: Vec<Tap>, path: &Path, how: How) -> Result<Self, CaptureError> {
+        let How { snap, see_all, by_hardware } = how;
         let file_error = |source| CaptureError::File { path: path.display().to_string(), source };
         let mut file = CaptureFile::create(path).map_err(file_error)?;
         file.other(pcapng::section);
-        let mut rings = Vec::new();
+        let (mut rings, mut stamping) = (Vec::new(), Vec::new());
         for tap in taps {
-            let ring = CaptureRing::open(&tap.interface, snap)?;
+            if by_hardware {
+                stamping.push(HardwareStamping::start(&tap.interface.name)?);
+            }
+            let ring = CaptureRing::open(&tap.interface, snap, by_hardware)?;
             if see_all {
                 let what = format!("cannot see all frames of interface '{}'", tap.interface.name);
                 ring.see_all(&tap.interface).map_err(|e| NetError::refused(what, e))?;
@@ -99,13 +119,21 @@ impl Capture {
                     resolution: Resolution::Nanoseconds,
                     fcs: 0,
                     rate_bps: tap.rate_bps,
-                    stamps: Stamps::SOFTWARE,
+                    stamps: if by_hardware { Stamps::HARDWARE } else { Stamps::SOFTWARE },
                 };
                 pcapng::interface(out, &facts);
             });
             rings.push((ring, tap));
         }
-        Ok(Self { rings, file, snap, began: clock::realtime().get(), figures: CaptureFigures::default() })
+        Ok(Self {
+            rings,
+            _stamping: stamping,
+            by_hardware,
+            file,
+            snap,
+            began: clock::realtime().get(),
+            figures: CaptureFigures::default(),
+        })
     }
 
     /// Captures until `stop` is set and what came by then is in the file.
@@ -141,9 +169,14 @@ impl Capture {
     fn take(&mut self, number: usize) -> bool {
         let Some((ring, _)) = self.rings.get_mut(number) else { return false };
         let (file, snap) = (&mut self.file, self.snap);
-        let by_hardware = &mut self.figures.by_hardware;
+        let (only_hardware, figures) = (self.by_hardware, &mut self.figures);
         ring.read(|frame| {
-            *by_hardware += u64::from(frame.by_hardware);
+            figures.by_hardware += u64::from(frame.by_hardware);
+            if only_hardware && !frame.by_hardware {
+                // Its time is another clock's: in one file with the others it would be nonsense.
+                figures.unstamped += u64::from(!frame.is_outgoing);
+                return;
+            }
             file.frame(|out| put(out, number as u32, &frame, snap));
         })
     }

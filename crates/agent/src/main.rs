@@ -124,6 +124,9 @@ struct CaptureOptions {
     /// See all frames on the wire, not only those addressed to this host.
     #[arg(long)]
     promiscuous: bool,
+    /// Have the interfaces stamp what they receive, by their own clocks, and capture only that.
+    #[arg(long)]
+    hardware_stamps: bool,
     /// Line rate of the interfaces in bit/s, where they do not tell it themselves.
     #[arg(long)]
     rate: Option<u64>,

@@ -18,7 +18,7 @@ use wg_record::segment::SegmentInfo;
 
 use crate::assignment::{Assignment, AssignmentError, DISCARD_PORT, Duty, RAW_ETHER_TYPE};
 use crate::buffer::Buffer;
-use crate::capturing::{self, Capture, CaptureError, CaptureFigures, Tap};
+use crate::capturing::{self, Capture, CaptureError, CaptureFigures, How, Tap};
 use crate::feed::{self, Feed};
 use crate::gate::Gate;
 use crate::log::{self, LogSource};
@@ -403,7 +403,8 @@ fn start_capture(
     let (port, rate_bps) = assignment.port;
     let name = format!("{}:{port}", assignment.name);
     let tap = Tap { interface: interface.clone(), name, rate_bps };
-    let capture = Capture::open(vec![tap], &setup.spool.join(capturing::FILE), snap, false)?;
+    let how = How { snap, see_all: false, by_hardware: false };
+    let capture = Capture::open(vec![tap], &setup.spool.join(capturing::FILE), how)?;
     let stop = Arc::clone(stop);
     spawn("capture", move || capture.run(&stop)).map(Some)
 }

@@ -98,11 +98,12 @@ pub struct CaptureRing {
 unsafe impl Send for CaptureRing {}
 
 impl CaptureRing {
-    /// Opens a ring on `interface` that keeps `snap` bytes of each frame.
+    /// Opens a ring on `interface` that keeps `snap` bytes of each frame. Frames are stamped by the kernel, or, where
+    /// `by_hardware` asks for it and it [stamps](crate::HardwareStamping), by the interface; each says by which.
     ///
     /// # Errors
     /// The right to open packet sockets (CAP_NET_RAW) is missing, the interface is gone, or there is no memory for the ring.
-    pub fn open(interface: &Interface, snap: u32) -> Result<Self, NetError> {
+    pub fn open(interface: &Interface, snap: u32, by_hardware: bool) -> Result<Self, NetError> {
         let what = || format!("cannot capture on interface '{}'", interface.name);
         let plain = |e| NetError::of(what(), "", e);
         // SAFETY: takes no pointers. Protocol 0: nothing arrives before filter, ring and binding are in place.
@@ -113,9 +114,10 @@ impl CaptureRing {
         // SAFETY: `fd` was just created and nobody else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VERSION, TPACKET_V3).map_err(plain)?;
-        // Asked for in vain the kernel stamps by itself, and says so frame by frame.
-        let stamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
-        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_TIMESTAMP, stamps).map_err(plain)?;
+        if by_hardware {
+            let stamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
+            set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_TIMESTAMP, stamps).map_err(plain)?;
+        }
         keep(&fd, snap).map_err(plain)?;
         let request = Request {
             block_size: BLOCK as u32,
@@ -365,7 +367,7 @@ mod tests {
         if crate::enclose::can_open_packet_socket().is_err() {
             return;
         }
-        let mut ring = CaptureRing::open(&loopback, 96).expect("the right is there");
+        let mut ring = CaptureRing::open(&loopback, 96, false).expect("the right is there");
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
         let at = sender.local_addr().expect("it is bound");
         let before = crate::clock::realtime().get();
