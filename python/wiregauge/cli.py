@@ -426,7 +426,8 @@ def _open(place: Path) -> Any:
     if directory.is_being_written():
         _fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
     if recover(directory):
-        _say(f"{place}: {directory.manifest['reason']}")
+        why = directory.manifest.get("reason") or "tables were missing and were made anew from the records"
+        _say(f"{place}: {why}")
     if not directory.runs:
         _fail(f"{place}: no run was started, there is nothing to show", INCOMPLETE)
     return directory
@@ -944,9 +945,12 @@ def doctor(as_json: AsJson = False) -> None:
         if not items:
             continue
         table = Table(heading, word, "detail", "cure", box=None, header_style="bold")
+        for column in table.columns:
+            column.overflow = "fold"  # a cure that is cut cannot be typed
         for item in items:
             mark = "[green]yes[/]" if item[word] else "[yellow]no[/]"
-            table.add_row(escape(item["name"]), mark, escape(item["detail"]), escape(item.get("cure", "")))
+            detail = "" if item["detail"] == "yes" else item["detail"]
+            table.add_row(escape(item["name"]), mark, escape(detail), escape(item.get("cure", "")))
         Console().print(table)
     stamping = Table("interface", "stamps", box=None, header_style="bold")
     for interface in found.get("interfaces", []):

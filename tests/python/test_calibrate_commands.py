@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from wiregauge.calibrate import agentwork
 from wiregauge.cli import app
 
 
@@ -60,3 +61,29 @@ def test_a_narrow_terminal_cuts_no_figure(tmp_path: Path, monkeypatch: pytest.Mo
         assert done.exit_code == 0, done.output
         for figure in ("311.6 ± 19.6 ns", "+1.27 ns", "350.73 ns"):
             assert figure in done.stdout, width
+
+
+def test_a_narrow_terminal_cuts_no_number_of_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "p.csv").write_text("length_m,time_ns\n2,320\n8.5,352\n20,403.2\n")
+    assert CliRunner().invoke(app, ["calibrate", "cable", "p.csv"]).exit_code == 0
+    (kept,) = (tmp_path / "store").glob("*.json")
+    monkeypatch.setenv("COLUMNS", "80")
+    done = CliRunner().invoke(app, ["calibrate", "list"])
+    assert f"\n{kept.stem.split('-', 1)[1]}  " in done.stdout
+    assert "residuals at most 1.27 ns (n = 3)" in done.stdout
+
+
+def test_an_agent_program_of_another_version_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "wiregauge-agent"
+    old.write_text(
+        "#!/bin/sh\nprintf 'error: unrecognized subcommand\\n\\nFor more information, try --help.\\n' >&2\nexit 2\n"
+    )
+    old.chmod(0o755)
+    monkeypatch.setattr(agentwork, "agent_program", lambda: old)
+    done = CliRunner().invoke(app, ["calibrate", "clocks"])
+    assert done.exit_code == 3, done.output
+    assert f"unrecognized subcommand; {old} seems to be of another version" in done.stderr

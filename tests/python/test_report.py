@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ import pytest
 
 from synthetic import Columns, Recipe, make
 from wiregauge import measures, report
+from wiregauge.report.write import store
 
 SMALL = Recipe(payloads=(64, 1472), messages=320, warm_up=10)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -189,6 +191,18 @@ def test_a_directory_that_cannot_be_written_gives_a_sentence(tmp_path: Path) -> 
     with pytest.raises(measures.RunDirectoryError, match=r"report\.html: cannot be written"):
         report.write(tmp_path)
     assert not list(tmp_path.glob(".report*"))
+
+
+def test_a_full_disk_is_not_taken_for_a_missing_permission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, *_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(measures.RunDirectoryError, match=r"; make room, then `wiregauge report ") as caught:
+        store(tmp_path / "report.html", "page")
+    assert "writable" not in str(caught.value)
 
 
 def test_export_names_every_figure(tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from wiregauge import measures
 from wiregauge.benches import beyond_namespaces
+from wiregauge.cli import app
 from wiregauge.config import Loaded, load
 from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.records import RunDirectory
@@ -51,6 +53,17 @@ def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
     assert len(names) == 5 * 18
     for name in [*names, "tracking.json"]:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "4" / name).read_bytes(), name
+
+
+def test_tables_that_are_gone_are_made_anew_and_that_is_said(tmp_path: Path) -> None:
+    simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
+    (tmp_path / "r" / "tracking.json").unlink()
+    done = CliRunner().invoke(app, ["show", str(tmp_path / "r")])
+    assert done.exit_code == 0, done.output
+    assert (
+        done.stderr
+        == f"wiregauge: {tmp_path / 'r'}: tables were missing and were made anew from the records\n"
+    )
 
 
 def test_a_simulated_run_is_judged_like_any_other(tmp_path: Path) -> None:

@@ -93,8 +93,11 @@ def listen(arguments: Sequence[str], heard: Callable[[Any], None]) -> bool:
         process.stderr.close()
         code = process.wait()
     if code != 0:
-        why = said[-1] if said else f"it ended with code {code}"
-        raise BenchMissingError(f"wiregauge-agent {arguments[0]} failed: {why}")
+        # Of bad usage the first line says what is wrong; the last one only points to the help.
+        wrong = [line.removeprefix("error:").strip() for line in said if line.startswith("error:")]
+        why = wrong[0] if wrong else said[-1] if said else f"it ended with code {code}"
+        cure = f"; {program} seems to be of another version: install wiregauge again" if wrong else ""
+        raise BenchMissingError(f"wiregauge-agent {arguments[0]} failed: {why}{cure}")
     return True
 
 

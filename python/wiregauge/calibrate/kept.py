@@ -59,7 +59,9 @@ def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
     if not found:
         print(f"no calibrations in {kept.folder}; `wiregauge calibrate loop` makes the first")
         return
-    table = Table("number", "made", "bench", "grade", "usable", "finding", box=None, header_style="bold")
+    # A number is there to be copied, so a narrow terminal must not cut it: findings are lines of their own.
+    table = Table("number", "made", "bench", "grade", "usable", box=None, header_style="bold", pad_edge=False)
+    findings = []
     for one in found:
         why = standing(one)
         made = f"{one.made.astimezone():%Y-%m-%d %H:%M}"
@@ -70,9 +72,15 @@ def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
             one.content["bench"],
             one.content["grade"],
             "no" if why else "yes",
-            finding.replace("[", "\\["),
         )
-    Console().print(table)
+        findings.append(f"{one.number}: {finding}")
+    console = Console()
+    for column in table.columns:
+        column.no_wrap = True
+    console.print(table)
+    for finding in findings:
+        console.print()
+        console.print(finding, highlight=False, markup=False, soft_wrap=True)
 
 
 def show(

@@ -98,8 +98,8 @@ def draw(figure: Figure) -> Json:
         top = 1 - row * (high + _GAP_Y / inner_h)
         suffix = "" if k == 0 else str(k + 1)
         below = k + figure.columns < count
-        x = _axis(panel.x, [panel] if not figure.share_x else figure.panels, "x")
-        y = _axis(panel.y, [panel] if not figure.share_y else figure.panels, "y")
+        x = _axis(panel.x, [panel] if not figure.share_x else figure.panels, "x", figure.columns)
+        y = _axis(panel.y, [panel] if not figure.share_y else figure.panels, "y", figure.columns)
         x |= {"domain": [left, left + wide], "anchor": f"y{suffix}"}
         y |= {"domain": [max(top - high, 0.0), top], "anchor": f"x{suffix}"}
         if k and figure.share_x:
@@ -145,7 +145,7 @@ def _plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _axis(axis: Axis, panels: Sequence[Panel], which: str) -> Json:
+def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json:
     if not axis.shown:
         hidden: Json = {"visible": False, "fixedrange": True}
         if axis.span is not None:
@@ -186,7 +186,8 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str) -> Json:
     if which == "y":
         drawn |= {"rangemode": "normal", "nticks": 6}
     else:
-        drawn["nticks"] = 8
+        # Labels that do not fit are turned by plotly.js, and then reach into the panel below.
+        drawn |= {"nticks": 8 if columns < 3 else max(20 // columns, 2), "tickangle": 0}
     return drawn
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Collection, Mapping
@@ -17,6 +18,9 @@ from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.explained import MOST_FLOWS, flow_sections
 from wiregauge.report.tables import Table
 
+REPORT = "report.html"
+"""The page of a run directory."""
+
 LONG_TABLE = 30
 """Rows from which a table starts folded on the screen (print shows it whole)."""
 
@@ -28,7 +32,7 @@ def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
     """
     judgement = judgement or judge(run_dir)
     explanation = explain(judgement, most=MOST_FLOWS)
-    path = run_dir / "report.html"
+    path = run_dir / REPORT
     store(path, page(judgement, _figures(judgement, explanation), explanation))
     return path
 
@@ -48,7 +52,7 @@ def export_figures(
         return [path for figure in figures for path in printed.save(figure, out_dir, formats)]
     except OSError as error:
         raise RunDirectoryError(
-            f"{out_dir}: figures cannot be written ({error.strerror}); choose a writable directory"
+            f"{out_dir}: figures cannot be written ({error.strerror}); choose a writable directory with room for them"
         ) from None
 
 
@@ -144,9 +148,15 @@ def store(path: Path, text: str) -> None:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise RunDirectoryError(
-            f"{path}: cannot be written ({error.strerror}); make the directory writable or copy it to one that is"
-        ) from None
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        cure = (
+            f"make room, then `wiregauge report {path.parent}` writes it"
+            if full and path.name == REPORT
+            else "make room"
+            if full
+            else "make the directory writable or copy it to one that is"
+        )
+        raise RunDirectoryError(f"{path}: cannot be written ({error.strerror}); {cure}") from None
 
 
 def _embedded(value: object) -> str:
