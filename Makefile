@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 DEMO := demo-run
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench notebook proto clean
+.PHONY: help setup demo test test-rust test-python lint format bench notebook proto limit-names clean
 
 help:
 	@sed -n '1,5s/^# //p' Makefile
@@ -69,6 +69,9 @@ notebook: setup
 
 proto: setup
 	$(BIN)/python tools/generate_rpc.py
+
+limit-names: setup
+	$(BIN)/python tools/limit_names.py
 
 clean:
 	rm -rf $(VENV) $(DEMO) target

@@ -102,10 +102,24 @@ def test_no_load_is_no_task(tmp_path: Path) -> None:
     assert compiled(FULL.replace('load="10%"', 'load="0%"'), tmp_path)["runs"][0]["injects"] == []
 
 
+# How the bound of a measure is written, by the end of its explanation, and what it is to the log processor.
+WRITTEN = (
+    ("; a time", "1s", 1e9),
+    ("; a time, also negative", "-1us", -1000.0),
+    ("; a whole number", "1", 1.0),
+    ("; a number", "1.5", 1.5),
+    ("; %, ppm or ppb", "1%", 0.01),
+    ("; bit/s", "1Mbit/s", 1e6),
+    ("; /s", "0.5k/s", 500.0),
+)
+
+
 @pytest.mark.parametrize("choice", value_types()["measure"].choices)
 def test_every_measure_of_the_schema_can_be_limited(tmp_path: Path, choice: str) -> None:
-    bound, value = {"loss": ("1%", 0.01), "throughput": ("1Mbit/s", 1e6)}.get(
-        choice, ("1s", 1e9) if "." in choice else ("1", 1.0)
+    bound, value = next(
+        (bound, value)
+        for words, bound, value in WRITTEN
+        if value_types()["measure"].choices[choice].endswith(words)
     )
     text = FULL.replace('measure="lost" at-most="0"', f'measure="{choice}" at-most="{bound}"')
     text = text.replace('to="sensor"/>', 'to="sensor" deadline="1s"/>', 1)

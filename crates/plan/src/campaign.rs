@@ -755,7 +755,7 @@ pub struct Limit {
     pub measure: String,
     /// Which side is allowed.
     pub bound: Bound,
-    /// The limit in the measure's base unit: ns, messages, bit/s, or a share of 1 for `loss`.
+    /// The limit in the measure's base unit: ns, messages, bit/s, one per second, or a share of 1.
     pub value: f64,
     /// The limit as written.
     pub written: String,

@@ -1,7 +1,8 @@
-//! Limits: which measures there are, in which unit each is judged, and which limits make sense together.
+//! Limits: in which unit each measure is judged, whether a flow has it, and which limits make sense together.
 
 use crate::campaign::{Bound, FlowId, Limit};
 use crate::diagnostic::Findings;
+use crate::measures::{self, Dimension, Measure, Needs};
 use crate::model::{FlowModel, Model};
 use crate::quantity::{self, Kind};
 use crate::reader::Sourced;
@@ -9,58 +10,10 @@ use crate::statements::{LimitStatement, Statements};
 use crate::topology::on_line;
 use crate::tree::shown;
 
-/// Measures of time; each has every statistic of [`STATISTICS`].
-pub const TIMES: [&str; 11] = [
-    "latency",
-    "rtt",
-    "return_latency",
-    "period",
-    "receive_period",
-    "send_error",
-    "residence",
-    "skew",
-    "bag_spacing",
-    "bag_jitter",
-    "window_error",
-];
-/// Statistics of a measure of time.
-pub const STATISTICS: [&str; 9] = ["min", "mean", "sd", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
-/// Counts of messages.
-pub const COUNTS: [&str; 9] =
-    ["sent", "delivered", "lost", "duplicated", "reordered", "misdirected", "corrupted", "late", "unplanned"];
-
 /// Messages a percentile needs before it is reported: `ln 0.05 / ln q`, rounded up, so that the largest of
 /// them lies above the quantile with 95 % confidence.
 const NEEDED: [(&str, u32); 5] =
     [("p50", 5), ("p90", 29), ("p99", 299), ("p99.9", 2_995), ("p99.99", 29_956)];
-
-/// What a measure is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dimension {
-    Time,
-    Count,
-    Share,
-    Rate,
-}
-
-/// Every measure a limit can name.
-pub fn measures() -> impl Iterator<Item = String> {
-    let times = TIMES.iter().flat_map(|time| STATISTICS.iter().map(move |s| format!("{time}.{s}")));
-    times.chain(COUNTS.iter().chain(&["loss", "throughput"]).map(ToString::to_string))
-}
-
-fn dimension(measure: &str) -> Option<Dimension> {
-    if COUNTS.contains(&measure) {
-        return Some(Dimension::Count);
-    }
-    match measure {
-        "loss" => return Some(Dimension::Share),
-        "throughput" => return Some(Dimension::Rate),
-        _ => {}
-    }
-    let (time, statistic) = measure.split_once('.')?;
-    (TIMES.contains(&time) && STATISTICS.contains(&statistic)).then_some(Dimension::Time)
-}
 
 /// The limits that could be read, checked against the flows and against one another.
 pub(crate) fn resolve(test: &Statements, model: &Model, found: &mut Findings) -> Vec<Limit> {
@@ -88,14 +41,15 @@ fn limit(statement: &LimitStatement, model: &Model, found: &mut Findings) -> Opt
         return None;
     }
     let measure = statement.measure.as_ref()?;
-    let Some(dimension) = dimension(&measure.value) else {
-        unknown(measure, found);
+    let Some(known) = measures::find(&measure.value) else {
+        let message = format!("{} is unknown", measure.named());
+        found.error(&measure.place, message, "", measures::cure(&measure.value));
         return None;
     };
     let flow = flow.map(|flow| flow.value);
-    applies(statement, flow, &measure.value, model, found);
+    applies(statement, flow, known, model, found);
     let (bound, written) = statement.bound.as_ref()?;
-    let value = value(dimension, &measure.value, written, found)?;
+    let value = value(known, written, found)?;
     Some(Limit {
         flow,
         measure: measure.value.clone(),
@@ -106,44 +60,32 @@ fn limit(statement: &LimitStatement, model: &Model, found: &mut Findings) -> Opt
     })
 }
 
-fn unknown(measure: &Sourced<String>, found: &mut Findings) {
-    let name = measure.value.split('.').next().unwrap_or("");
-    let cure = if TIMES.contains(&name) {
-        format!("write {name}. and one of {}", STATISTICS.join(", "))
-    } else {
-        format!(
-            "write one of {} with a statistic, for example latency.p99, or one of {}, loss, throughput",
-            TIMES.join(", "),
-            COUNTS.join(", ")
-        )
-    };
-    found.error(&measure.place, format!("{} is unknown", measure.named()), "", cure);
-}
-
 /// A limit on something a flow does not have would always pass, or never.
 fn applies(
     statement: &LimitStatement,
     flow: Option<FlowId>,
-    measure: &str,
+    measure: Measure,
     model: &Model,
     found: &mut Findings,
 ) {
     type Has = fn(&FlowModel) -> bool;
-    let ([one, none], cure, has): ([&str; 2], &str, Has) = match measure.split('.').next() {
-        Some("rtt" | "return_latency") => (
+    let ([one, none], cure, has): ([&str; 2], &str, Has) = match measure.needs {
+        Needs::Relay => (
             ["is not relayed", "is relayed"],
             "add a <relay> task for it, or limit latency instead",
             |flow| flow.relayed,
         ),
-        Some("late") => (["has no deadline", "has a deadline"], "add deadline=\"…\" to the flow", |flow| {
-            flow.deadline.is_some()
-        }),
-        Some("unplanned") if flow.is_some() => {
-            let message = "unplanned frames belong to no flow";
+        Needs::Deadline => {
+            (["has no deadline", "has a deadline"], "add deadline=\"…\" to the flow", |flow| {
+                flow.deadline.is_some()
+            })
+        }
+        Needs::Run if flow.is_some() => {
+            let message = format!("{} frames belong to no flow", measure.name);
             found.error(&statement.place, message, "", "remove flow=\"…\"; they are counted per run");
             return;
         }
-        _ => return,
+        Needs::Nothing | Needs::Run => return,
     };
     let judged: Vec<&FlowModel> =
         model.flows.iter().filter(|candidate| flow.is_none_or(|id| candidate.id == id)).collect();
@@ -152,15 +94,17 @@ fn applies(
         return;
     }
     let message = match flow {
-        Some(id) => format!("flow {id} {one}, so it has no {measure}"),
-        None => format!("no flow {none}, so there is no {measure}"),
+        Some(id) => format!("flow {id} {one}, so it has no {}", measure.name),
+        None => format!("no flow {none}, so there is no {}", measure.name),
     };
     found.error(&statement.place, message, "", cure);
 }
 
-fn value(dimension: Dimension, measure: &str, bound: &Sourced<()>, found: &mut Findings) -> Option<f64> {
+/// The bound in the unit of the measure: ns, messages, bit/s, a share of 1, or one per second. Every conversion is
+/// exact below 2^53 of the base unit; a limit beyond 104 days of nanoseconds or 9 Pbit/s is none.
+fn value(measure: Measure, bound: &Sourced<()>, found: &mut Findings) -> Option<f64> {
     let text = bound.written.as_ref();
-    let read = |kind: Kind, found: &mut Findings| match quantity::parse(kind, text) {
+    let read = |kind: Kind, text: &str, found: &mut Findings| match quantity::parse(kind, text) {
         Ok(value) => Some(value),
         Err(error) => {
             let message = format!("{} {error}", bound.named());
@@ -168,43 +112,56 @@ fn value(dimension: Dimension, measure: &str, bound: &Sourced<()>, found: &mut F
             None
         }
     };
-    match dimension {
-        // Both conversions are exact below 2^53 of the base unit; a limit beyond 104 days of nanoseconds or
-        // 9 Pbit/s is none.
-        Dimension::Time => {
-            let time = quantity::time(text).ok();
-            let picos = read(Kind::Time, found)?;
-            if time.is_none() {
-                found.error(
-                    &bound.place,
-                    format!("{} is too large", bound.named()),
-                    "106 days",
-                    "write less",
-                );
-            }
-            Some(picos as f64 / 1_000.0)
+    match measure.dimension {
+        Dimension::Time => time(bound, read(Kind::Time, text, found)?, found),
+        Dimension::SignedTime => {
+            let size = text.strip_prefix('-');
+            let time = time(bound, read(Kind::Time, size.unwrap_or(text), found)?, found)?;
+            Some(if size.is_some() { -time } else { time })
         }
-        Dimension::Rate => Some(read(Kind::Rate, found)? as f64),
+        Dimension::Rate => Some(read(Kind::Rate, text, found)? as f64),
+        Dimension::Frequency => Some(read(Kind::Frequency, text, found)? as f64 / 1e3),
         Dimension::Share => {
-            let ppm = read(Kind::Ratio, found)?;
-            if ppm > 1_000_000 {
+            let ppb = read(Kind::Share, text, found)?;
+            if ppb > 1_000_000_000 {
                 let message = format!("{} is more than everything", bound.named());
                 found.error(&bound.place, message, "0% to 100%", "write a share within the limit");
                 return None;
             }
-            Some(ppm as f64 / 1_000_000.0)
+            Some(ppb as f64 / 1e9)
         }
         Dimension::Count => {
             let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
             let number = text.parse::<u32>().ok().filter(|_| digits);
             if number.is_none() {
                 let message = format!("{} is no number of messages", bound.named());
-                let cure = format!("{measure} is a count: write a whole number without a unit");
+                let cure = format!("{} is a count: write a whole number without a unit", measure.name);
                 found.error(&bound.place, message, format!("0 to {}", u32::MAX), cure);
             }
             number.map(f64::from)
         }
+        Dimension::Number => {
+            let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+            let plain = [whole, fraction]
+                .iter()
+                .all(|part| (1..=10).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit()));
+            let number = text.parse::<f64>().ok().filter(|_| plain);
+            if number.is_none() {
+                let message = format!("{} is no number of messages", bound.named());
+                let cure = format!("{} is a mean of counts: write a number without a unit", measure.name);
+                found.error(&bound.place, message, "at most 10 digits before and after the point", cure);
+            }
+            number
+        }
     }
+}
+
+fn time(bound: &Sourced<()>, picos: u128, found: &mut Findings) -> Option<f64> {
+    if i64::try_from(picos).is_err() {
+        found.error(&bound.place, format!("{} is too large", bound.named()), "106 days", "write less");
+        return None;
+    }
+    Some(picos as f64 / 1e3)
 }
 
 fn compare(new: &Limit, others: &[Limit], statement: &LimitStatement, found: &mut Findings) {
@@ -235,8 +192,8 @@ pub(crate) fn warn_of_few(
     found: &mut Findings,
 ) {
     for limit in limits {
-        let statistic = limit.measure.split_once('.').map(|(_, statistic)| statistic);
-        let Some((_, needed)) = NEEDED.iter().find(|(name, _)| Some(*name) == statistic) else { continue };
+        let of = |name: &str| limit.measure.strip_suffix(name).is_some_and(|measure| measure.ends_with('.'));
+        let Some((_, needed)) = NEEDED.iter().find(|(name, _)| of(name)) else { continue };
         let Some(planned) = fewest(limit.flow).filter(|planned| planned < needed) else { continue };
         found.warn(format!(
             "limit on {}{}: {planned} messages are planned, but this percentile needs {needed}",
@@ -249,17 +206,6 @@ pub(crate) fn warn_of_few(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_measure_has_a_dimension() {
-        assert_eq!(measures().count(), 11 * 9 + 9 + 2);
-        for measure in measures() {
-            assert!(dimension(&measure).is_some(), "{measure}");
-        }
-        for none in ["latency", "latency.p95", "p99", "latency.", ".p99", "loss.max", ""] {
-            assert_eq!(dimension(none), None, "{none}");
-        }
-    }
 
     #[test]
     fn messages_needed_follow_the_formula() {

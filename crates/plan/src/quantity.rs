@@ -2,7 +2,7 @@
 //!
 //! A quantity is a decimal number directly followed by a unit: `2ms`, `1.5KiB`, `1Gbit/s`, `12.5%`. A number
 //! without a unit is refused, because a reader would have to guess. Arithmetic is on integers: `0.1us` is
-//! 100 000 ps and not almost so, and what is not a whole picosecond, byte, bit/s or ppm is refused instead of
+//! 100 000 ps and not almost so, and what is not a whole picosecond, byte, bit/s, ppm or ppb is refused instead of
 //! rounded.
 
 use wg_frame::time::Span;
@@ -20,10 +20,14 @@ pub enum Kind {
     Ratio,
     /// In parts per billion.
     Drift,
+    /// A share of a limit, in parts per billion: availability is asked for in many nines.
+    Share,
+    /// In thousandths of one per second.
+    Frequency,
 }
 
 /// Units of each kind with their size in the kind's base unit.
-const UNITS: [(Kind, &[(&str, u128)]); 5] = [
+const UNITS: [(Kind, &[(&str, u128)]); 7] = [
     (
         Kind::Time,
         &[
@@ -41,6 +45,8 @@ const UNITS: [(Kind, &[(&str, u128)]); 5] = [
     (Kind::Rate, &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)]),
     (Kind::Ratio, &[("%", 10_000), ("ppm", 1)]),
     (Kind::Drift, &[("ppb", 1), ("ppm", 1_000)]),
+    (Kind::Share, &[("%", 10_000_000), ("ppm", 1_000), ("ppb", 1)]),
+    (Kind::Frequency, &[("/s", 1_000), ("k/s", 1_000_000), ("M/s", 1_000_000_000)]),
 ];
 
 /// Longest run of digits that is read; more cannot be meant and would not fit.
@@ -55,6 +61,8 @@ impl Kind {
             Self::Rate => "bit/s, kbit/s, Mbit/s, Gbit/s",
             Self::Ratio => "%, ppm",
             Self::Drift => "ppb, ppm",
+            Self::Share => "%, ppm, ppb",
+            Self::Frequency => "/s, k/s, M/s",
         }
     }
 
@@ -65,6 +73,8 @@ impl Kind {
             Self::Rate => "a rate",
             Self::Ratio => "a share",
             Self::Drift => "a drift",
+            Self::Share => "a share",
+            Self::Frequency => "a number per second",
         }
     }
 
@@ -75,6 +85,8 @@ impl Kind {
             Self::Rate => "bit/s",
             Self::Ratio => "ppm",
             Self::Drift => "ppb",
+            Self::Share => "ppb",
+            Self::Frequency => "thousandths per second",
         }
     }
 
@@ -85,6 +97,8 @@ impl Kind {
             Self::Rate => "Mbit/s",
             Self::Ratio => "%",
             Self::Drift => "ppm",
+            Self::Share => "%",
+            Self::Frequency => "/s",
         }
     }
 
@@ -95,6 +109,8 @@ impl Kind {
             Self::Rate => UNITS[2].1,
             Self::Ratio => UNITS[3].1,
             Self::Drift => UNITS[4].1,
+            Self::Share => UNITS[5].1,
+            Self::Frequency => UNITS[6].1,
         }
     }
 }
@@ -415,7 +431,7 @@ mod tests {
         #[test]
         fn never_panics(text in "\\PC*") {
             prop_assert!(mean_bits(&text).is_none_or(|bits| bits > 0));
-            for kind in [Kind::Time, Kind::Size, Kind::Rate, Kind::Ratio, Kind::Drift] {
+            for (kind, _) in UNITS {
                 if let Err(error) = parse(kind, &text) {
                     prop_assert!(!error.cure(kind, &text).is_empty());
                 }

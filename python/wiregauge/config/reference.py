@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import groupby
 from pathlib import Path
 
 from wiregauge.config.schema import Attribute, Declaration, declarations, value_types
@@ -61,7 +62,11 @@ def _types() -> str:
     for value in value_types().values():
         parts.append(f"### {value.name}\n\n{value.documentation}\n")
         if value.choices:
-            rows = [f"| `{choice}` | {meaning} |" for choice, meaning in value.choices.items()]
+            # Choices of one meaning, the statistics of a measure, share a row.
+            alike = groupby(value.choices.items(), key=lambda choice: choice[1])
+            rows = [
+                f"| {' '.join(f'`{name}`' for name, _ in group)} | {meaning} |" for meaning, group in alike
+            ]
             parts.append("\n".join(["| choice | meaning |", "| --- | --- |", *rows, ""]))
     return "\n".join(parts)
 

@@ -143,6 +143,22 @@ _ALL = (
         "that of the run, also where repeats are taken together.",
     ),
     Definition(
+        "range",
+        "Range of the latency",
+        "latency.max - latency.min",
+        "ns",
+        "RFC 5481, 4.2, with the greatest in place of a quantile",
+        "Grows with the number of messages; compare runs of equal length only.",
+    ),
+    Definition(
+        "latency_with_loss",
+        "Latency with loss",
+        "quantile of latency (of a relayed flow: rtt) over all sent messages, a lost one counting as infinite",
+        "ns",
+        "RFC 7679, 3.6 (undefined delay)",
+        "Not determined where a percentile falls among the lost.",
+    ),
+    Definition(
         "pdv",
         "Delay variation (PDV)",
         "latency.p99.9 - latency.min",
@@ -362,6 +378,14 @@ _ALL = (
         "A message that never comes misses its deadline, too.",
     ),
     Definition(
+        "tardiness",
+        "Tardiness",
+        "max(0, lateness), of the late messages",
+        "ns",
+        "Real-time scheduling: tardiness of a job against its deadline",
+        "A lost message has none: it counts under deadline missed.",
+    ),
+    Definition(
         "misdirected",
         "Misdirected",
         "messages of which a copy came to another end system",
@@ -450,3 +474,25 @@ OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected
 
 QUANTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 """Printed percentiles, nearest rank, each with its order-statistic interval."""
+
+FIGURES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys((*COUNTS, "unplanned", "loss", "pdv", "period_jitter", "receive_period_jitter"), ("",)),
+    "range": ("",),
+    "latency_with_loss": tuple(QUANTILES),
+    "throughput": ("",),
+    "effective_bandwidth": ("",),
+    "loss_period": ("longest", "count"),
+    "loss_distance": ("min",),
+    "availability": ("",),
+    "reorder_extent": ("max", "mean"),
+    "reorder_late_time": ("max",),
+    "n_reordering": ("1", "2", "3"),
+    "deadline_missed": ("",),
+    "tardiness": ("mean", "max"),
+    "bag_conformity": ("",),
+    "skew_conformity": ("",),
+    "window_conformity": ("",),
+    "intended_load": ("",),
+    "offered_load": ("",),
+}
+"""Statistics of the measures that are one figure per flow, or a few; "" has no name of its own."""

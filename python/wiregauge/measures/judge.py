@@ -342,7 +342,13 @@ def _judge_flow(
         settling=settled.settling.height,
         service=service,
         pairs=pair_latencies(
-            settled.rows, flow, between.outward_ns, between.uncertainty_ns, stamp_ns, summaries
+            settled.rows,
+            flow,
+            between.outward_ns,
+            between.uncertainty_ns,
+            stamp_ns,
+            summaries,
+            settled.settling,
         ),
     )
     if whole is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wiregauge.measures.definitions import COUNTS, SERIES
+from wiregauge.measures.definitions import SERIES
 from wiregauge.measures.plan import LimitPlan
+from wiregauge.measures.quantities import flow_quantities, quantity
 from wiregauge.measures.results import FlowResult, LimitResult
 
 _OF_SOME = frozenset(
@@ -19,6 +20,11 @@ _OF_SOME = frozenset(
         "bag_spacing",
         "bag_jitter",
         "window_error",
+        "deadline_missed",
+        "tardiness",
+        "bag_conformity",
+        "skew_conformity",
+        "window_conformity",
     }
 )
 """Measures that not every flow has."""
@@ -40,43 +46,55 @@ def _judge(limit: LimitPlan, flows: Sequence[FlowResult], unplanned: Mapping[str
     chosen = [
         flow
         for flow in flows
-        if flow.plan.id == limit.flow
-        or (limit.flow is None and (name not in _OF_SOME or name in flow.summaries))
+        if flow.plan.id == limit.flow or (limit.flow is None and _has(flow, name, limit.measure))
     ]
     if not chosen:
         return [_result(limit, limit.flow, None, "the run has no messages of such a flow")]
     return [_result(limit, flow.plan.id, *observe(limit.measure, flow)) for flow in chosen]
 
 
+def _has(flow: FlowResult, name: str, measure: str) -> bool:
+    """Whether a limit on every flow means this one."""
+    if name == "pair_latency" and ".back_" in measure:
+        return flow.plan.relayed
+    if name not in _OF_SOME:
+        return True
+    return name in flow.summaries or any(figure.measure == name for figure in flow_quantities(flow))
+
+
 def observe(measure: str, flow: FlowResult) -> tuple[float | None, str]:
     """The value a limit names, or None and why it could not be determined."""
     name, _, statistic = measure.partition(".")
-    if not statistic:
-        if name in COUNTS:
-            return float(flow.counts[name]), ""
-        if name == "loss":
-            return flow.loss.ratio, "" if flow.loss.ratio is not None else "nothing was sent"
-        if name == "throughput":
-            return flow.goodput, "" if flow.goodput is not None else "fewer than two messages arrived"
-    if name in SERIES and name in flow.summaries:
-        summary = flow.summaries[name]
-        value = summary.value(statistic)
-        if value is not None and summary.settling is not None:
-            # The worst case counts, also where a rule calls it warm-up: no rule may help a run to pass.
-            value = {"min": min, "max": max}.get(statistic, _first)(
-                value, summary.settling[statistic == "max"]
-            )
-        if value is not None:
-            return value, ""
-        percentile = summary.percentiles.get(statistic)
-        if percentile is not None:
-            return None, f"{statistic} needs {percentile.needed} values, there are {summary.n}"
-        return None, f"{summary.n} values are too few for {statistic}"
-    return None, f"flow {flow.plan.id} has no measure {measure}"
+    absent = f"flow {flow.plan.id} has no measure {measure}"
+    if name in SERIES and name not in flow.summaries:
+        return None, absent
+    try:
+        figure = quantity(flow, measure)
+    except KeyError:
+        return None, absent
+    if figure.value is None:
+        return None, figure.reason
+    return _with_settling(figure.value, name, statistic, flow), ""
 
 
-def _first(value: float, _: float) -> float:
-    return value
+def _with_settling(value: float, name: str, statistic: str, flow: FlowResult) -> float:
+    """The worst case counts, also where a rule calls it warm-up: no rule may help a run to pass."""
+    if name == "pair_latency":
+        start, _, rest = statistic.partition("-")
+        end, _, statistic = rest.partition(".")
+        known = next((pair.settling for pair in flow.pairs if (pair.start, pair.end) == (start, end)), None)
+    else:
+        summary = flow.summaries.get("latency" if name == "range" else name)
+        known = summary.settling if summary is not None else None
+    if known is None:
+        return value
+    if name == "range":
+        latency = flow.summaries["latency"]
+        ends = [*known, *(end for end in (latency.minimum, latency.maximum) if end is not None)]
+        return max(ends) - min(ends)
+    if statistic == "min":
+        return min(value, known[0])
+    return max(value, known[1]) if statistic == "max" else value
 
 
 def _result(limit: LimitPlan, flow: int | None, observed: float | None, reason: str) -> LimitResult:

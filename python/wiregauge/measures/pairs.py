@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
@@ -62,6 +62,8 @@ class PairLatency:
     maximum: float
     bound: float
     """The part of `half_width` that no averaging reduces: clocks and stamps."""
+    settling: tuple[float, float] | None = None
+    """Least and greatest of the values excluded as settling, which limits see."""
 
 
 def pair_latencies(
@@ -71,11 +73,12 @@ def pair_latencies(
     clock_ns: float,
     stamp_ns: float,
     summaries: Mapping[str, Summary] | None = None,
+    early: pl.DataFrame | None = None,
 ) -> tuple[PairLatency, ...]:
     """Every pair that any message has, in the order of the way, from rows in the order of sequence.
 
     `shift_ns` is the clock of the destination less that of the source, `clock_ns` its uncertainty. What `summaries`
-    already tell of the same messages is taken from there.
+    already tell of the same messages is taken from there. `early` are the rows excluded as settling.
     """
     named = summaries or {}
 
@@ -87,8 +90,13 @@ def pair_latencies(
         took = rows[end] - rows[start]
         known = named.get(NAMES.get(pair, ""))
         if known is not None and known.n == rows.height - took.null_count():
-            return known_pair(start, end, took.null_count(), known, bound)
-        return _pair(start, end, took, sign * shift_ns, bound)
+            found = known_pair(start, end, took.null_count(), known, bound)
+        else:
+            found = _pair(start, end, took, sign * shift_ns, bound)
+        if found is None or early is None or not early.height:
+            return found
+        settling = _pair(start, end, early[end] - early[start], sign * shift_ns, bound)
+        return replace(found, settling=(settling.minimum, settling.maximum)) if settling else found
 
     pairs = list(_pairs(rows, flow))
     return tuple(found for found in side_by_side(one, pairs, rows.height) if found is not None)

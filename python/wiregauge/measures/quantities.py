@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from math import isinf
 
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
 from wiregauge.measures.results import FlowResult, Summary
@@ -148,6 +149,19 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
         (_less(top.low, latency.minimum), _less(top.high, latency.minimum)) if top else None,
         f"p99.9 needs {top.needed} values, there are {latency.n}" if top else "no message has a value",
     )
+    yield _single("range", "", latency.span(), latency.n, None, "no message has a value")
+    for statistic, percentile in flow.with_loss.items():
+        among = percentile.value is not None and isinf(percentile.value)
+        yield _single(
+            "latency_with_loss",
+            statistic,
+            None if among else percentile.value,
+            sent,
+            (percentile.low, _finite(percentile.high)),
+            f"{statistic} falls among the lost messages"
+            if among
+            else f"{statistic} needs {percentile.needed} messages, {sent} were sent",
+        )
     for name, of in (("period_jitter", "period"), ("receive_period_jitter", "receive_period")):
         spread = flow.summaries.get(of) or Summary(of, 0, {}, 0)
         yield _single(name, "", spread.sd, spread.n, spread.sd_interval, f"{spread.n} values are too few")
@@ -201,6 +215,13 @@ def _served(service: Service, sent: int) -> Iterator[Quantity]:
         yield _single(
             "deadline_missed", "", missed.ratio, missed.n, (missed.low, missed.high), "nothing was sent"
         )
+        none = "no message was late"
+        tardy, half = service.deadline.tardiness_mean_ns, service.deadline.tardiness_half_width_ns
+        around = (tardy - half, tardy + half) if tardy is not None and half is not None else None
+        yield _single("tardiness", "mean", tardy, service.deadline.late, around, none)
+        yield _single(
+            "tardiness", "max", service.deadline.tardiness_max_ns, service.deadline.late, None, none
+        )
     for one in service.conformity:
         outside = one.outside
         bounds = (outside.low, outside.high)
@@ -225,6 +246,10 @@ def _single(
         return Quantity(measure, statistic, None, unit, n, None, None, reason)
     low, high = interval or (None, None)
     return Quantity(measure, statistic, float(value), unit, n, low, high)
+
+
+def _finite(edge: float | None) -> float | None:
+    return None if edge is None or isinf(edge) else edge
 
 
 def _less(edge: float | None, by: float | None) -> float | None:

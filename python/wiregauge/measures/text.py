@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.results import FlowResult, Grade, Judgement, Summary
-from wiregauge.measures.units import count_of, duration, interval_text, share
+from wiregauge.measures.units import count_of, duration, in_unit, interval_text, share
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
 _VERDICTS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow", "NONE": "dim"}
@@ -58,7 +59,8 @@ def show_text(judgement: Judgement, console: Console) -> None:
     failed = [(run, limit) for run in judgement.runs for limit in run.limits if not limit.holds]
     for run, limit in failed[:20]:
         where = f"flow {limit.flow} " if limit.flow is not None else ""
-        seen = limit.reason or f"is {limit.observed:.6g}"
+        unit = DEFINITIONS[limit.measure.partition(".")[0]].unit
+        seen = limit.reason if limit.observed is None else f"is {in_unit(limit.observed, unit)}"
         console.print(
             f"  [red]x[/] run {run.plan.index}: {where}{escape(limit.measure)} {limit.bound.replace('-', ' ')} "
             f"{escape(limit.written)}: {escape(seen)}",

@@ -52,3 +52,14 @@ def interval_text(low: float, high: float) -> str:
     """Two times in ns as "a to b", or one when they print alike."""
     first, last = duration(low, 3), duration(high, 3)
     return first if first == last else f"{first} to {last}"
+
+
+def in_unit(value: float, unit: str) -> str:
+    """A figure in the unit of its definition (`ns`, `bit/s`, `share`, `1/s`, `messages`), for the eye."""
+    if unit == "ns":
+        return duration(value)
+    if unit == "bit/s":
+        return rate(value)
+    if unit == "share":
+        return share(value)
+    return significant(value, 4) + (" /s" if unit == "1/s" else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from wiregauge.measures.definitions import OUTCOMES
+from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
 from wiregauge.measures.evidence import parts
 from wiregauge.measures.results import (
     Check,
@@ -17,7 +17,7 @@ from wiregauge.measures.results import (
     RunResult,
     Summary,
 )
-from wiregauge.measures.units import duration, rate, share, significant
+from wiregauge.measures.units import duration, in_unit, share
 
 US = 1e3
 NONE = "\N{EN DASH}"
@@ -459,11 +459,7 @@ def quantity(measure: str, value: float | None) -> str:
     """A limit's value in the unit of its measure."""
     if value is None:
         return "not determined"
-    if "." in measure:
-        return duration(value)
-    if measure == "throughput":
-        return rate(value)
-    return share(value) if measure == "loss" else significant(value, 4)
+    return in_unit(value, DEFINITIONS[measure.partition(".")[0]].unit)
 
 
 def grant_table(judgement: Judgement) -> Table | None:

@@ -1,0 +1,154 @@
+//! The measures a limit can name, from a table that is made from the definitions of the log processor.
+//!
+//! `tools/limit_names.py` writes the table, the schema's list of names and the reference page from the one list of
+//! definitions, so that what is judged and what can be named are the same. A table of its own in this crate was
+//! tried: it stayed behind every time a measure was added.
+
+use std::sync::LazyLock;
+
+/// One line for each name: the name, what it is written in, and what its flow must have (`-`: nothing).
+const TABLE: &str = include_str!("measures.txt");
+
+/// What the bound on a measure is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dimension {
+    /// A time that cannot be negative.
+    Time,
+    /// A time before or after an instant.
+    SignedTime,
+    /// A whole number.
+    Count,
+    /// A mean of whole numbers.
+    Number,
+    /// A share of 1.
+    Share,
+    /// Bits per second.
+    Rate,
+    /// Frames per second.
+    Frequency,
+}
+
+/// What a flow must have, or the measure is none of its.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    Nothing,
+    Relay,
+    Deadline,
+    /// It is counted per run and belongs to no flow.
+    Run,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measure {
+    pub(crate) name: &'static str,
+    pub(crate) dimension: Dimension,
+    pub(crate) needs: Needs,
+}
+
+/// In the order of the table. The table is part of the program: what is wrong in it is a fault of the program, and
+/// the first test of this module finds it.
+static ALL: LazyLock<Vec<Measure>> = LazyLock::new(|| {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| read(line).unwrap_or_else(|| panic!("internal error: measures.txt: {line}"))).collect()
+});
+
+fn read(line: &'static str) -> Option<Measure> {
+    let mut words = line.split(' ');
+    let (name, dimension, needs) = (words.next()?, words.next()?, words.next()?);
+    let dimension = match dimension {
+        "time" => Dimension::Time,
+        "signed-time" => Dimension::SignedTime,
+        "count" => Dimension::Count,
+        "number" => Dimension::Number,
+        "share" => Dimension::Share,
+        "rate" => Dimension::Rate,
+        "frequency" => Dimension::Frequency,
+        _ => return None,
+    };
+    let needs = match needs {
+        "-" => Needs::Nothing,
+        "relay" => Needs::Relay,
+        "deadline" => Needs::Deadline,
+        "run" => Needs::Run,
+        _ => return None,
+    };
+    words.next().is_none().then_some(Measure { name, dimension, needs })
+}
+
+/// Every measure a limit can name.
+pub fn measures() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|measure| measure.name)
+}
+
+/// The measure of this name.
+pub(crate) fn find(name: &str) -> Option<Measure> {
+    ALL.iter().find(|measure| measure.name == name).copied()
+}
+
+/// What the author of an unknown name may write: statistics of the measure it begins with, else what is spelt like it.
+pub(crate) fn cure(name: &str) -> String {
+    let statistics = |of: &str| -> Vec<&'static str> {
+        measures().filter_map(|known| known.strip_prefix(of)?.strip_prefix('.')).collect()
+    };
+    let (measure, _) = name.split_once('.').unwrap_or((name, ""));
+    let own = statistics(measure);
+    let mut near: Vec<(f64, &str)> =
+        measures().map(|known| (strsim::normalized_damerau_levenshtein(known, name), known)).collect();
+    // Names equally near stay in the order of the table.
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if !own.is_empty() && own.len() <= SHOWN {
+        return format!("write {measure}. and one of {}", own.join(", "));
+    }
+    if find(measure).is_some() {
+        return format!("write {measure}, which has no statistics");
+    }
+    let near: Vec<&str> =
+        near.iter().take(3).filter(|(alike, _)| *alike >= 0.5).map(|(_, known)| *known).collect();
+    let mut families: Vec<&str> = measures().map(|known| known.split('.').next().unwrap_or(known)).collect();
+    families.dedup();
+    if near.is_empty() {
+        return format!(
+            "write one of {}, most with a statistic, for example latency.p99",
+            families.join(", ")
+        );
+    }
+    format!("did you mean {}? Measures are {}", near.join(" or "), families.join(", "))
+}
+
+/// Statistics that a message lists in full; pairs of points have more.
+const SHOWN: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_table_can_be_read_and_names_each_measure_once() {
+        let names: BTreeSet<&str> = measures().collect();
+        assert_eq!(names.len(), ALL.len());
+        assert!(names.contains("latency.p99") && names.contains("lost"));
+        for none in ["latency", "latency.p95", "p99", "latency.", ".p99", "loss.max", "", "-", "time"] {
+            assert!(find(none).is_none(), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_too_much_or_too_little_is_no_measure() {
+        for line in ["", "lost", "lost count", "lost count - -", "lost messages -", "lost count flow"] {
+            assert!(read(line).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_what_is_near() {
+        let says = |name: &str, text: &str| assert!(cure(name).contains(text), "{name}: {}", cure(name));
+        says("latency.p95", "latency. and one of min, mean, sd, mad, p50");
+        says("latency", "latency. and one of min");
+        says("latncy.p99", "did you mean latency.p99");
+        says("loss.max", "write loss, which has no statistics");
+        says("availibility", "did you mean availability");
+        says("pair_latency.tx_app-rx_ap.max", "did you mean pair_latency.tx_app-rx_app.max");
+        says("qqqqqqqqqq", "write one of latency, ");
+    }
+}

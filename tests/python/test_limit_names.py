@@ -1,0 +1,168 @@
+"""Every figure that `show --json` has of a flow can be named by a limit, and the limit is judged."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import sys
+from math import ceil, floor
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from rich.console import Console
+
+from wiregauge import measures
+from wiregauge.config import load
+from wiregauge.config.schema import NAMESPACE, value_types
+from wiregauge.master import ProgressView, new_manifest, simulate_campaign
+from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES
+from wiregauge.measures.limits import observe
+from wiregauge.measures.quantities import flow_quantities
+from wiregauge.records import RunDirectory
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("limit_names", ROOT / "tools" / "limit_names.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+TOOL = _tool()
+NAMES = {str(name): name for name in TOOL.names()}
+
+# A relayed flow with a deadline, one over both networks, a time-triggered one; some lost, some out of order and late.
+TEST = f"""<test xmlns="{NAMESPACE}" name="named" seed="1">
+  <network>
+    <end-system name="mac"/><end-system name="sensor"/><end-system name="other"/>
+    <switch name="a" kind="mixed-criticality"/><switch name="b" kind="arinc664"/>
+    <link between="mac a" rate="1Gbit/s"/><link between="sensor a" rate="1Gbit/s"/>
+    <link between="other a" rate="1Gbit/s"/>
+    <link between="mac b" rate="1Gbit/s" network="B"/><link between="sensor b" rate="1Gbit/s" network="B"/>
+  </network>
+  <flows>
+    <flow id="10" protocol="be" from="mac" to="sensor" deadline="1ms"/>
+    <flow id="20" protocol="rc" from="mac" to="sensor" bag="1ms" lmax="200B"/>
+    <flow id="30" protocol="tt" from="mac" to="sensor" period="1ms" offset="200us"/>
+  </flows>
+  <tasks warm-up="20ms">
+    <send flow="10" period="1ms" payload="64B" count="3600"/><relay flow="10"/>
+    <send flow="20" period="1ms" payload="64B" count="3600" offset="500us"/><receive flow="20"/>
+    <send flow="30" period="1ms" payload="64B" count="3600"/><receive flow="30"/>
+    <inject on="other" to="sensor" load="20%" payload="1472B" burst="10"/>
+  </tasks>
+  <faults>
+    <lose link="mac a" from="mac" share="0.1%"/>
+    <reorder link="mac a" from="mac" share="0.1%" by="2500us"/>
+  </faults>
+  LIMITS
+</test>
+"""
+
+
+def judged(place: Path, limits: str) -> measures.Judgement:
+    file = place / "t.xml"
+    file.write_text(TEST.replace("LIMITS", f"<limits>{limits}</limits>" if limits else ""), encoding="utf-8")
+    loaded = load(file)
+    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
+    directory = RunDirectory.create(place / "run", manifest, loaded.xml)
+    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
+        simulate_campaign(directory, view, 1)
+    directory.close()
+    return measures.judge(place / "run")
+
+
+@pytest.fixture(scope="module")
+def free(tmp_path_factory: pytest.TempPathFactory) -> measures.Judgement:
+    """The run without limits: what they are set by."""
+    return judged(tmp_path_factory.mktemp("free"), "")
+
+
+def bounds(dimension: str, value: float) -> tuple[str, str]:
+    """Just above the value and just below it, as the language writes them; equal where there is no below."""
+    if dimension in ("time", "signed-time"):
+        low = value - 1 if dimension == "signed-time" else max(value - 1, 0)
+        return f"{value + 1:.3f}ns", f"{low:.3f}ns"
+    if dimension == "share":
+        return f"{min(value * 100 + 1e-5, 100):.7f}%", f"{max(value * 100 - 1e-5, 0):.7f}%"
+    if dimension == "count":
+        return str(floor(value) + 1), str(max(ceil(value) - 1, 0))
+    unit = {"number": "", "rate": "bit/s", "frequency": "/s"}[dimension]
+    digits = 0 if dimension == "rate" else 3
+    return f"{value + 1:.{digits}f}{unit}", f"{max(value - 1, 0):.{digits}f}{unit}"
+
+
+def test_every_figure_that_is_shown_has_a_name(free: measures.Judgement) -> None:
+    shown = {figure.name for flow in free.runs[0].flows for figure in flow_quantities(flow)}
+    assert shown <= set(NAMES)
+    # And what has a name is measured in this very run, but for a percentile that needs more messages.
+    found = {name for name in NAMES for flow in free.runs[0].flows if observe(name, flow)[0] is not None}
+    assert {name for name in set(NAMES) - found if not name.endswith(".p99.99")} == {"unplanned"}
+
+
+def test_every_measure_has_names() -> None:
+    assert {name.measure for name in NAMES.values()} == set(DEFINITIONS)
+    assert set(DEFINITIONS) == {*SERIES, *FIGURES, "pair_latency"}
+
+
+def test_every_limit_is_judged(free: measures.Judgement, tmp_path: Path) -> None:
+    flows = {flow.plan.id: flow for flow in free.runs[0].flows}
+    lines, expected = [], []
+    for name, known in NAMES.items():
+        for number, flow in flows.items():
+            value, _ = observe(name, flow)
+            if value is None:
+                continue
+            above, below = bounds(known.dimension, value)
+            lines.append(f'<limit flow="{number}" measure="{name}" at-most="{above}"/>')
+            expected.append((number, name, "at-most", True))
+            lines.append(f'<limit flow="{number}" measure="{name}" at-least="{below}"/>')
+            expected.append((number, name, "at-least", True))
+            break
+    holding = judged(tmp_path, "".join(lines)).runs[0].limits
+    assert [(one.flow, one.measure, one.bound, one.holds) for one in holding] == expected
+
+
+@pytest.mark.parametrize("side", ["at-most", "at-least"])
+def test_every_limit_can_fail(free: measures.Judgement, tmp_path: Path, side: str) -> None:
+    lines, names = [], []
+    for name, known in NAMES.items():
+        for flow in free.runs[0].flows:
+            value, _ = observe(name, flow)
+            # A share of everything cannot be exceeded, nor nothing undercut.
+            if value is None or (value == 1 and known.dimension == "share" and side == "at-least"):
+                continue
+            if value == 0 and known.dimension != "signed-time" and side == "at-most":
+                continue
+            above, below = bounds(known.dimension, value)
+            bound = below if side == "at-most" else above
+            lines.append(f'<limit flow="{flow.plan.id}" measure="{name}" {side}="{bound}"/>')
+            names.append(name)
+            break
+    failing = judged(tmp_path, "".join(lines)).runs[0].limits
+    assert [one.measure for one in failing if not one.holds and one.observed is not None] == names
+    assert len(names) > 200
+
+
+def test_what_is_not_determined_does_not_hold(tmp_path: Path) -> None:
+    lines = (
+        '<limit measure="latency.p99.99" at-most="1h"/><limit flow="20" measure="lateness.max" at-most="1h"/>'
+    )
+    lines = lines.replace('flow="20" measure="lateness.max"', 'flow="20" measure="window_error.max"')
+    for result in judged(tmp_path, lines).runs[0].limits:
+        assert not result.holds
+        assert result.observed is None
+        assert result.reason
+
+
+def test_the_files_are_made_from_the_definitions() -> None:
+    assert TOOL.TABLE.read_text(encoding="utf-8") == TOOL.table()
+    schema = TOOL.SCHEMA.read_text(encoding="utf-8")
+    assert TOOL.schema(schema) == schema
+    assert set(value_types()["measure"].choices) == set(NAMES)

@@ -1,0 +1,121 @@
+"""Writes the names a limit can have, from the definitions of the measures. `make limit-names` runs it.
+
+Three files have them: the schema for editors, the reference page for readers, and the table that the plan is compiled
+with. All are committed; a test makes them again and compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+from wiregauge.config.reference import renewed
+from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES
+from wiregauge.measures.pairs import OUTWARD, RETURN
+from wiregauge.measures.quantities import STATISTICS
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "crates" / "plan" / "src" / "measures.txt"
+SCHEMA = ROOT / "python" / "wiregauge" / "config" / "wiregauge-test-1.xsd"
+PAGE = ROOT / "docs" / "reference" / "test-language.md"
+
+_SIGNED = frozenset({"send_error", "ipdv", "lateness", "window_error", "pair_latency"})
+"""Times that lie before an instant as well as after it; of their spread nothing is negative."""
+_NEEDS = {
+    **dict.fromkeys(("rtt", "return_latency", "turnaround"), "relay"),
+    **dict.fromkeys(("late", "lateness", "deadline_missed", "tardiness"), "deadline"),
+    "unplanned": "run",
+}
+_DIMENSIONS = {"ns": "time", "messages": "count", "bit/s": "rate", "share": "share", "1/s": "frequency"}
+_WRITTEN = {
+    "time": "a time",
+    "signed-time": "a time, also negative",
+    "count": "a whole number",
+    "number": "a number",
+    "share": "%, ppm or ppb",
+    "rate": "bit/s",
+    "frequency": "/s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name with what its bound is written in and what a flow must have."""
+
+    measure: str
+    statistic: str
+    dimension: str
+    needs: str
+
+    def __str__(self) -> str:
+        return f"{self.measure}.{self.statistic}" if self.statistic else self.measure
+
+    @property
+    def meaning(self) -> str:
+        """What an editor shows beside the name; the same for all statistics that are written alike."""
+        title = DEFINITIONS[self.measure].title
+        if self.measure == "pair_latency":
+            title += f", {self.statistic.rpartition('.')[0].replace('-', ' to ')}"
+        return f"{title}; {_WRITTEN[self.dimension]}"
+
+
+def names() -> Iterator[Name]:
+    """Every name, in the order of the definitions."""
+    for measure, definition in DEFINITIONS.items():
+        for statistic in _statistics(measure):
+            dimension = _DIMENSIONS[definition.unit]
+            last = statistic.rpartition(".")[2]
+            if dimension == "time" and measure in _SIGNED and last not in ("sd", "mad"):
+                dimension = "signed-time"
+            if dimension == "count" and last == "mean":
+                dimension = "number"
+            needs = "relay" if statistic.startswith("back_") else _NEEDS.get(measure, "-")
+            yield Name(measure, statistic, dimension, needs)
+
+
+def _statistics(measure: str) -> Iterator[str]:
+    if measure in SERIES:
+        yield from STATISTICS
+    elif measure == "pair_latency":
+        for points in (OUTWARD, RETURN):
+            for start, end in combinations(points, 2):
+                yield from (f"{start}-{end}.{of}" for of in ("min", "mean", "p50", "p99", "max"))
+    else:
+        yield from FIGURES[measure]
+
+
+def table() -> str:
+    """The table of the plan."""
+    head = "# Made by tools/limit_names.py: name, what its bound is written in, what its flow must have.\n"
+    return head + "".join(f"{name} {name.dimension} {name.needs}\n" for name in names())
+
+
+def schema(text: str) -> str:
+    """The schema with the names as the definitions have them now."""
+    lines = "".join(
+        f"      <xs:enumeration value={quoteattr(str(name))}><xs:annotation><xs:documentation>"
+        f"{escape(name.meaning)}</xs:documentation></xs:annotation></xs:enumeration>\n"
+        for name in names()
+    )
+    pattern = (
+        r'(<xs:simpleType name="measure">.*?<xs:restriction base="xs:token">\n).*?(    </xs:restriction>)'
+    )
+    made, times = re.subn(pattern, lambda m: m[1] + lines + m[2], text, count=1, flags=re.DOTALL)
+    if times != 1:
+        raise ValueError("the schema has lost its type of measures")
+    return made
+
+
+def main() -> None:
+    """Writes the three files."""
+    TABLE.write_text(table(), encoding="utf-8")
+    SCHEMA.write_text(schema(SCHEMA.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
