@@ -19,6 +19,7 @@ from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES
 from wiregauge.measures.limits import observe
 from wiregauge.measures.quantities import flow_quantities
+from wiregauge.measures.units import in_unit
 from wiregauge.records import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,3 +167,18 @@ def test_the_files_are_made_from_the_definitions() -> None:
     schema = TOOL.SCHEMA.read_text(encoding="utf-8")
     assert TOOL.schema(schema) == schema
     assert set(value_types()["measure"].choices) == set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (10.0, "messages", "10"),
+        (1.5, "messages", "1.500"),
+        (0.9999985, "share", "99.99985 %"),
+        (1.0, "share", "100 %"),
+        (500.0, "1/s", "500.0 /s"),
+        (21_130.0, "ns", "21.13 µs"),
+    ],
+)
+def test_what_was_observed_is_shown_in_its_unit(value: float, unit: str, text: str) -> None:
+    assert in_unit(value, unit) == text

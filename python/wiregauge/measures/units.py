@@ -61,5 +61,8 @@ def in_unit(value: float, unit: str) -> str:
     if unit == "bit/s":
         return rate(value)
     if unit == "share":
-        return share(value)
-    return significant(value, 4) + (" /s" if unit == "1/s" else "")
+        # Of nines the last that differs says how far it is from everything.
+        return share(value) if value <= 0.99 or value == 1 else f"{value * 100:.10g} %"
+    if unit == "1/s":
+        return f"{significant(value, 4)} /s"
+    return str(int(value)) if value == int(value) else significant(value, 4)
