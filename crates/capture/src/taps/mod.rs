@@ -185,15 +185,13 @@ pub enum TapError {
 /// See [`TapError`]; what is wrong within a file is in the answer instead.
 pub fn take(order: &Order, spool: &Path) -> Result<Taken, TapError> {
     let contents = scan::scan(order)?;
-    let made = order.test.is_none().then(|| plan::from_taps(order, &contents));
-    let (network, run) = match (&order.test, &made) {
-        (Some(test), _) => (&test.network, &test.run),
-        (None, Some(campaign)) => (&campaign.network, &campaign.runs[0]),
-        (None, None) => unreachable!("a plan is made where none is given"),
-    };
-    let map = match &order.test {
-        Some(test) => Map::of_test(order, &contents, &test.network, &test.run)?,
-        None => Map::of_taps(network, &contents),
+    let mut made = None;
+    let (network, run, map) = if let Some(test) = &order.test {
+        let map = Map::of_test(order, &contents, &test.network, &test.run)?;
+        (&test.network, &test.run, map)
+    } else {
+        let campaign = made.insert(plan::from_taps(order, &contents));
+        (&campaign.network, &campaign.runs[0], Map::of_taps(&campaign.network, &contents))
     };
     let epoch_realtime_ns = i64::try_from(contents.first_picos / 1_000).unwrap_or(i64::MAX);
     let mut unknown_flows = BTreeMap::new();
