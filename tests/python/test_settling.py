@@ -100,6 +100,12 @@ def test_what_still_settles_is_left_out_counted_and_noted(tmp_path: Path) -> Non
         (limit("latency.max", 90_000), True),
         (limit("latency.p99", 30_000), True),
         (limit("latency.min", 19_000, "at-least"), True),
+        (limit("pair_latency.tx_app-rx_app.max", 50_000), False),
+        (limit("pair_latency.tx_drv-rx_app.max", 50_000), False),
+        (limit("pair_latency.tx_app-rx_app.max", 90_000), True),
+        (limit("pair_latency.tx_app-rx_app.p99", 30_000), True),
+        (limit("range", 30_000), False),
+        (limit("range", 90_000), True),
     ],
 )
 def test_no_rule_helps_a_run_to_pass(tmp_path: Path, asked: dict[str, object], holds: bool) -> None:
