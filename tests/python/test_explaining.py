@@ -61,11 +61,30 @@ TEST = """
 BIG_FIRST = TEST.replace('payload="1500B" offset="30ms"', 'payload="1500B" offset="29995us"')
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("causes")
+COMPARED = """
+<test xmlns="urn:wiregauge:test:1" name="compared" seed="1">
+  <network host="ideal">
+    <end-system name="mac"/> <end-system name="sensor"><clock offset="5ms" drift="50ppm"/></end-system>
+    <switch name="sw1"/>
+    <link between="mac sw1" rate="1Gbit/s"/> <link between="sensor sw1" rate="1Gbit/s"/>
+  </network>
+  <flows>
+    <flow id="10" protocol="udp" from="mac" to="sensor"/> <flow id="20" protocol="udp" from="sensor" to="mac"/>
+    <flow id="30" protocol="udp" from="sensor" to="mac"/>
+  </flows>
+  <synchronise asymmetry="1us"><exchange/></synchronise>
+  <tasks warm-up="200ms" duration="1s">
+    <send flow="10" period="2ms" payload="64B"/> <receive flow="10"/>
+    <send flow="20" period="2ms" payload="64B" offset="1ms"/> <receive flow="20"/>
+    <send flow="30" period="20ms" payload="1400B" offset="995us"/> <receive flow="30"/>
+  </tasks>
+</test>
+"""
+
+
+def simulated(place: Path, text: str) -> Path:
     file = place / "t.xml"
-    file.write_text(BIG_FIRST, encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     loaded = load(file)
     manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
     directory = RunDirectory.create(place / "run", manifest, loaded.xml)
@@ -73,6 +92,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         simulate_campaign(directory, view, 1)
     directory.close()
     return place / "run"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return simulated(tmp_path_factory.mktemp("causes"), BIG_FIRST)
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +176,20 @@ def test_steps_add_up_to_the_latency(explanation: Explanation) -> None:
         for message in found.worst:
             assert sum(step.took for step in message.steps) == pytest.approx(message.value, abs=0.01)
             assert [m.value for m in found.worst] == sorted((m.value for m in found.worst), reverse=True)
+
+
+def test_steps_are_on_one_clock_where_clocks_are_compared(tmp_path: Path) -> None:
+    """Before, a link took as long as two clocks were apart, and their drift was taken for its doing."""
+    found = explaining.explain(measures.judge(simulated(tmp_path, COMPARED)))
+    for flow in found.flows:
+        for message in flow.worst:
+            assert message.cause != "link" or message.excess < 500.0
+            assert sum(step.took for step in message.steps) == pytest.approx(message.value, abs=500.0)
+            for step in message.steps:
+                if step.kind == "link":
+                    assert step.excess == pytest.approx(0.0, abs=500.0)
+    waited = [m for m in flow_of(found, 20).worst if any(step.kind == "port" for step in m.steps)]
+    assert any((partner.flow, partner.node) == (30, 2) for message in waited for partner in message.partners)
 
 
 def test_a_round_trip_is_followed_out_and_back(explanation: Explanation) -> None:

@@ -22,7 +22,7 @@ from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.rundir import RunDirectory
 from wiregauge.stats import OffsetTrack
 
-__all__ = ["RunClocks", "clock_offsets", "corrected", "run_clocks", "watched_clocks"]
+__all__ = ["RunClocks", "clock_offsets", "corrected", "on_one_clock", "run_clocks", "watched_clocks"]
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +55,11 @@ class RunClocks:
     def moved(self, flow: FlowPlan) -> bool:
         """Whether stamps of the flow were corrected one by one."""
         return flow.source in self.tracks or flow.destination in self.tracks
+
+    @property
+    def furthest_ns(self) -> float:
+        """How far a clock that was compared was seen to be from the reference, at most."""
+        return max((float(np.abs(track.offset).max()) for track in self.tracks.values()), default=0.0)
 
 
 def clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]:
@@ -214,6 +219,15 @@ def corrected(
                 fresh.append(shifted)
     frame = frame.with_columns(fresh)
     return _late_anew(frame, flows, clocks)
+
+
+def on_one_clock(records: pl.DataFrame, names: Sequence[str], clocks: RunClocks) -> pl.DataFrame:
+    """Records with their times in the reference's; those of nodes that nobody compared, as switches, stay."""
+    if not clocks.tracks or records.is_empty():
+        return records
+    place = {name: number for number, name in enumerate(names)}
+    node = records["node"].cast(pl.Int64).to_numpy()
+    return records.with_columns(_shifted(records["time"], node, place, clocks.tracks))
 
 
 def _shifted(

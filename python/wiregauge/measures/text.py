@@ -115,7 +115,11 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
                 name += f" to {escape(flow.plan.destination)}"
             cells = {**_cells(flow, intervals=intervals), "validity": mark}
             table.add_row(str(run.plan.index), point, name, *(cells[title] for title in columns))
-    below = ", 95 % intervals below percentiles" if intervals else ""
+    below = (
+        ", 95 % intervals below percentiles (an end that n does not support is left open)"
+        if intervals
+        else ""
+    )
     where = "between taps" if judgement.manifest.get("bench") == "capture" else "at the application"
     table.caption = f"one-way latency {where}{below}; -: n does not support it"
     if "mean ± u" in columns:

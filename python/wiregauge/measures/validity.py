@@ -269,9 +269,10 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
     typical = min(medians, default=None)
     share = run.clock_uncertainty_ns / typical if typical else 0.0
-    observed = f"± {run.clock_uncertainty_ns:.0f} ns" + (
-        f", {percent(share)} of the median latency" if typical else ""
-    )
+    observed = f"± {run.clock_uncertainty_ns:.0f} ns"
+    if typical:
+        observed += f", {percent(share)}" if share < 2 else f", {share:.0f} times"
+        observed += " of the median latency" if share < 2 else " the median latency"
     missing = f"; unknown for {', '.join(run.clocks_missing)}" if run.clocks_missing else ""
     grade = graded(share, CLOCK_DEGRADED, CLOCK_INVALID)
     if run.wrong_clocks:

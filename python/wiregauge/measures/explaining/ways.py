@@ -8,7 +8,7 @@ the order of time answers from few row groups, and never for more than `MOST_REC
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,12 +155,15 @@ def ladders(records: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
 
 
 def usual_steps(
-    path: Path, ways: Sequence[Way], counts: Mapping[int, int]
+    path: Path,
+    ways: Sequence[Way],
+    counts: Mapping[int, int],
+    one_clock: Callable[[pl.DataFrame], pl.DataFrame],
 ) -> dict[tuple[int, int, int], tuple[float, int]]:
     """Median time, ns, and number of messages behind it, of each step: by way and the places it joins.
 
     `counts` are the messages of each flow in the run: of more than `MOST_SAMPLED` every k-th is looked at, or all of
-    them in some stretches of time.
+    them in some stretches of time. `one_clock` puts the times of records of all nodes on one clock.
     """
     flows = sorted({way.flow.id for way in ways})
     if not flows:
@@ -187,7 +190,7 @@ def usual_steps(
         starts = [first + (last - first - length) * k // (_STRETCHES - 1) for k in range(_STRETCHES)]
         records = read_spans(path, [(start, start + length) for start in starts], mine)
     table = (
-        _of_first_copies(ladders(records, ways), ways)
+        _of_first_copies(ladders(one_clock(records), ways), ways)
         .group_by("way", "from", "to")
         .agg(pl.col("took").cast(pl.Float64).median() / 1000, pl.len().alias("n"))
     )

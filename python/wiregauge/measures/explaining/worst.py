@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from wiregauge.measures.clocks import RunClocks, corrected
+from wiregauge.measures.clocks import RunClocks, corrected, on_one_clock
 from wiregauge.measures.explaining.around import Surroundings
 from wiregauge.measures.explaining.results import Neighbour, Partner, SeriesExplained, Step, WorstMessage
 from wiregauge.measures.explaining.said import cause_of, message_sentence
@@ -69,9 +69,14 @@ def worst_messages(
         chosen[plan.id, plan.receiver] = directory.collected(run.plan.index, found)
     plans = [flow.plan for flow, _, _ in flows]
     steps = _steps(
-        directory, run, plans, chosen, {flow.plan.id: flow.counts["sent"] for flow, _, _ in flows}, around
+        directory,
+        run,
+        plans,
+        chosen,
+        {flow.plan.id: flow.counts["sent"] for flow, _, _ in flows},
+        around,
     )
-    partners = _partners(directory, run, steps)
+    partners = _partners(directory, run, steps, clocks)
     found_by_flow = {}
     for flow, main, median in flows:
         key = flow.plan.id, flow.plan.receiver
@@ -141,10 +146,14 @@ def _steps(
         return {}
     ways = ways_of(directory.plan, flows)
     wanted = [(flow, rows) for flow in flows if (rows := chosen[flow.id, flow.receiver]).height]
-    # A node's own clock may show another time than the sender's.
-    apart = (
-        int(1e3 * max((abs(v).max() for _, v in around.clocks.values() if len(v)), default=0.0)) + 1_000_000
-    )
+    # A node's own clock may show another time than the sender's, and records are read by what it showed.
+    shown = max((abs(v).max() for _, v in around.clocks.values() if len(v)), default=0.0)
+    apart = int(1e3 * max(shown, around.estimated.furthest_ns)) + 1_000_000
+    names = [node.name for node in directory.plan.nodes]
+
+    def one_clock(records: pl.DataFrame) -> pl.DataFrame:
+        return on_one_clock(records, names, around.estimated)
+
     spans = [
         (sent - apart, sent + abs(took) + apart)
         for _, rows in wanted
@@ -153,8 +162,8 @@ def _steps(
     numbers = {flow.id for flow, _ in wanted}
     sequences = {sequence for _, rows in wanted for sequence in rows["sequence"].to_list()}
     own = pl.col("flow").is_in(sorted(numbers)) & pl.col("sequence").is_in(sorted(sequences))
-    climbed = ladders(read_spans(path, spans, own), ways)
-    usual = usual_steps(path, ways, counts)
+    climbed = ladders(one_clock(read_spans(path, spans, own)), ways)
+    usual = usual_steps(path, ways, counts, one_clock)
     found = {}
     for flow, rows in wanted:
         mine = [way for way in ways if way.flow is flow]
@@ -169,6 +178,7 @@ def _partners(
     directory: RunDirectory,
     run: RunResult,
     steps: Mapping[tuple[int, int, int], tuple[tuple[Step, ...], float]],
+    clocks: RunClocks,
 ) -> dict[tuple[int, int, int], tuple[Partner, ...]]:
     """The frames that left by the same port while a message waited there, or were leaving when it came."""
     path = directory.records(run.plan.index)
@@ -180,13 +190,15 @@ def _partners(
         waits += [(key, step, rates[step.node, step.port or 0]) for step in long]
     if path is None or not waits:
         return {}
-    spans = [
-        (int(step.start * 1e3) - _occupied(LONGEST, rate), int((step.start + step.took) * 1e3))
-        for _, step, rate in waits
-    ]
+    names = [node.name for node in directory.plan.nodes]
+    spans = []
+    for _, step, rate in waits:
+        apart = int(1e3 * clocks.furthest_ns) + 1_000_000 if names[step.node] in clocks.tracks else 0
+        begin, end = int(step.start * 1e3) - _occupied(LONGEST, rate), int((step.start + step.took) * 1e3)
+        spans.append((begin - apart, end + apart))
     nodes = sorted({step.node for _, step, _ in waits})
     leaving = pl.col("point").is_in(["switch-out", "wire-send"]) & pl.col("node").is_in(nodes)
-    records = read_spans(path, spans, leaving).sort("time")
+    records = on_one_clock(read_spans(path, spans, leaving), names, clocks).sort("time")
     by_port = records.partition_by("node", "port", as_dict=True)
     found: dict[tuple[int, int, int], tuple[Partner, ...]] = {}
     for (key, step, rate), (low, high) in zip(waits, spans, strict=True):
