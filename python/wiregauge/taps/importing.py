@@ -124,7 +124,8 @@ def _entry(captured: Captured, taken: Mapping[str, Any], begun: str) -> dict[str
     """The entry of the run: each node with a tap is its own reporter."""
     taps = taken["taps"]
     ended = [trouble for trouble in taken["troubles"] if trouble["ends_the_file"]]
-    reason = "; ".join(f"{trouble['file']}: {trouble['what']}" for trouble in ended) or None
+    unseen = _unseen(captured, taps)
+    reason = "; ".join([*(f"{trouble['file']}: {trouble['what']}" for trouble in ended), *unseen]) or None
     agents: dict[str, dict[str, Any]] = {}
     for tap in taps:
         agent = agents.setdefault(
@@ -158,7 +159,7 @@ def _entry(captured: Captured, taken: Mapping[str, Any], begun: str) -> dict[str
     half = (captured.agree_ns or 0.0) / 2
     return {
         "index": 0,
-        "state": "partial" if ended else "complete",
+        "state": "partial" if reason else "complete",
         "reason": reason,
         "epoch_realtime_ns": taken["epoch_realtime_ns"],
         "started": begun,
@@ -175,6 +176,26 @@ def _entry(captured: Captured, taken: Mapping[str, Any], begun: str) -> dict[str
         "troubles": taken["troubles"],
         "unknown_flows": taken["unknown_flows"],
     }
+
+
+def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """End systems of the test without a tap: what nobody saw there must not pass for lost."""
+    if captured.test is None:
+        return []
+    nodes = captured.test["network"]["nodes"]
+    names = [str(node["name"]) for node in nodes]
+    tapped = {str(tap["node"]) for tap in taps}
+    ends: set[str] = set()
+    for flow in _run_of(captured.test, captured.run)["flows"]:
+        to = flow["to"]
+        ends |= {names[end] for end in (flow["from"], *(to if isinstance(to, list) else [to]))}
+    missing = sorted(ends - tapped)
+    if not missing:
+        return []
+    return [
+        f"no tap at {', '.join(missing)}: what was sent and lost there is not known; "
+        "give their captures too, or leave --test out to judge from tap to tap"
+    ]
 
 
 def _stamps(tap: Mapping[str, Any]) -> dict[str, Any]:

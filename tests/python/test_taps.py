@@ -1,0 +1,50 @@
+"""Captures as evidence: what nobody saw at an end system must not pass for a measured loss."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from wiregauge.cli import app
+from wiregauge.config import load
+from wiregauge.master import ProgressView, new_manifest, simulate_campaign
+from wiregauge.records import RunDirectory
+
+TEST = Path(__file__).resolve().parents[2] / "examples" / "taps.xml"
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("taps") / "r"
+    loaded = load(TEST)
+    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
+    directory = RunDirectory.create(place, manifest, loaded.xml)
+    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
+        simulate_campaign(directory, view, 1)
+    directory.close()
+    return place / "captures" / "run-0000"
+
+
+@pytest.mark.parametrize(
+    ("taps", "code", "missing"),
+    [(["mac", "sw1", "sensor"], 0, None), (["mac", "sw1"], 4, "sensor"), (["sw1"], 4, "mac, sensor")],
+)
+def test_an_end_system_without_a_tap_is_named(
+    captures: Path, taps: list[str], code: int, missing: str | None, tmp_path: Path
+) -> None:
+    files = [word for tap in taps for word in ("--from", str(captures / f"{tap}.pcapng"))]
+    done = CliRunner().invoke(
+        app, ["export", *files, "--test", str(TEST), "--clocks-agree", "0ns", "--out", str(tmp_path / "seen")]
+    )
+    assert done.exit_code == code, done.output
+    manifest = json.loads((tmp_path / "seen" / "manifest.json").read_text())
+    if missing is None:
+        assert manifest["state"] == "complete"
+    else:
+        assert f"no tap at {missing}:" in manifest["reason"]
+        assert f"no tap at {missing}:" in done.stderr
