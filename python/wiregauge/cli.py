@@ -83,6 +83,9 @@ def main() -> NoReturn:
     except BrokenPipeError:  # `wiregauge show … | head`
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - only so that the interpreter can flush and close
         sys.exit(0)
+    except SystemExit as end:
+        # Rich ends with 1 when nobody reads any more, which would say that a limit failed.
+        sys.exit(0 if isinstance(end.__context__, BrokenPipeError) else end.code)
     except Exception as error:  # noqa: BLE001 - the last line of defence between a bug and the user
         sys.exit(_report_error(error))
     sys.exit(0)

@@ -7,6 +7,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,15 @@ def test_tables_that_are_gone_are_made_anew_and_that_is_said(tmp_path: Path) -> 
         done.stderr
         == f"wiregauge: {tmp_path / 'r'}: tables were missing and were made anew from the records\n"
     )
+
+
+def test_a_reader_that_stops_reading_is_no_failed_limit(tmp_path: Path) -> None:
+    simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
+    command = [sys.executable, "-m", "wiregauge", "show", str(tmp_path / "r")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as shown:
+        assert shown.stdout is not None
+        shown.stdout.close()
+        assert shown.wait(timeout=60) == 0
 
 
 def test_a_simulated_run_is_judged_like_any_other(tmp_path: Path) -> None:
