@@ -239,7 +239,10 @@ def run(
         if missing:
             for line in missing:
                 _say(f"{test}: {line}")
-            _fail("this test cannot run between namespaces; run it with --bench sim", NO_ENVIRONMENT)
+            _fail(
+                "this test cannot run between namespaces; change what is named above, or run it with --bench sim",
+                NO_ENVIRONMENT,
+            )
         if ENCLOSED not in os.environ:
             _enclose(rootless=rootless)
     with contextlib.ExitStack() as ending:
