@@ -252,6 +252,8 @@ fn spool(name: &str) -> PathBuf {
 fn undisturbed(name: &str, at: impl Fn(i64) -> Run) -> Vec<Record> {
     for period_us in [20, 50, 100] {
         let directory = spool(name);
+        // Process numbers begin anew in every enclosure: one that was killed may have left this folder.
+        drop(std::fs::remove_dir_all(&directory));
         let (reports, records) = perform(&at(period_us), &directory);
         drop(std::fs::remove_dir_all(&directory));
         for report in &reports {
