@@ -13,14 +13,17 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use wg_plan::{Network, Run};
 
 use crate::error::RecordError;
-use crate::parquet::{Buffers, Division, ROW_GROUP, RecordFiles, RecordWriter};
+use crate::parquet::{Buffers, Division, ROW_GROUP, ROWS_AT_ONCE, RecordFiles, RecordWriter};
 use crate::sorting::{Batch, Portion, Share, Sortable, Sorter};
 use crate::tracking::{
     Distributions, FlowSummary, Measure, Message, Passage, RunSummary, Tracked, Tracker, UnplannedCounts,
 };
 
-/// Blocks of records that wait for a tracker, and closed rows that wait for their writer.
+/// Blocks of records that wait for a tracker while they come in one after the other.
 const WAITING: usize = 8;
+/// Blocks that a decoder may be ahead of a tracker: a row group, so that decoders work side by side although their groups are
+/// taken one after the other.
+const AHEAD: usize = ROW_GROUP / ROWS_AT_ONCE + WAITING;
 
 /// What a decoder sends.
 enum Decoded {
@@ -61,7 +64,7 @@ pub(crate) fn track_files(
     thread::scope(|scope| {
         let mut inboxes: Vec<Vec<Receiver<Decoded>>> = (0..parts).map(|_| Vec::new()).collect();
         for decoder in 0..threads {
-            let (senders, receivers): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(WAITING)).unzip();
+            let (senders, receivers): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(AHEAD)).unzip();
             inboxes.iter_mut().zip(receivers).for_each(|(inbox, receiver)| inbox.push(receiver));
             let (division, buffers) = (&division, &buffers);
             spawn(scope, "decode", move || {
