@@ -1,0 +1,287 @@
+//! One run on this end system: opens everything, starts the threads, waits for the end, gathers the figures.
+
+mod opening;
+mod supervision;
+mod threads;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{Builder, JoinHandle};
+
+use wg_frame::time::{Epoch, WallNanos};
+use wg_net::{FloodSocket, NetError, clock};
+use wg_plan::{Network, Run};
+use wg_record::RecordError;
+
+pub use self::opening::protocol_name;
+use self::opening::{check_interface, describe, open};
+use self::supervision::{Crew, supervise};
+use self::threads::{Common, start_capture};
+use crate::assignment::{Assignment, AssignmentError, DISCARD_PORT};
+use crate::capturing::CaptureError;
+use crate::gate::Gate;
+use crate::servicing::Counters;
+use crate::stream::way::WayError;
+use crate::{grants, proto};
+
+/// What the testmaster asked for.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The network under test.
+    pub network: Network,
+    /// The run.
+    pub run: Run,
+    /// The end system this agent is.
+    pub end_system: String,
+    /// Its interface under test.
+    pub interface: String,
+    /// Directory for segments.
+    pub spool: PathBuf,
+    /// Core for servicing threads.
+    pub servicing_core: Option<usize>,
+    /// Their SCHED_FIFO priority; 0: ordinary scheduling.
+    pub fifo_priority: u32,
+}
+
+/// Why a run could not be prepared or started.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The plan's fault.
+    #[error(transparent)]
+    Assignment(#[from] AssignmentError),
+    /// No such interface.
+    #[error("there is no interface '{name}' in this agent's network namespace; it has {existing}")]
+    NoInterface {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        existing: String,
+    },
+    /// The interface is another one than planned.
+    #[error("interface '{name}' has the address {found}, but the plan gives {planned} to '{end_system}'")]
+    OtherAddress {
+        /// The interface.
+        name: String,
+        /// Its MAC address.
+        found: String,
+        /// The plan's.
+        planned: String,
+        /// Whose.
+        end_system: String,
+    },
+    /// A stream cannot leave as the test asks.
+    #[error(transparent)]
+    Way(#[from] WayError),
+    /// The operating system refused.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The spool cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The capture cannot begin.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The host is out of threads.
+    #[error("cannot start a thread: {0}; raise the limit of processes")]
+    Thread(std::io::Error),
+    /// Too late.
+    #[error(
+        "the common start time passed {late_us} us ago on this host; announce it earlier, or synchronise the clocks"
+    )]
+    EpochPassed {
+        /// How long ago, in µs.
+        late_us: i64,
+    },
+    /// Started already.
+    #[error("the run has been started already")]
+    Started,
+}
+
+/// A run whose threads stand ready.
+pub struct ActiveRun {
+    assignment: Arc<Assignment>,
+    gate: Arc<Gate>,
+    abort: Arc<AtomicBool>,
+    done: Arc<AtomicBool>,
+    counters: Vec<Arc<Counters>>,
+    supervisor: Option<JoinHandle<proto::AgentReport>>,
+    grants: Vec<proto::Grant>,
+    access_points: Vec<String>,
+}
+
+impl ActiveRun {
+    /// Opens the access points and allocates everything; no frame is sent yet.
+    ///
+    /// # Errors
+    /// See [`RunError`]; nothing is left open then.
+    pub fn prepare(setup: &Setup) -> Result<Self, RunError> {
+        let assignment = Arc::new(Assignment::new(&setup.network, &setup.run, &setup.end_system)?);
+        let interface = check_interface(setup, &assignment)?;
+        let here = assignment.address().ipv4;
+        let sink = FloodSocket::sink(std::net::SocketAddrV4::new(here, DISCARD_PORT))?;
+        let (mut grants, awake) = grants::of_process();
+        let gate = Arc::new(Gate::new());
+        let abort = Arc::new(AtomicBool::new(false));
+        let done = Arc::new(AtomicBool::new(false));
+        let mut common = Common {
+            assignment: Arc::clone(&assignment),
+            gate: Arc::clone(&gate),
+            stop: Arc::new(AtomicBool::new(false)),
+            sources: Vec::new(),
+        };
+        // From here on threads wait at the gate; whoever fails must send them home.
+        let mut guard = CancelOnDrop {
+            gate: Arc::clone(&gate),
+            stop: Arc::clone(&common.stop),
+            stop_capturing: Arc::new(AtomicBool::new(false)),
+            armed: true,
+        };
+        let mut access_points = Vec::new();
+        let mut counters = Vec::new();
+        for &protocol in &assignment.protocols {
+            let socket = open(protocol, &assignment, &interface)?;
+            let (access_point, of_thread, watched) = common.start_access_point(protocol, socket, setup)?;
+            access_points.push(access_point);
+            grants::merge(&mut grants, of_thread);
+            counters.push(watched);
+        }
+        let stop_injecting = Arc::new(AtomicBool::new(false));
+        let (streams, of_streams) = common.start_streams(&stop_injecting, &interface, setup)?;
+        counters.extend(of_streams);
+        let (absorber, no_account) = common.start_absorber(&interface)?;
+        let rings = common.sources.iter().map(|source| Arc::clone(&source.dropped)).collect();
+        let logging = common.start_logging(setup)?;
+        let stop_capturing = Arc::clone(&guard.stop_capturing);
+        let capture = start_capture(&assignment, &interface, setup, &stop_capturing)?;
+        let noise = common.start_noise(setup, rings)?;
+        let names = describe(&assignment, &setup.interface);
+        let crew = Crew {
+            access_points,
+            streams,
+            absorber,
+            no_account,
+            capture,
+            stop_capturing,
+            logging,
+            noise,
+            stop: Arc::clone(&common.stop),
+            stop_injecting,
+            grants: grants.clone(),
+            _sink: sink,
+            _awake: awake,
+        };
+        let supervisor = {
+            let (assignment, gate) = (Arc::clone(&assignment), Arc::clone(&gate));
+            let (abort, done, counters) = (Arc::clone(&abort), Arc::clone(&done), counters.clone());
+            spawn("test", move || {
+                let report = supervise(&assignment, &gate, &abort, &counters, crew);
+                done.store(true, Ordering::Release);
+                report
+            })?
+        };
+        guard.armed = false;
+        Ok(Self {
+            assignment,
+            gate,
+            abort,
+            done,
+            counters,
+            supervisor: Some(supervisor),
+            grants,
+            access_points: names,
+        })
+    }
+
+    /// What was asked of the host and what it granted.
+    pub fn grants(&self) -> &[proto::Grant] {
+        &self.grants
+    }
+
+    /// The access points in use, one line each.
+    pub fn access_points(&self) -> &[String] {
+        &self.access_points
+    }
+
+    /// Announces the common start time.
+    ///
+    /// # Errors
+    /// It has passed already, or the run was started or cancelled before.
+    pub fn start(&self, epoch: WallNanos) -> Result<(), RunError> {
+        let late = clock::realtime().get() - epoch.get();
+        if late >= 0 {
+            return Err(RunError::EpochPassed { late_us: late / 1_000 });
+        }
+        if self.gate.open(Epoch::new(epoch)) { Ok(()) } else { Err(RunError::Started) }
+    }
+
+    /// Where the run stands.
+    pub fn progress(&self) -> proto::Progress {
+        let sum = |pick: fn(&Counters) -> &AtomicU64| {
+            self.counters.iter().map(|c| pick(c).load(Ordering::Relaxed)).sum()
+        };
+        proto::Progress {
+            done: self.done.load(Ordering::Acquire),
+            sent: sum(|c| &c.sent),
+            received: sum(|c| &c.received),
+            to_send: self.assignment.to_send(),
+        }
+    }
+
+    /// Waits for the end, or brings it about with `abort`, and reports. Blocks for as long as that takes.
+    pub fn finish(mut self, abort: bool) -> proto::AgentReport {
+        self.end(abort)
+    }
+
+    fn end(&mut self, abort: bool) -> proto::AgentReport {
+        if abort {
+            self.abort.store(true, Ordering::Relaxed);
+        }
+        // Without a start there is nothing to wait for.
+        self.gate.cancel();
+        let joined = self.supervisor.take().map(JoinHandle::join);
+        match joined {
+            Some(Ok(report)) => report,
+            _ => proto::AgentReport {
+                end_system: self.assignment.name.clone(),
+                incomplete_reason: "the test thread of the agent failed; this is a defect of wiregauge"
+                    .into(),
+                ..proto::AgentReport::default()
+            },
+        }
+    }
+}
+
+impl Drop for ActiveRun {
+    /// A run nobody finished, for example after a lost lease: its threads end and its records are flushed.
+    fn drop(&mut self) {
+        if self.supervisor.is_some() {
+            self.end(true);
+        }
+    }
+}
+
+/// Sends waiting threads home when preparing fails half way.
+struct CancelOnDrop {
+    gate: Arc<Gate>,
+    stop: Arc<AtomicBool>,
+    stop_capturing: Arc<AtomicBool>,
+    armed: bool,
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if self.armed {
+            self.stop.store(true, Ordering::Relaxed);
+            self.stop_capturing.store(true, Ordering::Relaxed);
+            self.gate.cancel();
+        }
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, RunError> {
+    Builder::new().name(name.into()).spawn(body).map_err(RunError::Thread)
+}

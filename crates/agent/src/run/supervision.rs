@@ -1,0 +1,101 @@
+//! The test thread: waits for the end of a run, ends its threads in the order of the data, and reports.
+
+/// How long senders that run late may go on after the planned end.
+const GRACE_NS: i64 = 10_000_000_000;
+/// Time between looks at whether the run is over.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Everything the supervisor joins at the end.
+struct Crew {
+    access_points: Vec<AccessPoint>,
+    streams: Vec<Stream>,
+    absorber: Option<JoinHandle<Option<Absorbed>>>,
+    no_account: Option<String>,
+    capture: Option<JoinHandle<CaptureFigures>>,
+    stop_capturing: Arc<AtomicBool>,
+    logging: JoinHandle<Option<Result<LoggingFigures, RecordError>>>,
+    noise: JoinHandle<Option<String>>,
+    stop: Arc<AtomicBool>,
+    stop_injecting: Arc<AtomicBool>,
+    grants: Vec<proto::Grant>,
+    _sink: FloodSocket,
+    _awake: Option<AwakeCores>,
+}
+
+/// The test thread: waits for the end of the run, ends the threads in the order of the data, and reports.
+fn supervise(
+    assignment: &Arc<Assignment>,
+    gate: &Gate,
+    abort: &AtomicBool,
+    counters: &[Arc<Counters>],
+    crew: Crew,
+) -> proto::AgentReport {
+    let epoch = gate.wait();
+    let steal = wg_net::host::steal_ns();
+    let mut reason = None;
+    match epoch {
+        None => reason = Some("the run was never started".to_owned()),
+        Some(epoch) => {
+            let end = epoch.wall_nanos(assignment.last_send).get() + assignment.drain.as_nanos_floor();
+            loop {
+                let now = clock::realtime().get();
+                let sent: u64 = counters.iter().map(|c| c.sent.load(Ordering::Relaxed)).sum();
+                let all_sent = sent >= assignment.to_send();
+                if abort.load(Ordering::Relaxed) {
+                    let left = assignment.to_send().saturating_sub(sent);
+                    if now < end || !all_sent {
+                        reason = Some(format!("ended early, with {left} messages still to send"));
+                    }
+                    break;
+                }
+                if now >= end && all_sent {
+                    break;
+                }
+                if now >= end + GRACE_NS {
+                    let left = assignment.to_send().saturating_sub(sent);
+                    reason = Some(format!(
+                        "{left} messages were still to be sent 10 s after the planned end; the host is too slow for this rate"
+                    ));
+                    break;
+                }
+                std::thread::sleep(LOOK_EVERY);
+            }
+        }
+    }
+    crew.stop_injecting.store(true, Ordering::Relaxed);
+    crew.stop.store(true, Ordering::Relaxed);
+    let mut gathered = Gathered::new(epoch, reason, crew.grants);
+    gathered.steal_ns =
+        wg_net::host::steal_ns().zip(steal).map_or(0, |(after, before)| after.saturating_sub(before));
+    for access_point in crew.access_points {
+        let protocol = access_point.protocol;
+        gathered.take_access_point(protocol, access_point.servicing.join());
+        if let Some(task) = access_point.relay_task {
+            gathered.take_relay_task(protocol, task.join());
+        }
+        gathered.take_reception(access_point.reception.join());
+        if access_point.feed.is_some_and(|feed| feed.join().is_err()) {
+            gathered.defect("a sender task");
+        }
+    }
+    for stream in crew.streams {
+        if let Some(stopper) = stream.stopper {
+            // Nothing to stop once its frames have left; a refusal only means waiting for them.
+            let _ = stopper.stop();
+        }
+        gathered.take_stream(stream.told, stream.thread.join());
+    }
+    if let Some(absorber) = crew.absorber {
+        gathered.take_absorbed(absorber.join());
+    }
+    gathered.no_account = crew.no_account;
+    // Last of all, so that it has seen what the others did.
+    crew.stop_capturing.store(true, Ordering::Relaxed);
+    if let Some(capture) = crew.capture {
+        gathered.take_capture(capture.join());
+    }
+    gathered.take_logging(crew.logging.join());
+    gathered.take_noise(crew.noise.join());
+    gathered.ended = clock::realtime().get();
+    report::compose(assignment, gathered)
+}

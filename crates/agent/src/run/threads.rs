@@ -1,0 +1,278 @@
+//! The threads of a run: started with their queues and their records, and waiting at the gate.
+
+struct AccessPoint {
+    protocol: Protocol,
+    servicing: JoinHandle<Option<AccessPointFigures>>,
+    reception: JoinHandle<Option<ReceptionFigures>>,
+    feed: Option<JoinHandle<()>>,
+    relay_task: Option<JoinHandle<Option<TaskFigures>>>,
+}
+
+/// A stream's thread.
+struct Stream {
+    told: StreamFacts,
+    stopper: Option<Stopper>,
+    thread: JoinHandle<Option<Outcome>>,
+}
+
+/// What the threads of a run share.
+struct Common {
+    assignment: Arc<Assignment>,
+    gate: Arc<Gate>,
+    stop: Arc<AtomicBool>,
+    sources: Vec<LogSource>,
+}
+
+fn start_capture(
+    assignment: &Assignment,
+    interface: &Interface,
+    setup: &Setup,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<JoinHandle<CaptureFigures>>, RunError> {
+    let Some(snap) = assignment.capture_snap else { return Ok(None) };
+    let (port, rate_bps) = assignment.port;
+    let name = format!("{}:{port}", assignment.name);
+    let tap = Tap { interface: interface.clone(), name, rate_bps };
+    let how = How { snap, see_all: false, by_hardware: false };
+    let capture = Capture::open(vec![tap], &setup.spool.join(capturing::FILE), how)?;
+    let stop = Arc::clone(stop);
+    spawn("capture", move || capture.run(&stop)).map(Some)
+}
+
+impl Common {
+    /// A ring for a thread that makes `per_message` records for each of `messages`. A short run fits as a whole, because the
+    /// logging thread is the last to get a core; a longer one must be written while it goes on.
+    fn ring(&mut self, messages: u64, per_message: u64) -> log::Log {
+        const MOST: usize = 1 << 20;
+        let wanted = messages.saturating_mul(per_message).saturating_add(8_192);
+        let (log, source) =
+            log::ring(usize::try_from(wanted).unwrap_or(MOST).min(MOST), self.assignment.node);
+        self.sources.push(source);
+        log
+    }
+
+    fn start_access_point(
+        &mut self,
+        protocol: Protocol,
+        socket: Socket,
+        setup: &Setup,
+    ) -> Result<(AccessPoint, Vec<proto::Grant>, Arc<Counters>), RunError> {
+        let name = protocol_name(protocol);
+        let assignment = Arc::clone(&self.assignment);
+        let arrivals = assignment.arrivals(protocol);
+        let (mut outboxes, mut returns, mut spent) = (Vec::new(), Vec::new(), Vec::new());
+        let mut feeds = Vec::new();
+        let mut departures = 0_u64;
+        for task in &assignment.sends {
+            let facts = &assignment.flows[usize::from(task.flow)];
+            if facts.protocol == protocol && !task.stream {
+                departures = departures.saturating_add(facts.planned);
+                let (feed, ends) = Feed::new(task.clone());
+                feeds.push(feed);
+                outboxes.push(ends.outbox);
+                returns.push(Some(ends.home));
+            }
+        }
+        let buffers = usize::try_from(arrivals.at_once).unwrap_or(usize::MAX).clamp(256, 16_384);
+        let mut pool = Vec::with_capacity(buffers + 64);
+        pool.extend((0..buffers).map(|_| Buffer::new()));
+        let (inbox, inbox_end) = RingBuffer::new(buffers);
+        let (spent_end, home) = RingBuffer::new(buffers + 64);
+        spent.push(home);
+        let wake = Arc::new(Wake::new()?);
+
+        let in_task = assignment
+            .flows
+            .iter()
+            .any(|facts| facts.protocol == protocol && matches!(facts.duty, Duty::TurnInTask(_)));
+        let (mut turn, mut relay_task) = (None, None);
+        if in_task {
+            let (turn_in, turn_inbox) = RingBuffer::new(buffers);
+            let (outbox, outbox_end) = RingBuffer::new(buffers);
+            let (unused, unused_home) = RingBuffer::new(buffers + 64);
+            outboxes.push(outbox_end);
+            returns.push(None);
+            spent.push(unused_home);
+            let log = self.ring(arrivals.in_all, 3);
+            let ends = TaskEnds { inbox: turn_inbox, outbox, spent: unused, log, wake: Arc::clone(&wake) };
+            let (gate, assignment) = (Arc::clone(&self.gate), Arc::clone(&assignment));
+            let priority = setup.fifo_priority;
+            let handle = spawn(&format!("relay-{name}"), move || {
+                grants::of_task_thread(priority);
+                gate.wait().map(|epoch| relay_task::run(&assignment, epoch, ends))
+            })?;
+            turn = Some(TurnQueue { inbox: turn_in, thread: handle.thread().clone() });
+            relay_task = Some(handle);
+        }
+        let feed = if feeds.is_empty() {
+            None
+        } else {
+            let (assignment, stop) = (Arc::clone(&assignment), Arc::clone(&self.stop));
+            let priority = setup.fifo_priority;
+            Some(spawn(&format!("send-{name}"), move || {
+                grants::of_task_thread(priority);
+                feed::run(feeds, &assignment, &stop);
+            })?)
+        };
+        let reception = {
+            let mut log = self.ring(arrivals.in_all, 2);
+            let (gate, assignment) = (Arc::clone(&self.gate), Arc::clone(&assignment));
+            let priority = setup.fifo_priority;
+            spawn(&format!("receive-{name}"), move || {
+                grants::of_task_thread(priority);
+                gate.wait().map(|epoch| {
+                    log.begin(epoch);
+                    reception::run(&assignment, inbox_end, spent_end, log)
+                })
+            })?
+        };
+        let counters = Arc::new(Counters::default());
+        let parts = Parts {
+            socket,
+            protocol,
+            assignment: Arc::clone(&assignment),
+            outboxes,
+            returns,
+            inbox,
+            turn,
+            spent,
+            pool,
+            log: self.ring(departures.saturating_add(arrivals.in_all), 4),
+            counters: Arc::clone(&counters),
+            wake,
+            stop: Arc::clone(&self.stop),
+        };
+        let servicing = Servicing::new(parts);
+        let (tell, told) = mpsc::channel();
+        let (gate, priority, core) = (Arc::clone(&self.gate), setup.fifo_priority, setup.servicing_core);
+        let servicing = spawn(&format!("service-{name}"), move || {
+            // Nobody listens when preparing failed meanwhile.
+            drop(tell.send(grants::of_servicing_thread(priority, core)));
+            gate.wait().map(|epoch| servicing.run(epoch))
+        })?;
+        let mut granted = told.recv().unwrap_or_default();
+        for direction in ["tx", "rx"] {
+            granted.push(grants::grant(
+                &format!("{direction}-timestamps-{name}"),
+                Ok("software, by the driver".into()),
+            ));
+        }
+        Ok((AccessPoint { protocol, servicing, reception, feed, relay_task }, granted, counters))
+    }
+
+    /// Starts the senders that are streams, and the injectors.
+    fn start_streams(
+        &mut self,
+        stop: &Arc<AtomicBool>,
+        interface: &Interface,
+        setup: &Setup,
+    ) -> Result<(Vec<Stream>, Vec<Arc<Counters>>), RunError> {
+        let (mut streams, mut counters) = (Vec::new(), Vec::new());
+        let assignment = Arc::clone(&self.assignment);
+        for (position, task) in assignment.sends.iter().enumerate().filter(|(_, task)| task.stream) {
+            let stream = StreamTask::of_send(&assignment, interface, task)?;
+            let told = StreamFacts::new("send", position, &stream);
+            let mut log = self.ring(task.schedule.total(), 2);
+            let watched = Arc::new(Counters::default());
+            counters.push(Arc::clone(&watched));
+            let (priority, core) = (setup.fifo_priority, setup.servicing_core);
+            let (gate, stop, assignment) =
+                (Arc::clone(&self.gate), Arc::clone(stop), Arc::clone(&assignment));
+            let thread = spawn("stream", move || {
+                // It spins as long as it sends, so the servicing threads, which do not, go first. What is refused here was
+                // refused to them, and they say so.
+                grants::of_servicing_thread(if priority > 1 { priority - 1 } else { priority }, core);
+                gate.wait().map(|epoch| {
+                    log.begin(epoch);
+                    stream.run(&assignment, epoch, &stop, Some((&mut log, &watched)))
+                })
+            })?;
+            streams.push(Stream { told, stopper: None, thread });
+        }
+        for (position, task) in assignment.loads.iter().enumerate() {
+            let stream = StreamTask::of_load(&assignment, interface, task)?;
+            let told = StreamFacts::new("inject", position, &stream);
+            let (stopper, restful, priority) = (stream.stopper(), stream.is_restful(), setup.fifo_priority);
+            let (gate, stop, assignment) =
+                (Arc::clone(&self.gate), Arc::clone(stop), Arc::clone(&assignment));
+            let thread = spawn("inject", move || {
+                // All only help; without them the load is a little less steady. A thread that sleeps between its bursts may
+                // go before ordinary ones; one that is always awake may not.
+                let _ = (realtime::no_timer_slack(), realtime::nice(-10));
+                if restful && priority > 3 {
+                    let _ = realtime::fifo(priority / 4);
+                }
+                gate.wait().map(|epoch| stream.run(&assignment, epoch, &stop, None))
+            })?;
+            streams.push(Stream { told, stopper, thread });
+        }
+        Ok((streams, counters))
+    }
+
+    /// Starts the receiver of background load, where some leads here; or tells why its frames are not counted.
+    #[expect(clippy::type_complexity, reason = "one caller, which takes it apart at once")]
+    fn start_absorber(
+        &self,
+        interface: &Interface,
+    ) -> Result<(Option<JoinHandle<Option<Absorbed>>>, Option<String>), RunError> {
+        if self.assignment.loads_to_here.is_empty() {
+            return Ok((None, None));
+        }
+        let absorber = match Absorber::open(&self.assignment, interface) {
+            Ok(absorber) => absorber,
+            Err(why) => return Ok((None, Some(why))),
+        };
+        let (gate, stop) = (Arc::clone(&self.gate), Arc::clone(&self.stop));
+        let thread = spawn("absorb", move || {
+            // Only helps: its ring bridges more than a second.
+            let _ = realtime::nice(-10);
+            gate.wait().map(|epoch| absorber.run(epoch, &stop))
+        })?;
+        Ok((Some(thread), None))
+    }
+
+    fn start_logging(
+        &mut self,
+        setup: &Setup,
+    ) -> Result<JoinHandle<Option<Result<LoggingFigures, RecordError>>>, RunError> {
+        std::fs::create_dir_all(&setup.spool).map_err(|source| RecordError::Write {
+            path: setup.spool.clone(),
+            source,
+            records_lost: 0,
+        })?;
+        let sources = std::mem::take(&mut self.sources);
+        let (gate, spool) = (Arc::clone(&self.gate), setup.spool.clone());
+        let (end_system, node, run_index) =
+            (self.assignment.name.clone(), self.assignment.node, self.assignment.run_index);
+        let planted = self.assignment.planted_clock;
+        spawn("log", move || {
+            // The kernel always lets a thread step back.
+            let _ = realtime::background();
+            gate.wait().map(|epoch| {
+                let epoch_realtime_ns = epoch.wall().get();
+                let info = SegmentInfo { end_system, node, run_index, epoch_realtime_ns };
+                logging::run(&spool, info, sources, planted)
+            })
+        })
+    }
+
+    fn start_noise(
+        &self,
+        setup: &Setup,
+        rings: Vec<Arc<AtomicU64>>,
+    ) -> Result<JoinHandle<Option<String>>, RunError> {
+        let length = (self.assignment.last_send + self.assignment.drain).as_picos().max(0).unsigned_abs();
+        let noise = Noise {
+            core: setup.servicing_core,
+            interface: setup.interface.clone(),
+            rings,
+            length: Duration::from_nanos(length / 1_000),
+        };
+        let (gate, stop, spool) = (Arc::clone(&self.gate), Arc::clone(&self.stop), setup.spool.clone());
+        spawn("noise", move || {
+            // The kernel always lets a thread step back.
+            let _ = realtime::background();
+            gate.wait().and_then(|epoch| noise.run(&spool, epoch, &stop))
+        })
+    }
+}

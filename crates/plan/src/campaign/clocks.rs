@@ -1,0 +1,69 @@
+//! How the clocks of end systems are kept together and compared.
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+use crate::network::NodeIndex;
+
+/// How clocks are kept together and compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Synchronise {
+    /// The end system whose clock the others are compared with.
+    pub reference: NodeIndex,
+    /// Most that the fixed delays of the two directions between two end systems differ by; absent where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asymmetry: Option<Span>,
+    /// What the clocks have to keep to; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Span>,
+    /// What happens where they do not.
+    #[serde(default)]
+    pub otherwise: Otherwise,
+    /// How long to wait for them before a run.
+    pub wait: Span,
+    /// Time between two exchanges with each end system; absent without exchanges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Span>,
+    /// linuxptp on every end system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ptp: Option<Ptp>,
+    /// chrony, which runs already, is watched.
+    #[serde(default)]
+    pub chrony: bool,
+}
+
+/// What happens where clocks are not within their limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Otherwise {
+    /// The run takes place and is graded.
+    #[default]
+    Grade,
+    /// It does not take place.
+    Refuse,
+}
+
+/// The Precision Time Protocol through linuxptp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ptp {
+    /// Where frames are stamped.
+    pub stamps: Stamps,
+    /// Whether clocks are set, or only compared.
+    pub steer: bool,
+    /// Time between two Sync messages, a power of two of a second.
+    pub interval: Span,
+    /// Proportional constant of phc2sys, in thousandths.
+    pub kp_thousandths: u32,
+    /// Its integral constant, in thousandths.
+    pub ki_thousandths: u32,
+}
+
+/// Where the frames of a synchronisation protocol are stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stamps {
+    /// By the interface's own clock.
+    Hardware,
+    /// By the kernel.
+    Software,
+}

@@ -1,0 +1,195 @@
+//! Flows: who sends to whom, in which frames, under which contract or schedule.
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+use crate::network::{Attachment, NetworkId, NodeIndex};
+
+/// Number of a flow as the test gives it (1 to 65 534); it travels in the probe header.
+pub type FlowId = u16;
+
+/// Frames a flow is carried in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// UDP over IPv4 through the kernel's socket.
+    Udp,
+    /// Ethernet II frames through a packet socket, EtherType 0x88B5.
+    Raw,
+    /// Best effort: UDP over IPv4 beside rate-constrained and time-triggered frames, forwarded by address.
+    Be,
+    /// Rate-constrained: a virtual link (ARINC 664 part 7).
+    Rc,
+    /// Time-triggered: sent and forwarded at planned instants (SAE AS6802).
+    Tt,
+}
+
+/// A stream of numbered messages from one end system to one or several others (and back, where a relay returns it).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Its number.
+    pub id: FlowId,
+    /// How it is carried.
+    pub protocol: Protocol,
+    /// Sending end system.
+    pub from: NodeIndex,
+    /// Receiving end system; the first of them where the flow is multicast.
+    pub to: NodeIndex,
+    /// The others of a multicast flow, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_to: Vec<NodeIndex>,
+    /// A message older than this at the application is late.
+    pub deadline: Option<Span>,
+    /// 802.1Q tag of its frames.
+    pub vlan: Option<VlanTag>,
+    /// Nodes on the way, `from` first and `to` last, on the first of its networks.
+    pub path: Vec<NodeIndex>,
+    /// Every other way: to the other receivers, and over network B.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_paths: Vec<Path>,
+    /// The network it travels on; absent for both, each frame sent on A and on B.
+    #[serde(default = "network_a", skip_serializing_if = "is_network_a")]
+    pub network: Option<NetworkId>,
+    /// Contract of a rate-constrained flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_link: Option<VirtualLink>,
+    /// Schedule of a time-triggered flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<TimeTriggered>,
+    /// Two-way exchange that compares clocks; no flow under test.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exchange: bool,
+}
+
+fn network_a() -> Option<NetworkId> {
+    Some(NetworkId::A)
+}
+
+fn is_network_a(network: &Option<NetworkId>) -> bool {
+    *network == network_a()
+}
+
+impl Flow {
+    /// A flow to one end system over network A, without anything optional.
+    pub fn plain(id: FlowId, protocol: Protocol, path: Vec<NodeIndex>) -> Self {
+        Self {
+            id,
+            protocol,
+            from: path.first().copied().unwrap_or_default(),
+            to: path.last().copied().unwrap_or_default(),
+            also_to: Vec::new(),
+            deadline: None,
+            vlan: None,
+            path,
+            further_paths: Vec::new(),
+            network: network_a(),
+            virtual_link: None,
+            schedule: None,
+            exchange: false,
+        }
+    }
+
+    /// Its receivers, in the order of the file.
+    pub fn receivers(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        core::iter::once(self.to).chain(self.also_to.iter().copied())
+    }
+
+    /// Its ways, the first of them [`path`](Self::path).
+    pub fn ways(&self) -> impl Iterator<Item = (NetworkId, &[NodeIndex])> {
+        let first = (self.network.unwrap_or(NetworkId::A), &self.path[..]);
+        core::iter::once(first).chain(self.further_paths.iter().map(|path| (path.network, &path.nodes[..])))
+    }
+}
+
+/// A way through one network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// The network.
+    pub network: NetworkId,
+    /// Nodes on the way, the sender first and a receiver last.
+    pub nodes: Vec<NodeIndex>,
+}
+
+/// The contract of a virtual link (ARINC 664 part 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualLink {
+    /// Its number, which is the end of the destination address.
+    pub id: u16,
+    /// Bandwidth allocation gap: 1, 2, 4, … 128 ms.
+    pub bag: Span,
+    /// Longest frame, destination address to FCS, in bytes.
+    pub lmax: u16,
+    /// Sub-virtual-links, 1 to 4.
+    pub sub_links: u8,
+    /// Frames each sub-virtual-link holds.
+    pub queue: u32,
+    /// Most time between two copies of a frame.
+    pub skew_max: Span,
+    /// Whether second copies are removed.
+    pub redundancy_management: bool,
+    /// Jitter a switch grants it at an input port.
+    pub jitter: Span,
+    /// Which of the eight queues of a port with strict priority its frames wait in; they carry no tag.
+    #[serde(default = "VirtualLink::usual_priority")]
+    pub priority: u8,
+}
+
+impl VirtualLink {
+    /// The priority of a virtual link that is given none: above everything untagged, below the highest ones.
+    pub const fn usual_priority() -> u8 {
+        4
+    }
+}
+
+/// The schedule of a time-triggered flow (SAE AS6802). All instants are of the node's own clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeTriggered {
+    /// Number of the critical-traffic identifier, the end of the destination address.
+    pub id: u16,
+    /// Time between two dispatches.
+    pub period: Span,
+    /// First dispatch.
+    pub offset: Span,
+    /// Longest frame, destination address to FCS, in bytes.
+    pub longest_frame: u16,
+    /// What the sender does with messages faster than the schedule: keep the last, or queue so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<u32>,
+    /// Windows of the egress ports on its ways, the sender's own port first.
+    pub windows: Vec<TtWindow>,
+    /// How long before the planned instant of reception a frame is accepted.
+    pub early: Span,
+    /// How long after it.
+    pub late: Span,
+    /// Planned instants of reception, by receiver: its last bit is in.
+    pub receptions: Vec<TtReception>,
+}
+
+/// A window of one egress port; it repeats with the flow's period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TtWindow {
+    /// The port.
+    pub at: Attachment,
+    /// When it first opens, less than the period.
+    pub offset: Span,
+    /// How long it is open.
+    pub length: Span,
+}
+
+/// When a receiver expects a time-triggered frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TtReception {
+    /// The port it comes in by.
+    pub at: Attachment,
+    /// The instant, less than the period.
+    pub offset: Span,
+}
+
+/// 802.1Q tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VlanTag {
+    /// VLAN identifier, 1 to 4094 (0: priority-tagged).
+    pub id: u16,
+    /// Priority code point, 0 to 7.
+    pub priority: u8,
+}

@@ -1,0 +1,145 @@
+//! The executable test. Serialised as JSON it is also the contract between testmaster and agents and the
+//! copy of the plan kept in the run directory.
+
+mod clocks;
+mod disturbances;
+mod flows;
+mod tasks;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+pub use self::clocks::{Otherwise, Ptp, Stamps, Synchronise};
+pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
+pub use self::flows::{
+    Flow, FlowId, Path, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,
+};
+pub use self::tasks::{
+    Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, Mode, Pattern, Receive, Relay, Send, Turn,
+};
+use crate::network::{Network, SwitchChange};
+
+/// Version of the JSON form of [`Campaign`]; raised when a reader of an older form would misread it.
+pub const PLAN_SCHEMA: u32 = 2;
+
+/// A whole test: one network and the runs its sweep expands to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Campaign {
+    /// [`PLAN_SCHEMA`] of the writer.
+    pub schema: u32,
+    /// Name of the test.
+    pub name: String,
+    /// Seed every random choice of the campaign derives from.
+    pub seed: u64,
+    /// The bench it runs on where nobody says otherwise.
+    #[serde(default)]
+    pub bench: Bench,
+    /// The network under test.
+    pub network: Network,
+    /// How the clocks of its end systems are kept together and compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synchronise: Option<Synchronise>,
+    /// Swept parameters in the order of the file; empty for a single run.
+    pub axes: Vec<Axis>,
+    /// How often each point is measured.
+    pub repeats: u32,
+    /// The runs, points in the order of the axes (the last axis fastest), repeats innermost.
+    pub runs: Vec<Run>,
+    /// Limits the measures are judged against.
+    pub limits: Vec<Limit>,
+    /// What is allowed but worth knowing, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Where a test runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bench {
+    /// In virtual time.
+    #[default]
+    Sim,
+    /// Between network namespaces of one machine.
+    Netns,
+}
+
+/// One swept parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What is swept: `payload`, `load`, `protocol`, `period`, …
+    pub of: String,
+    /// The values as written, in order.
+    pub values: Vec<String>,
+}
+
+/// One run: one point of the sweep, once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Position in [`Campaign::runs`].
+    pub index: u32,
+    /// The axis values of this run, as written; empty without a sweep.
+    pub point: BTreeMap<String, String>,
+    /// 0-based number of the repeat.
+    pub repeat: u32,
+    /// Seed of this run, derived from the campaign's.
+    pub seed: u64,
+    /// Rate of every link in bit/s where the sweep sets it; else each link has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_rate_bps: Option<u64>,
+    /// What the sweep changes in the switches.
+    #[serde(default, skip_serializing_if = "SwitchChange::is_none")]
+    pub switches: SwitchChange,
+    /// Time before the measured part. Messages sent in it are marked and excluded from every measure.
+    pub warm_up: Span,
+    /// Length of the measured part.
+    pub duration: Span,
+    /// Wait for frames still under way after the last planned send.
+    pub drain: Span,
+    /// Flows with the axis values applied.
+    pub flows: Vec<Flow>,
+    /// Sender tasks.
+    pub sends: Vec<Send>,
+    /// Receiver tasks.
+    pub receives: Vec<Receive>,
+    /// Relay tasks.
+    pub relays: Vec<Relay>,
+    /// Background load.
+    pub injects: Vec<Inject>,
+    /// Capture tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<Capture>,
+    /// Faults of links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_faults: Vec<LinkFault>,
+    /// What befalls the network at stated instants, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<Incident>,
+}
+
+/// A limit on a measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// The flow it judges; all flows when absent.
+    pub flow: Option<FlowId>,
+    /// Name of the measure, for example `latency.p99` or `lost`.
+    pub measure: String,
+    /// Which side is allowed.
+    pub bound: Bound,
+    /// The limit in the measure's base unit: ns, messages, bit/s, one per second, or a share of 1.
+    pub value: f64,
+    /// The limit as written.
+    pub written: String,
+    /// Line in the test file; 0 when built in code.
+    pub line: u32,
+}
+
+/// Which side of a limit is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// The measure must not exceed the value.
+    AtMost,
+    /// The measure must reach the value.
+    AtLeast,
+}

@@ -1,0 +1,287 @@
+//! Tasks: what end systems do with flows, and the load and captures beside them.
+
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+use super::flows::FlowId;
+use crate::network::NodeIndex;
+
+/// How payload after the probe header is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fill {
+    /// Bytes counting up.
+    Sequential,
+    /// Bytes from a generator seeded by run seed, flow and sequence number.
+    Random,
+}
+
+/// A sender task: message `k` is due at `warm_up + offset + k · period` after the epoch; warm-up messages
+/// are due at the same spacing before that. Other [`Pattern`]s space them otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Send {
+    /// The flow it feeds.
+    pub flow: FlowId,
+    /// Time between intended sends.
+    pub period: Span,
+    /// Intended send of message 0, after the end of the warm-up.
+    pub offset: Span,
+    /// Payload in bytes: UDP payload, or payload of the Ethernet frame; the probe header is its first part.
+    pub payload: u32,
+    /// Its content after the probe header.
+    pub fill: Fill,
+    /// Messages of the measured part.
+    pub count: u32,
+    /// Messages before it, numbered on their own from 0.
+    pub warm_up_count: u32,
+    /// How messages are spaced.
+    #[serde(default, skip_serializing_if = "Pattern::is_periodic")]
+    pub pattern: Pattern,
+    /// Most bits per second on the wire, preamble and gap included; messages wait for their turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit_bps: Option<u64>,
+    /// Sub-virtual-link of a rate-constrained flow, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sub_link: u8,
+    /// Sends only in the active part of each cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+    /// Seed of exponential intervals where the test gives one; else the run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// What is kept when a message is late; absent: the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// How its frames leave a real host; absent: whichever fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<Backend>,
+    /// Where the transmit time lies in the payload, in bytes; absent: messages carry none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transmit_time: Option<u16>,
+}
+
+/// A cycle of sending and silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// How long it sends.
+    pub active: Span,
+    /// How long it is silent then.
+    pub pause: Span,
+}
+
+/// What a sender keeps when a message is late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The schedule: what is due leaves at once.
+    Rate,
+    /// The time between two messages: everything after a late one is late as well.
+    Gap,
+}
+
+/// How frames leave a real host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// UDP sockets.
+    Udp,
+    /// Packet sockets.
+    Packet,
+    /// `AF_XDP` sockets.
+    Xdp,
+    /// A BPF programme within the kernel.
+    XdpLive,
+}
+
+impl Send {
+    /// `count` messages at a constant period, without a warm-up.
+    pub const fn periodic(flow: FlowId, period: Span, payload: u32, count: u32) -> Self {
+        Self {
+            flow,
+            period,
+            offset: Span::ZERO,
+            payload,
+            fill: Fill::Sequential,
+            count,
+            warm_up_count: 0,
+            pattern: Pattern::Periodic,
+            rate_limit_bps: None,
+            sub_link: 0,
+            activity: None,
+            seed: None,
+            mode: None,
+            backend: None,
+            transmit_time: None,
+        }
+    }
+
+    /// Whether a real host sends it as a stream: by a thread of its own, from a template.
+    pub const fn is_stream(&self) -> bool {
+        self.mode.is_some() || self.backend.is_some() || self.transmit_time.is_some()
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+/// How the messages of a sender are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Pattern {
+    /// One every period.
+    #[default]
+    Periodic,
+    /// At exponential intervals with the period as their mean. The last comes when chance has it: the run
+    /// lasts until then.
+    Exponential,
+    /// `size` messages every period.
+    Bursts {
+        /// Messages of a burst.
+        size: u32,
+        /// Time between two of them; zero: as fast as the line takes them.
+        spacing: Span,
+    },
+    /// Ever faster or slower: the rate changes evenly from one message every period at the end of the warm-up to one
+    /// every `to` at the end of `length`.
+    Ramp {
+        /// Time between two messages at the end.
+        to: Span,
+        /// How long the rate changes.
+        length: Span,
+    },
+}
+
+impl Pattern {
+    /// Whether messages come one by one at the period.
+    pub fn is_periodic(&self) -> bool {
+        *self == Self::Periodic
+    }
+}
+
+/// A receiver task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receive {
+    /// The flow it expects.
+    pub flow: FlowId,
+    /// The end system it runs on.
+    pub on: NodeIndex,
+}
+
+/// A relay task: sends every message of the flow back to where it came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relay {
+    /// The flow it returns.
+    pub flow: FlowId,
+    /// The end system it runs on; the flow's `to`.
+    pub on: NodeIndex,
+    /// Where the message is turned round.
+    pub through: Turn,
+    /// Planted faults.
+    pub faults: Vec<Fault>,
+}
+
+/// Where a relay turns a message round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Turn {
+    /// On the servicing thread: least delay.
+    Servicing,
+    /// In a task thread behind queues, as an application would.
+    Task,
+}
+
+/// A planted fault: what the relay does to the messages with these sequence numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What is done.
+    pub kind: FaultKind,
+    /// Inclusive ranges of sequence numbers, ascending, disjoint.
+    pub sequences: Vec<(u32, u32)>,
+}
+
+/// What a planted fault does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum FaultKind {
+    /// The message is not sent on.
+    Drop,
+    /// It is sent on twice.
+    Duplicate,
+    /// It is sent on after its successor.
+    Swap,
+    /// One bit of its last payload byte is inverted after the CRC was written.
+    Corrupt,
+    /// It is sent to this end system instead.
+    Misdirect {
+        /// Where it goes.
+        to: NodeIndex,
+    },
+}
+
+/// Background load: bursts of UDP frames that nobody measures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inject {
+    /// The flooding end system.
+    pub on: NodeIndex,
+    /// The end system flooded.
+    pub to: NodeIndex,
+    /// UDP payload of each frame in bytes.
+    pub payload: u32,
+    /// Frames sent back to back.
+    pub burst: u32,
+    /// Time between bursts; the load is `burst · wire size / interval`. Zero load has no task.
+    pub interval: Span,
+    /// The load this makes on the sender's link, in parts per million of its rate; with pauses, while it is active.
+    pub load_ppm: u32,
+    /// Bursts come at exponential intervals with the interval as their mean.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exponential: bool,
+    /// Sends only in the active part of each cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+    /// What is kept when a burst is late; absent: the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// How its frames leave a real host; absent: whichever fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<Backend>,
+}
+
+impl Inject {
+    /// Bursts at a constant interval.
+    pub const fn periodic(
+        on: NodeIndex,
+        to: NodeIndex,
+        payload: u32,
+        burst: u32,
+        interval: Span,
+        load_ppm: u32,
+    ) -> Self {
+        Self {
+            on,
+            to,
+            payload,
+            burst,
+            interval,
+            load_ppm,
+            exponential: false,
+            activity: None,
+            mode: None,
+            backend: None,
+        }
+    }
+}
+
+/// A capture task: every frame at the node's ports, written as pcapng.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// The end system or switch.
+    pub on: NodeIndex,
+    /// Bytes kept of each frame.
+    pub snap: u32,
+}
