@@ -7,7 +7,7 @@ use super::{RunError, Setup};
 use crate::assignment::{Assignment, RAW_ETHER_TYPE};
 use crate::servicing::LONGEST_SLEEP;
 
-fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, RunError> {
+pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, RunError> {
     let existing = wg_net::interfaces()?;
     let Some(found) = existing.iter().find(|i| i.name == setup.interface) else {
         let existing: Vec<&str> = existing.iter().map(|i| i.name.as_str()).collect();
@@ -28,7 +28,11 @@ fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, 
     Ok(found.clone())
 }
 
-fn open(protocol: Protocol, assignment: &Assignment, interface: &Interface) -> Result<Socket, NetError> {
+pub(super) fn open(
+    protocol: Protocol,
+    assignment: &Assignment,
+    interface: &Interface,
+) -> Result<Socket, NetError> {
     let socket = match protocol {
         Protocol::Udp | Protocol::Be | Protocol::Rc => Socket::udp(assignment.address().probes())?,
         Protocol::Raw | Protocol::Tt => {
@@ -42,7 +46,7 @@ fn open(protocol: Protocol, assignment: &Assignment, interface: &Interface) -> R
     Ok(socket)
 }
 
-fn describe(assignment: &Assignment, interface: &str) -> Vec<String> {
+pub(super) fn describe(assignment: &Assignment, interface: &str) -> Vec<String> {
     assignment
         .protocols
         .iter()

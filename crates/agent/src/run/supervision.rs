@@ -1,29 +1,48 @@
 //! The test thread: waits for the end of a run, ends its threads in the order of the data, and reports.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use wg_net::realtime::AwakeCores;
+use wg_net::{FloodSocket, clock};
+use wg_record::RecordError;
+
+use super::threads::{AccessPoint, Stream};
+use crate::assignment::Assignment;
+use crate::capturing::CaptureFigures;
+use crate::gate::Gate;
+use crate::logging::LoggingFigures;
+use crate::proto;
+use crate::report::{self, Gathered};
+use crate::servicing::Counters;
+use crate::stream::absorb::Absorbed;
+
 /// How long senders that run late may go on after the planned end.
 const GRACE_NS: i64 = 10_000_000_000;
 /// Time between looks at whether the run is over.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Everything the supervisor joins at the end.
-struct Crew {
-    access_points: Vec<AccessPoint>,
-    streams: Vec<Stream>,
-    absorber: Option<JoinHandle<Option<Absorbed>>>,
-    no_account: Option<String>,
-    capture: Option<JoinHandle<CaptureFigures>>,
-    stop_capturing: Arc<AtomicBool>,
-    logging: JoinHandle<Option<Result<LoggingFigures, RecordError>>>,
-    noise: JoinHandle<Option<String>>,
-    stop: Arc<AtomicBool>,
-    stop_injecting: Arc<AtomicBool>,
-    grants: Vec<proto::Grant>,
-    _sink: FloodSocket,
-    _awake: Option<AwakeCores>,
+pub(super) struct Crew {
+    pub(super) access_points: Vec<AccessPoint>,
+    pub(super) streams: Vec<Stream>,
+    pub(super) absorber: Option<JoinHandle<Option<Absorbed>>>,
+    pub(super) no_account: Option<String>,
+    pub(super) capture: Option<JoinHandle<CaptureFigures>>,
+    pub(super) stop_capturing: Arc<AtomicBool>,
+    pub(super) logging: JoinHandle<Option<Result<LoggingFigures, RecordError>>>,
+    pub(super) noise: JoinHandle<Option<String>>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) stop_injecting: Arc<AtomicBool>,
+    pub(super) grants: Vec<proto::Grant>,
+    pub(super) _sink: FloodSocket,
+    pub(super) _awake: Option<AwakeCores>,
 }
 
 /// The test thread: waits for the end of the run, ends the threads in the order of the data, and reports.
-fn supervise(
+pub(super) fn supervise(
     assignment: &Arc<Assignment>,
     gate: &Gate,
     abort: &AtomicBool,

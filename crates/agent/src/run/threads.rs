@@ -1,29 +1,61 @@
 //! The threads of a run: started with their queues and their records, and waiting at the gate.
 
-struct AccessPoint {
-    protocol: Protocol,
-    servicing: JoinHandle<Option<AccessPointFigures>>,
-    reception: JoinHandle<Option<ReceptionFigures>>,
-    feed: Option<JoinHandle<()>>,
-    relay_task: Option<JoinHandle<Option<TaskFigures>>>,
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rtrb::RingBuffer;
+use wg_net::realtime;
+use wg_net::transmit::Stopper;
+use wg_net::{Interface, Socket, Wake};
+use wg_plan::Protocol;
+use wg_record::RecordError;
+use wg_record::segment::SegmentInfo;
+
+use super::{RunError, Setup, protocol_name, spawn};
+use crate::assignment::{Assignment, Duty};
+use crate::buffer::Buffer;
+use crate::capturing::{self, Capture, CaptureFigures, How, Tap};
+use crate::feed::{self, Feed};
+use crate::gate::Gate;
+use crate::log::{self, LogSource};
+use crate::logging::{self, LoggingFigures};
+use crate::noise::Noise;
+use crate::reception::{self, ReceptionFigures};
+use crate::relay_task::{self, TaskEnds, TaskFigures};
+use crate::report::StreamFacts;
+use crate::servicing::{AccessPointFigures, Counters, Parts, Servicing, TurnQueue};
+use crate::stream::absorb::{Absorbed, Absorber};
+use crate::stream::task::{Outcome, StreamTask};
+use crate::{grants, proto};
+
+/// The threads of an access point.
+pub(super) struct AccessPoint {
+    pub(super) protocol: Protocol,
+    pub(super) servicing: JoinHandle<Option<AccessPointFigures>>,
+    pub(super) reception: JoinHandle<Option<ReceptionFigures>>,
+    pub(super) feed: Option<JoinHandle<()>>,
+    pub(super) relay_task: Option<JoinHandle<Option<TaskFigures>>>,
 }
 
 /// A stream's thread.
-struct Stream {
-    told: StreamFacts,
-    stopper: Option<Stopper>,
-    thread: JoinHandle<Option<Outcome>>,
+pub(super) struct Stream {
+    pub(super) told: StreamFacts,
+    pub(super) stopper: Option<Stopper>,
+    pub(super) thread: JoinHandle<Option<Outcome>>,
 }
 
 /// What the threads of a run share.
-struct Common {
-    assignment: Arc<Assignment>,
-    gate: Arc<Gate>,
-    stop: Arc<AtomicBool>,
-    sources: Vec<LogSource>,
+pub(super) struct Common {
+    pub(super) assignment: Arc<Assignment>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) sources: Vec<LogSource>,
 }
 
-fn start_capture(
+pub(super) fn start_capture(
     assignment: &Assignment,
     interface: &Interface,
     setup: &Setup,
@@ -51,7 +83,7 @@ impl Common {
         log
     }
 
-    fn start_access_point(
+    pub(super) fn start_access_point(
         &mut self,
         protocol: Protocol,
         socket: Socket,
@@ -161,7 +193,7 @@ impl Common {
     }
 
     /// Starts the senders that are streams, and the injectors.
-    fn start_streams(
+    pub(super) fn start_streams(
         &mut self,
         stop: &Arc<AtomicBool>,
         interface: &Interface,
@@ -211,7 +243,7 @@ impl Common {
 
     /// Starts the receiver of background load, where some leads here; or tells why its frames are not counted.
     #[expect(clippy::type_complexity, reason = "one caller, which takes it apart at once")]
-    fn start_absorber(
+    pub(super) fn start_absorber(
         &self,
         interface: &Interface,
     ) -> Result<(Option<JoinHandle<Option<Absorbed>>>, Option<String>), RunError> {
@@ -231,7 +263,7 @@ impl Common {
         Ok((Some(thread), None))
     }
 
-    fn start_logging(
+    pub(super) fn start_logging(
         &mut self,
         setup: &Setup,
     ) -> Result<JoinHandle<Option<Result<LoggingFigures, RecordError>>>, RunError> {
@@ -256,7 +288,7 @@ impl Common {
         })
     }
 
-    fn start_noise(
+    pub(super) fn start_noise(
         &self,
         setup: &Setup,
         rings: Vec<Arc<AtomicU64>>,
