@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use wg_capture::pcapng::{self, Resolution, Statistics};
 use wg_capture::{CaptureFile, Direction, Stamps};
-use wg_net::{CaptureRing, Captured, HardwareStamping, Interface, NetError, RETIRE_MS, clock, realtime};
+use wg_net::{Captured, HardwareStamping, Interface, NetError, PacketRing, RETIRE_MS, clock, realtime};
 
 /// Name of the file in the spool of an agent.
 pub const FILE: &str = "capture.pcapng";
@@ -66,7 +66,7 @@ pub struct How {
 /// Rings and file, open.
 #[derive(Debug)]
 pub struct Capture {
-    rings: Vec<(CaptureRing, Tap)>,
+    rings: Vec<(PacketRing, Tap)>,
     /// Ends when the capture does.
     _stamping: Vec<HardwareStamping>,
     by_hardware: bool,
@@ -107,7 +107,7 @@ impl Capture {
             if by_hardware {
                 stamping.push(HardwareStamping::start(&tap.interface.name)?);
             }
-            let ring = CaptureRing::open(&tap.interface, snap, by_hardware)?;
+            let ring = PacketRing::capture(&tap.interface, snap, by_hardware)?;
             if see_all {
                 let what = format!("cannot see all frames of interface '{}'", tap.interface.name);
                 ring.see_all(&tap.interface).map_err(|e| NetError::refused(what, e))?;
@@ -179,6 +179,7 @@ impl Capture {
             }
             file.frame(|out| put(out, number as u32, &frame, snap));
         })
+        .is_some()
     }
 
     fn look_for_trouble(&mut self) {

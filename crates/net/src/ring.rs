@@ -1,36 +1,35 @@
-//! A ring of captured frames shared with the kernel (packet socket, `TPACKET_V3`).
+//! The ring of frames shared with the kernel (packet socket, `TPACKET_V3`; packet_mmap in the kernel's networking documentation).
 //!
 //! The kernel fills blocks of frames, each frame with a stamp of its own, and hands over a block when it is full or a
 //! little time has passed; nothing is copied and no call is made per frame. What the ring has no room for the kernel counts.
-//! Both directions are seen: frames the interface receives, and frames it is about to send, as the driver takes them.
+//! One ring serves two ends: a capture sees every frame both ways, the frames the interface is about to send as the
+//! driver takes them; a receiver of streams sees the frames selected, coming in.
 //!
 //! Layouts are those of linux/if_packet.h. Everything the kernel writes is checked against the block it lies in before it
 //! is used, so that not even a defect there could lead a read out of the ring.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::arrivals::Selection;
 use crate::error::NetError;
 use crate::interface::Interface;
+use crate::memory::Mapping;
+use crate::socket::{PACKET_IGNORE_OUTGOING, attach_filter};
 use crate::sys::{Plain, check, get_option, set_option};
 
-/// Bytes of a block: room for thousands of short frames.
+/// Bytes of a block: some thousand short frames.
 const BLOCK: usize = 1 << 20;
-/// Blocks: at a billion bits per second they hold a quarter of a second.
-const BLOCKS: usize = 32;
-/// After so long a block is handed over even if it is not full, in ms.
+/// Blocks of a capture: at a billion bits per second they hold a quarter of a second.
+const BLOCKS_OF_CAPTURE: usize = 32;
+/// Blocks of a receiver of streams: half a million short frames, a third of a second of line rate at 1 Gbit/s.
+const BLOCKS_OF_ARRIVALS: usize = 64;
+/// A block that is not full is handed over after this many ms: all blocks together then bridge more than half a second in
+/// which the reader has no core, however few frames come. Frames are stamped as they arrive, so waiting costs nothing.
 pub const RETIRE_MS: u32 = 20;
 
-const TPACKET_V3: libc::c_int = 2;
-const PACKET_VERSION: libc::c_int = 10;
-const PACKET_RX_RING: libc::c_int = 5;
-const PACKET_TIMESTAMP: libc::c_int = 17;
-const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_OUTGOING: u8 = 4;
-const STATUS_KERNEL: u32 = 0;
-const STATUS_USER: u32 = 1;
 const STATUS_VLAN_VALID: u32 = 1 << 4;
 const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 const STATUS_RAW_HARDWARE: u32 = 1 << 31;
@@ -41,31 +40,10 @@ const KIND_AT: usize = ADDRESS_AT + 10;
 /// Where the status of a block lies: behind version and offset of private data.
 const BLOCK_STATUS_AT: usize = 8;
 
-/// `struct tpacket_req3`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Request {
-    block_size: u32,
-    blocks: u32,
-    frame_size: u32,
-    frames: u32,
-    retire_ms: u32,
-    private: u32,
-    features: u32,
-}
-// SAFETY: seven integers without padding.
-unsafe impl Plain for Request {}
-
-/// `struct tpacket_stats_v3`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct Statistics {
-    packets: u32,
-    drops: u32,
-    freezes: u32,
-}
-// SAFETY: three integers without padding.
-unsafe impl Plain for Statistics {}
+// SAFETY: integers without padding.
+unsafe impl Plain for libc::tpacket_req3 {}
+// SAFETY: integers.
+unsafe impl Plain for libc::tpacket_stats_v3 {}
 
 /// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
@@ -84,27 +62,54 @@ pub struct Captured<'a> {
     pub length: usize,
 }
 
-/// A ring on one interface. The memory is the process's own and is given back when this is dropped.
+/// A ring on one interface. Its memory is given back when this is dropped.
 #[derive(Debug)]
-pub struct CaptureRing {
+pub struct PacketRing {
     fd: OwnedFd,
-    memory: NonNull<u8>,
+    memory: Mapping,
+    blocks: usize,
     next: usize,
     received: u64,
     dropped: u64,
 }
 
-// SAFETY: the mapping belongs to this value alone, and nothing in it is tied to a thread.
-unsafe impl Send for CaptureRing {}
-
-impl CaptureRing {
-    /// Opens a ring on `interface` that keeps `snap` bytes of each frame. Frames are stamped by the kernel, or, where
-    /// `by_hardware` asks for it and it [stamps](crate::HardwareStamping), by the interface; each says by which.
+impl PacketRing {
+    /// A ring that sees every frame of `interface`, both ways, and keeps `snap` bytes of each. Frames are stamped by the
+    /// kernel, or, where `by_hardware` asks for it and it [stamps](crate::HardwareStamping), by the interface; each says by
+    /// which.
     ///
     /// # Errors
     /// The right to open packet sockets (CAP_NET_RAW) is missing, the interface is gone, or there is no memory for the ring.
-    pub fn open(interface: &Interface, snap: u32, by_hardware: bool) -> Result<Self, NetError> {
-        let what = || format!("cannot capture on interface '{}'", interface.name);
+    pub fn capture(interface: &Interface, snap: u32, by_hardware: bool) -> Result<Self, NetError> {
+        // Only what it keeps is copied.
+        let keep = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: snap }];
+        Self::open("capture", interface, BLOCKS_OF_CAPTURE, &keep, |fd| {
+            if by_hardware {
+                let stamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
+                set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_TIMESTAMP, stamps)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A ring that sees the frames of `selection` that `interface` receives, stamped by the kernel.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn arrivals(interface: &Interface, selection: &Selection) -> Result<Self, NetError> {
+        Self::open("receive streams", interface, BLOCKS_OF_ARRIVALS, &selection.filter(), |fd| {
+            set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        })
+    }
+
+    fn open(
+        purpose: &str,
+        interface: &Interface,
+        blocks: usize,
+        filter: &[libc::sock_filter],
+        more: impl FnOnce(&OwnedFd) -> io::Result<()>,
+    ) -> Result<Self, NetError> {
+        let what = || format!("cannot {purpose} on interface '{}'", interface.name);
         let plain = |e| NetError::of(what(), "", e);
         // SAFETY: takes no pointers. Protocol 0: nothing arrives before filter, ring and binding are in place.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -113,41 +118,23 @@ impl CaptureRing {
         }
         // SAFETY: `fd` was just created and nobody else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VERSION, TPACKET_V3).map_err(plain)?;
-        if by_hardware {
-            let stamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
-            set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_TIMESTAMP, stamps).map_err(plain)?;
-        }
-        keep(&fd, snap).map_err(plain)?;
-        let request = Request {
-            block_size: BLOCK as u32,
-            blocks: BLOCKS as u32,
-            frame_size: 2_048,
-            frames: (BLOCK / 2_048 * BLOCKS) as u32,
-            retire_ms: RETIRE_MS,
-            private: 0,
-            features: 0,
+        let version = libc::tpacket_versions::TPACKET_V3 as libc::c_int;
+        set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, version).map_err(plain)?;
+        attach_filter(fd.as_fd(), filter).map_err(plain)?;
+        more(&fd).map_err(plain)?;
+        let request = libc::tpacket_req3 {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: 2_048,
+            tp_frame_nr: (BLOCK / 2_048 * blocks) as u32,
+            tp_retire_blk_tov: RETIRE_MS,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
         };
-        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_RX_RING, request)
-            .map_err(|e| NetError::of(what(), "its ring takes 32 MiB of memory that cannot be swapped", e))?;
-        // SAFETY: a new shared mapping of the whole ring, at an address of the kernel's choice.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                BLOCK * BLOCKS,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(NetError::last(what(), "its ring cannot be mapped"));
-        }
-        let memory = NonNull::new(memory.cast::<u8>())
-            .ok_or_else(|| plain(io::Error::from_raw_os_error(libc::ENOMEM)))?;
-        // From here on dropping it unmaps the memory.
-        let ring = Self { fd, memory, next: 0, received: 0, dropped: 0 };
+        let cure = "its ring takes 32 or 64 MiB of memory that cannot be swapped";
+        set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, request)
+            .map_err(|e| NetError::of(what(), cure, e))?;
+        let memory = Mapping::of(fd.as_fd(), BLOCK * blocks, 0).map_err(|e| NetError::of(what(), cure, e))?;
         // SAFETY: a sockaddr_ll of zeroes is valid; the fields that matter are set below.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -155,14 +142,10 @@ impl CaptureRing {
         address.sll_ifindex = interface.index.cast_signed();
         // SAFETY: the pointer and length describe a live sockaddr_ll.
         let bound = unsafe {
-            libc::bind(
-                ring.fd.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of::<libc::sockaddr_ll>() as u32,
-            )
+            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
         };
         check(bound).map_err(plain)?;
-        Ok(ring)
+        Ok(Self { fd, memory, blocks, next: 0, received: 0, dropped: 0 })
     }
 
     /// Sees all frames on the wire, not only those addressed to this host, as long as the ring is open.
@@ -179,24 +162,62 @@ impl CaptureRing {
         set_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, membership)
     }
 
-    /// Hands the frames of the next block to `take`, then the block back to the kernel. Returns whether there was one.
-    pub fn read(&mut self, mut take: impl FnMut(Captured<'_>)) -> bool {
-        // SAFETY: the ring is mapped as long as `self` lives, a block begins at a page, and its status is an aligned word
-        // that kernel and process take turns to write.
-        let status = unsafe {
-            AtomicU32::from_ptr(self.memory.add(self.next * BLOCK + BLOCK_STATUS_AT).cast::<u32>().as_ptr())
-        };
-        if status.load(Ordering::Acquire) & STATUS_USER == 0 {
-            return false;
+    /// Hands the frames of the next block to `take`, then the block back to the kernel. Returns how many there were;
+    /// `None`: no block is ready.
+    pub fn read(&mut self, mut take: impl FnMut(Captured<'_>)) -> Option<usize> {
+        // SAFETY: the status is an aligned word (`at` checks) that kernel and process take turns to write.
+        let status = unsafe { AtomicU32::from_ptr(self.memory.at(self.next * BLOCK + BLOCK_STATUS_AT)) };
+        if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return None;
         }
-        // SAFETY: the block is within the mapping, and until its status is given back the kernel leaves it alone.
-        let block = unsafe { std::slice::from_raw_parts(self.memory.add(self.next * BLOCK).as_ptr(), BLOCK) };
+        let start = self.memory.at::<[u8; BLOCK]>(self.next * BLOCK);
+        // SAFETY: the block lies within the mapping (`at` checks), and until its status is given back the kernel leaves it alone.
+        let block = unsafe { &*start };
+        let mut count = 0;
         for frame in Frames::of(block) {
             take(frame);
+            count += 1;
         }
-        status.store(STATUS_KERNEL, Ordering::Release);
-        self.next = (self.next + 1) % BLOCKS;
-        true
+        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % self.blocks;
+        Some(count)
+    }
+
+    /// Hands every frame of the blocks that are ready to `take`; waits up to `timeout_ms` for the first. Returns
+    /// how many there were.
+    ///
+    /// # Errors
+    /// The socket is unusable.
+    pub fn take(&mut self, timeout_ms: i32, mut take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
+        let mut taken = 0;
+        let mut may_wait = timeout_ms != 0;
+        // At most one round of the ring, so that the caller comes to its other duties.
+        for _ in 0..self.blocks {
+            match self.read(&mut take) {
+                Some(count) => {
+                    taken += count;
+                    may_wait = false;
+                }
+                None if may_wait => {
+                    self.wait(timeout_ms)?;
+                    may_wait = false;
+                }
+                None => break,
+            }
+        }
+        Ok(taken)
+    }
+
+    fn wait(&self, timeout_ms: i32) -> io::Result<()> {
+        let mut polled = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: `polled` is one live entry.
+        if unsafe { libc::poll(&raw mut polled, 1, timeout_ms) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// What has happened to the socket since the last call, for example that its interface went down.
@@ -216,24 +237,12 @@ impl CaptureRing {
     /// The kernel does not tell.
     pub fn statistics(&mut self) -> io::Result<(u64, u64)> {
         // Reading resets the kernel's counters.
-        let new = get_option(self.fd.as_fd(), libc::SOL_PACKET, PACKET_STATISTICS, Statistics::default())?;
-        self.received += u64::from(new.packets);
-        self.dropped += u64::from(new.drops);
+        let none = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+        let new = get_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, none)?;
+        self.received += u64::from(new.tp_packets);
+        self.dropped += u64::from(new.tp_drops);
         Ok((self.received, self.dropped))
     }
-}
-
-impl Drop for CaptureRing {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made with this length and nothing borrows from it any more.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), BLOCK * BLOCKS) };
-    }
-}
-
-/// A classic BPF programme that keeps the first `snap` bytes of every frame: the rest is never copied.
-fn keep(fd: &OwnedFd, snap: u32) -> io::Result<()> {
-    let programme = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: snap }];
-    crate::socket::attach_filter(fd.as_fd(), &programme)
 }
 
 /// The frames of a block.
@@ -367,7 +376,7 @@ mod tests {
         if crate::enclose::can_open_packet_socket().is_err() {
             return;
         }
-        let mut ring = CaptureRing::open(&loopback, 96, false).expect("the right is there");
+        let mut ring = PacketRing::capture(&loopback, 96, false).expect("the right is there");
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
         let at = sender.local_addr().expect("it is bound");
         let before = crate::clock::realtime().get();
@@ -379,14 +388,21 @@ mod tests {
         let after = crate::clock::realtime().get();
         let mut ours = Vec::new();
         for _ in 0..500 {
-            while ring.read(|frame| {
-                let text = frame.bytes.get(42..62);
-                if text == Some(b"wiregauge-ring-test-") && !frame.is_outgoing {
-                    assert_eq!((frame.bytes.len(), frame.length), (96, 42 + 92));
-                    assert!(!frame.by_hardware && frame.stamp_ns >= before, "{} {before}", frame.stamp_ns);
-                    ours.push(frame.bytes[62]);
-                }
-            }) {}
+            while ring
+                .read(|frame| {
+                    let text = frame.bytes.get(42..62);
+                    if text == Some(b"wiregauge-ring-test-") && !frame.is_outgoing {
+                        assert_eq!((frame.bytes.len(), frame.length), (96, 42 + 92));
+                        assert!(
+                            !frame.by_hardware && frame.stamp_ns >= before,
+                            "{} {before}",
+                            frame.stamp_ns
+                        );
+                        ours.push(frame.bytes[62]);
+                    }
+                })
+                .is_some()
+            {}
             if ours.len() == 50 && crate::clock::realtime().get() > after {
                 break;
             }

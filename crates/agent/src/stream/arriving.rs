@@ -2,8 +2,9 @@
 
 use std::io;
 
-use wg_net::arrivals::{Arrival, Missed, PacketRing, Selection, XdpArrivals};
-use wg_net::{Interface, NetError};
+use wg_frame::time::WallNanos;
+use wg_net::arrivals::{Arrival, Missed, Selection, XdpArrivals};
+use wg_net::{Interface, NetError, PacketRing};
 
 /// How frames come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Arrivals {
         wish: Option<Entrance>,
         fast: bool,
     ) -> Result<Self, NetError> {
-        let ring = || PacketRing::open(interface, selection).map(Self::Ring);
+        let ring = || PacketRing::arrivals(interface, selection).map(Self::Ring);
         let xdp = || XdpArrivals::open(interface, selection).map(|open| Self::Xdp(Box::new(open)));
         match wish {
             Some(Entrance::Ring) => ring(),
@@ -66,9 +67,11 @@ impl Arrivals {
     ///
     /// # Errors
     /// The socket is unusable.
-    pub fn take(&mut self, timeout_ms: i32, take: impl FnMut(Arrival<'_>)) -> io::Result<usize> {
+    pub fn take(&mut self, timeout_ms: i32, mut take: impl FnMut(Arrival<'_>)) -> io::Result<usize> {
         match self {
-            Self::Ring(ring) => ring.take(timeout_ms, take),
+            Self::Ring(ring) => ring.take(timeout_ms, |frame| {
+                take(Arrival { frame: frame.bytes, stamp: WallNanos::new(frame.stamp_ns) });
+            }),
             Self::Xdp(xdp) => xdp.take(timeout_ms, take),
         }
     }
@@ -79,7 +82,7 @@ impl Arrivals {
     /// The kernel does not tell.
     pub fn missed(&mut self) -> io::Result<Missed> {
         match self {
-            Self::Ring(ring) => ring.missed(),
+            Self::Ring(ring) => ring.statistics().map(|(_, ring)| Missed { ring, other: 0 }),
             Self::Xdp(xdp) => xdp.missed(),
         }
     }

@@ -1,16 +1,16 @@
 //! Fast ways in: every frame of chosen streams, many at a time, from memory shared with the kernel.
 //!
-//! - [`PacketRing`] is a packet socket with a ring (`TPACKET_V3`): works on every interface, stamped by the kernel;
+//! - [`PacketRing`](crate::PacketRing) is a packet socket with a ring (`TPACKET_V3`): works on every interface, stamped by the kernel;
 //!   the host's own stack sees the frames too and spends its time on them.
 //! - [`XdpArrivals`] takes the frames off the interface before the host's stack does, stamped by a BPF programme.
 //!
 //! Both count what they could not take, so that a receiver that is too slow is seen and not guessed.
 
 mod program;
-mod ring;
+mod selection;
 mod xdp;
 
-pub use ring::PacketRing;
+pub use selection::{MOST_PORTS, Selection};
 pub use xdp::XdpArrivals;
 
 use wg_frame::time::WallNanos;
@@ -32,15 +32,3 @@ pub struct Missed {
     /// Anything else the kernel gives account of: no free frame, a frame too long.
     pub other: u64,
 }
-
-/// Which frames are taken.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// UDP over IPv4 to these ports.
-    pub udp_ports: Vec<u16>,
-    /// Frames of this EtherType, if any.
-    pub ether_type: Option<u16>,
-}
-
-/// Ports a [`Selection`] may name.
-pub const MOST_PORTS: usize = 64;
