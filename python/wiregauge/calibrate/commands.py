@@ -10,8 +10,6 @@ import typer
 from wiregauge.calibrate.kept import list_all, show
 from wiregauge.calibrate.known import cable, linearity
 from wiregauge.calibrate.shared import (
-    BAD_INPUT,
-    INCOMPLETE,
     AsJson,
     Backend,
     Bench,
@@ -31,7 +29,6 @@ from wiregauge.calibrate.shared import (
     cores,
     driver_of,
     enclosed,
-    fail,
     finish,
     period_ps,
     progress,
@@ -40,6 +37,7 @@ from wiregauge.calibrate.shared import (
     trust_of,
     whole_numbers,
 )
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail
 
 __all__ = ["app"]
 

@@ -15,9 +15,9 @@ from wiregauge.calibrate.shared import (
     StoreAt,
     draw,
     print_tables,
-    say,
     told,
 )
+from wiregauge.terminal import say
 
 __all__ = ["list_all", "show"]
 

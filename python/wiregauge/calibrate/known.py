@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from wiregauge.calibrate.shared import (
-    BAD_INPUT,
     SILENT,
     AsJson,
     Keep,
@@ -16,13 +15,13 @@ from wiregauge.calibrate.shared import (
     Runs,
     Seed,
     StoreAt,
-    fail,
     finish,
     progress,
     told,
     trust,
     whole_numbers,
 )
+from wiregauge.terminal import BAD_INPUT, fail
 
 __all__ = ["cable", "linearity"]
 

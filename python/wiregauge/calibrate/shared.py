@@ -1,8 +1,7 @@
 """What all commands of `wiregauge calibrate` share: options, errors as one line, and the end of a calibration.
 
-Exit codes are those of every command: 0 measured, 2 bad input, 3 this machine cannot measure it, 4 stopped
-early (what was
-measured until then is shown and kept).
+Exit codes are those of every command: 0 measured, 2 bad input, 3 this machine cannot measure it, 4 stopped early (what
+was measured until then is shown and kept).
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 2, 3, 4
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
 
 
 class BenchName(StrEnum):
@@ -101,15 +99,6 @@ Interfaces = Annotated[
 Carried = Annotated[Protocol, typer.Option(help="Protocol of the measured messages.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of every random choice.")]
 Rate = Annotated[str, typer.Option(metavar="RATE", help="Rate of the link: 1Gbit/s.")]
-
-
-def say(text: str) -> None:
-    print(f"wiregauge: {text}", file=sys.stderr)
-
-
-def fail(text: str, code: int) -> NoReturn:
-    say(text)
-    raise typer.Exit(code)
 
 
 @contextlib.contextmanager

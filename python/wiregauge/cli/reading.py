@@ -1,0 +1,230 @@
+"""`show` and `report`: one run directory again; `compare` and `trend`: two and many side by side."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run
+from wiregauge.terminal import BAD_INPUT, fail
+
+__all__ = ["compare", "report", "show", "trend"]
+
+
+def show(
+    place: RunDir,
+    explained: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Also say what recurs, what changes, and why the worst messages of each flow took long.",
+        ),
+    ] = False,
+    worst: Annotated[
+        int | None,
+        typer.Option(
+            "--worst",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="Worst messages to explain per flow.",
+            show_default="10",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a run directory again and show measures, validity and verdict."""
+    if worst is not None and not explained:
+        fail("--worst has an effect with --explain only; add it, or leave --worst out", BAD_INPUT)
+    count = (worst or 10) if explained else None
+    raise typer.Exit(judge_and_show(open_run(place), place, as_json=as_json, with_report=False, worst=count))
+
+
+def report(
+    places: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Run directories.", show_default=False)
+    ],
+    png: Annotated[
+        Path | None,
+        typer.Option("--png", metavar="DIR", help="Also write every figure as PNG.", show_default=False),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", metavar="DIR", help="Also write every figure as SVG.", show_default=False),
+    ] = None,
+) -> None:
+    """Write the report of run directories again, and the figures of one as files. `compare` lays two side by side."""
+    from wiregauge import report as reports
+
+    if len(places) > 1 and (png is not None or svg is not None):
+        fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
+    for place in places:
+        open_run(place)
+        print(f"report: {reports.write(place)}")
+    for folder, kind in ((png, "png"), (svg, "svg")):
+        if folder is not None:
+            for path in reports.export_figures(places[0], folder, {kind}):
+                print(f"figure: {path}")
+
+
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--threshold",
+        "-t",
+        metavar="FIGURE=VALUE",
+        help="A change up to VALUE does not matter: latency.p99=5us, 10:rtt=5% (of flow 10), loss=0.1%. "
+        "May be given several times.",
+        show_default=False,
+    ),
+]
+
+
+PageFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="Also write a page (HTML, one file).", show_default=False
+    ),
+]
+
+
+def compare(
+    base: Annotated[
+        Path, typer.Argument(metavar="BASE", help="Run directory to compare with.", show_default=False)
+    ],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Run directory to judge.", show_default=False)],
+    thresholds: Thresholds = None,
+    equivalence: Annotated[
+        bool,
+        typer.Option(
+            "--equivalence",
+            help="Ask whether the two are the same: judge only what --threshold names, and exit with 1 unless "
+            "every such shift is shown to lie within its threshold.",
+        ),
+    ] = False,
+    base_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--base-at", metavar="AXIS=VALUE", help="Take only these points of BASE.", show_default=False
+        ),
+    ] = None,
+    new_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--new-at",
+            metavar="AXIS=VALUE",
+            help="Take only these points of NEW. An axis given on both sides takes no part in matching.",
+            show_default=False,
+        ),
+    ] = None,
+    out: PageFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lay two run directories side by side: what moved, by how much, and did it get worse (exit code 1)?"""
+    from wiregauge import measures
+    from wiregauge.measures import comparing
+
+    wanted = _thresholds(thresholds)
+    if equivalence and not wanted:
+        fail("--equivalence needs a --threshold: the same within what?", BAD_INPUT)
+    at = _at("--base-at", base_at), _at("--new-at", new_at)
+    for place in dict.fromkeys((base, new)):
+        open_run(place)
+    judgements = measures.judge(base), measures.judge(new)
+    try:
+        found = comparing.compare(
+            *judgements, thresholds=wanted, equivalence=equivalence, base_at=at[0], new_at=at[1]
+        )
+    except comparing.MatchError as error:
+        fail(str(error), BAD_INPUT)
+    if as_json:
+        print(json.dumps(comparing.compare_json(found), indent=1))
+    else:
+        comparing.compare_text(found, Console())
+    if out is not None:
+        from wiregauge import report as reports
+
+        path = reports.write_compare(found, out)
+        if not as_json:
+            print(f"page: {path}")
+    raise typer.Exit(found.exit_code)
+
+
+class Reference(StrEnum):
+    """What the runs of a trend are held against."""
+
+    PREVIOUS = "previous"
+    FIRST = "first"
+
+
+def trend(
+    places: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR DIR...", help="Run directories, in any order.", show_default=False),
+    ],
+    thresholds: Thresholds = None,
+    against: Annotated[
+        Reference,
+        typer.Option(
+            help="Hold each run against the median of the previous ones since the last step, or the first."
+        ),
+    ] = Reference.PREVIOUS,
+    out: PageFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Follow figures over many runs by date: intervals, steps, and is the newest run worse (exit code 1)?"""
+    from wiregauge import measures
+    from wiregauge.measures import comparing
+
+    wanted = _thresholds(thresholds)
+    each = list({place.resolve(): place for place in places}.values())
+    if len(each) < 2:
+        fail("a trend needs at least two different run directories; name more", BAD_INPUT)
+    for place in each:
+        open_run(place)
+    try:
+        found = comparing.trend(
+            [measures.judge(place) for place in each],
+            thresholds=wanted,
+            against="first" if against is Reference.FIRST else "previous",
+        )
+    except comparing.MatchError as error:
+        fail(str(error), BAD_INPUT)
+    if as_json:
+        print(json.dumps(comparing.trend_json(found), indent=1))
+    else:
+        comparing.trend_text(found, Console())
+    if out is not None:
+        from wiregauge import report as reports
+
+        path = reports.write_trend(found, out)
+        if not as_json:
+            print(f"page: {path}")
+    raise typer.Exit(found.exit_code)
+
+
+def _thresholds(texts: list[str] | None) -> list[Any]:
+    from wiregauge.measures.comparing import ThresholdError, read_threshold
+
+    try:
+        return [read_threshold(text) for text in texts or []]
+    except ThresholdError as error:
+        fail(f"--threshold {error}", BAD_INPUT)
+
+
+def _at(option: str, texts: list[str] | None) -> dict[str, str]:
+    """AXIS=VALUE of an option that chooses points."""
+    chosen: dict[str, str] = {}
+    for text in texts or []:
+        axis, equals, value = text.partition("=")
+        if not (axis and equals and value):
+            fail(f'{option} "{text}": write AXIS=VALUE, as in load=0%', BAD_INPUT)
+        if axis in chosen:
+            fail(f"{option}: {axis} is given twice; a side has one value of an axis", BAD_INPUT)
+        chosen[axis] = value
+    return chosen

@@ -1,0 +1,136 @@
+"""What commands share: options, the test file, the run directory, the engine, and how a judgement is shown."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, say
+
+__all__ = [
+    "AsJson",
+    "BenchName",
+    "EngineName",
+    "RunDir",
+    "StorageUrl",
+    "TestFile",
+    "check_engine",
+    "judge_and_show",
+    "load_test",
+    "open_run",
+]
+
+TestFile = Annotated[Path, typer.Argument(metavar="TEST", help="Test file (XML).", show_default=False)]
+RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.", show_default=False)]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="local|ray|ray://HOST:PORT",
+        help="Who does the work: this process, a Ray of this machine (or the cluster that RAY_ADDRESS names), or a Ray "
+        "cluster. The answers are the same.",
+    ),
+]
+StorageUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--storage",
+        metavar="URL",
+        help="ray: where nodes that share no file system meet: s3://bucket/prefix or another URL of fsspec.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of the documented schema instead of text.")]
+
+
+class BenchName(StrEnum):
+    """Where a test can run."""
+
+    SIM = "sim"
+    NETNS = "netns"
+
+
+def load_test(test: Path) -> Any:
+    from wiregauge.config import TestError, load
+
+    try:
+        return load(test)
+    except TestError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(BAD_INPUT) from error
+
+
+def check_engine(engine: str, storage: str | None, bench: BenchName = BenchName.SIM) -> None:
+    """Refuses an engine that is none, and what would have no effect."""
+    from wiregauge.cluster import EngineNameError, read_engine
+
+    try:
+        read_engine(engine)
+    except EngineNameError as error:
+        fail(f"--engine {error}", BAD_INPUT)
+    if engine != "local" and bench is BenchName.NETNS:
+        fail(
+            "--engine has no meaning for --bench netns, whose frames are those of this machine; leave it out",
+            BAD_INPUT,
+        )
+    if engine == "local" and storage is not None:
+        fail("--storage has an effect with --engine ray only; leave it out", BAD_INPUT)
+
+
+def judge_and_show(
+    directory: Any, target: Path, *, as_json: bool, with_report: bool, worst: int | None = None
+) -> int:
+    """Judges, shows, and with `worst` also explains, with so many messages per flow; returns the exit code."""
+    from wiregauge import measures
+    from wiregauge.measures import explaining
+    from wiregauge.records import RunDirectoryError
+
+    judgement = measures.judge(target)
+    explanation = explaining.explain(judgement, worst=worst) if worst is not None else None
+    if as_json:
+        shown = measures.show_json(judgement)
+        if explanation is not None:
+            shown["explained"] = explaining.explain_json(explanation)
+        print(measures.json_text(shown))
+    else:
+        measures.show_text(judgement, Console())
+        if explanation is not None:
+            explaining.explain_text(explanation, Console())
+    unwritten: str | None = None
+    if with_report:
+        from wiregauge import report as reports
+
+        try:
+            path = reports.write(target)
+        except RunDirectoryError as error:  # the disk may be full; what was measured is safe by now
+            unwritten = str(error)
+        else:
+            if not as_json:
+                print(f"report: {path}")
+    if directory.manifest["state"] != "complete":
+        say(f"incomplete: {directory.manifest['reason']}")
+    if unwritten is not None:
+        say(f"the report is missing: {unwritten}")
+    if unwritten is not None or directory.manifest["state"] != "complete":
+        return INCOMPLETE
+    return measures.exit_code(judgement)
+
+
+def open_run(place: Path) -> Any:
+    """Opens a run directory; one whose testmaster was killed is made readable first."""
+    from wiregauge.records import RunDirectory, recover
+
+    directory = RunDirectory.open(place)
+    if directory.is_being_written():
+        fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
+    if recover(directory):
+        why = directory.manifest.get("reason") or "tables were missing and were made anew from the records"
+        say(f"{place}: {why}")
+    if not directory.runs:
+        fail(f"{place}: no run was started, there is nothing to show", INCOMPLETE)
+    return directory
