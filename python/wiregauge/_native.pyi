@@ -11,8 +11,9 @@ PLAN_SCHEMA: int
 class NativeError(Exception):
     """What could not be done, as a sentence for the user: which file, what happened, the cure."""
 
-def compile_plan(tree_json: str) -> str:
-    """JSON: `{"campaign": …}`, or `{"diagnostics": […]}` when the test is not valid. Raises nothing."""
+def compile_plan(tree_json: str, below: str | PathLike[str]) -> str:
+    """JSON: `{"campaign": …}`, or `{"diagnostics": […]}` when the test is not valid. Captures it replays lie in `below`
+    where their paths are not absolute. Raises nothing."""
 
 def process_run(
     network_json: str,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from capture_files import Packet, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,7 +86,7 @@ def test_the_file_means_what_the_builder_means(test: Test) -> None:
     assert without_lines(loaded.campaign) == compiled.campaign
 
 
-def test_the_builder_can_write_every_element_and_attribute() -> None:
+def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> None:
     """Nothing in the schema that Python cannot say."""
     test = Test("built", 7, bench="sim", host="ideal")
     clock = Clock(
@@ -177,6 +178,11 @@ def test_the_builder_can_write_every_element_and_attribute() -> None:
     test.send(5, period="5ms", frame="100B", ramp_to="2ms", transmit_time="12B", **shaping)
     test.flow(6, protocol="udp", from_="h2", to="h1").receive(6)
     test.send(6, period="50ms", payload="64B", distribution="exponential", seed=7)
+    test.flow(7, protocol="udp", from_="mac", to="sensor").receive(7)
+    line = write(tmp_path / "line.pcapng", [Packet(k * 10**6, 100, sent=True) for k in range(5)])
+    pace: dict[str, Any] = {"speed": "50%", "loops": 2, "loop_gap": "1ms", "count": 9, "offset": "1ms"}
+    chosen: dict[str, Any] = {"interface": "eth0", "direction": "sent"}
+    test.replay(7, file=line, mode="gap", backend="udp", transmit_time="12B", **chosen, **pace)
     test.bit_errors("mac", "sw1", rate="1e-9", from_="mac", begin="1ms", end="1s")
     times: dict[str, Any] = {"begin": "1ms", "end": "1s"}
     test.frame_fault("lose", "mac", "sw1", share="1%", from_="mac", **times)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from capture_files import Packet, pcapng
 from lxml import etree
 
 from wiregauge.config import TestError, load
@@ -41,6 +42,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
       <window at="sw1:2" offset="1ms"/>
     </flow>
     <flow id="50" protocol="udp" from="h1" to="h2"/>
+    <flow id="60" protocol="udp" from="mac" to="sensor"/>
   </flows>
   <synchronise within="9us"><exchange to="sensor"/><ptp/><chrony/></synchronise>
   <tasks duration="1s">
@@ -49,6 +51,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <send flow="30" period="8ms" payload="64B"/><receive flow="30"/>
     <send flow="40" period="10ms" payload="64B"/><receive flow="40"/>
     <send flow="50" period="10ms" payload="64B"/><receive flow="50"/>
+    <replay flow="60" file="line.pcapng" interface="0"/><receive flow="60"/>
     <inject on="other" to="sensor" load="10%"/>
     <capture on="sw1"/>
   </tasks>
@@ -215,6 +218,20 @@ OTHER: dict[str, dict[str, Edit]] = {
         "transmit-time": {"transmit-time": "13B"},
         **SHAPING,
     },
+    "replay": {
+        "flow": {"flow": "50"},
+        "file": {"file": "other.pcapng"},
+        "interface": {"interface": "right"},
+        "direction": {"direction": "sent"},
+        "speed": {"speed": "50%"},
+        "loops": {"loops": "4"},
+        "loop-gap": {"loops": "4", "loop-gap": "7ms"},
+        "count": {"count": "5"},
+        "offset": {"offset": "1ms"},
+        "mode": {"mode": "gap"},
+        "backend": {"backend": "packet"},
+        "transmit-time": {"transmit-time": "13B"},
+    },
     "receive": {"flow": {"flow": "10"}, "on": {"on": "other"}},
     "relay": {"flow": {"flow": "20"}, "on": {"on": "other"}, "through": {"through": "task"}},
     "fault": {
@@ -307,6 +324,7 @@ WITH: dict[tuple[str, str], list[tuple[str, int, Edit]]] = {
         ("axis", 0, {"flow": "7"}),
     ],
     ("send", "flow"): [("send", 0, {"flow": "20"})],
+    ("replay", "flow"): [("send", 4, {"flow": "60"})],
     ("receive", "flow"): [("relay", 0, {"flow": "20"})],
     ("relay", "flow"): [("receive", 0, {"flow": "10"})],
 }
@@ -323,6 +341,10 @@ def edited(root: etree._Element, tag: str, which: int, edit: Edit) -> None:
 
 def compiled(root: etree._Element, folder: Path) -> dict[str, Any]:
     path = folder / "t.xml"
+    left = [Packet(1_000_000 * k, 100 + k, sent=k % 2 == 0) for k in range(4)]
+    right = [Packet(1_000_000 * k, 200, 1) for k in range(4, 6)]
+    (folder / "line.pcapng").write_bytes(pcapng(left + right, ("left", "right")))
+    (folder / "other.pcapng").write_bytes(pcapng(left[:3], ("left",)))
     path.write_bytes(etree.tostring(root))
     return load(path).campaign
 

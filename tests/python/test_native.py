@@ -85,7 +85,7 @@ def test_constants_and_exception_are_of_the_declared_kind() -> None:
 
 @pytest.mark.parametrize("tree", ["", "{", "null", "[]", '{"name": 1}', "\0", "[" * 100_000])
 def test_nonsense_is_diagnosed_not_raised(tree: str) -> None:
-    assert json.loads(_native.compile_plan(tree))["diagnostics"]
+    assert json.loads(_native.compile_plan(tree, "."))["diagnostics"]
 
 
 def _track(tmp_path: Path, segments: list[str], run: dict[str, object] = RUN) -> dict[str, Any]:

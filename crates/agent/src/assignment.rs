@@ -134,8 +134,10 @@ pub struct FlowFacts {
     pub payload: u16,
     /// Frame length, DA to FCS.
     pub length: u16,
-    /// Time between messages, ns; 0 when nothing sends it.
+    /// Time between messages, ns; of a replay on average; 0 when nothing sends it.
     pub period_ns: i64,
+    /// Messages that may come in half a second.
+    pub in_half_a_second: u64,
     /// 802.1Q tag control information.
     pub vlan_tci: Option<u16>,
     /// Messages its sender sends, warm-up included.
@@ -228,6 +230,8 @@ pub struct Assignment {
     pub drain: Span,
 }
 
+/// What may wait while a task has no core.
+const HALF_A_SECOND: Span = Span::from_millis(500);
 /// Messages a second up to which a servicing thread keeps its schedule beside its other duties, as a period in ns.
 const STREAM_PERIOD_NS: i64 = 50_000;
 
@@ -358,6 +362,7 @@ impl Assignment {
             payload: 0,
             length: 0,
             period_ns: 0,
+            in_half_a_second: 0,
             vlan_tci: flow.vlan.map(|tag| u16::from(tag.priority & 7) << 13 | tag.id & 0x0FFF),
             planned: 0,
             relayed: false,
@@ -386,6 +391,11 @@ impl Assignment {
             facts.payload = payload as u16;
             facts.length = frame_length(facts.protocol, payload, facts.vlan_tci.is_some());
             facts.period_ns = send.period.as_nanos_floor().max(1);
+            facts.in_half_a_second = match &send.replay {
+                // Wherever a loop is when the half second begins, it ends within two of them.
+                Some(replay) => replay.densest(HALF_A_SECOND).saturating_mul(2),
+                None => (HALF_A_SECOND.as_nanos_floor() / facts.period_ns).unsigned_abs(),
+            };
             let schedule = Schedule::new(run, send, facts.length).map_err(|e| AssignmentError::Schedule {
                 what: format!("flow {}", send.flow),
                 problem: e.to_string(),
@@ -469,8 +479,7 @@ impl Assignment {
         let mut arrivals = Arrivals { in_all: 0, at_once: 0 };
         for facts in expected {
             arrivals.in_all = arrivals.in_all.saturating_add(facts.planned);
-            let in_half_a_second = 500_000_000 / facts.period_ns.unsigned_abs().max(1);
-            arrivals.at_once = arrivals.at_once.saturating_add(in_half_a_second.min(facts.planned));
+            arrivals.at_once = arrivals.at_once.saturating_add(facts.in_half_a_second.min(facts.planned));
         }
         arrivals
     }

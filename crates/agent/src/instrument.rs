@@ -1,6 +1,7 @@
 //! `generate` and `absorb`: the two ends of one stream by hand, for calibrations and comparisons.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -13,18 +14,24 @@ use wg_agent::stream::account::{Accounts, Expected};
 use wg_agent::stream::arriving::{Arrivals, Entrance};
 use wg_agent::stream::despatch::{Despatch, Despatched, Due, Mode, Nobody};
 use wg_agent::stream::figures::{AccountFigures, MissedFigures, SentFigures};
+use wg_agent::stream::task::{distinct_lengths, dues, gap_of as densest_gap};
 use wg_agent::stream::way::{Demand, Way, choose};
+use wg_capture::Files;
 use wg_frame::ethernet::{MacAddress, wire_len};
 use wg_frame::layout::{Carrier, Envelope};
 use wg_frame::probe::ProbeFlags;
-use wg_frame::time::{Epoch, RunTime, WallNanos};
+use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::arrivals::{Arrival, Selection};
 use wg_net::transmit::{Backend, Order};
 use wg_net::{Interface, clock, realtime};
+use wg_plan::{Captures, Replay, Wanted};
+use wg_traffic::sending::Schedule;
 
 /// Bytes of headers and FCS round a UDP payload, and round a raw one.
 const ROUND_UDP: usize = 46;
 const ROUND_RAW: usize = 18;
+/// Bytes of the longest untagged frame.
+const LONGEST_FRAME: u16 = 1_518;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum BackendName {
@@ -66,8 +73,20 @@ pub(crate) struct GenerateOptions {
     #[arg(long)]
     raw: bool,
     /// Length of a frame in bytes, DA to FCS.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, conflicts_with = "replay")]
     frame: usize,
+    /// Capture (pcapng or pcap) whose gaps and lengths the frames have.
+    #[arg(long, conflicts_with_all = ["gap_ns", "load"])]
+    replay: Option<PathBuf>,
+    /// Interface of the capture, by name or by number from 0. Default: its only one.
+    #[arg(long, requires = "replay")]
+    replay_interface: Option<String>,
+    /// Pace of the replay in per cent of the capture's.
+    #[arg(long, default_value_t = 100.0, requires = "replay")]
+    speed: f64,
+    /// How often the capture is replayed.
+    #[arg(long, default_value_t = 1, requires = "replay")]
+    loops: u32,
     /// Time between the beginnings of two frames, ns; 0: as fast as possible.
     #[arg(long, default_value_t = 0.0)]
     gap_ns: f64,
@@ -77,9 +96,9 @@ pub(crate) struct GenerateOptions {
     /// The line's rate in bit/s.
     #[arg(long)]
     line_rate: Option<f64>,
-    /// Frames to send.
-    #[arg(long)]
-    count: u32,
+    /// Frames to send. Default with --replay: all of them.
+    #[arg(long, required_unless_present = "replay")]
+    count: Option<u32>,
     /// What is kept when a frame is late.
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
@@ -187,26 +206,39 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
     let interface = interface_of(&options.interface)?;
     let source = wg_net::hardware_address(&interface.name).map_err(environment)?.unwrap_or([0; 6]);
     let round = if options.raw { ROUND_RAW } else { ROUND_UDP };
-    let whole = (64..=1_518).contains(&options.frame).then(|| options.frame - round);
-    let payload =
-        whole.ok_or((2, format!("a frame of {} B: the least is 64, the most 1518", options.frame)))?;
-    let shape = Shape {
-        flow: options.flow,
-        envelope: Envelope {
-            destination: options.to_mac,
-            source: MacAddress(source),
-            tag: None,
-            carrier: if options.raw { Carrier::Raw } else { Carrier::udp(options.from, options.to) },
-        },
-        payload,
-        transmit_time: options.transmit_time,
+    let replay = replay_of(options, round)?;
+    let lengths = match &replay {
+        Some((replay, _)) => distinct_lengths(replay),
+        None => vec![u16::try_from(options.frame).unwrap_or(u16::MAX)],
     };
-    let gap_ps = gap_of(options)?;
+    let shapes = lengths
+        .iter()
+        .map(|&length| {
+            let whole = (64..=LONGEST_FRAME).contains(&length).then(|| usize::from(length) - round);
+            let payload = whole.ok_or_else(|| {
+                (2, format!("a frame of {length} B: the least is 64, the most {LONGEST_FRAME}"))
+            })?;
+            Ok(Shape {
+                flow: options.flow,
+                envelope: Envelope {
+                    destination: options.to_mac,
+                    source: MacAddress(source),
+                    tag: None,
+                    carrier: if options.raw { Carrier::Raw } else { Carrier::udp(options.from, options.to) },
+                },
+                payload,
+                transmit_time: options.transmit_time,
+            })
+        })
+        .collect::<Result<Vec<Shape>, (u8, String)>>()?;
+    let gap_ps = match &replay {
+        Some((replay, _)) => densest_gap(replay),
+        None => gap_of(options)?,
+    };
     let mode = match options.mode {
         ModeName::Rate => Mode::Rate,
         ModeName::Gap => Mode::Gap,
     };
-    let shapes = [shape];
     let own = |address: Ipv4Addr| std::net::UdpSocket::bind((address, 0)).is_ok();
     let demand = Demand {
         interface: &interface,
@@ -218,7 +250,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
             BackendName::XdpLive => Backend::Live,
         }),
         least_gap_ps: gap_ps,
-        constant_gap_ps: Some(gap_ps),
+        constant_gap_ps: replay.is_none().then_some(gap_ps),
         mode,
         witnessed: false,
         alone: true,
@@ -229,11 +261,12 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
     let now = clock::realtime().get();
     let epoch = Epoch::new(WallNanos::new(options.epoch_ns.unwrap_or(now)));
     let first_due = RunTime::from_picos((now + 20_000_000 - epoch.wall().get()).saturating_mul(1_000));
-    let count = options.count.max(1);
+    let planned = replay.as_ref().map_or(1, |(replay, _)| u32::try_from(replay.frames()).unwrap_or(u32::MAX));
+    let count = options.count.unwrap_or(planned).max(1);
     let mut done = Despatched::default();
     match chosen.way {
         Way::Transmitter(mut way, moulds) => {
-            let dues = (0..count).map(|sequence| Due {
+            let even = (0..count).map(|sequence| Due {
                 at: RunTime::from_picos(
                     first_due.as_picos().saturating_add(gap_ps.saturating_mul(i64::from(sequence))),
                 ),
@@ -241,6 +274,13 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
                 warm_up: false,
                 template: 0,
             });
+            let schedule = replay.clone().map(|(replay, _)| {
+                Schedule::replayed(first_due, replay, u64::from(count)).map_err(|e| (2, e.to_string()))
+            });
+            let dues: Box<dyn Iterator<Item = Due>> = match schedule.transpose()? {
+                Some(schedule) => Box::new(dues(schedule, &lengths)),
+                None => Box::new(even),
+            };
             Despatch {
                 way: &mut way,
                 moulds: &moulds,
@@ -270,16 +310,63 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
             done.span = Some((now + 20_000_000, clock::realtime().get()));
         }
     }
-    Ok(json!({
+    let mut told = json!({
         "schema": 1,
         "backend": chosen.backend.name(),
         "why": chosen.why,
         "past_queue": chosen.past_queue,
         "mode": mode.name(),
-        "frame_bytes": shape.frame_len(),
+        "frame_bytes": lengths.last(),
         "gap_ns": gap_ps as f64 / 1e3,
         "sent": SentFigures::of(&done),
-    }))
+    });
+    if let Some((replay, notes)) = &replay {
+        told["gap_ns"] = json!(replay.cycle().as_picos() as f64 / replay.trace.frames().len() as f64 / 1e3);
+        told["replay"] = json!({
+            "file": replay.file,
+            "frames": replay.trace.frames().len(),
+            "loops": replay.loops,
+            "loop_gap_ns": replay.loop_gap.as_picos() as f64 / 1e3,
+            "span_ns": replay.scaled(replay.trace.span()).as_picos() as f64 / 1e3,
+            "raised": replay.raised(),
+            "least_bytes": replay.least,
+            "notes": notes,
+        });
+    }
+    Ok(told)
+}
+
+/// The replay asked for, and what of the capture is not in it.
+fn replay_of(options: &GenerateOptions, round: usize) -> Result<Option<(Replay, Vec<String>)>, (u8, String)> {
+    let Some(path) = &options.replay else { return Ok(None) };
+    let file = path.display().to_string();
+    let wanted = Wanted { file: &file, interface: options.replay_interface.as_deref(), sent: None };
+    let (trace, notes) = Files { below: PathBuf::new() }.read(wanted).map_err(|none| (2, none.of(&file)))?;
+    if trace.longest() > LONGEST_FRAME {
+        let cure = "capture with offloads off: ethtool -K IFACE gro off tso off gso off";
+        return Err((
+            2,
+            format!(
+                "capture \"{file}\" has a frame of {} B; the most is {LONGEST_FRAME}; {cure}",
+                trace.longest()
+            ),
+        ));
+    }
+    if !(0.01..=100_000.0).contains(&options.speed) || options.loops == 0 {
+        return Err((2, "a replay has a speed of 0.01 % to 100000 %, and at least 1 loop".into()));
+    }
+    let needed = round + options.transmit_time.map_or(wg_frame::probe::LEN, |at| at + 8);
+    let least = u16::try_from(needed.max(64)).unwrap_or(u16::MAX);
+    let mut replay = Replay {
+        file,
+        trace,
+        speed_ppm: (options.speed * 1e4).round() as u64,
+        loops: options.loops,
+        loop_gap: Span::ZERO,
+        least,
+    };
+    replay.loop_gap = replay.mean_gap(options.line_rate.map_or(0, |rate| rate as u64));
+    Ok(Some((replay, notes)))
 }
 
 fn gap_of(options: &GenerateOptions) -> Result<i64, (u8, String)> {

@@ -20,6 +20,8 @@ enum Listener {
     Unix(std::os::unix::net::UnixListener, PathBuf),
 }
 
+/// Bytes of one call to the agent, at most.
+const LARGEST_REQUEST: usize = 128 << 20;
 /// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     match prepare(options).and_then(|(listener, address)| run(listener, &address, options)) {
@@ -117,7 +119,8 @@ fn run(listener: Listener, address: &str, options: &ServeOptions) -> Result<(), 
             tokio::time::sleep(LEAVE_TAKING).await;
         };
         let server = Server::builder();
-        let service = AgentServer::new(service);
+        // A plan with replays says every frame of their captures.
+        let service = AgentServer::new(service).max_decoding_message_size(LARGEST_REQUEST);
         let ready = || {
             if options.announce {
                 // Whoever asked for the line and went away does not need it.

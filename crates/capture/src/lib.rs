@@ -4,6 +4,7 @@
 //! - [`CaptureFile`] puts blocks on a disk that may fill up: what is there stays readable.
 //! - [`Reader`] reads pcapng and classic pcap of any byte order and resolution, and names what it cannot use.
 //! - [`taps`] makes records of the messages in captures.
+//! - [`trace`] takes lengths and times of frames for a replay.
 //! - [`Stamps`] says by what a frame was stamped and which octet of it the stamp belongs to.
 //!
 //! Reading parses with `pcap-parser`, which is kept and fuzzed for exactly this. Writing is our own: the few blocks needed
@@ -15,10 +16,12 @@ pub mod pcapng;
 mod read;
 mod stamps;
 pub mod taps;
+mod trace;
 
 pub use file::CaptureFile;
 pub use read::{Interface, Packet, ReadError, Reader, Trouble};
 pub use stamps::{Octet, StampKind, Stamps};
+pub use trace::{Files, trace};
 
 /// Which way a frame passed the interface, as pcapng's `epb_flags` says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

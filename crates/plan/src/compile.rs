@@ -13,8 +13,11 @@ use crate::reader::Maybe;
 use crate::statements::{self, Statements};
 use crate::sweep::Sweep;
 use crate::topology::Topology;
+use crate::trace::{Captures, MOST_TRACED, NoCaptures};
 use crate::tree::Element;
 
+/// Frames of all replays of all runs: the plan of every run says each of them.
+const MOST_TRACED_IN_ALL: usize = 4 * MOST_TRACED;
 /// Flows times runs of one campaign: each is an entry of the plan and a row of the report.
 const MOST_ENTRIES: u64 = 500_000;
 /// Total time above which a campaign is worth a warning.
@@ -25,8 +28,16 @@ const LONG_CAMPAIGN: Span = Span::from_millis(3_600_000);
 /// # Errors
 /// Everything that is wrong with it, in the order of the file (200 at most).
 pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
+    compile_with(tree, &NoCaptures)
+}
+
+/// Compiles a test whose replays come from `captures`.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_with(tree: &Element, captures: &dyn Captures) -> Result<Campaign, Vec<Diagnostic>> {
     let mut found = Findings::default();
-    let test = statements::read(tree, &mut found);
+    let test = statements::read(tree, captures, &mut found);
     required(&test, &mut found);
     let topology = Topology::build(&test, &mut found);
     let model = Model::resolve(&test, &topology, &mut found);
@@ -46,6 +57,7 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
     };
     limits::warn_of_few(&limits, fewest, &mut found);
     warn_of_length(&runs, &mut found);
+    check_traces(&test, &runs, &mut found);
     let warnings = found.finish()?;
     let axes = sweep.axes.into_iter().map(|axis| Axis { of: axis.of, values: axis.written }).collect();
     Ok(Campaign {
@@ -66,7 +78,7 @@ pub fn compile(tree: &Element) -> Result<Campaign, Vec<Diagnostic>> {
 /// Compiles the JSON form of an element tree: `{"campaign": …}` or `{"diagnostics": […]}`.
 ///
 /// Never panics, whatever the text.
-pub fn compile_json(tree_json: &str) -> String {
+pub fn compile_json(tree_json: &str, captures: &dyn Captures) -> String {
     #[derive(Serialize)]
     #[serde(rename_all = "lowercase")]
     enum Answer {
@@ -74,7 +86,7 @@ pub fn compile_json(tree_json: &str) -> String {
         Diagnostics(Vec<Diagnostic>),
     }
     let answer = match serde_json::from_str::<Element>(tree_json) {
-        Ok(tree) => match compile(&tree) {
+        Ok(tree) => match compile_with(&tree, captures) {
             Ok(campaign) => Answer::Campaign(Box::new(campaign)),
             Err(diagnostics) => Answer::Diagnostics(diagnostics),
         },
@@ -178,6 +190,18 @@ fn expand(
         }
     }
     runs
+}
+
+/// Every run of the plan holds the traces it replays.
+fn check_traces(test: &Statements, runs: &[Run], found: &mut Findings) {
+    let replays = runs.iter().flat_map(|run| &run.sends).filter_map(|send| send.replay.as_ref());
+    let frames: usize = replays.map(|replay| replay.trace.frames().len()).sum();
+    if frames > MOST_TRACED_IN_ALL {
+        let place = test.sweep.as_ref().unwrap_or(&test.place);
+        let message = format!("the captures replayed in all runs together have {frames} frames");
+        let cure = "sweep fewer values, repeat less often, or replay a part of the capture: editcap -r IN OUT 1-1000";
+        found.error(place, message, MOST_TRACED_IN_ALL.to_string(), cure);
+    }
 }
 
 fn warn_of_length(runs: &[Run], found: &mut Findings) {

@@ -20,13 +20,17 @@ mod reader;
 mod statements;
 mod sweep;
 mod topology;
+mod trace;
 mod tree;
 pub mod wire;
 
 pub use campaign::*;
-pub use compile::{compile, compile_json, run_seed};
+pub use compile::{compile, compile_json, compile_with, run_seed};
 pub use diagnostic::Diagnostic;
 pub use measures::measures;
 pub use network::*;
 pub use sweep::AXES;
+pub use trace::{
+    Captures, MOST_TRACED, NoCaptures, NoTrace, Read as TraceRead, Replay, Trace, TraceError, Traced, Wanted,
+};
 pub use tree::Element;

@@ -14,7 +14,7 @@ use crate::network::{Attachment, NetworkId, NodeIndex, SwitchChange};
 use crate::reader::{Maybe, Sourced};
 use crate::statements::{
     CaptureStatement, Carriage, Course, FaultStatement, FlowStatement, InjectStatement, Pace, RelayStatement,
-    SendStatement, Shaping, Statements,
+    ReplayStatement, SendStatement, Shaping, Statements,
 };
 use crate::topology::{Hop, Topology, on_line};
 
@@ -122,6 +122,7 @@ pub(crate) struct SendModel {
     /// The payload stands for the length of the frame.
     pub(crate) of_frame: bool,
     pub(crate) course: Course,
+    pub(crate) replay: Option<ReplayStatement>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -365,6 +366,7 @@ impl Resolver<'_> {
             sub_link: statement.sub_link.clone(),
             of_frame: statement.of_frame,
             course: statement.course.clone(),
+            replay: statement.replay.clone(),
         });
     }
 

@@ -252,6 +252,13 @@ fn check_effect(
                 "add a <relay> task or remove the axis",
             )
         }
+        "payload" | "period" | "fill" => {
+            let mut senders = model.sends.iter().filter(|send| covered(send.flow)).peekable();
+            (
+                senders.peek().is_some() && senders.all(|send| send.replay.is_some()),
+                "sweep what a capture does not give, or send a flow with <send>",
+            )
+        }
         _ => return,
     };
     if idle {

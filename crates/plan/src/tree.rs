@@ -36,7 +36,7 @@ fn naming_attribute(tag: &str) -> Option<&'static str> {
         "babble" => "flow",
         "restart" => "switch",
         "flow" => "id",
-        "send" | "receive" | "relay" => "flow",
+        "send" | "replay" | "receive" | "relay" => "flow",
         "inject" | "capture" | "step-clock" => "on",
         "fault" => "kind",
         "axis" => "of",

@@ -17,7 +17,7 @@ const ETHERNET: u32 = 6 + 6 + 2 + 4;
 /// 802.1Q tag.
 const TAG: u32 = 4;
 /// Preamble 7, start delimiter 1, inter-packet gap 12: on the wire but not in the frame.
-const AROUND_FRAME: u32 = 20;
+pub(crate) const AROUND_FRAME: u32 = 20;
 
 /// Smallest and largest payload of a message, in bytes.
 ///

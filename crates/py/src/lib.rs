@@ -11,6 +11,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
+use wg_capture::Files;
 use wg_capture::taps::{self, Order};
 use wg_plan::{Network, Run};
 use wg_record::tracking::RunSummary;
@@ -43,10 +44,11 @@ mod _native {
 
 /// Compiles the JSON form of a test's element tree.
 ///
-/// Returns JSON: `{"campaign": …}`, or `{"diagnostics": […]}` when the test is not valid. Raises nothing.
+/// Captures that it replays lie below `below` where their paths are not absolute. Returns JSON: `{"campaign": …}`, or
+/// `{"diagnostics": […]}` when the test is not valid. Raises nothing.
 #[pyfunction]
-fn compile_plan(py: Python<'_>, tree_json: &str) -> String {
-    py.detach(|| wg_plan::compile_json(tree_json))
+fn compile_plan(py: Python<'_>, tree_json: &str, below: PathBuf) -> String {
+    py.detach(|| wg_plan::compile_json(tree_json, &Files { below }))
 }
 
 /// Stores and judges the records of one run.

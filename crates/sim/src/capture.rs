@@ -85,7 +85,8 @@ impl Captures {
         let mut looks = BTreeMap::new();
         if !nodes.is_empty() {
             for flow in &run.flows {
-                let own = run.sends.iter().filter(|send| send.flow == flow.id);
+                // A frame of a replay is full of payload, whatever its length.
+                let own = run.sends.iter().filter(|send| send.flow == flow.id && send.replay.is_none());
                 let sends = own.map(|send| (send.payload as usize, send.fill)).collect();
                 looks.insert(flow.id, Looks { flow: flow.clone(), sends });
             }

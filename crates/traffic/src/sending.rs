@@ -1,12 +1,13 @@
 //! When messages are due: the patterns of the test language as one sequence of intended times.
 //!
 //! Even spacing and bursts are closed forms of the message's number and cost nothing to carry on; exponential intervals and
-//! rate limits come from the core's generators. Times are of the sender's own clock.
+//! rate limits come from the core's generators; a replay has the times and lengths of its capture. Times are of the
+//! sender's own clock.
 
 use wg_core::generator::{self, Exponential, GeneratorError, Ramp, RateLimit};
 use wg_core::line::{GAP, PREAMBLE, SMALLEST_FRAME};
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Activity, Inject, Pattern, Run, Send};
+use wg_plan::{Activity, Inject, Pattern, Replay, Run, Send};
 
 use crate::random::{Purpose, Stream};
 
@@ -36,6 +37,8 @@ pub struct Due {
     pub sequence: u32,
     /// Sent in the warm-up.
     pub warm_up: bool,
+    /// Length of its frame, destination address to FCS.
+    pub length: u16,
 }
 
 /// `size` messages every `period`, `spacing` apart.
@@ -111,12 +114,16 @@ enum Times {
     Even(Bursts),
     Drawn(Box<Paused>),
     Limited(Box<RateLimit<Paused>>),
+    /// From this instant on.
+    Replayed(Box<(RunTime, Replay)>),
 }
 
 /// The messages of a sender.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     times: Times,
+    /// Of every frame, where no capture says otherwise.
+    length: u16,
     warm_up_count: u64,
     total: u64,
     next: u64,
@@ -160,6 +167,9 @@ impl Schedule {
         }
         let longest = send.period.checked_mul(i64::from(send.count.max(send.warm_up_count)) + 1);
         let first_measured = run.warm_up.checked_add(send.offset).ok_or(ScheduleError::TooLong)?;
+        if let Some(replay) = &send.replay {
+            return Self::replayed(RunTime::ZERO + first_measured, replay.clone(), u64::from(send.count));
+        }
         let last = longest.and_then(|span| span.checked_add(whole_burst?)).ok_or(ScheduleError::TooLong)?;
         first_measured.checked_add(last).ok_or(ScheduleError::TooLong)?;
         let bursts = Bursts {
@@ -199,13 +209,38 @@ impl Schedule {
             }
         };
         let total = u64::from(send.warm_up_count) + u64::from(send.count);
-        Ok(Self { times, warm_up_count: u64::from(send.warm_up_count), total, next: 0 })
+        Ok(Self { times, length, warm_up_count: u64::from(send.warm_up_count), total, next: 0 })
+    }
+
+    /// The first `count` frames of `replay` from `first` on.
+    ///
+    /// # Errors
+    /// [`ScheduleError::TooLong`].
+    pub fn replayed(first: RunTime, replay: Replay, count: u64) -> Result<Self, ScheduleError> {
+        let total = count.min(replay.frames());
+        if let Some(last) = total.checked_sub(1) {
+            let last = replay.at(last).ok_or(ScheduleError::TooLong)?;
+            let since_epoch = first - RunTime::ZERO;
+            since_epoch.checked_add(last.after).ok_or(ScheduleError::TooLong)?;
+        }
+        let length = replay.trace.longest();
+        Ok(Self {
+            times: Times::Replayed(Box::new((first, replay))),
+            length,
+            warm_up_count: 0,
+            total,
+            next: 0,
+        })
     }
 
     /// When its last message is due; `None` without messages. Of drawn times all are drawn once.
     pub fn last_due(&self) -> Option<RunTime> {
         match &self.times {
             Times::Even(bursts) => self.total.checked_sub(1).map(|last| bursts.at(last)),
+            Times::Replayed(replayed) => {
+                let (first, replay) = &**replayed;
+                self.total.checked_sub(1).and_then(|last| Some(*first + replay.at(last)?.after))
+            }
             _ => self.clone().last().map(|due| due.at),
         }
     }
@@ -217,6 +252,7 @@ impl Schedule {
                 let room = (until - bursts.at(0)).as_picos().max(0);
                 (room.unsigned_abs().div_ceil(bursts.period.as_picos().unsigned_abs())).min(self.total)
             }
+            Times::Replayed(replayed) => replayed.1.before(until - replayed.0).min(self.total),
             _ => self.clone().take_while(|due| due.at < until).count() as u64,
         }
     }
@@ -235,15 +271,23 @@ impl Iterator for Schedule {
         if self.next >= self.total {
             return None;
         }
+        let mut length = self.length;
         let at = match &mut self.times {
             Times::Even(bursts) => bursts.at(self.next),
             Times::Drawn(times) => times.next()?.0,
             Times::Limited(times) => times.next()?,
+            Times::Replayed(replayed) => {
+                let (first, replay) = &**replayed;
+                let frame = replay.at(self.next)?;
+                length = frame.length;
+                *first + frame.after
+            }
         };
         let index = self.next;
         self.next += 1;
         let warm_up = index < self.warm_up_count;
-        Some(Due { at, sequence: (if warm_up { index } else { index - self.warm_up_count }) as u32, warm_up })
+        let sequence = (if warm_up { index } else { index - self.warm_up_count }) as u32;
+        Some(Due { at, sequence, warm_up, length })
     }
 }
 
@@ -272,7 +316,7 @@ mod tests {
             prop_assert_eq!(free.len() as u32, warm_up_count + count);
             prop_assert!(free.windows(2).all(|pair| pair[0].at <= pair[1].at));
             prop_assert_eq!(free[warm_up_count as usize],
-                Due { at: RunTime::ZERO + Span::from_millis(20), sequence: 0, warm_up: false });
+                Due { at: RunTime::ZERO + Span::from_millis(20), sequence: 0, warm_up: false, length: 64 });
             // 84 B on the wire at 1 Mbit/s: 672 µs apart at least.
             send.rate_limit_bps = limited.then_some(1_000_000);
             let held = due(&send, &run());

@@ -280,6 +280,29 @@ class Test:
         attributes |= {"burst": burst, "spacing": spacing, "rate-limit": rate_limit, "sub-link": sub_link}
         return self._add("tasks", "send", attributes)
 
+    def replay(
+        self,
+        flow: int,
+        *,
+        file: Path | str,
+        interface: str | None = None,
+        direction: str | None = None,
+        speed: str | None = None,
+        loops: int | None = None,
+        loop_gap: str | None = None,
+        count: int | None = None,
+        offset: str | None = None,
+        mode: str | None = None,
+        backend: str | None = None,
+        transmit_time: str | None = None,
+    ) -> Self:
+        """The sender of a flow with the gaps and sizes of a capture; a path that is not absolute begins here, at the
+        working directory."""
+        attributes: dict[str, Value] = {"flow": flow, "file": str(file), "interface": interface}
+        attributes |= {"direction": direction, "speed": speed, "loops": loops, "loop-gap": loop_gap}
+        attributes |= {"count": count, "offset": offset, "mode": mode, "backend": backend}
+        return self._add("tasks", "replay", attributes | {"transmit-time": transmit_time})
+
     def receive(self, flow: int, *, on: str | None = None) -> Self:
         """The receiver of a flow."""
         return self._add("tasks", "receive", {"flow": flow, "on": on})
@@ -412,7 +435,7 @@ class Test:
     def compile(self) -> Loaded:
         """The campaign; raises `TestError` with every diagnostic, named by the elements the calls made."""
         xml = self.to_xml().encode()
-        campaign = compile_tree(self._root, self._file)
+        campaign = compile_tree(self._root, self._file, Path())
         return Loaded(campaign, xml, hashlib.sha256(xml).hexdigest(), tuple(campaign["warnings"]))
 
     def _section(self, tag: str) -> etree._Element:

@@ -37,12 +37,13 @@ def load(path: Path | str) -> Loaded:
     """
     data = reading.read(Path(path))
     file = str(path)
-    campaign = compile_tree(reading.parse(data, file), file)
+    campaign = compile_tree(reading.parse(data, file), file, Path(path).parent)
     return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), tuple(campaign["warnings"]))
 
 
-def compile_tree(root: etree._Element, file: str) -> dict[str, Any]:
-    """The campaign of a test; raises `TestError`. `file` is named in the diagnostics."""
+def compile_tree(root: etree._Element, file: str, below: Path) -> dict[str, Any]:
+    """The campaign of a test; raises `TestError`. `file` is named in the diagnostics; captures that are replayed lie in
+    `below` where their paths are not absolute."""
     schema = validator()
     valid = schema.validate(root)
     misplaced = [] if valid else structure.explain(root, file)
@@ -50,7 +51,7 @@ def compile_tree(root: etree._Element, file: str) -> dict[str, Any]:
         raise TestError(misplaced)
     from wiregauge._native import compile_plan
 
-    answer: dict[str, Any] = json.loads(compile_plan(json.dumps(_plain(root))))
+    answer: dict[str, Any] = json.loads(compile_plan(json.dumps(_plain(root)), below))
     found = [Diagnostic(file=file, **diagnostic) for diagnostic in answer.get("diagnostics", [])]
     if not valid:
         found += structure.leftover(schema.error_log, root, found, file)

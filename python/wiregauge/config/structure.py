@@ -28,6 +28,7 @@ _NAMED_BY = {
     "link": "between",
     "flow": "id",
     "send": "flow",
+    "replay": "flow",
     "receive": "flow",
     "relay": "flow",
     "inject": "on",

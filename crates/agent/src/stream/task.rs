@@ -1,16 +1,17 @@
 //! Streams as tasks of a run: the senders and injectors of an end system, each with its shape, way and schedule.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use wg_frame::ethernet::MacAddress;
 use wg_frame::layout::{Carrier, Envelope, Tag};
 use wg_frame::probe::{Probe, ProbeFlags};
-use wg_frame::time::{Epoch, RunTime, WallNanos};
+use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_frame::vlan::{Priority, VlanId};
 use wg_net::transmit::{Backend, Order, Stopper};
 use wg_net::{Interface, clock};
-use wg_plan::{Inject, Pattern, Protocol};
+use wg_plan::{Inject, Pattern, Protocol, Replay};
 use wg_record::{Clock, Crc, DropReason, Point};
 use wg_traffic::sending::Schedule;
 
@@ -41,6 +42,8 @@ pub struct StreamTask {
     schedule: Schedule,
     /// Frames that leave for each item of the schedule.
     burst: u32,
+    /// Length of the frames of each template, ascending.
+    lengths: Vec<u16>,
     of: Of,
 }
 
@@ -100,7 +103,7 @@ impl StreamTask {
             drop_eligible: false,
             id: VlanId::new(tci & 0x0FFF).unwrap_or_default(),
         });
-        let shape = Shape {
+        let shape = |payload| Shape {
             flow: facts.id,
             envelope: Envelope {
                 destination: MacAddress(there.mac),
@@ -108,21 +111,34 @@ impl StreamTask {
                 tag,
                 carrier,
             },
-            payload: usize::from(facts.payload),
+            payload,
             transmit_time: task.send.transmit_time.map(usize::from),
+        };
+        let lengths = lengths_of(task, facts.length);
+        let around = usize::from(facts.length).saturating_sub(usize::from(facts.payload));
+        let shapes: Vec<Shape> = match lengths[..] {
+            // A frame of its own may be padded.
+            [_] if task.send.replay.is_none() => vec![shape(usize::from(facts.payload))],
+            // Those of a replay never are.
+            _ => lengths.iter().map(|length| shape(usize::from(*length).saturating_sub(around))).collect(),
         };
         let mode = mode_of(task.send.mode);
         let constant = task.send.pattern == Pattern::Periodic
             && task.send.activity.is_none()
-            && task.send.rate_limit_bps.is_none();
+            && task.send.rate_limit_bps.is_none()
+            && task.send.replay.is_none();
         let least_gap_ps = match task.send.pattern {
             Pattern::Bursts { spacing, .. } => spacing.as_picos(),
             Pattern::Ramp { to, .. } => to.min(task.send.period).as_picos(),
             Pattern::Periodic | Pattern::Exponential => task.send.period.as_picos(),
         };
+        let least_gap_ps = match &task.send.replay {
+            Some(replay) => gap_of(replay),
+            None => least_gap_ps,
+        };
         let chosen = choose(&Demand {
             interface,
-            shapes: &[shape],
+            shapes: &shapes,
             forced: backend_of(task.send.backend),
             least_gap_ps,
             constant_gap_ps: constant.then_some(least_gap_ps),
@@ -132,7 +148,7 @@ impl StreamTask {
             plain_headers: true,
         })?;
         let of = Of::Send { position: task.flow, period_ns: facts.period_ns };
-        Ok(Self { chosen, mode, schedule: task.schedule.clone(), burst: 1, of })
+        Ok(Self { chosen, mode, schedule: task.schedule.clone(), burst: 1, lengths, of })
     }
 
     /// The stream of an injector.
@@ -160,7 +176,8 @@ impl StreamTask {
             plain_headers: true,
         })?;
         let of = Of::Load { until: assignment.last_send, spin: inject.mode.is_some() };
-        Ok(Self { chosen, mode, schedule: schedule.clone(), burst: inject.burst, of })
+        let lengths = Vec::new();
+        Ok(Self { chosen, mode, schedule: schedule.clone(), burst: inject.burst, lengths, of })
     }
 
     /// Whether it sleeps most of the time: its frames are few enough for any host, and nobody asks it to be exact.
@@ -233,16 +250,11 @@ impl StreamTask {
                     log,
                     counters,
                     flow: facts.id,
-                    length: facts.length,
+                    lengths: &self.lengths,
                     late_ns: period_ns / 10,
                     figures: SendFigures::default(),
                 };
-                let dues = schedule.map(|due| Due {
-                    at: due.at,
-                    sequence: due.sequence,
-                    warm_up: due.warm_up,
-                    template: 0,
-                });
+                let dues = dues(schedule, &self.lengths);
                 let sent = Despatch {
                     way: &mut way,
                     moulds: &moulds,
@@ -292,6 +304,31 @@ impl StreamTask {
     }
 }
 
+/// The lengths a sender's frames have, ascending.
+fn lengths_of(task: &SendTask, length: u16) -> Vec<u16> {
+    task.send.replay.as_ref().map_or_else(|| vec![length], distinct_lengths)
+}
+
+/// The lengths the frames of a replay have, ascending.
+pub fn distinct_lengths(replay: &Replay) -> Vec<u16> {
+    let all = replay.trace.frames().iter().map(|frame| frame.length.max(replay.least));
+    all.collect::<BTreeSet<u16>>().into_iter().collect()
+}
+
+/// The frames of a schedule, each with the template of its length.
+pub fn dues(schedule: Schedule, lengths: &[u16]) -> impl Iterator<Item = Due> + '_ {
+    schedule.map(|due| {
+        let template = lengths.binary_search(&due.length).unwrap_or(0) as u16;
+        Due { at: due.at, sequence: due.sequence, warm_up: due.warm_up, template }
+    })
+}
+
+/// How far apart frames of a replay are where they are densest, over a millisecond, ps.
+pub fn gap_of(replay: &Replay) -> i64 {
+    let window = Span::from_millis(1);
+    window.as_picos() / i64::try_from(replay.densest(window)).unwrap_or(i64::MAX).max(1)
+}
+
 /// The frames of an injector. Its number in the plan, from 1, stands for the flow.
 pub fn load_shape(assignment: &Assignment, task: &LoadTask) -> Shape {
     let Inject { on, to, payload, .. } = task.inject;
@@ -322,7 +359,8 @@ struct Told<'a> {
     log: &'a mut Log,
     counters: &'a Counters,
     flow: u16,
-    length: u16,
+    /// By template.
+    lengths: &'a [u16],
     late_ns: i64,
     figures: SendFigures,
 }
@@ -331,8 +369,9 @@ impl Witness for Told<'_> {
     #[inline]
     fn sent(&mut self, due: Due, target: WallNanos, at: WallNanos) {
         let flags = if due.warm_up { ProbeFlags::WARM_UP } else { ProbeFlags::NONE };
+        let length = self.lengths.get(usize::from(due.template)).copied().unwrap_or(0);
         let seen =
-            wire::seen(Probe { flow: self.flow, sequence: due.sequence, flags }, self.length, Crc::Unchecked);
+            wire::seen(Probe { flow: self.flow, sequence: due.sequence, flags }, length, Crc::Unchecked);
         self.log.push(seen, Point::IntendedSend, Clock::Schedule, DropReason::None, target);
         self.log.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
         self.counters.sent.store(self.counters.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

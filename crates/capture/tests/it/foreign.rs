@@ -21,7 +21,7 @@ impl Writer {
     }
 }
 
-fn classic(big: bool, magic: u32, link_type: u32, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
+pub(crate) fn classic(big: bool, magic: u32, link_type: u32, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let mut file = Writer { big, out: Vec::new() };
     file.word(magic).half(2).half(4).word(0).word(0).word(262_144).word(link_type);
     for (seconds, fraction, bytes) in packets {

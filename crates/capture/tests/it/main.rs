@@ -3,3 +3,4 @@
 mod bodies;
 mod foreign;
 mod round_trip;
+mod traces;

@@ -5,6 +5,7 @@ use wg_frame::time::Span;
 
 use super::flows::FlowId;
 use crate::network::NodeIndex;
+use crate::trace::Replay;
 
 /// How payload after the probe header is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,9 @@ pub struct Send {
     /// Where the transmit time lies in the payload, in bytes; absent: messages carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transmit_time: Option<u16>,
+    /// The frames of a capture, with its gaps and sizes. `period` is then the mean gap, `payload` that of the longest frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
 }
 
 /// A cycle of sending and silence.
@@ -112,12 +116,16 @@ impl Send {
             mode: None,
             backend: None,
             transmit_time: None,
+            replay: None,
         }
     }
 
     /// Whether a real host sends it as a stream: by a thread of its own, from a template.
     pub const fn is_stream(&self) -> bool {
-        self.mode.is_some() || self.backend.is_some() || self.transmit_time.is_some()
+        self.mode.is_some()
+            || self.backend.is_some()
+            || self.transmit_time.is_some()
+            || self.replay.is_some()
     }
 }
 

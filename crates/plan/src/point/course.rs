@@ -159,6 +159,11 @@ impl WholeSend<'_> {
     /// How long `count` messages take, ps, and the ramp they follow where there is one. A ramp lasts as long as the
     /// test says, without a word as long as its messages do.
     pub(super) fn length_of(&self, count: u32, duration: Option<Span>) -> (i128, Option<Pattern>) {
+        if let Some(replay) = &self.replay {
+            let last = count.checked_sub(1).and_then(|last| replay.at(u64::from(last)));
+            let last = last.map_or(Span::from_picos(i64::MAX), |last| last.after);
+            return (i128::from(last.as_picos()) + i128::from(self.period.as_picos()), None);
+        }
         let bursts = i128::from(count.div_ceil(self.burst));
         let (period, mut ramp) = (i128::from(self.period.as_picos()), None);
         let mut active = bursts * period;

@@ -7,6 +7,7 @@ mod carriers;
 mod contracts;
 mod course;
 mod faults;
+mod replays;
 mod senders;
 mod tasks;
 mod windows;

@@ -14,6 +14,7 @@ use crate::quantity::show_rate;
 use crate::reader::Sourced;
 use crate::statements::Pace;
 use crate::topology::Hop;
+use crate::trace::Replay;
 use crate::wire::{frame_length, payload_range, wire_bits};
 
 /// Longest period; the mean of exponential intervals is drawn exactly up to here.
@@ -35,13 +36,15 @@ pub(super) struct WholeSend<'a> {
     pub(super) spacing: Span,
     /// The period at the end of a ramp.
     pub(super) ramp_to: Option<Span>,
+    /// The capture whose gaps and sizes it has; period and bits on the wire are then means.
+    pub(super) replay: Option<Replay>,
 }
 
 /// What a message calls a value, and where it points.
 pub(super) struct Named {
     pub(super) text: String,
     pub(super) place: Place,
-    is_load: bool,
+    pub(super) is_load: bool,
 }
 
 /// Where frames share a capacity.
@@ -61,6 +64,9 @@ impl WholeSend<'_> {
 
 impl PointCheck<'_> {
     pub(super) fn send<'m>(&self, send: &'m SendModel, found: &mut Findings) -> Option<WholeSend<'m>> {
+        if let Some(replay) = &send.replay {
+            return self.replay(send, &replay.file, found);
+        }
         let flow = &self.model.flows[send.flow];
         let protocol = flow.protocol.as_ref()?;
         let payload = payload_of(send.payload.as_ref()?, send.of_frame, protocol.value, flow.tag(), found)?;
@@ -92,6 +98,7 @@ impl PointCheck<'_> {
             wire_bits,
             burst,
             spacing: send.spacing.as_ref()?.value,
+            replay: None,
         };
         self.check_burst(&whole, found);
         self.check_rate_limit(&whole, found);
@@ -172,6 +179,10 @@ impl PointCheck<'_> {
     }
 
     pub(super) fn too_fast(&self, send: &WholeSend<'_>, found: &mut Findings) -> bool {
+        if send.replay.is_some() {
+            // Held against the slowest link where it was made.
+            return false;
+        }
         let flow = &self.model.flows[send.send.flow];
         let slowest = flow.hops().map(|hop| hop.link).min_by_key(|link| self.rate(*link));
         let Some(link) = slowest else { return false };
@@ -328,12 +339,17 @@ impl PointCheck<'_> {
                     count_value.min(fitting)
                 }
                 (None, Some((fitting, _))) => fitting,
+                (None, None) if whole.replay.is_some() => i128::MAX,
                 (None, None) => {
                     let message = format!("nothing says how many messages flow {flow} sends");
                     let cure = "add count=\"1000\" here or duration=\"10s\" to <tasks>";
                     found.error(&whole.send.place, message, "", cure);
                     continue;
                 }
+            };
+            let count = match &whole.replay {
+                Some(replay) => count.min(i128::from(replay.frames())),
+                None => count,
             };
             let Some(count) = self.count(whole, count, found) else { continue };
             let Some(warm_up_count) = self.warm_up_count(whole, found) else { continue };
@@ -356,6 +372,7 @@ impl PointCheck<'_> {
                 mode: whole.send.course.shaping.mode,
                 backend: whole.send.course.shaping.backend.as_ref().map(|backend| backend.value),
                 transmit_time: whole.send.course.transmit_time.as_ref().map(|at| at.value),
+                replay: whole.replay.clone(),
             });
         }
         let last = ends.into_iter().max().unwrap_or(0);
@@ -407,6 +424,10 @@ impl PointCheck<'_> {
 
     fn warm_up_count(&self, send: &WholeSend<'_>, found: &mut Findings) -> Option<u32> {
         let warm_up = self.test.warm_up.as_ref()?;
+        if send.replay.is_some() {
+            // It begins with its first frame.
+            return Some(0);
+        }
         let room = send.active_before(warm_up.value);
         let periods = i128::from(room.as_picos() / send.period.as_picos());
         self.count(send, periods * i128::from(send.burst), found)
@@ -431,6 +452,10 @@ impl WholeSend<'_> {
     pub(super) fn fitting(&self, room: i128) -> i128 {
         if room <= 0 {
             return 0;
+        }
+        if let Some(replay) = &self.replay {
+            let room = Span::from_picos(i64::try_from(room).unwrap_or(i64::MAX));
+            return i128::from(replay.before(room));
         }
         let (period, spacing) = (i128::from(self.period.as_picos()), i128::from(self.spacing.as_picos()));
         let bursts = (room + period - 1) / period;

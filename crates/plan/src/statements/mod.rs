@@ -4,6 +4,7 @@
 mod faults;
 mod flows;
 mod network;
+mod replay;
 mod shaping;
 mod synchronise;
 mod tasks;
@@ -14,6 +15,7 @@ use crate::campaign::{Bench, Bound};
 use crate::diagnostic::{Findings, Place};
 use crate::network::HostModel;
 use crate::reader::{Maybe, Reader, Sourced};
+use crate::trace::Captures;
 use crate::tree::Element;
 
 pub(crate) use faults::{Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Whom};
@@ -22,6 +24,7 @@ pub(crate) use network::{
     End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
     check_rate,
 };
+pub(crate) use replay::ReplayStatement;
 pub(crate) use shaping::{Course, RampEnd, Shaping};
 pub(crate) use synchronise::SynchroniseStatement;
 pub(crate) use tasks::{
@@ -85,7 +88,7 @@ const MOST_OF_A_KIND: usize = 4_096;
 const MOST_VALUES: usize = 10_000;
 
 /// Reads the whole tree.
-pub(crate) fn read(tree: &Element, found: &mut Findings) -> Statements {
+pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings) -> Statements {
     let none = Element::default();
     let section = |tag: &str, found: &mut Findings| {
         let mut all = tree.children.iter().filter(|child| child.tag == tag);
@@ -128,6 +131,7 @@ pub(crate) fn read(tree: &Element, found: &mut Findings) -> Statements {
     });
     flow_statements.extend(exchanges.flows);
     let mut sends = several(task_list, "send", tasks::send, found);
+    sends.extend(several(task_list, "replay", |e, found| replay::replay(e, captures, found), found));
     sends.extend(exchanges.sends);
     let receives = several(task_list, "receive", tasks::receive, found);
     let mut relays = several(task_list, "relay", tasks::relay, found);

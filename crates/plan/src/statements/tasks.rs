@@ -3,6 +3,7 @@
 use wg_frame::time::Span;
 
 use super::faults::{Pace, pace};
+use super::replay::ReplayStatement;
 use super::shaping::{Course, Shaping, course, shaping};
 use crate::campaign::{Fill, Turn};
 use crate::diagnostic::{Findings, Place};
@@ -29,6 +30,8 @@ pub(crate) struct SendStatement {
     /// The size is that of the frame.
     pub(crate) of_frame: bool,
     pub(crate) course: Course,
+    /// What gives its gaps and sizes in place of `pace` and `payload`.
+    pub(crate) replay: Option<ReplayStatement>,
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +112,7 @@ pub(super) fn send(element: &Element, found: &mut Findings) -> SendStatement {
         spacing,
         rate_limit: reader.optional("rate-limit", Kind::Rate, quantity::rate),
         sub_link: reader.optional_whole("sub-link", 1, 4).flatten(),
+        replay: None,
         place: reader.place,
     }
 }

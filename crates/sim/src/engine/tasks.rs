@@ -32,7 +32,7 @@ impl<S: Sink> Engine<'_, S> {
         let sender = &mut self.world.senders[number];
         let Some(due) = sender.due else { return };
         let marks = if due.warm_up { sender.frame.marks.with(Marks::WARM_UP) } else { sender.frame.marks };
-        let frame = Frame { sequence: due.sequence, marks, ..sender.frame };
+        let frame = Frame { sequence: due.sequence, length: due.length, marks, ..sender.frame };
         let (host, period) = (sender.host, sender.period);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);

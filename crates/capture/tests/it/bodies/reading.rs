@@ -1,6 +1,7 @@
 //! Reading any bytes as a capture ends, and what it gives is within its bounds.
 
 use wg_capture::Reader;
+use wg_plan::{MOST_TRACED, Wanted};
 
 /// Reads `data` as a capture; returns how many frames it gave.
 pub(crate) fn body(data: &[u8]) -> u64 {
@@ -19,5 +20,21 @@ pub(crate) fn body(data: &[u8]) -> u64 {
     let endings = reader.troubles().keys().filter(|trouble| trouble.ends_the_file()).count();
     assert!(endings <= 1, "a file ends once: {:?}", reader.troubles());
     assert!(reader.next_packet().is_none(), "nothing comes after the end");
+    for interface in [None, Some("0")] {
+        as_trace(data, interface);
+    }
     frames
+}
+
+/// The same bytes as what a replay would repeat: a trace in order, or a sentence.
+fn as_trace(data: &[u8], interface: Option<&str>) {
+    let Ok(reader) = Reader::new(std::io::Cursor::new(data.to_vec())) else { return };
+    match wg_capture::trace(reader, Wanted { file: "any", interface, sent: None }) {
+        Ok((trace, _)) => {
+            assert!((1..=MOST_TRACED).contains(&trace.frames().len()));
+            assert!(trace.frames().windows(2).all(|pair| pair[0].after <= pair[1].after));
+            assert_eq!(wg_plan::Trace::from_text(&trace.to_text()).as_ref(), Ok(&trace));
+        }
+        Err(none) => assert!(!none.problem.is_empty()),
+    }
 }
