@@ -7,7 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
+from capture_files import Packet, pcapng
 
 from support import Runner, scenario
 
@@ -82,3 +84,28 @@ def test_every_frame_of_background_load_is_accounted_for(
     assert account["distinct"] + missed >= sent["figures"]["offered"] - sent["figures"]["refused"] - missed
     assert account["latency_ns"]["min"] > 0
     assert "Account of background load" in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_a_capture_is_replayed_frame_by_frame(wiregauge: Runner, tmp_path: Path) -> None:
+    """Sizes in their order at both ends; what a tap at the sender wrote can be replayed in turn."""
+    lengths = [60, 200, 1514, 96, 400] * 40
+    packets = [Packet(10**18 + 300_000 * k, length) for k, length in enumerate(lengths)]
+    (tmp_path / "line.pcapng").write_bytes(pcapng(packets))
+    for number, file in enumerate(["line.pcapng", "r0/captures/run-0000/mac.pcapng"]):
+        chosen = 'interface="0" direction="sent"' if number else ""
+        tasks = (
+            f'<tasks><replay flow="10" file="{file}" mode="gap" {chosen}/><receive flow="10"/>'
+            '<capture on="mac"/></tasks>'
+        )
+        (tmp_path / "t.xml").write_text(scenario(tasks))
+        done = wiregauge("run", "t.xml", "--out", f"r{number}")
+        assert done.code == 0, done.err
+        (flow,) = wiregauge("show", f"r{number}", "--json").json()["runs"][0]["flows"]
+        assert flow["sent"] == flow["delivered"] == 200
+        assert flow["corrupted"] == 0
+        stream = streams(tmp_path / f"r{number}")[("mac", "send", 10)]
+        assert stream["figures"]["offered"] == 200
+        records = pl.read_parquet(next((tmp_path / f"r{number}").glob("records/*.parquet")))
+        for point in ("application-send", "application-receive"):
+            seen = records.filter(pl.col("point") == point).sort("sequence")
+            assert seen["length"].to_list() == [length + 4 for length in lengths], point

@@ -1,7 +1,8 @@
-"""Replays of captures: what a test says of one, what is refused and how, and that a simulated link carries it exactly."""
+"""Replays of captures: what a test says of one, what is refused and how, and what a simulated link carries."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,10 +68,12 @@ def test_what_is_simulated_has_the_gaps_and_sizes(
         now += 8 * (length + 24) + gap
     folder = tmp_path_factory.mktemp("replay")
     run = simulate(replaying(write(folder / "line.pcapng", packets), protocol=protocol), folder / "out")
-    records = pl.concat([pl.read_parquet(path) for path in sorted((folder / "out").rglob("records/*.parquet"))])
+    records = pl.concat(
+        [pl.read_parquet(path) for path in sorted((folder / "out").rglob("records/*.parquet"))]
+    )
     sent = records.filter(pl.col("point") == "application-send").sort("sequence")
     assert sent["time"].diff()[1:].to_list() == [
-        1000 * (after.nanos - before.nanos) for before, after in zip(packets, packets[1:], strict=False)
+        1000 * (after.nanos - before.nanos) for before, after in itertools.pairwise(packets)
     ]
     assert sent["length"].to_list() == [packet.length + 4 for packet in packets]
     assert run.messages().collect().height == len(packets)
@@ -81,13 +84,17 @@ def test_what_is_simulated_has_the_gaps_and_sizes(
     [
         ([], {}, ["has no frame (limit: at least 1 Ethernet frame)"]),
         ([Packet(5, 60), Packet(3, 60)], {}, ["go back 1 times, first at frame 2 by 2ns", "reordercap"]),
-        ([Packet(0, 1514), Packet(MS, 1515), Packet(2 * MS, 9000)], {}, ["2 of 3 frames", "9004B", "1518B", "ethtool"]),
+        (
+            [Packet(0, 1514), Packet(MS, 1515), Packet(2 * MS, 9000)],
+            {},
+            ["2 of 3 frames", "9004B", "1518B", "ethtool"],
+        ),
         (evenly(100, 1000), {"rate": "1Gbit/s"}, ["more than a link of 1Gbit/s", "lower speed"]),
         (evenly(100, 24_000), {"speed": "600%"}, ["at 600% is 1237.1Mbit/s on average"]),
         (evenly(9, 24_000), {"loops": 2, "loop_gap": "0s", "speed": "480%"}, ["longer loop-gap"]),
-        (evenly(9, MS), {"speed": "1ppm"}, ["speed \"1ppm\" is out of range (limit: 100ppm to 100000%)"]),
+        (evenly(9, MS), {"speed": "1ppm"}, ['speed "1ppm" is out of range (limit: 100ppm to 100000%)']),
         (evenly(9, MS), {"loop_gap": "1ms"}, ["loop-gap has no effect without loops"]),
-        (evenly(9, MS), {"interface": "eth7"}, ["no frame of interface \"eth7\"", "0 (eth0)"]),
+        (evenly(9, MS), {"interface": "eth7"}, ['no frame of interface "eth7"', "0 (eth0)"]),
         (evenly(9, MS), {"direction": "sent"}, ["says of no frame which way it went", "remove direction"]),
         (evenly(9, MS), {"backend": "xdp-live"}, ["leaves no record of each message"]),
     ],
@@ -125,13 +132,17 @@ def test_contracts_relays_and_sweeps_without_effect_are_refused(tmp_path: Path) 
 
 
 def test_short_frames_are_raised_and_counted_and_crowded_ones_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "line.pcapng", [Packet(0, 42), Packet(MS, 60), Packet(MS + 100, 200), Packet(9 * MS, 90)])
+    path = write(
+        tmp_path / "line.pcapng", [Packet(0, 42), Packet(MS, 60), Packet(MS + 100, 200), Packet(9 * MS, 90)]
+    )
     loaded = replaying(path, transmit_time="12B").compile()
     send = loaded.campaign["runs"][0]["sends"][0]
     assert send["replay"]["least"] == 66
     warnings = "\n".join(loaded.warnings)
-    assert "2 of 4 frames" in warnings and "66 B: as much as the probe header and the transmit time needs" in warnings
-    assert "1 of 4 frames" in warnings and "wait up to 588ns" in warnings
+    assert "2 of 4 frames" in warnings
+    assert "66 B: as much as the probe header and the transmit time needs" in warnings
+    assert "1 of 4 frames" in warnings
+    assert "wait up to 588ns" in warnings
 
 
 def test_paths_begin_at_the_folder_of_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -336,8 +336,11 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
     Ok(told)
 }
 
-/// The replay asked for, and what of the capture is not in it.
-fn replay_of(options: &GenerateOptions, round: usize) -> Result<Option<(Replay, Vec<String>)>, (u8, String)> {
+/// A replay, and what of the capture is not in it.
+type Noted = (Replay, Vec<String>);
+
+/// The replay asked for.
+fn replay_of(options: &GenerateOptions, round: usize) -> Result<Option<Noted>, (u8, String)> {
     let Some(path) = &options.replay else { return Ok(None) };
     let file = path.display().to_string();
     let wanted = Wanted { file: &file, interface: options.replay_interface.as_deref(), sent: None };

@@ -34,7 +34,10 @@ fn unreadable(error: &ReadError, path: &Path) -> NoTrace {
             return no(
                 "is not there",
                 "",
-                &format!("write the path of a capture; this one led to {}", path.display()),
+                &format!(
+                    "write the path of a capture; this one led to {}",
+                    std::path::absolute(path).as_deref().unwrap_or(path).display()
+                ),
             );
         }
         ReadError::Io(_) => "make it readable for this user",

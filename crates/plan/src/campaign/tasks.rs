@@ -122,10 +122,7 @@ impl Send {
 
     /// Whether a real host sends it as a stream: by a thread of its own, from a template.
     pub const fn is_stream(&self) -> bool {
-        self.mode.is_some()
-            || self.backend.is_some()
-            || self.transmit_time.is_some()
-            || self.replay.is_some()
+        self.mode.is_some() || self.backend.is_some() || self.transmit_time.is_some() || self.replay.is_some()
     }
 }
 
