@@ -72,7 +72,10 @@ pub(crate) fn track_files(
             });
         }
         let keeps_rows = sink.is_some();
-        let (rows_out, rows_in): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(2)).unzip();
+        // No tracker is more groups ahead of another than these (see `follow`). With less room one waits for the writer, who
+        // waits for another, who waits for a decoder, who waits for the first.
+        let ahead = 2 + 2 * let_out_every(files);
+        let (rows_out, rows_in): (Vec<_>, Vec<_>) = (0..parts).map(|_| sync_channel(ahead)).unzip();
         let trackers: Vec<_> = inboxes
             .into_iter()
             .zip(rows_out)
@@ -160,6 +163,18 @@ type Rows = (Vec<Message>, Vec<Passage>);
 /// What a tracker ends with, and the records that were out of order beyond what was sorted.
 type Ended = (Tracked, u64);
 
+/// Row groups after which a tracker lets out all that is complete: as many as overlap, for sorting costs as much.
+fn let_out_every(files: &RecordFiles) -> usize {
+    usize::try_from(files.disorder())
+        .unwrap_or(usize::MAX)
+        .div_ceil(ROW_GROUP)
+        .clamp(1, files.groups().max(1))
+}
+
+/// Tracks what comes from the decoders, row group by row group.
+///
+/// Where a group ends everybody lets out what is complete and hands its rows over, however few records its flows have: the
+/// writer waits for the rows of all.
 fn follow(
     tracker: Tracker,
     decoders: &[Receiver<Decoded>],
@@ -169,24 +184,26 @@ fn follow(
 ) -> Result<Ended, RecordError> {
     let mut sorter = Sorter::new(files.disorder());
     let mut follower = Follower { tracker, rows, boundaries: files.beginnings().into() };
-    let mut observe = |portion: Portion| match portion {
-        Portion::Flows(share) => {
-            follower.observe_share(&share);
-            buffers.give_back(share.block);
-        }
-        Portion::Records(batch) => follower.observe(&batch),
-    };
+    let every = let_out_every(files);
     for group in 0..files.groups() {
         let decoder = &decoders[group % decoders.len()];
         loop {
             match decoder.recv() {
-                Ok(Decoded::Records(share)) => sorter.push(Portion::Flows(share), &mut observe),
+                Ok(Decoded::Records(share)) => {
+                    sorter.push(Portion::Flows(share), |portion| follower.observe_portion(portion, buffers));
+                }
                 Ok(Decoded::Failed(error)) => return Err(error),
                 Ok(Decoded::EndOfGroup) | Err(_) => break,
             }
         }
+        if (group + 1) % every == 0
+            && let Some(next) = files.begins(group + 1)
+        {
+            sorter.let_out_before(next, |portion| follower.observe_portion(portion, buffers));
+            follower.pass(next);
+        }
     }
-    sorter.finish(&mut observe);
+    sorter.finish(|portion| follower.observe_portion(portion, buffers));
     Ok((follower.finish(), sorter.out_of_order()))
 }
 
@@ -200,6 +217,16 @@ struct Follower {
 }
 
 impl Follower {
+    fn observe_portion(&mut self, portion: Portion, buffers: &Buffers) {
+        match portion {
+            Portion::Flows(share) => {
+                self.observe_share(&share);
+                buffers.give_back(share.block);
+            }
+            Portion::Records(batch) => self.observe(&batch),
+        }
+    }
+
     fn observe(&mut self, batch: &Batch) {
         let mut records = batch.records.as_slice();
         let [_, ends] = batch.times();
@@ -217,11 +244,16 @@ impl Follower {
 
     /// Likewise; what was decoded together is of one row group, and so lies on one side of every boundary.
     fn observe_share(&mut self, share: &Share) {
-        while self.boundaries.front().is_some_and(|boundary| *boundary <= share.times[0]) {
+        self.pass(share.times[0]);
+        self.tracker.observe_block(&share.block, share.ranks.clone());
+    }
+
+    /// Nothing earlier than `ps` comes any more.
+    fn pass(&mut self, ps: i64) {
+        while self.boundaries.front().is_some_and(|boundary| *boundary <= ps) {
             self.boundaries.pop_front();
             self.hand_over();
         }
-        self.tracker.observe_block(&share.block, share.ranks.clone());
     }
 
     fn hand_over(&mut self) {

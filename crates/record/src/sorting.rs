@@ -162,6 +162,37 @@ impl<B: Sortable> Sorter<B> {
         }
     }
 
+    /// Lets out what is earlier than `ps`, because nothing earlier than that can still come.
+    ///
+    /// Who gets few records would otherwise hold them back until as many have come as any other gets in no time.
+    pub(crate) fn let_out_before(&mut self, ps: i64, mut take: impl FnMut(B)) {
+        if !self.pile.is_empty() {
+            self.sort();
+        }
+        while let Some([begins, ends]) = self.held.front().map(B::times)
+            && begins < ps
+        {
+            if ends >= ps {
+                self.divide_first(ps);
+            }
+            self.release(&mut take);
+        }
+    }
+
+    /// Makes two of the first batch held: what is earlier than `ps`, and the rest.
+    #[cold]
+    fn divide_first(&mut self, ps: i64) {
+        let mut early = Vec::new();
+        if let Some(first) = self.held.pop_front() {
+            first.append_to(&mut early);
+        }
+        // A batch may be in order flow by flow only.
+        early.sort_by_key(|record| record.time);
+        let late = early.split_off(early.partition_point(|record| record.time.as_picos() < ps));
+        self.held.push_front(B::of(late));
+        self.held.push_front(B::of(early));
+    }
+
     /// Lets everything out.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(B)) {
         if !self.pile.is_empty() {

@@ -133,6 +133,11 @@ impl RecordFiles {
         self.groups.iter().skip(1).filter_map(|group| group.times.map(|[first, _]| first)).collect()
     }
 
+    /// The earliest time, ps, in row group `group` and in all that are taken after it, where the files say.
+    pub(crate) fn begins(&self, group: usize) -> Option<i64> {
+        self.groups.get(group)?.times.map(|[first, _]| first)
+    }
+
     /// How many records, at most, come before an earlier one when the groups are taken one after the other.
     pub(crate) fn disorder(&self) -> u64 {
         let mut most = 0;

@@ -11,7 +11,7 @@ use wg_record::tracking::{Measure, Message, Outcome, Tracked, Tracker, window_fo
 use wg_record::{Clock, Point, Record, RecordFlags, process_run, retrack, summarise, track_part};
 
 use crate::oracle::{Judged, Mutant, judge};
-use crate::scenario::{ONE_WAY, network, record, records, run};
+use crate::scenario::{BOTH, MULTICAST, ONE_WAY, RELAYED, network, record, records, run};
 use crate::support::{Scratch, tables, write_records};
 
 /// A window that long sequences leave behind.
@@ -311,6 +311,42 @@ fn agents_are_put_together_in_the_order_of_time() {
     assert!(read_records(&stored).unwrap().1 == all);
     assert_eq!((summary.out_of_order, summary.clock_jumps.len()), (0, 0));
     assert_eq!(retrack(&network, &run, &[stored], &tables(scratch.path(), "again")).unwrap(), summary);
+}
+
+/// A flow that ends long before another must not keep the rows of the other waiting, and with them everybody.
+#[test]
+fn a_flow_that_falls_silent_stops_nobody() {
+    let scratch = Scratch::new();
+    let (network, run) = (network(), run(400, 0));
+    let steady = vec![Step { copies: 1, behind: 0, is_recorded: true }; 400];
+    let mut all = long_records(&steady, 0, None);
+    // One message of every other flow at the beginning, so that each tracker has something to hold back.
+    for flow in [RELAYED, BOTH, MULTICAST] {
+        let from = match flow {
+            BOTH => 0,
+            RELAYED => 1,
+            _ => 3,
+        };
+        all.push(record(flow, 0, from, Point::ApplicationSend, 5));
+    }
+    all.sort_by_key(|r| r.time);
+    // Far more row groups than anybody may be ahead of another.
+    let files: Vec<PathBuf> = all
+        .chunks(2)
+        .enumerate()
+        .map(|(k, part)| {
+            let path = scratch.path().join(format!("{k:04}.parquet"));
+            write_records(&path, run.index, &mut part.to_vec()).unwrap();
+            path
+        })
+        .collect();
+    let (tell, told) = std::sync::mpsc::channel();
+    let out = tables(scratch.path(), "t");
+    let expected = judge(&run, &all, Mutant::None).summary;
+    // A thread that waits for ever cannot be joined: it is left behind, and the test fails.
+    std::thread::spawn(move || tell.send(retrack(&network, &run, &files, &out).unwrap()));
+    let summary = told.recv_timeout(std::time::Duration::from_secs(120)).expect("tracking ends");
+    assert_eq!(summary, expected);
 }
 
 #[test]
