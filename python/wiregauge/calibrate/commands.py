@@ -27,9 +27,9 @@ from wiregauge.calibrate.shared import (
     Seed,
     StoreAt,
     cores,
-    driver_of,
     enclosed,
     finish,
+    measured_on,
     period_ps,
     progress,
     rate_bps,
@@ -217,9 +217,8 @@ def generator(
     as_json: AsJson = False,
 ) -> None:
     """Frame generation at line rate and at a gap: deviation, mean bandwidth, burst share."""
-    from wiregauge.calibrate import identity, make
+    from wiregauge.calibrate import make
     from wiregauge.calibrate.instrument import generator_cases, generator_results, generator_test
-    from wiregauge.calibrate.runs import run_test, workplace
 
     host = "ideal" if bench is BenchName.SIM else None
     with told():
@@ -234,12 +233,15 @@ def generator(
             mode=mode.value,
             backend=backend.value,
         )
-        period_ps(test)
-        lent = enclosed(bench, rootless=rootless, interfaces=interfaces, bit_per_s=rate_bps(rate))
-        with workplace(runs) as place:
-            outcome = run_test(
-                test, place, bench=bench.value, realtime=realtime, console=progress(), interfaces=lent
-            )
+        outcome, own = measured_on(
+            bench,
+            test,
+            rate=rate,
+            interfaces=interfaces,
+            realtime=realtime,
+            rootless=rootless,
+            runs=runs,
+        )
         found = [
             generator_results(cases[run.plan["index"]], run, protocol.value, rate_bps(rate))
             for run in outcome.runs
@@ -247,9 +249,7 @@ def generator(
     calibration = make(
         "generator",
         bench=bench.value,
-        identity=identity.here(
-            driver=driver_of(bench, lent), link=identity.link_of(outcome.campaign), realtime=realtime
-        ),
+        identity=own,
         settings={
             "frame_bytes": frame,
             "gap_ns": gap,
@@ -288,9 +288,8 @@ def loop(
     as_json: AsJson = False,
 ) -> None:
     """Back to back, idle and under load: systematic error, 95 % random error, maximum deviation."""
-    from wiregauge.calibrate import identity, make
+    from wiregauge.calibrate import make
     from wiregauge.calibrate.instrument import loop_results, loop_test
-    from wiregauge.calibrate.runs import run_test, workplace
 
     payloads = whole_numbers("--payload", payload, 12, 1500)
     shares = whole_numbers("--loads", loads, 0, 100)
@@ -305,19 +304,20 @@ def loop(
             rate=rate,
             seed=seed,
         )
-        period_ps(test)
-        lent = enclosed(bench, rootless=rootless, interfaces=interfaces, bit_per_s=rate_bps(rate))
-        with workplace(runs) as place:
-            outcome = run_test(
-                test, place, bench=bench.value, realtime=realtime, console=progress(), interfaces=lent
-            )
+        outcome, own = measured_on(
+            bench,
+            test,
+            rate=rate,
+            interfaces=interfaces,
+            realtime=realtime,
+            rootless=rootless,
+            runs=runs,
+        )
         results = loop_results(outcome.runs, protocol.value)
     calibration = make(
         "loop",
         bench=bench.value,
-        identity=identity.here(
-            driver=driver_of(bench, lent), link=identity.link_of(outcome.campaign), realtime=realtime
-        ),
+        identity=own,
         settings={
             "payload_bytes": payloads,
             "load_percent": shares,

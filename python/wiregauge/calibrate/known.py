@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -139,37 +140,46 @@ def _simulated_cables(
     runs: Path | None,
 ) -> tuple[list[Any], dict[str, Any]]:
     from wiregauge.calibrate import CalibrationError
-    from wiregauge.calibrate.agentwork import Countdown
     from wiregauge.calibrate.instrument import COARSEST_NS, cable_test, simulated_point, step_of
-    from wiregauge.calibrate.runs import run_test, workplace
 
+    each = list(dict.fromkeys(lengths))
+    tests = [
+        cable_test(
+            length,
+            per_metre_ns=per_metre,
+            overhead_ns=overhead,
+            granularity=granularity,
+            count=count,
+            repeats=repeats,
+            seed=seed + k,
+        )
+        for k, length in enumerate(each)
+    ]
     measured: list[Any] = []
     outcomes: list[Any] = []
-    each = list(dict.fromkeys(lengths))
-    with workplace(runs) as place, Countdown(progress(), "simulating cables", 1.0 * len(each)) as countdown:
-        for length in each:
-            test = cable_test(
-                length,
-                per_metre_ns=per_metre,
-                overhead_ns=overhead,
-                granularity=granularity,
-                count=count,
-                repeats=repeats,
-                seed=seed + len(outcomes),
+    for outcome in _simulated("simulating cables", tests, runs):
+        if step_of(outcome) > COARSEST_NS:
+            raise CalibrationError(
+                f"--granularity {granularity}: at most {COARSEST_NS:g}ns, for sends are scattered over a microsecond "
+                "and a mean does not see below coarser steps"
             )
+        measured.append(simulated_point(each[len(outcomes)], outcome.runs))
+        outcomes.append(outcome)
+    return measured, trust(outcomes, len(each))
+
+
+def _simulated(what: str, tests: Sequence[Any], runs: Path | None) -> Iterator[Any]:
+    """The outcomes of tests, one after the other; one that was stopped is the last."""
+    from wiregauge.calibrate.agentwork import Countdown
+    from wiregauge.calibrate.runs import run_test, workplace
+
+    with workplace(runs) as place, Countdown(progress(), what, 1.0 * len(tests)) as countdown:
+        for k, test in enumerate(tests):
             outcome = run_test(test, place, bench="sim", realtime=False, console=SILENT)
-            if step_of(outcome) > COARSEST_NS:
-                raise CalibrationError(
-                    f"--granularity {granularity}: at most {COARSEST_NS:g}ns, for sends are "
-                    "scattered over a microsecond "
-                    "and a mean does not see below coarser steps"
-                )
-            outcomes.append(outcome)
-            measured.append(simulated_point(length, outcome.runs))
-            countdown.at(len(outcomes) / len(each))
+            countdown.at((k + 1) / len(tests))
+            yield outcome
             if outcome.state != "complete":
-                break
-    return measured, trust(outcomes, len(set(lengths)))
+                return
 
 
 def linearity(
@@ -190,23 +200,16 @@ def linearity(
 ) -> None:
     """A known delay, injected by the simulator, against the measured one: bias and slope."""
     from wiregauge.calibrate import identity, make
-    from wiregauge.calibrate.agentwork import Countdown
     from wiregauge.calibrate.instrument import delay_test, linearity_results, step_of
-    from wiregauge.calibrate.runs import run_test, workplace
 
     known = [float(value) for value in whole_numbers("--delays", delays, 0, 999_999)]
     with told():
-        outcomes: list[Any] = []
-        measured: list[Any] = []
-        with workplace(runs) as place, Countdown(progress(), "simulating delays", len(known)) as countdown:
-            for k, delay in enumerate(known):
-                test = delay_test(delay, count=count, host=host, granularity=granularity, seed=seed + k)
-                outcome = run_test(test, place, bench="sim", realtime=False, console=SILENT)
-                countdown.at((k + 1) / len(known))
-                outcomes.append(outcome)
-                measured.append(outcome.runs[0].differences("rx_app", "tx_app"))
-                if outcome.state != "complete":
-                    break
+        tests = [
+            delay_test(delay, count=count, host=host, granularity=granularity, seed=seed + k)
+            for k, delay in enumerate(known)
+        ]
+        outcomes = list(_simulated("simulating delays", tests, runs))
+        measured = [outcome.runs[0].differences("rx_app", "tx_app") for outcome in outcomes]
         results = linearity_results(known[: len(measured)], measured, step_of(outcomes[0]))
     calibration = make(
         "linearity",

@@ -279,6 +279,33 @@ def driver_of(bench: BenchName, lent: Any = None) -> str:
     return "veth" if bench is BenchName.NETNS else "simulated"
 
 
+def measured_on(
+    bench: BenchName,
+    test: Any,
+    *,
+    rate: str,
+    interfaces: str | None,
+    realtime: bool,
+    rootless: bool,
+    runs: Path | None,
+) -> tuple[Any, dict[str, str]]:
+    """Runs the test of a calibration on a bench; its outcome, and the identity of the instrument it was measured with.
+
+    The netns bench goes on inside an enclosure (`enclosed`): what comes before is done twice.
+    """
+    from wiregauge.calibrate import identity
+    from wiregauge.calibrate.runs import run_test, workplace
+
+    period_ps(test)
+    lent = enclosed(bench, rootless=rootless, interfaces=interfaces, bit_per_s=rate_bps(rate))
+    with workplace(runs) as place:
+        outcome = run_test(
+            test, place, bench=bench.value, realtime=realtime, console=progress(), interfaces=lent
+        )
+    link = identity.link_of(outcome.campaign)
+    return outcome, identity.here(driver=driver_of(bench, lent), link=link, realtime=realtime)
+
+
 _GRADES = ("VALID", "DEGRADED", "INVALID")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from wiregauge.records.directory import RunDirectory, RunDirectoryError
+from wiregauge.records.beside import store_beside
+from wiregauge.records.directory import RunDirectory
 
 __all__ = ["CLOCKS_SCHEMA", "store_clock_states"]
 
@@ -29,18 +28,4 @@ def store_clock_states(directory: RunDirectory, index: int, rows: Iterable[Mappi
 
     Raises RunDirectoryError where the disk refuses.
     """
-    table = pl.DataFrame(list(rows), schema=_COLUMNS)
-    if table.is_empty():
-        return
-    place = directory.clocks(index)
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        table.write_parquet(
-            beside, metadata={"wiregauge.kind": "clocks", "wiregauge.schema": str(CLOCKS_SCHEMA)}
-        )
-        beside.replace(place)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise RunDirectoryError(f"{place}: cannot be written ({error}); free space there") from None
+    store_beside(pl.DataFrame(list(rows), schema=_COLUMNS), directory.clocks(index), "clocks", CLOCKS_SCHEMA)

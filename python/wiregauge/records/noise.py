@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 
+from wiregauge.records.beside import store_beside
 from wiregauge.records.directory import RunDirectory, RunDirectoryError
 
 __all__ = ["NOISE_SCHEMA", "store_noise"]
@@ -25,21 +25,8 @@ def store_noise(directory: RunDirectory, index: int) -> None:
     A line that a killed agent left half written is left out. Raises RunDirectoryError where the disk refuses.
     """
     rows = [row for path in sorted(directory.spool(index).glob(f"*/{SPOOLED}")) for row in _lines(path)]
-    if not rows:
-        return
     table = pl.DataFrame(rows, schema=_COLUMNS, orient="row").sort("time", "node", "counter", "key")
-    place = directory.noise(index)
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        table.write_parquet(
-            beside, metadata={"wiregauge.kind": "noise", "wiregauge.schema": str(NOISE_SCHEMA)}
-        )
-        beside.replace(place)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise RunDirectoryError(f"{place}: cannot be written ({error}); free space there") from None
+    store_beside(table, directory.noise(index), "noise", NOISE_SCHEMA)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str, str, str, int]]:

@@ -310,14 +310,7 @@ def _points(found: ShareShift) -> Cell:
 def quantile_table(comparison: Comparison) -> Table:
     """Every statistic of the main measures, with its own verdict."""
     rows = [
-        [
-            Cell(title or "the test", kind="text short"),
-            _who(flow),
-            Cell(measure.measure, kind="text short"),
-            Cell(shift.statistic),
-            *_shift_cells(shift),
-            _verdict(shift.verdict, shift.basis),
-        ]
+        _shift_row(title, flow, measure, shift)
         for title, flow in _where(comparison)
         for measure in flow.measures.values()
         if measure.measure in _MAIN or any(s.verdict for s in measure.shifts)
@@ -329,14 +322,7 @@ def quantile_table(comparison: Comparison) -> Table:
 def other_table(comparison: Comparison) -> Table:
     """Measures that were compared and not judged: medians and tails."""
     rows = [
-        [
-            Cell(title or "the test", kind="text short"),
-            _who(flow),
-            Cell(measure.measure, kind="text short"),
-            Cell(shift.statistic),
-            *_shift_cells(shift),
-            _verdict(shift.verdict, shift.basis),
-        ]
+        _shift_row(title, flow, measure, shift)
         for title, flow in _where(comparison)
         for measure in flow.measures.values()
         if measure.measure not in _MAIN and not any(s.verdict for s in measure.shifts)
@@ -344,6 +330,17 @@ def other_table(comparison: Comparison) -> Table:
         if shift.statistic in ("p50", "p99")
     ]
     return Table("Further measures, shown and not judged", _statistic_heads(), [Section("", rows)], lead=4)
+
+
+def _shift_row(title: str, flow: FlowComparison, measure: MeasureShift, shift: Shift) -> list[Cell]:
+    return [
+        Cell(title or "the test", kind="text short"),
+        _who(flow),
+        Cell(measure.measure, kind="text short"),
+        Cell(shift.statistic),
+        *_shift_cells(shift),
+        _verdict(shift.verdict, shift.basis),
+    ]
 
 
 def rate_table(comparison: Comparison) -> Table:

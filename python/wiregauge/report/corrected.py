@@ -5,7 +5,7 @@ from __future__ import annotations
 from wiregauge.measures import Judgement
 from wiregauge.measures.calibration import citations, corrections, run_load
 from wiregauge.measures.definitions import DEFINITIONS
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, flow_text
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, flow_text, place_cell
 
 US = 1e3
 
@@ -23,7 +23,7 @@ def correction_table(judgement: Judgement) -> Table:
                 constant = one.constant
                 rows.append(
                     [
-                        Cell(", ".join(point.point.values()) or "the test", kind="text short"),
+                        place_cell(point.point),
                         Cell(flow_text(flow), kind="text short"),
                         Cell(DEFINITIONS[one.measure].title, kind="text short"),
                         Cell(_us(raw), f"n = {one.n}"),

@@ -5,13 +5,9 @@ from __future__ import annotations
 from wiregauge.measures.results import Judgement, RunResult
 from wiregauge.measures.streams import LoadAccount, Stream, load_accounts, share_bounds, streams_of
 from wiregauge.measures.units import share, significant
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell
 
 __all__ = ["account_table", "stream_table"]
-
-
-def _where(run: RunResult) -> Cell:
-    return Cell(", ".join(run.plan.point.values()) or "the test", kind="text short")
 
 
 def stream_table(judgement: Judgement) -> Table:
@@ -38,7 +34,7 @@ def _stream_row(run: RunResult, stream: Stream) -> list[Cell]:
     path = "past the queue of the interface" if stream.past_queue else "through the queue of the interface"
     lost = stream.refused + stream.given_up
     return [
-        _where(run),
+        place_cell(run.plan.point),
         Cell(name, kind="text short"),
         Cell(stream.backend, path, "text short"),
         Cell(stream.mode, kind="text short"),
@@ -81,7 +77,7 @@ def account_table(judgement: Judgement) -> Table:
 
 
 def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
-    where = [_where(run), Cell(f"{account.on} to {account.to}", kind="text short")]
+    where = [place_cell(run.plan.point), Cell(f"{account.on} to {account.to}", kind="text short")]
     if not account.receiver:
         return [*where, Cell("nobody", account.why, "text short"), *([Cell(NONE)] * 9)]
     lost = account.lost

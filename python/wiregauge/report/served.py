@@ -18,6 +18,7 @@ from wiregauge.report.tables import (
     flow_text,
     micro,
     percentile_cell,
+    place_cell,
     short_interval,
     time_cell,
 )
@@ -174,7 +175,7 @@ def load_table(judgement: Judgement) -> Table:
         )
     rows += [
         [
-            Cell(", ".join(run.plan.point.values()) or "the test", kind="text short"),
+            place_cell(run.plan.point),
             Cell(f"background {load.on} to {load.to}", kind="text short"),
             Cell(share(load.intended)),
             Cell(share(load.offered)),
@@ -287,7 +288,7 @@ def critical_table(judgement: Judgement) -> Table:
             lost = [str(flow.lost_copies[n]) if n in flow.lost_copies else NONE for n in ("A", "B")]
             rows.append(
                 [
-                    Cell(", ".join(point.point.values()) or "the test", kind="text short"),
+                    place_cell(point.point),
                     Cell(flow_text(flow), kind="text short"),
                     time_cell(flow.plan.bag_ns),
                     time_cell(spacing.minimum),

@@ -230,6 +230,11 @@ def short_interval(value: float, low: float | None, high: float | None) -> str:
     return "" if ends == [micro(value)] * 2 or ends == ["", ""] else "…".join(ends)
 
 
+def place_cell(point: Mapping[str, str]) -> Cell:
+    """The point of a sweep as the first cell of a row."""
+    return Cell(", ".join(point.values()) or "the test", kind="text short")
+
+
 def outcome_table(judgement: Judgement) -> Table:
     """Every message of every run, by its one outcome; outcomes that never occurred share one sentence."""
     flows = [(run, flow) for run in judgement.runs for flow in run.flows]
@@ -318,7 +323,7 @@ def detail_table(judgement: Judgement) -> Table:
             needed = s["latency"].percentiles.get("p99.9")
             rows.append(
                 [
-                    Cell(", ".join(point.point.values()) or "the test", kind="text short"),
+                    place_cell(point.point),
                     Cell(flow_text(flow), kind="text short"),
                     Cell(micro(s["latency"].pdv()), f"needs {needed.needed} values" if needed else ""),
                     time_cell(s["latency"].span()),
@@ -352,7 +357,7 @@ def hop_table(judgement: Judgement) -> Table:
     ]
     rows = [
         [
-            Cell(", ".join(point.point.values()) or "the test", kind="text short"),
+            place_cell(point.point),
             Cell(f"{flow.plan.id} {flow.plan.protocol}", kind="text short"),
             Cell(hop.switch, kind="text short"),
             Cell(str(hop.port)),

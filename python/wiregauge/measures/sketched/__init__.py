@@ -1,0 +1,25 @@
+"""Figures of flows too big to be held whole: counts from all messages, distributions from sketches.
+
+Judging such a flow begins like any other, with the sample that is held, and what the sample cannot say of the whole is
+then put in its place: every count, and every figure of a measure that tracking keeps a sketch of. What remains of the
+sample is what needs single messages: series, runs of losses, latency between points that have no measure of their own.
+"""
+
+from wiregauge.measures.sketched.exact import exact
+from wiregauge.measures.sketched.repeats import (
+    percentile_of,
+    pool_sampled,
+    summarise_repeats,
+    with_loss_repeats,
+)
+from wiregauge.measures.sketched.wholes import Whole, read_wholes
+
+__all__ = [
+    "Whole",
+    "exact",
+    "percentile_of",
+    "pool_sampled",
+    "read_wholes",
+    "summarise_repeats",
+    "with_loss_repeats",
+]

@@ -1,0 +1,234 @@
+"""The result of a flow too big to be held, from that of its sample and what is known of all its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.measures.definitions import QUANTILES
+from wiregauge.measures.pairs import NAMES, PairLatency, known_pair
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.results import FlowResult, Hop, Percentile, Series, Summary, Uncertainty
+from wiregauge.measures.sampling import Sampled
+from wiregauge.measures.series import GAP, LOST, NO_STAMP, NOT_SAMPLED, ONE_COPY, WARM_UP, Extracted
+from wiregauge.measures.sketched.quantiles import ends, percentile, ranked
+from wiregauge.measures.sketched.service import service_of_all
+from wiregauge.measures.sketched.wholes import Whole
+from wiregauge.measures.summarise import loss
+from wiregauge.stats import sketch as sketches
+from wiregauge.stats.sketch import Sketch
+
+__all__ = ["exact"]
+
+
+def exact(
+    sample: FlowResult,
+    extracted: Mapping[str, Extracted],
+    whole: Whole,
+    names: Sequence[str],
+    shift_ns: float,
+    *,
+    settling: int,
+) -> FlowResult:
+    """The result of a flow from that of its sample.
+
+    `shift_ns` is the clock of the destination less that of the source, `settling` what the rule finds at the beginning
+    of the sample.
+    """
+    flow, counted = sample.plan, whole.tally
+    counts = counted.counts()
+    held = _corrected(flow, whole, shift_ns)
+    main = "rtt" if flow.relayed else "latency"
+    gains = {name: _gain(extracted[name], held[name].n) for name in sample.summaries if name in held}
+    summaries = {
+        name: _summary(summary, held[name], extracted[name], gains[name], _excluded(name, whole, held, flow))
+        if name in held
+        else _of_sample(summary, counts["sent"] - sample.counts["sent"])
+        for name, summary in sample.summaries.items()
+    }
+    series = dict(sample.series)
+    least = summaries["latency"].minimum
+    if least is not None:
+        took = series["latency"]
+        series["delay_variation"] = Series(took.t, took.value - least)
+    service = service_of_all(sample.service, flow, whole) if sample.service is not None else None
+    mean = summaries["latency"].mean
+    return replace(
+        sample,
+        counts=counts,
+        outcomes=counted.outcomes(),
+        warm_up=counted.warm_up,
+        last_seen={_place(key, names): count for key, count in counted.last.items()},
+        loss=loss(counts["lost"], counts["sent"], whole.fates.lost_worth),
+        summaries=summaries,
+        series=series,
+        with_loss=_with_loss(held[main], counts["lost"], sample.with_loss, summaries[main], gains[main])
+        if main in held and counts["lost"]
+        else summaries[main].percentiles or sample.with_loss,
+        lost_settled=counts["lost"],
+        goodput=service.goodput.value if service is not None and service.goodput is not None else None,
+        effective_bandwidth=8 * flow.payload / (mean / 1e9)
+        if flow.payload is not None and mean is not None and mean > 0
+        else None,
+        reorder_extent=counted.count("reorder_extent"),
+        hops=tuple(_hop(node, port, one, names, sample.hops) for node, port, one in whole.hops)
+        or sample.hops,
+        lost_copies={network: counted.count(f"lost {network}") for network in sample.lost_copies},
+        late_sends=counted.count("late_sends"),
+        service=service,
+        pairs=tuple(_pair(pair, summaries, counts["sent"]) for pair in sample.pairs),
+        sampled=Sampled(whole.one_in, sample.counts["sent"], counts["sent"], settling),
+        sketches=held,
+    )
+
+
+def _place(key: tuple[int | None, str | None], names: Sequence[str]) -> str:
+    node, point = key
+    at = f" at {names[node]}" if node is not None and 0 <= node < len(names) else ""
+    return f"{point or 'never seen'}{at}"
+
+
+def _corrected(flow: FlowPlan, whole: Whole, shift_ns: float) -> dict[str, Sketch]:
+    """The sketch of every measure, with the correction of clocks that single values have (`differences`)."""
+    by = {
+        **dict.fromkeys(("latency", "driver_latency", "service_latency"), shift_ns),
+        "return_latency": -shift_ns,
+        "network": 0.0 if flow.relayed else shift_ns,
+    }
+    held = {name: one.moved(by[name]) if by.get(name) else one for name, one in whole.sketches.items()}
+    if "latency" in held:
+        held["delay_variation"] = held["latency"].moved(held["latency"].minimum)
+    main = "rtt" if flow.relayed else "latency"
+    if flow.deadline_ns is not None and main in whole.sketches:
+        held["lateness"] = whole.sketches[main].moved(flow.deadline_ns)
+    if whole.hops:
+        held["residence"] = sketches.merged([one for _, _, one in whole.hops])
+    return held
+
+
+def _excluded(name: str, whole: Whole, held: Mapping[str, Sketch], flow: FlowPlan) -> dict[str, int]:
+    """Why messages have no value of a measure; exact."""
+    counted, n, sent = whole.tally, held[name].n, whole.tally.count("sent")
+    if name == "residence":
+        return {}
+    of = {"delay_variation": "latency", "lateness": "rtt" if flow.relayed else "latency"}.get(name, name)
+    reasons = counted.excluded(of) or {
+        "period": {GAP: sent - 1 - n},
+        "ipdv": {GAP: sent - 1 - n},
+        "receive_period": {LOST: counted.count("no rx_app")},
+        "bag_spacing": {NO_STAMP: counted.count("no tx_wire")},
+        "bag_jitter": {NO_STAMP: counted.count("no tx_wire")},
+        "skew": {ONE_COPY: sent - n},
+        "window_error": {LOST: sent - n},
+    }.get(name, {})
+    return {WARM_UP: counted.warm_up, **reasons}
+
+
+def _gain(extracted: Extracted, n: int) -> float:
+    """How many times more independent values `n` are worth than the sample: at least as many.
+
+    Where values resemble each other beyond a stretch the sample cannot tell how those between resemble them. Then the
+    whole is taken to be worth what the sample is: it is not less.
+    """
+    values, stretch = extracted.series.value, extracted.stretch
+    if stretch is None or not len(values) or sketches.outlasts(values, stretch):
+        return 1.0
+    return max(n / len(values), 1.0)
+
+
+def _of_sample(summary: Summary, beyond: int) -> Summary:
+    return replace(summary, excluded={**summary.excluded, NOT_SAMPLED: beyond}) if summary.n else summary
+
+
+def _summary(
+    sample: Summary, sketch: Sketch, extracted: Extracted, gain: float, excluded: Mapping[str, int]
+) -> Summary:
+    """The summary of all values, from their sketch and what the sample says of their dependence."""
+    deviation, n = sketch.deviation(), sketch.n
+    worth = min((sample.n_effective or 1.0) * gain, float(n))
+    known = sample.uncertainty
+    if known is not None and deviation is not None:
+        known = Uncertainty(sketches.mean_half_width(deviation, worth), known.clock, known.stamp)
+    return replace(
+        sample,
+        n=n,
+        excluded={reason: count for reason, count in excluded.items() if count},
+        negative=sketch.below_zero(),
+        minimum=sketch.minimum,
+        mean=sketch.mean,
+        sd=deviation,
+        maximum=sketch.maximum,
+        percentiles={
+            name: percentile(sketch, q, _worth(sample, name, extracted, sketch, gain))
+            for name, q in QUANTILES.items()
+        },
+        n_effective=worth,
+        uncertainty=known,
+        sd_interval=sketches.narrowed(sample.sd_interval, sample.sd or 0.0, deviation, gain)
+        if sample.sd_interval is not None and deviation is not None
+        else None,
+        settling=None,
+    )
+
+
+def _worth(sample: Summary, name: str, extracted: Extracted, sketch: Sketch, gain: float) -> float:
+    """Independent values that all are worth for a percentile."""
+    sampled = sample.percentiles.get(name)
+    own = sampled.worth if sampled is not None else None
+    worth = own if own is not None else (sample.n_effective or 1.0)
+    if gain > 1 and extracted.stretch is not None:
+        beyond = (extracted.series.value > sketch.quantile(QUANTILES[name])).astype(np.float64)
+        gain = 1.0 if sketches.outlasts(beyond, extracted.stretch) else gain
+    return min(worth * gain, float(sketch.n))
+
+
+def _with_loss(
+    sketch: Sketch, lost: int, sample: Mapping[str, Percentile], main: Summary, gain: float
+) -> dict[str, Percentile]:
+    """Percentiles over all sent messages, a lost one counting as infinitely late."""
+    n = sketch.n + lost
+    found = {}
+    for name, q in QUANTILES.items():
+        needed = stats.samples_needed(q)
+        if n < needed:
+            found[name] = Percentile(q, None, None, None, needed)
+            continue
+        own = sample[name].worth if name in sample else None
+        worth = min((own if own is not None else main.n_effective or 1.0) * (gain if own else 1.0), float(n))
+        low, high = stats.scaled_ranks(n, q, worth)
+        found[name] = Percentile(
+            q,
+            ranked(sketch, stats.rank(n, q)),
+            *ends(sketch, low, high),
+            needed,
+            worth,
+        )
+    return found
+
+
+def _hop(node: int, port: int, one: Sketch, names: Sequence[str], sample: Sequence[Hop]) -> Hop:
+    """The mean is known at least as well as that of the sample."""
+    switch = names[node] if 0 <= node < len(names) else f"node {node}"
+    same = next((hop for hop in sample if (hop.switch, hop.port) == (switch, port)), None)
+    return Hop(
+        switch,
+        port,
+        one.n,
+        one.minimum,
+        one.mean,
+        one.quantile(0.99) if stats.supported(one.n, 0.99) else None,
+        one.maximum,
+        same.half_width if same is not None else None,
+        same.bound if same is not None else 0.0,
+    )
+
+
+def _pair(pair: PairLatency, summaries: Mapping[str, Summary], sent: int) -> PairLatency:
+    """A pair that is a measure of its own is told like it; the others are of the sample."""
+    known = summaries.get(NAMES.get((pair.start, pair.end), ""))
+    if known is None or not known.n:
+        return pair
+    return known_pair(pair.start, pair.end, sent - known.n, known, pair.bound) or pair

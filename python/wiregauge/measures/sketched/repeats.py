@@ -1,0 +1,110 @@
+"""Repeats of a flow of which some are too big to be held: their sketches, merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.measures.definitions import QUANTILES
+from wiregauge.measures.results import FlowResult, Percentile, Repeats, Summary, Uncertainty
+from wiregauge.measures.sampling import Sampled
+from wiregauge.measures.sketched.quantiles import percentile, repeated
+from wiregauge.stats import sketch as sketches
+from wiregauge.stats.sketch import Sketch
+
+__all__ = ["percentile_of", "pool_sampled", "summarise_repeats", "with_loss_repeats"]
+
+
+def pool_sampled(flows: Sequence[FlowResult]) -> Sampled | None:
+    """How repeats were sampled: the sparsest; None where all were held whole."""
+    sparse = [flow.sampled for flow in flows if flow.sampled is not None]
+    if not sparse:
+        return None
+    whole = sum(flow.counts["sent"] for flow in flows if flow.sampled is None)
+    return Sampled(
+        max(one.one_in for one in sparse),
+        sum(one.rows for one in sparse) + whole,
+        sum(one.of for one in sparse) + whole,
+        sum(one.settling for one in sparse),
+    )
+
+
+def _parts(flows: Sequence[FlowResult], name: str) -> list[tuple[FlowResult, Sketch]]:
+    """A sketch per repeat that has values: its own, or of one that was held whole its values."""
+    found = []
+    for flow in flows:
+        if name in flow.sketches:
+            found.append((flow, flow.sketches[name]))
+        elif name in flow.series and len(flow.series[name].value):
+            found.append((flow, sketches.sketch_of(flow.series[name].value)))
+    return found
+
+
+def summarise_repeats(
+    name: str, flows: Sequence[FlowResult], excluded: Mapping[str, int], *, clock_ns: float, stamp_ns: float
+) -> Summary:
+    """The summary of a measure of repeats of which some are sampled: their sketches, merged."""
+    excluded = {reason: count for reason, count in excluded.items() if count}
+    parts = _parts(flows, name)
+    if len(parts) == 1:
+        return replace(parts[0][0].summaries[name], excluded=excluded)
+    if not parts:
+        return Summary(name, 0, excluded, 0, runs=len(flows))
+    each = [one for _, one in parts]
+    pooled = sketches.merged(each)
+    means = np.array([one.mean for one in each])
+    weights = np.array([one.n / pooled.n for one in each])
+    sampling = stats.repeated_mean_half_width(means, weights)
+    worths = [flow.summaries[name].n_effective or 1.0 for flow, _ in parts]
+    own = [d**2 / w for one, w in zip(each, worths, strict=True) if (d := one.deviation()) is not None]
+    within = float(np.mean(own)) if len(own) == len(each) else None
+    total = float(np.var(means, ddof=1))
+    return Summary(
+        measure=name,
+        n=pooled.n,
+        excluded=excluded,
+        negative=pooled.below_zero(),
+        minimum=pooled.minimum,
+        mean=pooled.mean,
+        sd=pooled.deviation(),
+        mad=stats.mad(np.concatenate([flow.series[name].value for flow, _ in parts])),
+        maximum=pooled.maximum,
+        percentiles={quantile: repeated(each, pooled, q, 0) for quantile, q in QUANTILES.items()},
+        n_effective=sum(worths),
+        uncertainty=Uncertainty(sampling, clock_ns, stamp_ns) if sampling is not None else None,
+        runs=len(each),
+        sd_interval=sketches.repeated_deviation(each),
+        repeats=Repeats(
+            len(each), sqrt(max(total - (within or 0.0), 0.0)), sqrt(within) if within is not None else None
+        ),
+    )
+
+
+def with_loss_repeats(flows: Sequence[FlowResult], main: str) -> dict[str, Percentile]:
+    """Percentiles over all messages sent in repeats of which some are sampled; the lost are infinitely late."""
+    parts = _parts(flows, main)
+    if not parts:
+        return {
+            name: Percentile(q, None, None, None, stats.samples_needed(q)) for name, q in QUANTILES.items()
+        }
+    each = [one for _, one in parts]
+    lost = sum(flow.lost_settled for flow in flows)
+    if len(parts) == 1 and not lost:
+        return dict(parts[0][0].summaries[main].percentiles)
+    sizes = [flow.lost_settled for flow, _ in parts]
+    return {name: repeated(each, sketches.merged(each), q, lost, sizes) for name, q in QUANTILES.items()}
+
+
+def percentile_of(name: str, flows: Sequence[FlowResult], q: float | Fraction) -> Percentile:
+    """Any percentile of a measure of a flow, of one run or of repeats, of which some are sampled."""
+    parts = _parts(flows, name)
+    each = [one for _, one in parts]
+    if len(each) == 1:
+        flow, sketch = parts[0]
+        return percentile(sketch, q, flow.summaries[name].n_effective or 1.0)
+    return repeated(each, sketches.merged(each), q, 0)

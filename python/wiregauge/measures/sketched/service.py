@@ -1,0 +1,70 @@
+"""The service of a flow too big to be held: counts, rates and fates of all its messages, the rest of its sample."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.service import OVERHEAD_BYTES, Rate, Rates, Service
+from wiregauge.measures.sketched.wholes import PS, Whole
+from wiregauge.measures.tally import Tally
+
+__all__ = ["service_of_all"]
+
+
+def service_of_all(sample: Service, flow: FlowPlan, whole: Whole) -> Service:
+    """Counts, rates and fates of all messages; how arrivals overtook one another and conformity stay of the sample."""
+    counted = whole.tally
+    order = replace(
+        sample.reordering,
+        share=whole.fates.reordered,
+        extent_max=counted.count("reorder_extent"),
+    )
+    deadline = sample.deadline
+    if deadline is not None:
+        mean, most = counted.figures.get("tardy on average"), counted.time("tardiest")
+        deadline = replace(
+            deadline,
+            missed=whole.fates.missed,
+            late=counted.count("late arrived"),
+            tardiness_mean_ns=mean / PS - deadline.deadline_ns if mean is not None else None,
+            tardiness_max_ns=most / PS - deadline.deadline_ns if most is not None else None,
+        )
+    payload = flow.payload
+    return replace(
+        sample,
+        losses=whole.fates.losses,
+        availability=whole.fates.availability,
+        reordering=order,
+        deadline=deadline,
+        rates=_rates(sample.rates, counted) if sample.rates is not None else None,
+        goodput=_rate(sample.goodput, counted, "arrivals", 8.0 * payload)
+        if sample.goodput is not None and payload is not None
+        else None,
+    )
+
+
+def _rates(sample: Rates, counted: Tally) -> Rates:
+    numbers = counted.count("number last") - counted.count("number first")
+    planned = counted.count("intended last") - counted.count("intended first")
+    length = counted.figures.get("length")
+    return replace(
+        sample,
+        intended_per_s=numbers / planned * 1e12 if planned > 0 else sample.intended_per_s,
+        offered_per_s=_rate(sample.offered_per_s, counted, "offered", 1.0),
+        bits_per_frame=8 * (length + OVERHEAD_BYTES) if length is not None else None,
+    )
+
+
+def _rate(sample: Rate, counted: Tally, of: str, each: float) -> Rate:
+    """The rate of all events; its interval is as wide, relative to it, as that of the sample: it is not wider."""
+    count, first, last = counted.count(of), counted.time(f"{of} first"), counted.time(f"{of} last")
+    if count < 2 or first is None or last is None or last <= first:
+        return sample
+    value = each * 1e12 * (count - 1) / (last - first)
+    scale = value / sample.value
+    return Rate(
+        value,
+        sample.low * scale if sample.low is not None else None,
+        sample.high * scale if sample.high is not None else None,
+    )
