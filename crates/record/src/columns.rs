@@ -199,12 +199,6 @@ impl<'a, T: Coded> CodeColumn<'a, T> {
         Ok(Self { keys, meaning })
     }
 
-    /// Adds the bits that each row's value stands for.
-    pub(crate) fn put(&self, rows: &mut [u64], bits: impl Fn(T) -> u64) {
-        let bits = self.meaning.map(bits);
-        rows.iter_mut().zip(self.keys).for_each(|(row, key)| *row |= bits[usize::from(*key)]);
-    }
-
     /// The value in this row.
     #[inline]
     pub(crate) fn at(&self, row: usize) -> T {

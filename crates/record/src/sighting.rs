@@ -162,6 +162,10 @@ impl Grouper {
     pub(crate) const MOST: usize = ROWS_AT_ONCE;
     /// Entries the table begins with.
     const TABLE: usize = 1 << 8;
+    /// No manner has this number.
+    pub(crate) const UNNUMBERED: u16 = u16::MAX;
+    /// Codes of manners there can be; so many manners can be numbered and no number is ever given anew.
+    pub(crate) const CODES: usize = 1 << 15;
 
     pub(crate) fn new() -> Self {
         Self {
@@ -173,27 +177,46 @@ impl Grouper {
         }
     }
 
-    /// Groups at most [`MOST`](Self::MOST) records, told by their manners and the rest of them, into `into`; `rank` is that of
-    /// a flow, below `ranks`.
+    /// Takes the manners of the next records; `rank` is that of a flow.
+    pub(crate) fn note(&mut self, manners: impl Iterator<Item = Manner>, rank: impl Fn(u16) -> u16) {
+        let mut numbers = std::mem::take(&mut self.numbers);
+        numbers.extend(manners.map(|manner| self.number(manner, &rank)));
+        self.numbers = numbers;
+    }
+
+    /// Likewise, told by codes of the manners; `numbers` has by code the number of the manner, or [`UNNUMBERED`](Self::UNNUMBERED).
+    /// Nothing but this may have been noted before, and codes must be below [`CODES`](Self::CODES).
+    pub(crate) fn note_codes(
+        &mut self,
+        codes: &[u16],
+        numbers: &mut [u16],
+        manner: impl Fn(u16) -> Manner,
+        rank: impl Fn(u16) -> u16,
+    ) {
+        let mut noted = std::mem::take(&mut self.numbers);
+        noted.extend(codes.iter().map(|&code| {
+            let known = &mut numbers[usize::from(code)];
+            if *known == Self::UNNUMBERED {
+                *known = self.number(manner(code), &rank);
+            }
+            *known
+        }));
+        self.numbers = noted;
+    }
+
+    /// Groups the records whose manners were [noted](Self::note), at most [`MOST`](Self::MOST), into `into`, given the rest of
+    /// them; there are so many `ranks`.
     pub(crate) fn group(
         &mut self,
-        manners: impl Iterator<Item = Manner>,
         rest: impl Iterator<Item = (RunTime, u32, u16)>,
         ranks: usize,
-        rank: impl Fn(u16) -> u16,
         into: &mut Block,
     ) {
-        if self.known.len() + Self::MOST > usize::from(u16::MAX) {
-            *self = Self::new();
-        }
-        let mut numbers = std::mem::take(&mut self.numbers);
-        numbers.clear();
-        numbers.extend(manners.map(|manner| self.number(manner, &rank)));
         if self.shared.len() < self.known.len() {
             self.shared = self.known.as_slice().into();
         }
         let mut counts = vec![0usize; self.known.len()];
-        for &number in &numbers {
+        for &number in &self.numbers {
             counts[usize::from(number)] += 1;
         }
         into.begins.clear();
@@ -206,15 +229,18 @@ impl Grouper {
         }
         // Every field is stored where it stays: behind the records of its flow that came before.
         let mut next = into.begins.clone();
-        into.sightings.resize(numbers.len(), Sighting::NOTHING);
+        into.sightings.resize(self.numbers.len(), Sighting::NOTHING);
         let (by_number, sightings) = (self.ranks.as_slice(), into.sightings.as_mut_slice());
-        for (&manner, (time, sequence, length)) in numbers.iter().zip(rest) {
+        for (&manner, (time, sequence, length)) in self.numbers.iter().zip(rest) {
             let place = &mut next[usize::from(by_number[usize::from(manner)])];
             sightings[*place] = Sighting { time, sequence, length, manner };
             *place += 1;
         }
         into.manners = self.shared.clone();
-        self.numbers = numbers;
+        self.numbers.clear();
+        if self.known.len() + Self::MOST > usize::from(u16::MAX) {
+            *self = Self::new();
+        }
     }
 
     #[inline]

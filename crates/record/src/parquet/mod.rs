@@ -1,5 +1,7 @@
 //! Parquet files of a run: its records, its messages, passages and distributions.
 
+mod coding;
+mod column;
 mod excerpt;
 mod read;
 mod tables;

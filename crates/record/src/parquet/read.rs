@@ -3,25 +3,21 @@
 //! A column chunk whose statistics say that all its values are one is not decoded. Files may be parts of a run in
 //! any division; their row groups are taken in the order in which they begin.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
-use ::parquet::file::metadata::{KeyValue, RowGroupMetaData};
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use ::parquet::basic::Type;
+use ::parquet::file::metadata::{ColumnChunkMetaData, KeyValue, RowGroupMetaData};
 use ::parquet::file::statistics::Statistics;
-use arrow_array::RecordBatch;
-use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
 use wg_frame::time::RunTime;
 use wg_plan::{FlowId, Run};
 
-use super::ROWS_AT_ONCE;
+use super::column::{Cell, Codes, Numbers};
 use super::excerpt::Excerpt;
-use crate::columns::{CodeColumn, bit_column, number_column};
 use crate::error::RecordError;
 use crate::guard::guarded;
 use crate::schema::{Clock, Coded, Crc, DropReason, Point, RECORD_SCHEMA, Record, RecordFlags};
@@ -168,24 +164,9 @@ impl RecordFiles {
         // Every thread needs a handle with a place of its own.
         let file = File::open(path).map_err(|e| RecordError::read(path, e))?;
         guarded(|| -> Result<(), String> {
-            let schema = metadata.parquet_schema();
-            let row_group = metadata.metadata().row_group(group.index);
-            let constants = Constants::of(row_group);
-            let is_wanted = |place: usize| !constants.has(schema.column(place).name());
-            let wanted = (0..schema.num_columns()).filter(|place| is_wanted(*place));
-            let mask = ProjectionMask::leaves(schema, wanted);
-            let excerpt =
-                Excerpt::read(file, row_group, is_wanted).map_err(|e| format!("cannot be read: {e}"))?;
-            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(excerpt, metadata.clone())
-                .with_row_groups(vec![group.index])
-                .with_projection(mask)
-                .with_batch_size(ROWS_AT_ONCE)
-                .build()
-                .map_err(|e| format!("cannot be decoded: {e}"))?;
-            let mut divider = Divider { constants, division, grouper: Grouper::new(), manners: Vec::new() };
-            for batch in reader {
-                let batch = batch.map_err(|e| format!("damaged: {e}"))?;
-                if !take(divider.divide(&batch, buffers)?) {
+            let mut reading = Reading::begin(file, metadata.metadata().row_group(group.index))?;
+            while let Some(shares) = reading.next(division, buffers)? {
+                if !take(shares) {
                     break;
                 }
             }
@@ -241,94 +222,6 @@ fn times_of(group: &RowGroupMetaData) -> Option<[i64; 2]> {
         Statistics::Int64(times) => Some([*times.min_opt()?, *times.max_opt()?]),
         _ => None,
     }
-}
-
-/// The one value of a column, where statistics say that it has one.
-#[derive(Default)]
-struct Constants {
-    numbers: [Option<u16>; 4],
-    bits: [Option<bool>; 2],
-    point: Option<Point>,
-    clock: Option<Clock>,
-    crc: Option<Crc>,
-    reason: Option<DropReason>,
-}
-
-const NUMBERS: [&str; 4] = ["flow", "node", "port", "length"];
-/// Place of the length among the numbers.
-const LENGTH: usize = 3;
-const BITS: [&str; 2] = ["returning", "warm_up"];
-const FLAGS: [RecordFlags; 2] = [RecordFlags::RETURN, RecordFlags::WARM_UP];
-
-impl Constants {
-    fn of(group: &RowGroupMetaData) -> Self {
-        let mut found = Self::default();
-        for column in group.columns() {
-            let Some(statistics) = column.statistics().filter(|s| s.null_count_opt() == Some(0)) else {
-                continue;
-            };
-            let name = column.column_descr().name();
-            let place = |names: &[&str]| names.iter().position(|known| *known == name);
-            match statistics {
-                Statistics::Int32(s) if s.min_opt() == s.max_opt() => {
-                    if let Some(place) = place(&NUMBERS) {
-                        found.numbers[place] = s.min_opt().and_then(|value| u16::try_from(*value).ok());
-                    }
-                }
-                Statistics::Boolean(s) if s.min_opt() == s.max_opt() => {
-                    if let Some(place) = place(&BITS) {
-                        found.bits[place] = s.min_opt().copied();
-                    }
-                }
-                Statistics::ByteArray(s)
-                    if s.min_opt() == s.max_opt() && s.min_is_exact() && s.max_is_exact() =>
-                {
-                    let word = s.min_opt().and_then(|word| word.as_utf8().ok());
-                    match name {
-                        "point" => found.point = word.and_then(named),
-                        "clock" => found.clock = word.and_then(named),
-                        "crc" => found.crc = word.and_then(named),
-                        "reason" => found.reason = word.and_then(named),
-                        _ => {}
-                    }
-                }
-                _ => {}
-            }
-        }
-        found
-    }
-
-    /// What is known of the manner of every record.
-    fn manner(&self) -> u64 {
-        let [flow, node, port, _] = self.numbers.map(|number| u64::from(number.unwrap_or_default()));
-        let flags = self.bits.iter().zip(FLAGS).filter(|(bit, _)| **bit == Some(true)).map(|(_, flag)| flag);
-        let flags = flags.fold(RecordFlags::empty(), RecordFlags::with);
-        flow | node << Manner::NODE
-            | port << Manner::PORT
-            | u64::from(self.point.map_or(0, Point::code)) << Manner::POINT
-            | u64::from(self.clock.map_or(0, Clock::code)) << Manner::CLOCK
-            | u64::from(self.crc.map_or(0, Crc::code)) << Manner::CRC
-            | u64::from(self.reason.map_or(0, DropReason::code)) << Manner::REASON
-            | u64::from(flags.bits()) << Manner::FLAGS
-    }
-
-    fn has(&self, name: &str) -> bool {
-        let numbers =
-            NUMBERS.iter().zip(&self.numbers).any(|(known, value)| *known == name && value.is_some());
-        let bits = BITS.iter().zip(&self.bits).any(|(known, value)| *known == name && value.is_some());
-        let word = match name {
-            "point" => self.point.is_some(),
-            "clock" => self.clock.is_some(),
-            "crc" => self.crc.is_some(),
-            "reason" => self.reason.is_some(),
-            _ => false,
-        };
-        numbers || bits || word
-    }
-}
-
-fn named<T: Coded>(word: &str) -> Option<T> {
-    T::all().iter().copied().find(|value| value.text() == word)
 }
 
 /// Room for records that is used again: asking the system for it anew costs more than decoding into it.
@@ -420,54 +313,98 @@ impl Division {
     }
 }
 
-/// Turns batches of one row group into blocks of records, divided by their flow.
-struct Divider<'a> {
-    constants: Constants,
-    division: &'a Division,
+/// A row group that is being decoded into blocks of records, divided by their flow.
+struct Reading {
+    rows_left: usize,
+    time: Numbers<i64>,
+    sequence: Numbers<u32>,
+    /// Lengths, or the one that all have.
+    length: Result<Codes<u16>, u16>,
+    /// What every record says.
+    manner: u64,
+    /// What records say besides, column by column.
+    fields: Vec<(Says, Codes<u64>)>,
+    /// By code of a manner, which tells the indices of all fields: its number.
+    numbers: Vec<u16>,
+    /// Entries the fields had when manners were numbered.
+    sizes: Vec<usize>,
+    /// By record of the block, used again.
+    codes: Vec<u16>,
     grouper: Grouper,
-    /// By row, used again.
-    manners: Vec<u64>,
 }
 
-impl Divider<'_> {
-    /// The records of `batch`, a share for each part.
-    fn divide(&mut self, batch: &RecordBatch, buffers: &Buffers) -> Result<Vec<Share>, String> {
-        let constants = &self.constants;
-        let time = number_column::<Int64Type>(batch, "time")?;
-        let sequence = number_column::<UInt32Type>(batch, "sequence")?;
-        let length: Cow<'_, [u16]> = match constants.numbers[LENGTH] {
-            Some(value) => vec![value; batch.num_rows()].into(),
-            None => number_column::<UInt16Type>(batch, NUMBERS[LENGTH])?.into(),
+/// Manners that are put together at once: they should stay at hand.
+const MANNERS: usize = 512;
+
+impl Reading {
+    fn begin(file: File, group: &RowGroupMetaData) -> Result<Self, String> {
+        let constants: Vec<Option<u64>> = group.columns().iter().map(constant_of).collect();
+        let is_wanted = |place: usize| constants.get(place).is_none_or(Option::is_none);
+        let excerpt = Excerpt::read(file, group, is_wanted).map_err(|e| format!("cannot be read: {e}"))?;
+        let excerpt = Arc::new(excerpt);
+        let place_of = |name: &str| {
+            let place = group.columns().iter().position(|column| column.column_descr().name() == name);
+            place.ok_or_else(|| format!("the column `{name}` is missing"))
         };
-        let manners = &mut self.manners;
-        manners.clear();
-        manners.resize(batch.num_rows(), constants.manner());
-        for (place, bit) in [(0, 0), (1, Manner::NODE), (2, Manner::PORT)] {
-            if constants.numbers[place].is_none() {
-                let cells = number_column::<UInt16Type>(batch, NUMBERS[place])?;
-                manners.iter_mut().zip(cells).for_each(|(manner, cell)| *manner |= u64::from(*cell) << bit);
+        let mut manner = 0;
+        let mut fields = Vec::new();
+        for (name, says) in FIELDS {
+            let place = place_of(name)?;
+            match constants[place] {
+                Some(bits) => manner |= bits,
+                None => fields.push((says, Codes::open(&excerpt, group, place, says.kind())?)),
             }
         }
-        words::<Point>(manners, batch, "point", constants.point.is_some(), Manner::POINT)?;
-        words::<Clock>(manners, batch, "clock", constants.clock.is_some(), Manner::CLOCK)?;
-        words::<Crc>(manners, batch, "crc", constants.crc.is_some(), Manner::CRC)?;
-        words::<DropReason>(manners, batch, "reason", constants.reason.is_some(), Manner::REASON)?;
-        for (place, flag) in FLAGS.into_iter().enumerate() {
-            if constants.bits[place].is_none() {
-                let set = u64::from(flag.bits()) << Manner::FLAGS;
-                let cells = bit_column(batch, BITS[place])?.values().iter();
-                manners.iter_mut().zip(cells).for_each(|(manner, cell)| *manner |= u64::from(cell) * set);
-            }
+        let length = place_of(LENGTH)?;
+        Ok(Self {
+            rows_left: usize::try_from(group.num_rows()).unwrap_or_default(),
+            time: Numbers::open(&excerpt, group, place_of("time")?, Type::INT64)?,
+            sequence: Numbers::open(&excerpt, group, place_of("sequence")?, Type::INT32)?,
+            length: match constants[length] {
+                Some(bits) => Err(bits as u16),
+                None => Ok(Codes::open(&excerpt, group, length, Type::INT32)?),
+            },
+            manner,
+            fields,
+            numbers: Vec::new(),
+            sizes: Vec::new(),
+            codes: Vec::new(),
+            grouper: Grouper::new(),
+        })
+    }
+
+    /// The next records, a share for each part; `None` after the last.
+    fn next(&mut self, division: &Division, buffers: &Buffers) -> Result<Option<Vec<Share>>, String> {
+        // As far as no column has to turn a page.
+        let mut count = self.rows_left.min(Grouper::MOST);
+        if count == 0 {
+            return Ok(None);
         }
-        let rest = time.iter().zip(sequence).zip(length.iter());
+        count = count.min(self.time.left()?).min(self.sequence.left()?);
+        if let Ok(length) = &mut self.length {
+            count = count.min(length.left(|cell| Says::Number(0).bits(cell).map(|bits| bits as u16))?);
+        }
+        for (says, codes) in &mut self.fields {
+            count = count.min(codes.left(|cell| says.bits(cell))?);
+        }
+        self.rows_left -= count;
+        self.number(count, division);
+        let (time, sequence) = (self.time.take(count), self.sequence.take(count));
+        let rest = time.iter().map(|ps| RunTime::from_picos(*ps)).zip(sequence.iter().copied());
         let mut block = buffers.take();
-        self.grouper.group(
-            manners.iter().map(|fields| Manner::from_fields(*fields)),
-            rest.map(|((time, sequence), length)| (RunTime::from_picos(*time), *sequence, *length)),
-            self.division.ranks(),
-            |flow| self.division.rank[usize::from(flow)],
-            &mut block,
-        );
+        match &mut self.length {
+            Err(length) => {
+                let rest = rest.map(|(time, sequence)| (time, sequence, *length));
+                self.grouper.group(rest, division.ranks(), &mut block);
+            }
+            Ok(lengths) => {
+                let (indices, meaning) = lengths.take(count);
+                let rest = rest.zip(indices).map(|((time, sequence), index)| {
+                    (time, sequence, meaning[usize::from(*index)])
+                });
+                self.grouper.group(rest, division.ranks(), &mut block);
+            }
+        }
         let is_sorted = time.is_sorted();
         let (begins, ends) =
             if is_sorted { (time.first(), time.last()) } else { (time.iter().min(), time.iter().max()) };
@@ -475,20 +412,129 @@ impl Divider<'_> {
         let block = Arc::new(block);
         let share =
             |ranks: &Range<usize>| Share { block: block.clone(), ranks: ranks.clone(), times, is_sorted };
-        Ok(self.division.parts.iter().map(share).collect())
+        Ok(Some(division.parts.iter().map(share).collect()))
+    }
+
+    /// Numbers the manners of the next `count` records.
+    fn number(&mut self, count: usize, division: &Division) {
+        let columns: Vec<(&[u16], &[u64])> =
+            self.fields.iter_mut().map(|(_, codes)| codes.take(count)).collect();
+        let rank = |flow: u16| division.rank[usize::from(flow)];
+        let sizes: Vec<usize> = columns.iter().map(|(_, meaning)| meaning.len()).collect();
+        let combinations = sizes.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
+        if let Some(combinations) = combinations.filter(|number| *number <= Grouper::CODES) {
+            // Columns have so few values that all their combinations have a code.
+            if self.sizes != sizes {
+                self.numbers = vec![Grouper::UNNUMBERED; combinations];
+                self.sizes = sizes;
+            }
+            self.codes.clear();
+            match columns.first() {
+                Some((indices, _)) => self.codes.extend_from_slice(indices),
+                None => self.codes.resize(count, 0),
+            }
+            for ((indices, _), size) in columns.iter().zip(&self.sizes).skip(1) {
+                let cells = self.codes.iter_mut().zip(*indices);
+                cells.for_each(|(code, index)| *code = code.wrapping_mul(*size as u16).wrapping_add(*index));
+            }
+            let manner = |code: u16| {
+                let mut rest = usize::from(code);
+                let bits = columns.iter().rev().map(|(_, meaning)| {
+                    let bits = meaning[rest % meaning.len()];
+                    rest /= meaning.len();
+                    bits
+                });
+                Manner::from_fields(bits.fold(self.manner, |manner, bits| manner | bits))
+            };
+            self.grouper.note_codes(&self.codes, &mut self.numbers, manner, rank);
+            return;
+        }
+        for from in (0..count).step_by(MANNERS) {
+            let to = count.min(from + MANNERS);
+            let manners = &mut [self.manner; MANNERS][..to - from];
+            for (indices, meaning) in &columns {
+                let cells = indices[from..to].iter().map(|index| meaning[usize::from(*index)]);
+                manners.iter_mut().zip(cells).for_each(|(manner, bits)| *manner |= bits);
+            }
+            self.grouper.note(manners.iter().map(|fields| Manner::from_fields(*fields)), rank);
+        }
     }
 }
 
-/// Puts the codes of a vocabulary column at their place in the manners, unless they are there already.
-fn words<T: Coded>(
-    manners: &mut [u64],
-    batch: &RecordBatch,
-    name: &str,
-    is_constant: bool,
-    bit: u32,
-) -> Result<(), String> {
-    if !is_constant {
-        CodeColumn::<T>::of(batch, name)?.put(manners, |word| u64::from(word.number()) << bit);
+/// What the cells of a column say of the manner of a record.
+#[derive(Clone, Copy, Debug)]
+enum Says {
+    /// A number of 16 bits, from this bit of the manner on.
+    Number(u32),
+    Point,
+    Clock,
+    Crc,
+    Reason,
+    Flag(RecordFlags),
+}
+
+/// The length of the frame; the one column whose cells are no part of the manner.
+const LENGTH: &str = "length";
+
+/// The columns that make up the manner.
+const FIELDS: [(&str, Says); 9] = [
+    ("flow", Says::Number(0)),
+    ("node", Says::Number(Manner::NODE)),
+    ("port", Says::Number(Manner::PORT)),
+    ("point", Says::Point),
+    ("clock", Says::Clock),
+    ("crc", Says::Crc),
+    ("reason", Says::Reason),
+    ("returning", Says::Flag(RecordFlags::RETURN)),
+    ("warm_up", Says::Flag(RecordFlags::WARM_UP)),
+];
+
+impl Says {
+    /// The type of such a column.
+    fn kind(self) -> Type {
+        match self {
+            Self::Number(_) => Type::INT32,
+            Self::Point | Self::Clock | Self::Crc | Self::Reason => Type::BYTE_ARRAY,
+            Self::Flag(_) => Type::BOOLEAN,
+        }
     }
-    Ok(())
+
+    /// The bits of the manner that a cell sets; `None` when it cannot have such a value.
+    fn bits(self, cell: Cell<'_>) -> Option<u64> {
+        match (self, cell) {
+            (Self::Number(bit), Cell::Number(number)) => {
+                u16::try_from(number).ok().map(|number| u64::from(number) << bit)
+            }
+            (Self::Point, Cell::Text(word)) => coded::<Point>(word, Manner::POINT),
+            (Self::Clock, Cell::Text(word)) => coded::<Clock>(word, Manner::CLOCK),
+            (Self::Crc, Cell::Text(word)) => coded::<Crc>(word, Manner::CRC),
+            (Self::Reason, Cell::Text(word)) => coded::<DropReason>(word, Manner::REASON),
+            (Self::Flag(flag), Cell::Number(set)) => Some(u64::from(set != 0) * (u64::from(flag.bits()) << Manner::FLAGS)),
+            _ => None,
+        }
+    }
+}
+
+fn coded<T: Coded>(word: &[u8], bit: u32) -> Option<u64> {
+    let value = T::all().iter().find(|value| value.text().as_bytes() == word)?;
+    Some(u64::from(value.number()) << bit)
+}
+
+/// What every cell of a column says, where statistics tell that all are one: such a column is not decoded.
+fn constant_of(column: &ColumnChunkMetaData) -> Option<u64> {
+    let name = column.column_descr().name();
+    let says = FIELDS.iter().find(|(known, _)| *known == name).map(|(_, says)| *says);
+    let says = says.or((name == LENGTH).then_some(Says::Number(0)))?;
+    match column.statistics().filter(|statistics| statistics.null_count_opt() == Some(0))? {
+        Statistics::Int32(s) if s.min_opt() == s.max_opt() => {
+            says.bits(Cell::Number(i64::from(*s.min_opt()?)))
+        }
+        Statistics::Boolean(s) if s.min_opt() == s.max_opt() => {
+            says.bits(Cell::Number(i64::from(*s.min_opt()?)))
+        }
+        Statistics::ByteArray(s) if s.min_opt() == s.max_opt() && s.min_is_exact() && s.max_is_exact() => {
+            says.bits(Cell::Text(s.min_opt()?.data()))
+        }
+        _ => None,
+    }
 }
