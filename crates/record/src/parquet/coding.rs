@@ -133,7 +133,8 @@ fn unpack_groups<I: Index, const WIDTH: usize>(packed: &[u8], count: usize, into
 fn bits_at(packed: &[u8], at: usize, width: u32) -> u64 {
     let (byte, shift) = (at / 8, at % 8);
     let low = word_at(packed, byte) >> shift;
-    let bits = if shift + width as usize > 64 { low | word_at(packed, byte + 8) << (64 - shift) } else { low };
+    let bits =
+        if shift + width as usize > 64 { low | word_at(packed, byte + 8) << (64 - shift) } else { low };
     if width < 64 { bits & ((1 << width) - 1) } else { bits }
 }
 

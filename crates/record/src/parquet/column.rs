@@ -36,8 +36,13 @@ struct Pages {
     kind: Type,
     /// Whether cells can be empty, so that levels say which are.
     has_levels: bool,
+    /// Values a page can have.
+    most: usize,
     reader: SerializedPageReader<Excerpt>,
 }
+
+/// Values of a page that are decoded at most, whatever it says: it is decoded whole.
+const MOST_VALUES: usize = 1 << 26;
 
 impl Pages {
     /// Column `place` of `group`, one of whose types `kinds` it has to have.
@@ -56,7 +61,8 @@ impl Pages {
         let rows = usize::try_from(group.num_rows()).map_err(|_| "it has less than no rows".to_owned())?;
         let reader = SerializedPageReader::new(excerpt.clone(), column, rows, None)
             .map_err(|e| format!("cannot be decoded: {e}"))?;
-        Ok(Self { has_levels: column.column_descr().max_def_level() > 0, name, kind, reader })
+        let has_levels = column.column_descr().max_def_level() > 0;
+        Ok(Self { has_levels, name, kind, most: rows.min(MOST_VALUES), reader })
     }
 
     /// The values of the next page that has any; a dictionary on the way is handed to `dictionary`.
@@ -69,14 +75,14 @@ impl Pages {
             let values = match page {
                 None => return Err(format!("damaged: the column `{}` ends before its rows", self.name)),
                 Some(Page::DictionaryPage { buf, num_values, .. }) => {
-                    let values =
-                        Values { bytes: buf, encoding: Encoding::PLAIN, count: num_values as usize };
+                    let values = Values { bytes: buf, encoding: Encoding::PLAIN, count: num_values as usize };
                     dictionary(self.kind, &values).map_err(|problem| self.damaged(&problem))?;
                     continue;
                 }
                 Some(Page::DataPage { buf, num_values, encoding, .. }) => {
                     let count = num_values as usize;
-                    let bytes = if self.has_levels { self.without_levels(&buf, count)? } else { buf };
+                    let has_levels = self.has_levels && count <= self.most;
+                    let bytes = if has_levels { self.without_levels(&buf, count)? } else { buf };
                     Values { bytes, encoding, count }
                 }
                 Some(Page::DataPageV2 {
@@ -98,6 +104,12 @@ impl Pages {
                     Values { bytes: buf.slice(levels..), encoding, count: num_values as usize }
                 }
             };
+            if values.count > self.most {
+                return Err(self.damaged(&format!(
+                    "a page of {} values, at most {} are possible here",
+                    values.count, self.most
+                )));
+            }
             if values.count > 0 {
                 return Ok(values);
             }
@@ -256,9 +268,7 @@ impl<T: Number> Numbers<T> {
                     .and_then(|()| check_indices(&indices, dictionary.len()))
                     .map(|()| cells.extend(indices.iter().map(|index| dictionary[*index as usize])))
             }
-            (Encoding::DELTA_BINARY_PACKED, Type::INT32 | Type::INT64) => {
-                deltas(&values.bytes, count, cells)
-            }
+            (Encoding::DELTA_BINARY_PACKED, Type::INT32 | Type::INT64) => deltas(&values.bytes, count, cells),
             (Encoding::PLAIN, Type::INT64) => {
                 plain(&values.bytes, count, |cell| cells.push(T::of(i64::from_le_bytes(cell))))
             }

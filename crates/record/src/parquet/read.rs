@@ -399,9 +399,9 @@ impl Reading {
             }
             Ok(lengths) => {
                 let (indices, meaning) = lengths.take(count);
-                let rest = rest.zip(indices).map(|((time, sequence), index)| {
-                    (time, sequence, meaning[usize::from(*index)])
-                });
+                let rest = rest
+                    .zip(indices)
+                    .map(|((time, sequence), index)| (time, sequence, meaning[usize::from(*index)]));
                 self.grouper.group(rest, division.ranks(), &mut block);
             }
         }
@@ -424,7 +424,7 @@ impl Reading {
         let combinations = sizes.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
         if let Some(combinations) = combinations.filter(|number| *number <= Grouper::CODES) {
             // Columns have so few values that all their combinations have a code.
-            if self.sizes != sizes {
+            if self.numbers.len() != combinations || self.sizes != sizes {
                 self.numbers = vec![Grouper::UNNUMBERED; combinations];
                 self.sizes = sizes;
             }
@@ -509,7 +509,9 @@ impl Says {
             (Self::Clock, Cell::Text(word)) => coded::<Clock>(word, Manner::CLOCK),
             (Self::Crc, Cell::Text(word)) => coded::<Crc>(word, Manner::CRC),
             (Self::Reason, Cell::Text(word)) => coded::<DropReason>(word, Manner::REASON),
-            (Self::Flag(flag), Cell::Number(set)) => Some(u64::from(set != 0) * (u64::from(flag.bits()) << Manner::FLAGS)),
+            (Self::Flag(flag), Cell::Number(set)) => {
+                Some(u64::from(set != 0) * (u64::from(flag.bits()) << Manner::FLAGS))
+            }
             _ => None,
         }
     }

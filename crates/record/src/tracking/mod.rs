@@ -170,8 +170,7 @@ impl Tracker {
         let mut block = std::mem::replace(&mut self.grouped, Block::empty());
         for records in records.chunks(Grouper::MOST) {
             let (slots, last) = (&self.slots, self.flows.len() as u16);
-            self.grouper
-                .note(records.iter().map(Manner::of), |flow| slots[usize::from(flow)].min(last));
+            self.grouper.note(records.iter().map(Manner::of), |flow| slots[usize::from(flow)].min(last));
             let rest = records.iter().map(|record| (record.time, record.sequence, record.length));
             self.grouper.group(rest, self.flows.len() + 1, &mut block);
             self.observe_block(&block, 0..block.ranks());
