@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from wiregauge.cli import app
 from wiregauge.config import load
 from wiregauge.master import ProgressView, new_manifest, simulate_campaign
+from wiregauge.measures import headline, judge
 from wiregauge.records import RunDirectory
 
 TEST = Path(__file__).resolve().parents[2] / "examples" / "taps.xml"
@@ -48,3 +49,21 @@ def test_an_end_system_without_a_tap_is_named(
     else:
         assert f"no tap at {missing}:" in manifest["reason"]
         assert f"no tap at {missing}:" in done.stderr
+
+
+def test_a_loss_that_nobody_could_see_is_claimed_nowhere(captures: Path, tmp_path: Path) -> None:
+    files = ["--from", str(captures / "sw1.pcapng")]
+    done = CliRunner().invoke(
+        app, ["export", *files, "--test", str(TEST), "--clocks-agree", "0ns", "--out", str(tmp_path / "seen")]
+    )
+    assert done.exit_code == 4, done.output
+    shown = judge(tmp_path / "seen")
+    assert "what was lost is not known without a tap at mac and sensor" in headline(shown)
+    for run in shown.runs:
+        assert all(flow.unseen == ("mac", "sensor") and flow.loss.ratio is None for flow in run.flows)
+        reasons = {check.name: check.reason for check in run.checks}
+        assert not reasons["arrivals"]
+        assert not reasons["send-records"]
+    page = (tmp_path / "seen" / "report.html").read_text(encoding="utf-8")
+    assert "not known" in page
+    assert f"{sum(flow.counts['lost'] for flow in shown.runs[0].flows)} of" not in headline(shown)

@@ -58,7 +58,7 @@ fn sustain(directory: &std::path::Path) -> Result<(u64, u64), String> {
     log.begin(Epoch::new(epoch));
     let dropped = source.dropped.clone();
     let spool = directory.to_owned();
-    let logger = std::thread::spawn(move || logging::run(&spool, info(epoch), vec![source], None));
+    let logger = std::thread::spawn(move || logging::run(&spool, info(epoch), vec![source], None, None));
     let per_step = RATE / 1000;
     for step in 0..SECONDS * 1000 {
         clock::sleep_until(WallNanos::new(epoch.get() + step as i64 * 1_000_000));

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use wg_frame::probe::Probe;
-use wg_frame::time::{RunTime, WallNanos};
+use wg_frame::time::RunTime;
+
+use crate::log::Arrived;
 
 /// Size of a buffer in bytes.
 pub const BUFFER_LEN: usize = 2048;
@@ -74,8 +76,6 @@ pub struct Incoming {
     pub payload: u16,
     /// Frame length in bytes, DA to FCS.
     pub length: u16,
-    /// When the servicing thread had it.
-    pub application: WallNanos,
-    /// When the kernel had it from the driver.
-    pub driver: Option<WallNanos>,
+    /// When it came.
+    pub at: Arrived,
 }

@@ -105,7 +105,7 @@ impl Capture {
         let (mut rings, mut stamping) = (Vec::new(), Vec::new());
         for tap in taps {
             if by_hardware {
-                stamping.push(HardwareStamping::start(&tap.interface.name)?);
+                stamping.push(HardwareStamping::start(&tap.interface.name, false, true)?);
             }
             let ring = PacketRing::capture(&tap.interface, snap, by_hardware)?;
             if see_all {

@@ -22,6 +22,7 @@ pub mod doctor;
 pub mod feed;
 pub mod gate;
 pub mod grants;
+pub mod hardware;
 pub mod log;
 pub mod logging;
 pub mod noise;

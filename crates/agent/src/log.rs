@@ -40,6 +40,17 @@ pub struct Seen {
     pub flags: RecordFlags,
 }
 
+/// When a frame arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// By the interface's clock with its nominal offset added, which the logging thread still has to place.
+    pub wire: Option<WallNanos>,
+    /// When the kernel had it from the driver.
+    pub driver: Option<WallNanos>,
+    /// When the servicing thread had it.
+    pub application: WallNanos,
+}
+
 /// A ring for `capacity` records whose memory is in place.
 pub fn ring(capacity: usize, node: u16) -> (Log, LogSource) {
     let (mut producer, mut consumer) = RingBuffer::new(capacity.max(1));
@@ -96,13 +107,16 @@ impl Log {
         }
     }
 
-    /// The two sightings of a received frame.
+    /// The sightings of a received frame.
     #[inline]
-    pub fn received(&mut self, seen: Seen, driver: Option<WallNanos>, application: WallNanos) {
-        if let Some(at) = driver {
+    pub fn received(&mut self, seen: Seen, at: Arrived) {
+        if let Some(at) = at.wire {
+            self.push(seen, Point::WireReceive, Clock::Hardware, DropReason::None, at);
+        }
+        if let Some(at) = at.driver {
             self.push(seen, Point::DriverReceive, Clock::KernelRealtime, DropReason::None, at);
         }
-        self.push(seen, Point::ApplicationReceive, Clock::Realtime, DropReason::None, application);
+        self.push(seen, Point::ApplicationReceive, Clock::Realtime, DropReason::None, at.application);
     }
 }
 

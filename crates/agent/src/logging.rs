@@ -8,6 +8,7 @@ use wg_net::clock;
 use wg_record::segment::{SegmentInfo, SegmentWriter};
 use wg_record::{Record, RecordError};
 
+use crate::hardware::placing::{PlacedFigures, Placer};
 use crate::log::LogSource;
 use crate::planted_clock::PlantedClock;
 
@@ -34,6 +35,8 @@ pub struct LoggingFigures {
     pub clock_steps: u32,
     /// The largest of them, signed, ns.
     pub largest_clock_step_ns: i64,
+    /// Stamps of the interface, where it stamps.
+    pub placed: Option<PlacedFigures>,
     /// The first thing that went wrong with the disk.
     pub failure: Option<String>,
 }
@@ -66,7 +69,8 @@ impl ClockWatch {
     }
 }
 
-/// Writes records until every producer has gone and every ring is empty, under a planted clock where there is one.
+/// Writes records until every producer has gone and every ring is empty, under a planted clock where there is one, and with
+/// stamps of the interface placed by `placer`.
 ///
 /// # Errors
 /// The spool cannot be written at all; later failures are in the figures.
@@ -75,9 +79,10 @@ pub fn run(
     info: SegmentInfo,
     mut sources: Vec<LogSource>,
     planted: Option<PlantedClock>,
+    placer: Option<Placer>,
 ) -> Result<LoggingFigures, RecordError> {
     let mut writer = SegmentWriter::create(spool, info)?;
-    let mut shown = Vec::with_capacity(if planted.is_some() { CHUNK } else { 0 });
+    let mut changing = Changing::new(planted, placer);
     let mut figures = LoggingFigures::default();
     let (wall, raw) = clock::read_pair();
     let mut watch = ClockWatch::new(wall.get(), raw);
@@ -90,8 +95,10 @@ pub fn run(
         while moved < CHUNK
             && let Some((source, until)) = earliest(&sources)
         {
-            moved += drain(&mut sources[source], until, (planted, &mut shown), &mut writer, &mut figures);
+            changing.look(&mut writer, &mut figures);
+            moved += drain(&mut sources[source], until, &mut changing, &mut writer, &mut figures);
         }
+        changing.look(&mut writer, &mut figures);
         if flushed.elapsed() >= FLUSH_EVERY {
             note(writer.flush(), &mut figures);
             flushed = Instant::now();
@@ -113,6 +120,7 @@ pub fn run(
             std::thread::sleep(PAUSE);
         }
     }
+    changing.finish(&mut writer, &mut figures);
     note(writer.flush(), &mut figures);
     figures.written = writer.records_written();
     if let Err(error) = writer.finish() {
@@ -128,7 +136,7 @@ fn earliest(sources: &[LogSource]) -> Option<(usize, i64)> {
     let (mut first, mut others) = (None, i64::MAX);
     for (at, source) in sources.iter().enumerate() {
         let Ok(record) = source.ring.peek() else { continue };
-        let time = record.time.as_picos();
+        let time = turn_of(record);
         match first {
             Some((_, oldest)) if time >= oldest => others = others.min(time),
             _ => {
@@ -140,33 +148,101 @@ fn earliest(sources: &[LogSource]) -> Option<(usize, i64)> {
     first.map(|(at, _)| (at, others.saturating_add(TURN_PS)))
 }
 
+/// When a record's turn is, ps. The time of one that still has to be placed is another clock's: it holds nobody up.
+fn turn_of(record: &Record) -> i64 {
+    if Placer::is_mine(record) { i64::MIN } else { record.time.as_picos() }
+}
+
 /// Writes what waits in a ring, up to the first record later than `until`, and at least one.
 fn drain(
     source: &mut LogSource,
     until: i64,
-    (planted, shown): (Option<PlantedClock>, &mut Vec<Record>),
+    changing: &mut Changing,
     writer: &mut SegmentWriter,
     figures: &mut LoggingFigures,
 ) -> usize {
     let waiting = source.ring.slots().min(CHUNK);
     let Ok(chunk) = source.ring.read_chunk(waiting) else { return 0 };
     let (first, second) = chunk.as_slices();
-    let due = |part: &[Record]| part.iter().take_while(|record| record.time.as_picos() <= until).count();
+    let due = |part: &[Record]| part.iter().take_while(|record| turn_of(record) <= until).count();
     let of_first = due(first);
     let of_second = if of_first == first.len() { due(second) } else { 0 };
     let taken = (of_first + of_second).max(1).min(waiting);
     let split = taken.min(first.len());
     for part in [&first[..split], &second[..taken - split]] {
-        match planted {
-            None => note(writer.write(part), figures),
-            Some(clock) => {
-                clock.applied(part, shown);
-                note(writer.write(shown), figures);
-            }
-        }
+        changing.write(part, writer, figures);
     }
     chunk.commit(taken);
     taken
+}
+
+/// What is done to records before they are written: stamps of the interface placed, a planted clock applied.
+struct Changing {
+    planted: Option<PlantedClock>,
+    placer: Option<Placer>,
+    plain: Vec<Record>,
+    shown: Vec<Record>,
+}
+
+impl Changing {
+    fn new(planted: Option<PlantedClock>, placer: Option<Placer>) -> Self {
+        let room = |wanted| Vec::with_capacity(if wanted { CHUNK } else { 0 });
+        Self { plain: room(placer.is_some()), shown: room(planted.is_some()), planted, placer }
+    }
+
+    fn write(&mut self, records: &[Record], writer: &mut SegmentWriter, figures: &mut LoggingFigures) {
+        let Some(placer) = &mut self.placer else {
+            return show(self.planted, records, &mut self.shown, writer, figures);
+        };
+        self.plain.clear();
+        for &record in records {
+            if Placer::is_mine(&record) {
+                placer.hold(record);
+            } else {
+                self.plain.push(record);
+            }
+        }
+        show(self.planted, &self.plain, &mut self.shown, writer, figures);
+    }
+
+    /// Reads the interface's clock when it is time, and writes what can be placed by it.
+    fn look(&mut self, writer: &mut SegmentWriter, figures: &mut LoggingFigures) {
+        if let Some(placer) = &mut self.placer
+            && placer.look()
+        {
+            self.plain.clear();
+            placer.place(&mut self.plain);
+            show(self.planted, &self.plain, &mut self.shown, writer, figures);
+        }
+    }
+
+    fn finish(&mut self, writer: &mut SegmentWriter, figures: &mut LoggingFigures) {
+        if let Some(placer) = &mut self.placer {
+            self.plain.clear();
+            figures.placed = Some(placer.finish(&mut self.plain));
+            show(self.planted, &self.plain, &mut self.shown, writer, figures);
+        }
+    }
+}
+
+/// Writes records as the end system's clock shows them.
+fn show(
+    planted: Option<PlantedClock>,
+    records: &[Record],
+    shown: &mut Vec<Record>,
+    writer: &mut SegmentWriter,
+    figures: &mut LoggingFigures,
+) {
+    if records.is_empty() {
+        return;
+    }
+    match planted {
+        None => note(writer.write(records), figures),
+        Some(clock) => {
+            clock.applied(records, shown);
+            note(writer.write(shown), figures);
+        }
+    }
 }
 
 fn note(done: Result<(), RecordError>, figures: &mut LoggingFigures) {

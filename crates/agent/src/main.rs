@@ -64,6 +64,15 @@ struct ServeOptions {
     /// Print "listening ADDRESS" on standard output when ready.
     #[arg(long)]
     announce: bool,
+    /// Show the kernel's stamps as those of an interface with a clock of its own: its offset in ns, drift in ppb and step in
+    /// ns. For tests of the instrument; every report says that stamps were planted.
+    #[arg(
+        long,
+        value_name = "OFFSET,DRIFT,STEP",
+        env = "WIREGAUGE_PLANTED_HARDWARE",
+        allow_hyphen_values = true
+    )]
+    planted_hardware: Option<String>,
 }
 
 /// What to measure of the clocks.

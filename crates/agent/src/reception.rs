@@ -93,7 +93,7 @@ pub fn run(
 
 fn judge(assignment: &Assignment, incoming: &Incoming, log: &mut Log, figures: &mut ReceptionFigures) {
     let inspected = wire::inspect(assignment, &incoming.buffer, incoming.payload, incoming.length);
-    log.received(inspected.seen, incoming.driver, incoming.application);
+    log.received(inspected.seen, incoming.at);
     let Some(flow) = inspected.flow else {
         figures.unknown_flow += u64::from(inspected.crc == Crc::Ok);
         return;

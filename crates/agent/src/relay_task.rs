@@ -78,9 +78,9 @@ pub fn run(assignment: &Arc<Assignment>, epoch: Epoch, mut ends: TaskEnds) -> Ta
 
 impl OnTask<'_> {
     fn turn_round(&mut self, relays: &mut [RelayState], incoming: Incoming) {
-        let Incoming { buffer, payload, length, application, driver } = incoming;
+        let Incoming { buffer, payload, length, at } = incoming;
         let inspected = wire::inspect(self.assignment, &buffer, payload, length);
-        self.ends.log.received(inspected.seen, driver, application);
+        self.ends.log.received(inspected.seen, at);
         let facts = inspected.flow.map(|flow| &self.assignment.flows[usize::from(flow)]);
         let relay = match facts.map(|facts| facts.duty) {
             Some(Duty::TurnInTask(relay)) => relays.get_mut(relay),
@@ -89,7 +89,7 @@ impl OnTask<'_> {
         let whole = facts.is_some_and(|facts| facts.payload == inspected.payload);
         match relay {
             Some(relay) if inspected.crc == Crc::Ok && whole => {
-                relay.turn(application.get(), buffer, inspected.probe, self);
+                relay.turn(at.application.get(), buffer, inspected.probe, self);
             }
             relay => {
                 if let Some(relay) = relay {
@@ -100,7 +100,7 @@ impl OnTask<'_> {
                     Point::Drop,
                     Clock::Realtime,
                     DropReason::CorruptAtRelay,
-                    application,
+                    at.application,
                 );
                 drop(self.ends.spent.push(buffer));
             }

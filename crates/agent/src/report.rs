@@ -9,6 +9,7 @@ use wg_record::RecordError;
 
 use crate::assignment::{Assignment, Duty};
 use crate::capturing::CaptureFigures;
+use crate::hardware::{self, HardwareFigures, Told};
 use crate::logging::LoggingFigures;
 use crate::proto;
 use crate::reception::{FlowFigures, ReceptionFigures};
@@ -73,6 +74,8 @@ pub struct Gathered {
     /// Why background load that arrived here has no account.
     pub no_account: Option<String>,
     captures: Vec<CaptureFigures>,
+    /// By what frames were stamped.
+    pub stamped: Told,
     logging: LoggingFigures,
 }
 
@@ -241,7 +244,25 @@ pub fn compose(assignment: &Assignment, gathered: Gathered) -> proto::AgentRepor
         started_realtime_ns: gathered.started.unwrap_or(gathered.ended),
         ended_realtime_ns: gathered.ended,
         streams: streams(assignment, &gathered),
+        stamps: vec![stamps(&gathered)],
         grants: gathered.grants,
+    }
+}
+
+/// By what frames were stamped, and what became of the interface's stamps.
+fn stamps(gathered: &Gathered) -> proto::StampReport {
+    let told = &gathered.stamped;
+    let mut got = HardwareFigures::default();
+    for (_, figures) in &gathered.access_points {
+        got.add(&figures.hardware);
+    }
+    let epoch = gathered.started.unwrap_or(gathered.ended);
+    proto::StampReport {
+        interface: told.interface.clone(),
+        transmit: told.transmit.into(),
+        receive: told.receive.into(),
+        why: told.why.clone(),
+        figures_json: hardware::json(told, &got, gathered.logging.placed.as_ref(), epoch),
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
 use tonic::transport::Server;
+use wg_agent::hardware::planted::PlantedHardware;
 use wg_agent::proto::agent_server::AgentServer;
 use wg_agent::service::AgentService;
 use wg_net::realtime;
@@ -24,13 +25,23 @@ enum Listener {
 const LARGEST_REQUEST: usize = 128 << 20;
 /// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
-    match prepare(options).and_then(|(listener, address)| run(listener, &address, options)) {
+    let served = planted(options).and_then(|planted| {
+        let (listener, address) = prepare(options)?;
+        run(listener, &address, options, planted)
+    });
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err((code, problem)) => {
             eprintln!("wiregauge-agent: {problem}");
             ExitCode::from(code)
         }
     }
+}
+
+/// The clock that stands in for the interface's.
+fn planted(options: &ServeOptions) -> Result<Option<PlantedHardware>, Failure> {
+    let parse = |text: &String| text.parse().map_err(|said| (2, format!("--planted-hardware {said}")));
+    options.planted_hardware.as_ref().map(parse).transpose()
 }
 
 /// How long callers may take to close their connections once the program is to end.
@@ -85,11 +96,16 @@ fn listen(at: &str) -> Result<(Listener, String), Failure> {
     Ok((Listener::Tcp(listener), bound.to_string()))
 }
 
-fn run(listener: Listener, address: &str, options: &ServeOptions) -> Result<(), Failure> {
+fn run(
+    listener: Listener,
+    address: &str,
+    options: &ServeOptions,
+    planted: Option<PlantedHardware>,
+) -> Result<(), Failure> {
     let problem = |e: std::io::Error| (3, format!("cannot serve on {address}: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(problem)?;
     let outcome = runtime.block_on(async {
-        let service = AgentService::new();
+        let service = AgentService::new(planted);
         let mut terminate = signal(SignalKind::terminate()).map_err(problem)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(problem)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(problem)?;

@@ -19,6 +19,7 @@ use wg_record::RECORD_SCHEMA;
 use wg_record::segment::segment_files;
 
 use crate::capturing;
+use crate::hardware::planted::PlantedHardware;
 use crate::proto::{self, agent_server::Agent};
 use crate::run::{ActiveRun, RunError, Setup};
 
@@ -54,6 +55,7 @@ struct Shared {
 #[derive(Clone)]
 pub struct AgentService {
     shared: Arc<Shared>,
+    planted_hardware: Option<PlantedHardware>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -62,15 +64,16 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Default for AgentService {
     fn default() -> Self {
-        Self::new()
+        Self::new(None)
     }
 }
 
 impl AgentService {
-    /// An agent with nothing to do.
-    pub fn new() -> Self {
+    /// An agent with nothing to do; `planted_hardware` stands in for the clock of its interface, which is a test facility.
+    pub fn new(planted_hardware: Option<PlantedHardware>) -> Self {
         let lease = Lease { length: None, seen: Instant::now() };
         Self {
+            planted_hardware,
             shared: Arc::new(Shared {
                 state: Mutex::new(State::Idle(None)),
                 lease: Mutex::new(lease),
@@ -153,7 +156,7 @@ fn status(error: &RunError) -> Status {
     }
 }
 
-fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
+fn setup(request: proto::PrepareRequest, planted_hardware: Option<PlantedHardware>) -> Result<Setup, Status> {
     let network = serde_json::from_slice(&request.network_json)
         .map_err(|e| Status::invalid_argument(format!("network_json is no network: {e}")))?;
     let run = serde_json::from_slice(&request.run_json)
@@ -173,6 +176,7 @@ fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
         spool: request.spool.into(),
         servicing_core: usize::try_from(request.servicing_core).ok(),
         fifo_priority: request.fifo_priority,
+        planted_hardware,
     })
 }
 
@@ -205,7 +209,7 @@ impl Agent for AgentService {
         request: Request<proto::PrepareRequest>,
     ) -> Result<Response<proto::PrepareReply>, Status> {
         self.alive();
-        let setup = setup(request.into_inner())?;
+        let setup = setup(request.into_inner(), self.planted_hardware)?;
         let run = Arc::new(Mutex::new(None));
         {
             let mut state = lock(&self.shared.state);

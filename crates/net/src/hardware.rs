@@ -17,6 +17,8 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 /// `HWTSTAMP_TX_ON` and `HWTSTAMP_FILTER_ALL` of linux/net_tstamp.h, as numbers and as bits of a capability.
 const TX_ON: libc::c_int = 1;
 const FILTER_ALL: libc::c_int = 1;
+/// Nothing is stamped that way.
+const OFF: libc::c_int = 0;
 
 /// `struct ethtool_ts_info`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -126,20 +128,21 @@ pub struct HardwareStamping {
 }
 
 impl HardwareStamping {
-    /// Has `interface` stamp every frame, sent and received.
+    /// Has `interface` stamp every frame, those it sends, those it receives, or both.
     ///
     /// # Errors
     /// The right (CAP_NET_ADMIN) is missing, the driver cannot, or it grants less than every frame.
-    pub fn start(interface: &str) -> Result<Self, NetError> {
+    pub fn start(interface: &str, sent: bool, received: bool) -> Result<Self, NetError> {
         let what = || format!("cannot have interface '{interface}' stamp every frame");
         let mut before = libc::hwtstamp_config { flags: 0, tx_type: 0, rx_filter: 0 };
         // A driver without this request starts from "off".
         let _ = request(interface, libc::SIOCGHWTSTAMP, (&raw mut before).cast());
-        let mut wanted = libc::hwtstamp_config { flags: 0, tx_type: TX_ON, rx_filter: FILTER_ALL };
+        let (tx_type, rx_filter) = (if sent { TX_ON } else { OFF }, if received { FILTER_ALL } else { OFF });
+        let mut wanted = libc::hwtstamp_config { flags: 0, tx_type, rx_filter };
         request(interface, libc::SIOCSHWTSTAMP, (&raw mut wanted).cast())
             .map_err(|e| NetError::of(what(), "it needs CAP_NET_ADMIN and a driver that can", e))?;
         let stamping = Self { interface: interface.into(), before };
-        if (wanted.tx_type, wanted.rx_filter) != (TX_ON, FILTER_ALL) {
+        if (wanted.tx_type, wanted.rx_filter) != (tx_type, rx_filter) {
             let refused = io::Error::other("the driver grants it for some frames only");
             return Err(NetError::of(what(), "software stamps are used instead", refused));
         }
@@ -214,7 +217,7 @@ mod tests {
             let error = stamp_capability(name).expect_err("it is not there");
             assert!(error.to_string().contains(name), "{error}");
         }
-        let error = HardwareStamping::start("lo").expect_err("it has no clock");
+        let error = HardwareStamping::start("lo", true, true).expect_err("it has no clock");
         assert!(error.to_string().contains("'lo'"), "{error}");
     }
 }

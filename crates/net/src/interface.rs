@@ -52,6 +52,13 @@ pub fn line_rate(name: &str) -> Option<u64> {
     told.trim().parse::<u64>().ok().filter(|megabits| (1..1 << 31).contains(megabits)).map(|m| m * 1_000_000)
 }
 
+/// Name of the driver of interface `name`; `None` for virtual interfaces.
+pub fn driver(name: &str) -> Option<String> {
+    let link = std::path::Path::new("/sys/class/net").join(name).join("device/driver");
+    let target = std::fs::read_link(link).ok().filter(|_| !name.contains('/'))?;
+    Some(target.file_name()?.to_string_lossy().into_owned())
+}
+
 /// The MAC address of interface `name`; `None` when it is no Ethernet interface.
 ///
 /// # Errors

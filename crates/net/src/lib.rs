@@ -33,8 +33,10 @@ mod xdp;
 pub use error::NetError;
 pub use flood::FloodSocket;
 pub use hardware::{HardwareStamping, StampCapability, StampSource, stamp_capability};
-pub use interface::{Interface, LinkCounters, hardware_address, interfaces, line_rate, link_counters};
+pub use interface::{
+    Interface, LinkCounters, driver, hardware_address, interfaces, line_rate, link_counters,
+};
 pub use phc::{CrossMethod, CrossStamp, HardwareClock, tightest};
 pub use ring::{Captured, PacketRing, RETIRE_MS};
-pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH};
+pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, TransmitStamp};
 pub use wake::Wake;

@@ -12,6 +12,18 @@ pub(crate) struct Control(pub(crate) [u8; CONTROL_LEN]);
 
 impl Control {
     pub(crate) const EMPTY: Self = Self([0; CONTROL_LEN]);
+
+    /// A control message that asks for the stamps of `flags` for one frame, and the bytes it takes.
+    pub(crate) fn asking_for(flags: u32) -> (Self, usize) {
+        let mut control = Self::EMPTY;
+        let head = size_of::<libc::cmsghdr>();
+        // `struct cmsghdr`: length, then level and type, each an int at its end; the data begins behind it.
+        control.0[..size_of::<usize>()].copy_from_slice(&(head + size_of::<u32>()).to_ne_bytes());
+        control.0[head - 8..head - 4].copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
+        control.0[head - 4..head].copy_from_slice(&libc::SO_TIMESTAMPING.to_ne_bytes());
+        control.0[head..head + 4].copy_from_slice(&flags.to_ne_bytes());
+        (control, (head + size_of::<u32>()).next_multiple_of(size_of::<usize>()))
+    }
 }
 
 /// `struct tpacket_auxdata` of linux/if_packet.h.
@@ -38,6 +50,8 @@ const VLAN_VALID: u32 = 1 << 4;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) software_stamp: Option<WallNanos>,
+    /// By the interface's own clock, ns.
+    pub(crate) hardware_stamp: Option<i64>,
     pub(crate) vlan_tci: Option<u16>,
     /// Number of the send a transmit stamp belongs to.
     pub(crate) send_number: Option<u32>,
@@ -64,10 +78,13 @@ pub(crate) fn notes(header: &libc::msghdr, control: &Control) -> Notes {
         let data = &control.0[at + head..at + length];
         match (one.cmsg_level, one.cmsg_type) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
-                if let Some(time) = value::<libc::timespec>(data)
-                    && (time.tv_sec, time.tv_nsec) != (0, 0)
-                {
-                    notes.software_stamp = Some(WallNanos::new(crate::clock::nanos(time)));
+                // `struct scm_timestamping`: software, an obsolete one, raw hardware; zeroes stand for none.
+                if let Some(times) = value::<[libc::timespec; 3]>(data) {
+                    let [software, _, hardware] = times.map(|time| {
+                        ((time.tv_sec, time.tv_nsec) != (0, 0)).then(|| crate::clock::nanos(time))
+                    });
+                    notes.software_stamp = software.map(WallNanos::new);
+                    notes.hardware_stamp = hardware;
                 }
             }
             (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
@@ -97,8 +114,8 @@ pub(crate) fn notes(header: &libc::msghdr, control: &Control) -> Notes {
 /// # Safety
 /// Every bit pattern of an implementor is valid.
 unsafe trait FromBytes: Copy {}
-// SAFETY: two integers.
-unsafe impl FromBytes for libc::timespec {}
+// SAFETY: integers only.
+unsafe impl FromBytes for [libc::timespec; 3] {}
 // SAFETY: integers only.
 unsafe impl FromBytes for Auxiliary {}
 // SAFETY: integers only.
@@ -115,6 +132,65 @@ fn value<T: FromBytes>(data: &[u8]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// One control message as the kernel lays it out.
+    fn message(control: &mut Vec<u8>, level: libc::c_int, kind: libc::c_int, data: &[u8]) {
+        let length = size_of::<libc::cmsghdr>() + data.len();
+        control.extend(length.to_ne_bytes());
+        control.extend(level.to_ne_bytes());
+        control.extend(kind.to_ne_bytes());
+        control.extend(data);
+        control.resize(control.len().next_multiple_of(size_of::<usize>()), 0);
+    }
+
+    fn read(control: &[u8]) -> Notes {
+        let mut room = Control::EMPTY;
+        room.0[..control.len()].copy_from_slice(control);
+        // SAFETY: a msghdr of zeroes is a valid "nothing".
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_controllen = control.len() as _;
+        notes(&header, &room)
+    }
+
+    fn stamps(software: i64, hardware: i64) -> Vec<u8> {
+        [software, 0, hardware]
+            .into_iter()
+            .flat_map(|ns| [ns / 1_000_000_000, ns % 1_000_000_000])
+            .flat_map(i64::to_ne_bytes)
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn stamps_of_both_kinds_and_their_number_are_read_in_any_order(
+            software in 0_i64..1 << 61, hardware in 0_i64..1 << 61, number: u32, turned: bool, of_packet: bool
+        ) {
+            // `struct sock_extended_err`: errno, origin, type, code, pad, info, data.
+            let mut error = 42_u32.to_ne_bytes().to_vec();
+            error.extend([libc::SO_EE_ORIGIN_TIMESTAMPING, 0, 0, 0]);
+            error.extend(STAMP_OF_SEND.to_ne_bytes());
+            error.extend(number.to_ne_bytes());
+            let level = if of_packet { (libc::SOL_PACKET, PACKET_TX_TIMESTAMP) } else { (libc::SOL_IP, libc::IP_RECVERR) };
+            let mut parts = [(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, stamps(software, hardware)), (level.0, level.1, error)];
+            if turned {
+                parts.reverse();
+            }
+            let mut control = Vec::new();
+            for (level, kind, data) in &parts {
+                message(&mut control, *level, *kind, data);
+            }
+            let found = read(&control);
+            prop_assert_eq!(found.software_stamp, (software != 0).then(|| WallNanos::new(software)));
+            prop_assert_eq!(found.hardware_stamp, (hardware != 0).then_some(hardware));
+            prop_assert_eq!(found.send_number, Some(number));
+        }
+
+        #[test]
+        fn no_bytes_make_the_reading_leave_its_buffer(bytes in proptest::collection::vec(any::<u8>(), 0..CONTROL_LEN)) {
+            read(&bytes);
+        }
+    }
 
     #[test]
     fn truncated_or_absurd_control_lengths_end_the_reading() {

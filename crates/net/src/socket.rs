@@ -25,6 +25,13 @@ pub const TX_BATCH: usize = 16;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (Linux 4.20).
 pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
+/// The kernel's own stamps, each sent frame's with its number.
+const SOFTWARE: u32 = libc::SOF_TIMESTAMPING_SOFTWARE
+    | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_TX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_OPT_ID
+    | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+
 /// An open access point.
 #[derive(Debug)]
 pub struct Socket {
@@ -51,10 +58,21 @@ pub struct Received {
     pub len: usize,
     /// When the kernel got it from the driver.
     pub stamp: Option<WallNanos>,
+    /// When the interface got it, in ns of its own clock; only after [`Socket::report_hardware_stamps`].
+    pub hardware_ns: Option<i64>,
     /// Where it came from; UDP only.
     pub source: Option<SocketAddrV4>,
     /// The 802.1Q tag control information it arrived with.
     pub vlan_tci: Option<u16>,
+}
+
+/// What the kernel tells of when a frame was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransmitStamp {
+    /// When the driver took it.
+    Driver(WallNanos),
+    /// When the interface sent it, in ns of its own clock.
+    Interface(i64),
 }
 
 /// What ended a wait.
@@ -165,13 +183,23 @@ impl Socket {
     }
 
     fn enable_stamps(&self, what: &str) -> Result<(), NetError> {
-        let flags = libc::SOF_TIMESTAMPING_SOFTWARE
-            | libc::SOF_TIMESTAMPING_RX_SOFTWARE
-            | libc::SOF_TIMESTAMPING_TX_SOFTWARE
-            | libc::SOF_TIMESTAMPING_OPT_ID
-            | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-        set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags.cast_signed()).map_err(
+        set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, SOFTWARE.cast_signed()).map_err(
             |e| NetError::of(what, "the kernel must support software transmit and receive stamps", e),
+        )
+    }
+
+    /// Has the kernel hand over the interface's stamps beside its own: of every frame received, and of those sent with
+    /// [`send_for_hardware_stamp`](Self::send_for_hardware_stamp). The interface has to [stamp](crate::HardwareStamping).
+    ///
+    /// # Errors
+    /// The kernel knows no stamps of both kinds for one frame (Linux 4.13 does).
+    pub fn report_hardware_stamps(&self) -> Result<(), NetError> {
+        let flags = SOFTWARE
+            | libc::SOF_TIMESTAMPING_RX_HARDWARE
+            | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+            | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
+        set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags.cast_signed()).map_err(
+            |e| NetError::of("cannot take the interface's stamps", "Linux 4.13 or later is needed", e),
         )
     }
 
@@ -191,6 +219,28 @@ impl Socket {
     /// # Errors
     /// The frame was not sent; see [`SendFailure`]. `Ok` is the number its transmit stamp will bear.
     pub fn send(&mut self, frame: &[u8], to: Option<SocketAddrV4>) -> Result<u32, SendFailure> {
+        self.send_asking(frame, to, false)
+    }
+
+    /// Likewise, and asks for the interface's stamp of this frame beside the driver's. Few interfaces can hold many such
+    /// stamps at a time, so it is asked for frame by frame.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn send_for_hardware_stamp(
+        &mut self,
+        frame: &[u8],
+        to: Option<SocketAddrV4>,
+    ) -> Result<u32, SendFailure> {
+        self.send_asking(frame, to, true)
+    }
+
+    fn send_asking(
+        &mut self,
+        frame: &[u8],
+        to: Option<SocketAddrV4>,
+        hardware: bool,
+    ) -> Result<u32, SendFailure> {
         let address = to.map(address_in);
         let (pointer, length) = match &address {
             Some(address) => {
@@ -199,16 +249,20 @@ impl Socket {
             None => (std::ptr::null(), 0),
         };
         for last_try in [false, true] {
-            // SAFETY: `frame` and `address` live across the call and are described by their lengths.
-            let sent = unsafe {
-                libc::sendto(
-                    self.fd.as_raw_fd(),
-                    frame.as_ptr().cast(),
-                    frame.len(),
-                    libc::MSG_DONTWAIT,
-                    pointer,
-                    length,
-                )
+            let sent = if hardware {
+                self.send_with_request(frame, pointer, length)
+            } else {
+                // SAFETY: `frame` and `address` live across the call and are described by their lengths.
+                unsafe {
+                    libc::sendto(
+                        self.fd.as_raw_fd(),
+                        frame.as_ptr().cast(),
+                        frame.len(),
+                        libc::MSG_DONTWAIT,
+                        pointer,
+                        length,
+                    )
+                }
             };
             if sent >= 0 {
                 let number = self.sends;
@@ -229,6 +283,28 @@ impl Socket {
             }
         }
         Err(SendFailure::NoRoom)
+    }
+
+    /// `sendmsg` with a control message that replaces, for this frame, which stamps are asked for.
+    fn send_with_request(
+        &self,
+        frame: &[u8],
+        address: *const libc::sockaddr,
+        address_len: u32,
+    ) -> libc::ssize_t {
+        let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_TX_HARDWARE;
+        let (mut control, used) = Control::asking_for(flags);
+        let mut part = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+        // SAFETY: a msghdr of zeroes is a valid "nothing"; its padding differs between C libraries.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_name = address.cast_mut().cast();
+        header.msg_namelen = address_len;
+        header.msg_iov = &raw mut part;
+        header.msg_iovlen = 1;
+        header.msg_control = control.0.as_mut_ptr().cast();
+        header.msg_controllen = used as _;
+        // SAFETY: every pointer of `header` refers to live memory of the length beside it; sending only reads it.
+        unsafe { libc::sendmsg(self.fd.as_raw_fd(), &raw const header, libc::MSG_DONTWAIT) }
     }
 
     /// Receives one frame into `buffer`; `block` waits as long as [`limit_blocking`](Self::limit_blocking) allows.
@@ -270,17 +346,19 @@ impl Socket {
         Ok(Some(Received {
             len: got.unsigned_abs(),
             stamp: notes.software_stamp,
+            hardware_ns: notes.hardware_stamp,
             source: from,
             vlan_tci: notes.vlan_tci,
         }))
     }
 
-    /// Hands up to [`TX_BATCH`] transmit stamps to `take`: number of the send, and when the driver took it.
+    /// Hands up to [`TX_BATCH`] transmit stamps to `take`: number of the send, and when the driver took it or the interface
+    /// sent it.
     /// Returns how many entries there were; fewer than [`TX_BATCH`]: the queue is empty now.
     ///
     /// # Errors
     /// The access point is unusable.
-    pub fn transmit_stamps(&mut self, mut take: impl FnMut(u32, WallNanos)) -> io::Result<usize> {
+    pub fn transmit_stamps(&mut self, mut take: impl FnMut(u32, TransmitStamp)) -> io::Result<usize> {
         // SAFETY: an mmsghdr of zeroes is a valid "nothing".
         let mut headers: [libc::mmsghdr; TX_BATCH] = unsafe { std::mem::zeroed() };
         for (header, control) in headers.iter_mut().zip(self.stamp_controls.iter_mut()) {
@@ -308,8 +386,12 @@ impl Socket {
         let got = got.unsigned_abs() as usize;
         for (header, control) in headers.iter().zip(self.stamp_controls.iter()).take(got) {
             let notes = notes(&header.msg_hdr, control);
-            if let (Some(number), Some(stamp)) = (notes.send_number, notes.software_stamp) {
-                take(number, stamp);
+            let Some(number) = notes.send_number else { continue };
+            if let Some(at) = notes.software_stamp {
+                take(number, TransmitStamp::Driver(at));
+            }
+            if let Some(ns) = notes.hardware_stamp {
+                take(number, TransmitStamp::Interface(ns));
             }
         }
         Ok(got)
@@ -445,6 +527,8 @@ mod tests {
     #[test]
     fn every_send_gets_the_stamp_of_its_number_and_every_frame_its_own() {
         let (mut sender, mut receiver, at) = pair();
+        sender.report_hardware_stamps().expect("the kernel knows stamps of both kinds");
+        receiver.report_hardware_stamps().expect("the kernel knows stamps of both kinds");
         // The kernel turns stamping on in the background; frames from before have no receive stamp.
         let mut buffer = [0_u8; 64];
         for _ in 0..200 {
@@ -460,15 +544,19 @@ mod tests {
         let mut sent = Vec::new();
         for i in 0..40_u8 {
             let before = crate::clock::realtime();
-            let number = sender.send(&[i; 20], Some(at)).expect("loopback takes it");
+            // Where nobody can stamp in hardware a request for it changes neither the number nor the driver's stamp.
+            let asked = i % 3 == 0;
+            let send = if asked { Socket::send_for_hardware_stamp } else { Socket::send };
+            let number = send(&mut sender, &[i; 20], Some(at)).expect("loopback takes it");
             let frame = receiver.receive(&mut buffer, true).expect("it can be received").expect("in time");
-            assert_eq!((frame.len, frame.source), (20, sender.local().ok()));
+            assert_eq!((frame.len, frame.source, frame.hardware_ns), (20, sender.local().ok(), None));
             assert_eq!(buffer[..20], [i; 20]);
             sent.push((number, before, frame.stamp.expect("stamping is on")));
         }
         while sender
-            .transmit_stamps(|number, at| {
-                stamps.insert(number, at);
+            .transmit_stamps(|number, stamp| {
+                let TransmitStamp::Driver(at) = stamp else { panic!("loopback has no clock of its own") };
+                assert!(stamps.insert(number, at).is_none(), "{number} twice");
             })
             .expect("the error queue can be read")
             > 0

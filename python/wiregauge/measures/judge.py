@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,7 +45,7 @@ from wiregauge.measures.sketched import (
     summarise_repeats,
     with_loss_repeats,
 )
-from wiregauge.measures.stamping import RESOLUTION_NS, stamp_error_ns
+from wiregauge.measures.stamping import RESOLUTION_NS, stamp_error_ns, wire_errors_ns
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
 from wiregauge.measures.validity import judge_validity, offered_loads
 
@@ -149,6 +149,8 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             count or {},
             offsets,
             stamp_error_ns(entry, agents),
+            wire_errors_ns(agents),
+            _unseen(directory.manifest, entry, plan),
             names,
             through.get(flow.id),
             len(plan.flows),
@@ -203,6 +205,14 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
         loads=offered_loads(plan, agents),
         clocks=clocks.measured,
     )
+
+
+def _unseen(manifest: Mapping[str, object], entry: Mapping[str, object], plan: RunPlan) -> set[str]:
+    """End systems of a run made from captures that none of them is of."""
+    if manifest.get("bench") != "capture":
+        return set()
+    ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
+    return ends - {str(tap.get("node")) for tap in parts(entry, "taps")}
 
 
 def _by_flow(
@@ -266,13 +276,17 @@ def _judge_flow(
     tracked: Mapping[str, object],
     offsets: Mapping[str, tuple[float, float]],
     stamp_ns: float,
+    wire: Mapping[str, float],
+    unseen: Collection[str],
     names: Sequence[str],
     through: Passages | None,
     among: int,
     whole: Whole | None,
 ) -> FlowResult:
-    """`among` flows of the run share the rate of false alarms of the rules; `whole`: what `rows` are a sample of."""
+    """`among` flows of the run share the rate of false alarms of the rules; `whole`: what `rows` are a sample of;
+    `wire`: by node the error of the interface's stamps."""
     between = _between(offsets, flow)
+    at_wire = {"tx_wire": wire.get(flow.source, 0.0), "rx_wire": wire.get(flow.destination, 0.0)}
     measured = rows.filter(~pl.col("warm_up"))
     settled = settle(measured, flow, among)
     still = settled.settling.height
@@ -314,6 +328,7 @@ def _judge_flow(
     lost_settled = int(np.count_nonzero(gone[settled.settling.height :]))
     send_errors = [found["send_error"].series.value for found in (early, extracted) if found]
     service = serve(measured, flow, gone)
+    blind = tuple(sorted({flow.source, flow.destination} & set(unseen)))
     judged = FlowResult(
         plan=flow,
         counts=counts,
@@ -323,7 +338,8 @@ def _judge_flow(
         last_seen=places,
         drop_reasons={str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {},
         missing_send_records=number(tracked, "missing_send_records"),
-        loss=loss(lost, measured.height, stats.flags_worth(gone)),
+        loss=loss(lost, measured.height, stats.flags_worth(gone)) if not blind else loss(0, 0),
+        unseen=blind,
         summaries=summaries,
         series=series,
         with_loss=_with_loss(settled.rows, flow, between, gone[settled.settling.height :])
@@ -349,6 +365,7 @@ def _judge_flow(
             stamp_ns,
             summaries,
             settled.settling,
+            at_wire,
         ),
     )
     if whole is None:
@@ -543,6 +560,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         reorder_extent=max(flow.reorder_extent for flow in flows),
         hops=pool_hops([flow.hops for flow in flows]),
         second_copies=sum(flow.second_copies for flow in flows),
+        unseen=flows[0].unseen,
         lost_copies=_added([flow.lost_copies for flow in flows]),
         late_sends=sum(flow.late_sends for flow in flows),
         settling=sum(flow.settling for flow in flows),

@@ -74,19 +74,21 @@ def pair_latencies(
     stamp_ns: float,
     summaries: Mapping[str, Summary] | None = None,
     early: pl.DataFrame | None = None,
+    at_ns: Mapping[str, float] | None = None,
 ) -> tuple[PairLatency, ...]:
     """Every pair that any message has, in the order of the way, from rows in the order of sequence.
 
     `shift_ns` is the clock of the destination less that of the source, `clock_ns` its uncertainty. What `summaries`
-    already tell of the same messages is taken from there. `early` are the rows excluded as settling.
+    already tell of the same messages is taken from there. `early` are the rows excluded as settling. `at_ns` is by how
+    much times at a point are wrong beyond that, as those of a clock that had to be placed.
     """
-    named = summaries or {}
+    named, own = summaries or {}, at_ns or {}
 
     def one(pair: tuple[str, str]) -> PairLatency | None:
         start, end = pair
         crossing = (start in _SENDING) != (end in _SENDING)
         sign = 0.0 if not crossing else 1.0 if start in _SENDING else -1.0
-        bound = stamp_ns + (clock_ns if crossing else 0.0)
+        bound = stamp_ns + (clock_ns if crossing else 0.0) + own.get(start, 0.0) + own.get(end, 0.0)
         took = rows[end] - rows[start]
         known = named.get(NAMES.get(pair, ""))
         if known is not None and known.n == rows.height - took.null_count():

@@ -200,6 +200,8 @@ class FlowResult:
     hops: tuple[Hop, ...] = ()
     second_copies: int = 0
     """Copies the receiver removed because that of the other network came first."""
+    unseen: tuple[str, ...] = ()
+    """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""
     lost_copies: Mapping[str, int] = field(default_factory=dict)
     """Copies that one of two networks did not deliver, by network."""
     settling: int = 0

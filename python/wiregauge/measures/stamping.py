@@ -2,7 +2,8 @@
 
 A stamp is as good as the clock it is read from and as near to what it stands for as whoever takes it. The end of a
 measure says which: what is measured from application to application, or from driver to driver, is stamped where it
-happens, and only the reading of the clock is uncertain. What a tap saw stands for the wire.
+happens, and only the reading of the clock is uncertain. What a tap saw stands for the wire. Where an interface stamps
+by a clock of its own, its times were placed on the host's by readings of both, and are uncertain by how well that went.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from wiregauge.measures.evidence import Evidence, check, parts, percent
+from wiregauge.measures.evidence import Evidence, check, number, parts, percent
 from wiregauge.measures.results import Check, Grade
 
-__all__ = ["RESOLUTION_NS", "STAMPS_DEGRADED", "stamp_error_ns", "stamps"]
+__all__ = ["RESOLUTION_NS", "STAMPS_DEGRADED", "stamp_error_ns", "stamps", "wire_errors_ns"]
 
 RESOLUTION_NS = 1.0
 """Smallest step of any stamp."""
@@ -41,6 +42,38 @@ def stamp_error_ns(entry: Mapping[str, object], agents: Mapping[str, Mapping[str
                 match = re.search(r"(\d+(?:\.\d+)?)\s*ns", str(grant.get("detail", "")))
                 cost = max(cost, float(match[1])) if match else cost
     return 2 * cost
+
+
+def wire_errors_ns(agents: Mapping[str, Mapping[str, object]]) -> dict[str, float]:
+    """By node whose interface stamped: by how much a time at its wire may be wrong, ns.
+
+    The uncertainty of placing the interface's clock, and the step of its stamps.
+    """
+    found: dict[str, float] = {}
+    for name, stamped in _interfaces(agents):
+        clock = _part(_part(stamped, "figures"), "clock")
+        error = sum(
+            float(value)
+            for key in ("uncertainty_ns", "step_ns")
+            if isinstance(value := clock.get(key), int | float)
+        )
+        if clock:
+            found[name] = max(found.get(name, 0.0), error)
+    return found
+
+
+def _interfaces(
+    agents: Mapping[str, Mapping[str, object]],
+) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Node, and what its agent says of the stamps of an interface."""
+    for name, agent in agents.items():
+        for stamped in parts(agent, "stamps"):
+            yield name, stamped
+
+
+def _part(obj: Mapping[str, object], key: str) -> Mapping[str, object]:
+    value = obj.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _taps(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
@@ -90,7 +123,65 @@ def stamps(run: Evidence) -> Iterator[Check]:
             grade,
             f"{missing} of {arrived} arrived messages lack a {title.lower().removesuffix('s')}",
         )
+    yield _hardware(run)
     yield from _kinds(run)
+
+
+_BY_ITSELF = ("hardware", "planted")
+"""Kinds of stamps that are of a clock of the interface's own."""
+
+
+def _hardware(run: Evidence) -> Check:
+    """Stamps of interfaces: did those come that were asked for, and could they be placed?"""
+    found = [(name, told) for name, told in _interfaces(run.agents) if _own(told)]
+    asked = missing = spare = unplaced = strange = steps = 0
+    worst = 0.0
+    for _, told in found:
+        figures = _part(told, "figures")
+        sent, came, clock = (_part(figures, key) for key in ("transmit_stamps", "receive_stamps", "clock"))
+        asked += number(sent, "asked") + number(came, "stamped") + number(came, "missing")
+        missing += number(sent, "missing") + number(came, "missing")
+        spare += number(sent, "not_asked")
+        strange += number(sent, "duplicates") + number(sent, "unknown")
+        unplaced += number(clock, "unplaced")
+        steps += number(clock, "steps")
+    errors = wire_errors_ns(run.agents)
+    worst = max(errors.values(), default=0.0)
+    share = (missing + unplaced) / asked if asked else 0.0
+    planted = sorted(name for name, told in found if "planted" in (told.get("transmit"), told.get("receive")))
+    notes = [
+        text
+        for wrong, text in (
+            (missing, f"{missing} of {asked} stamps never came"),
+            (unplaced, f"{unplaced} could not be placed"),
+            (strange, f"{strange} came twice or unasked"),
+            (steps, f"the clock of an interface was set {steps} times"),
+            (spare, f"{spare} sends without, since the interface holds few at a time"),
+            (
+                bool(planted),
+                f"planted at {', '.join(planted)}: a test facility, and no measurement of a wire",
+            ),
+        )
+        if wrong
+    ]
+    grade = (
+        Grade.DEGRADED if share > STAMPS_DEGRADED or steps or planted else Grade.NOTE if notes else Grade.OK
+    )
+    return check(
+        "hardware-stamps",
+        "Stamps of interfaces",
+        f"at most {percent(STAMPS_DEGRADED)} of those asked for missing, no clock set; noted: sends without",
+        f"{asked - missing - unplaced} of {asked}, each ± {worst:.0f} ns"
+        + "".join(f"; {note}" for note in notes)
+        if found
+        else "none: no interface stamped",
+        grade,
+        f"stamps of interfaces: {'; '.join(notes)}",
+    )
+
+
+def _own(told: Mapping[str, object]) -> bool:
+    return any(told.get(way) in _BY_ITSELF for way in ("transmit", "receive"))
 
 
 def _kinds(run: Evidence) -> Iterator[Check]:
@@ -121,11 +212,17 @@ def _kinds(run: Evidence) -> Iterator[Check]:
 
 
 def _granted(run: Evidence) -> str:
-    """What the agents say of the stamps of their access points."""
+    """By what the agents say that frames were stamped, and which octets the times of the wire stand for."""
     told = {
-        str(grant.get("detail", ""))
-        for agent in run.agents.values()
-        for grant in parts(agent, "grants")
-        if "-timestamps-" in str(grant.get("name", "")) and grant.get("granted") is True
+        f"{name}: sent {_way(stamped, 'transmit', 'sent')}, received {_way(stamped, 'receive', 'received')}"
+        for name, stamped in _interfaces(run.agents)
     }
     return "; ".join(sorted(told)) or "not reported"
+
+
+def _way(stamped: Mapping[str, object], way: str, octets: str) -> str:
+    kind, octet = str(stamped.get(way)), _part(_part(stamped, "figures"), octets)
+    taken, recorded = octet.get("stamped"), octet.get("recorded")
+    if kind not in _BY_ITSELF:
+        return f"{kind} ({taken} octet)" if taken != "preamble" else f"{kind} (preamble)"
+    return f"{kind} ({taken} octet, moved to {recorded})"

@@ -21,16 +21,22 @@ def headline(judgement: Judgement) -> str:
     """How fast, how steady, what was lost, can I trust it: one sentence from the pooled points."""
     flows = [flow for point in judgement.points for flow in point.flows]
     speeds = [(flow, flow.summaries["latency"]) for flow in flows if flow.summaries["latency"].n]
-    sent, lost = sum(flow.counts["sent"] for flow in flows), sum(flow.counts["lost"] for flow in flows)
+    seen = [flow for flow in flows if not flow.unseen]
+    sent, lost = sum(flow.counts["sent"] for flow in seen), sum(flow.counts["lost"] for flow in seen)
+    unseen = sorted({name for flow in flows for name in flow.unseen})
     trust = {
         Grade.INVALID: "and the campaign is INVALID: do not rely on it",
         Grade.DEGRADED: "with reservations (DEGRADED)",
     }.get(judgement.validity, "and nothing speaks against trusting it (VALID)")
-    if sent == 0:
+    if sent == 0 and not unseen:
         return f"No message was sent, {trust}."
     fate = f"{lost} of {count_of(sent, 'message')} lost" if lost else f"none of {sent} messages lost"
+    if unseen:
+        blind = f"what was lost is not known without a tap at {' and '.join(unseen)}"
+        fate = f"{fate}, but of the other flows {blind}" if seen else blind
     if not speeds:
-        return f"Nothing arrived: {fate}, {trust}."
+        told = "No latency was seen" if unseen else "Nothing arrived"
+        return f"{told}: {fate}, {trust}."
     medians = [median for _, summary in speeds if (median := summary.value("p50")) is not None]
     worst = max(summary.maximum for _, summary in speeds if summary.maximum is not None)
     typical = f"median one-way latency {interval_text(min(medians), max(medians))}, " if medians else ""
@@ -122,6 +128,8 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
     )
     where = "between taps" if judgement.manifest.get("bench") == "capture" else "at the application"
     table.caption = f"one-way latency {where}{below}; -: n does not support it"
+    if any(flow.unseen for run in judgement.runs for flow in run.flows):
+        table.caption += ", or no tap saw it"
     if "mean ± u" in columns:
         table.caption += "; loss ≤: upper 95 % bound; ± u: 95 % half-width of the mean"
     else:
@@ -136,8 +144,8 @@ def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
     other = sum(flow.outcomes[name] for name in ("duplicated", "reordered", "late"))
     spread = duration(latency.uncertainty.total if latency.uncertainty else None)
     return {
-        "sent": str(flow.counts["sent"]),
-        "lost": str(flow.counts["lost"]),
+        "sent": str(flow.counts["sent"]) if not flow.unseen else "-",
+        "lost": str(flow.counts["lost"]) if not flow.unseen else "-",
         "loss ≤": share(flow.loss.high),
         "other": str(other),
         "mean ± u": f"{duration(latency.mean)} ± {spread}" if latency.n else "-",

@@ -455,7 +455,9 @@ def _network_load(run: Evidence) -> Iterator[Check]:
     foreign = run.unplanned.get("foreign", 0)
     babble = "babble" in run.plan.disturbances and set(stray) <= {"never_sent"}
     grade = Grade.DEGRADED if stray and not babble else Grade.NOTE if stray or foreign else Grade.OK
-    silent = [flow.plan.name for flow in run.flows if flow.counts["sent"] and not _arrived(run, flow)]
+    # Where no tap is at an end, nothing could be seen to arrive.
+    watched = [flow for flow in run.flows if not flow.unseen]
+    silent = [flow.plan.name for flow in watched if flow.counts["sent"] and not _arrived(run, flow)]
     yield check(
         "arrivals",
         "Something arrived",

@@ -141,9 +141,12 @@ def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cel
     summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
     excluded = ", ".join(f"{count} {reason}" for reason, count in summary.excluded.items())
     bound = f"{flow.counts['lost']} of {flow.counts['sent']}; " + loss_text(flow)
+    lost = Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else "")
+    if flow.unseen:
+        lost = Cell(NONE, f"not known: no tap at {', '.join(flow.unseen)}")
     cells = {
         "n": Cell(str(summary.n), f"excluded: {excluded}" if excluded else "nothing excluded", "first"),
-        "lost": Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else ""),
+        "lost": lost,
         "mean ± u": _mean(summary),
         "sd": _deviation(summary),
         "p50": percentile_cell(summary, "p50"),
@@ -259,7 +262,7 @@ def outcome_table(judgement: Judgement) -> Table:
             Cell(flow_text(flow), kind="text short"),
             Cell(str(flow.planned)),
             Cell(str(flow.counts["sent"])),
-            *(_outcome(name, flow.outcomes[name]) for name in met),
+            *(_outcome(name, flow.outcomes[name]) if not flow.unseen else Cell(NONE) for name in met),
             Cell(_loss_short(flow), loss_text(flow)),
             Cell(
                 ", ".join(f"{count} {place}" for place, count in flow.last_seen.items()), kind="text places"
@@ -268,6 +271,11 @@ def outcome_table(judgement: Judgement) -> Table:
         for run, flow in flows
     ]
     notes = [f"No message of any run had the outcome {', '.join(absent)}."] if absent and rows else []
+    unseen = sorted({name for _, flow in flows for name in flow.unseen})
+    if unseen:
+        notes = [
+            f"No tap at {', '.join(unseen)}: what was sent and lost there is not known; sent counts what was seen."
+        ]
     return Table("Outcomes", heads, [Section("", rows)], lead=3, notes=notes)
 
 

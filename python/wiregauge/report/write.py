@@ -177,7 +177,9 @@ def _answers(judgement: Judgement) -> list[dict[str, str]]:
     medians = [v for s in latencies if (v := s.value("p50")) is not None]
     tails = [v for s in latencies if (v := s.value("p99")) is not None]
     spreads = [v for s in latencies if (v := s.sd) is not None]
-    sent, lost = sum(f.counts["sent"] for f in flows), sum(f.counts["lost"] for f in flows)
+    seen = [flow for flow in flows if not flow.unseen]
+    sent, lost = sum(f.counts["sent"] for f in seen), sum(f.counts["lost"] for f in seen)
+    unseen = sorted({name for flow in flows for name in flow.unseen})
     rtts = [v for f in flows if "rtt" in f.summaries and (v := f.summaries["rtt"].value("p50")) is not None]
     damaged = {
         name: sum(f.counts[name] for f in flows)
@@ -187,7 +189,11 @@ def _answers(judgement: Judgement) -> list[dict[str, str]]:
     return [
         {
             "question": "How fast?",
-            "figure": interval_text(min(medians), max(medians)) if medians else "nothing arrived",
+            "figure": interval_text(min(medians), max(medians))
+            if medians
+            else "not known"
+            if unseen
+            else "nothing arrived",
             "detail": "median one-way latency"
             + (f"; round trip {interval_text(min(rtts), max(rtts))}" if rtts else ""),
         },
@@ -199,9 +205,16 @@ def _answers(judgement: Judgement) -> list[dict[str, str]]:
         },
         {
             "question": "What was lost?",
-            "figure": f"{lost} of {sent}" if sent else "nothing was sent",
-            "detail": (f"{share(lost / sent)} of the messages" if lost else "no message")
-            + (f"; {hurt}" if hurt else ""),
+            "figure": f"{lost} of {sent}" if sent else "not known" if unseen else "nothing was sent",
+            "detail": "; ".join(
+                text
+                for text in (
+                    (f"{share(lost / sent)} of the messages" if lost else "no message") if seen else "",
+                    hurt,
+                    f"no tap at {', '.join(unseen)}" if unseen else "",
+                )
+                if text
+            ),
         },
         {
             "question": "Can I trust it?",

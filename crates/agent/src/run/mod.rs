@@ -21,6 +21,8 @@ use self::threads::{Common, start_capture};
 use crate::assignment::{Assignment, AssignmentError, DISCARD_PORT};
 use crate::capturing::CaptureError;
 use crate::gate::Gate;
+use crate::hardware::Stamping;
+use crate::hardware::planted::PlantedHardware;
 use crate::servicing::Counters;
 use crate::stream::way::WayError;
 use crate::{grants, proto};
@@ -42,6 +44,8 @@ pub struct Setup {
     pub servicing_core: Option<usize>,
     /// Their SCHED_FIFO priority; 0: ordinary scheduling.
     pub fifo_priority: u32,
+    /// A clock in place of the interface's own, which is a test facility.
+    pub planted_hardware: Option<PlantedHardware>,
 }
 
 /// Why a run could not be prepared or started.
@@ -124,11 +128,17 @@ impl ActiveRun {
         let gate = Arc::new(Gate::new());
         let abort = Arc::new(AtomicBool::new(false));
         let done = Arc::new(AtomicBool::new(false));
+        let stamping = Stamping::open(&interface.name, assignment.port.1, setup.planted_hardware);
+        let by_hardware = stamping.asking.is_some();
+        let Stamping { told: stamped, asking, clockwork, on: stamping } = stamping;
         let mut common = Common {
             assignment: Arc::clone(&assignment),
             gate: Arc::clone(&gate),
             stop: Arc::new(AtomicBool::new(false)),
             sources: Vec::new(),
+            asking,
+            clockwork,
+            stamped_by: stamped.in_words(),
         };
         // From here on threads wait at the gate; whoever fails must send them home.
         let mut guard = CancelOnDrop {
@@ -140,7 +150,7 @@ impl ActiveRun {
         let mut access_points = Vec::new();
         let mut counters = Vec::new();
         for &protocol in &assignment.protocols {
-            let socket = open(protocol, &assignment, &interface)?;
+            let socket = open(protocol, &assignment, &interface, by_hardware)?;
             let (access_point, of_thread, watched) = common.start_access_point(protocol, socket, setup)?;
             access_points.push(access_point);
             grants::merge(&mut grants, of_thread);
@@ -168,6 +178,8 @@ impl ActiveRun {
             stop: Arc::clone(&common.stop),
             stop_injecting,
             grants: grants.clone(),
+            stamped,
+            _stamping: stamping,
             _sink: sink,
             _awake: awake,
         };

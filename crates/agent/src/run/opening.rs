@@ -32,6 +32,7 @@ pub(super) fn open(
     protocol: Protocol,
     assignment: &Assignment,
     interface: &Interface,
+    by_hardware: bool,
 ) -> Result<Socket, NetError> {
     let socket = match protocol {
         Protocol::Udp | Protocol::Be | Protocol::Rc => Socket::udp(assignment.address().probes())?,
@@ -42,6 +43,9 @@ pub(super) fn open(
             Socket::packet(interface.index, assignment.address().mac, protocols)?
         }
     };
+    if by_hardware {
+        socket.report_hardware_stamps()?;
+    }
     socket.limit_blocking((LONGEST_SLEEP / 1_000_000) as u32)?;
     Ok(socket)
 }

@@ -6,13 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use wg_net::realtime::AwakeCores;
-use wg_net::{FloodSocket, clock};
+use wg_net::{FloodSocket, HardwareStamping, clock};
 use wg_record::RecordError;
 
 use super::threads::{AccessPoint, Stream};
 use crate::assignment::Assignment;
 use crate::capturing::CaptureFigures;
 use crate::gate::Gate;
+use crate::hardware::Told;
 use crate::logging::LoggingFigures;
 use crate::proto;
 use crate::report::{self, Gathered};
@@ -37,6 +38,8 @@ pub(super) struct Crew {
     pub(super) stop: Arc<AtomicBool>,
     pub(super) stop_injecting: Arc<AtomicBool>,
     pub(super) grants: Vec<proto::Grant>,
+    pub(super) stamped: Told,
+    pub(super) _stamping: Option<HardwareStamping>,
     pub(super) _sink: FloodSocket,
     pub(super) _awake: Option<AwakeCores>,
 }
@@ -84,6 +87,7 @@ pub(super) fn supervise(
     crew.stop_injecting.store(true, Ordering::Relaxed);
     crew.stop.store(true, Ordering::Relaxed);
     let mut gathered = Gathered::new(epoch, reason, crew.grants);
+    gathered.stamped = crew.stamped;
     gathered.steal_ns =
         wg_net::host::steal_ns().zip(steal).map_or(0, |(after, before)| after.saturating_sub(before));
     for access_point in crew.access_points {

@@ -20,6 +20,8 @@ use crate::buffer::Buffer;
 use crate::capturing::{self, Capture, CaptureFigures, How, Tap};
 use crate::feed::{self, Feed};
 use crate::gate::Gate;
+use crate::hardware::placing::Placer;
+use crate::hardware::{Asking, Clockwork};
 use crate::log::{self, LogSource};
 use crate::logging::{self, LoggingFigures};
 use crate::noise::Noise;
@@ -53,6 +55,11 @@ pub(super) struct Common {
     pub(super) gate: Arc<Gate>,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) sources: Vec<LogSource>,
+    /// The interface's stamps, where it has some, and the clock they are of.
+    pub(super) asking: Option<Asking>,
+    pub(super) clockwork: Option<Clockwork>,
+    /// What stamps frames that are sent and received, for the grants.
+    pub(super) stamped_by: [String; 2],
 }
 
 pub(super) fn start_capture(
@@ -125,7 +132,7 @@ impl Common {
             outboxes.push(outbox_end);
             returns.push(None);
             spent.push(unused_home);
-            let log = self.ring(arrivals.in_all, 3);
+            let log = self.ring(arrivals.in_all, 4);
             let ends = TaskEnds { inbox: turn_inbox, outbox, spent: unused, log, wake: Arc::clone(&wake) };
             let (gate, assignment) = (Arc::clone(&self.gate), Arc::clone(&assignment));
             let priority = setup.fifo_priority;
@@ -147,7 +154,7 @@ impl Common {
             })?)
         };
         let reception = {
-            let mut log = self.ring(arrivals.in_all, 2);
+            let mut log = self.ring(arrivals.in_all, 3);
             let (gate, assignment) = (Arc::clone(&self.gate), Arc::clone(&assignment));
             let priority = setup.fifo_priority;
             spawn(&format!("receive-{name}"), move || {
@@ -161,6 +168,7 @@ impl Common {
         let counters = Arc::new(Counters::default());
         let parts = Parts {
             socket,
+            asking: self.asking,
             protocol,
             assignment: Arc::clone(&assignment),
             outboxes,
@@ -169,7 +177,7 @@ impl Common {
             turn,
             spent,
             pool,
-            log: self.ring(departures.saturating_add(arrivals.in_all), 4),
+            log: self.ring(departures.saturating_add(arrivals.in_all), 6),
             counters: Arc::clone(&counters),
             wake,
             stop: Arc::clone(&self.stop),
@@ -183,11 +191,8 @@ impl Common {
             gate.wait().map(|epoch| servicing.run(epoch))
         })?;
         let mut granted = told.recv().unwrap_or_default();
-        for direction in ["tx", "rx"] {
-            granted.push(grants::grant(
-                &format!("{direction}-timestamps-{name}"),
-                Ok("software, by the driver".into()),
-            ));
+        for (direction, by) in ["tx", "rx"].into_iter().zip(&self.stamped_by) {
+            granted.push(grants::grant(&format!("{direction}-timestamps-{name}"), Ok(by.clone())));
         }
         Ok((AccessPoint { protocol, servicing, reception, feed, relay_task }, granted, counters))
     }
@@ -277,13 +282,15 @@ impl Common {
         let (end_system, node, run_index) =
             (self.assignment.name.clone(), self.assignment.node, self.assignment.run_index);
         let planted = self.assignment.planted_clock;
+        let clockwork = self.clockwork.take();
         spawn("log", move || {
             // The kernel always lets a thread step back.
             let _ = realtime::background();
             gate.wait().map(|epoch| {
                 let epoch_realtime_ns = epoch.wall().get();
                 let info = SegmentInfo { end_system, node, run_index, epoch_realtime_ns };
-                logging::run(&spool, info, sources, planted)
+                let placer = clockwork.map(|clock| Placer::new(clock, epoch));
+                logging::run(&spool, info, sources, planted, placer)
             })
         })
     }

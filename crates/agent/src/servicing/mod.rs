@@ -9,6 +9,7 @@
 //! last microseconds on the clock alone. See [`crate::spin`] for what bounds the spinning.
 
 mod receive;
+mod stamps;
 mod transmit;
 
 use std::sync::Arc;
@@ -18,14 +19,17 @@ use rtrb::{Consumer, Producer};
 use wg_frame::time::{Epoch, RunTime};
 use wg_net::{Socket, TX_BATCH, Wake, clock, realtime};
 use wg_plan::Protocol;
-use wg_record::{Clock, Crc, DropReason, Point, RecordFlags};
+use wg_record::{Crc, RecordFlags};
 
 use crate::assignment::Assignment;
 use crate::buffer::{Buffer, Incoming, Outgoing};
+use crate::hardware::{Asking, HardwareFigures};
 use crate::log::{Log, Seen};
 use crate::outbox::Outboxes;
 use crate::relaying::RelayState;
 use crate::spin::{Budget, Expectation, Lead};
+
+use self::stamps::InterfaceStamps;
 
 /// The last stretch before a send, spun on the clock alone, ns. Longer than an empty receive takes.
 const FINAL: i64 = 4_000;
@@ -80,6 +84,8 @@ pub struct AccessPointFigures {
     pub missing_tx_stamps: u64,
     /// Frames that came without the driver's stamp.
     pub missing_rx_stamps: u64,
+    /// Stamps of the interface, where it stamps.
+    pub hardware: HardwareFigures,
     /// Frames without our header.
     pub foreign_frames: u64,
     /// Frames dropped because the socket's buffer was full.
@@ -106,6 +112,8 @@ pub struct TurnQueue {
 pub struct Parts {
     /// The access point.
     pub socket: Socket,
+    /// The interface's stamps, where it has some.
+    pub asking: Option<Asking>,
     /// Its protocol.
     pub protocol: Protocol,
     /// What the end system has to do.
@@ -137,12 +145,15 @@ pub struct Parts {
 struct Outstanding {
     number: u32,
     waiting: bool,
+    /// The interface's stamp was asked for, too.
+    asked: bool,
     seen: Seen,
 }
 
 /// The thread's state.
 pub struct Servicing {
     socket: Socket,
+    interface: Option<InterfaceStamps>,
     protocol: Protocol,
     assignment: Arc<Assignment>,
     epoch: Epoch,
@@ -183,6 +194,7 @@ impl Servicing {
         let nothing = Outstanding {
             number: 0,
             waiting: false,
+            asked: false,
             seen: Seen { flow: 0, sequence: 0, length: 0, crc: Crc::Unchecked, flags: RecordFlags::empty() },
         };
         let relays = assignment
@@ -201,6 +213,7 @@ impl Servicing {
         };
         Self {
             socket: parts.socket,
+            interface: parts.asking.map(InterfaceStamps::new),
             protocol: parts.protocol,
             epoch: Epoch::new(clock::realtime()),
             outboxes: Outboxes::new(parts.outboxes),
@@ -303,7 +316,7 @@ impl Servicing {
 
     /// Nothing is near: do what has waited, then sleep.
     fn rest(&mut self, now: i64, due: i64) {
-        if self.stamps_due > 0 {
+        if self.stamps_due > 0 || self.interface_stamps_due() {
             self.collect_stamps();
         }
         if self.next_flush <= now {
@@ -401,50 +414,13 @@ impl Servicing {
         self.flush_relays(i64::MAX);
         for _ in 0..10 {
             self.collect_stamps();
-            if self.stamps_due == 0 {
+            if self.stamps_due == 0 && !self.interface_stamps_due() {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         self.figures.missing_tx_stamps += self.stamps_due as u64;
+        self.figures.hardware = self.interface.as_mut().map(InterfaceStamps::finish).unwrap_or_default();
         self.figures.socket_drops = self.socket.drops().unwrap_or(0);
-    }
-
-    /// Where there is never a quiet moment: one batch of stamps whenever a batch may be there, since the error queue shares
-    /// the memory of received frames.
-    fn collect_backlog(&mut self) {
-        if self.stamps_due >= self.collect_at {
-            self.collect_batch();
-            self.collect_at = self.stamps_due + TX_BATCH;
-        }
-    }
-
-    /// Takes transmit stamps off the error queue until it is empty, at most as many as are due.
-    fn collect_stamps(&mut self) {
-        for _ in 0..=self.stamps_due / TX_BATCH {
-            if self.collect_batch() < TX_BATCH {
-                break;
-            }
-        }
-        self.collect_at = self.stamps_due + TX_BATCH;
-    }
-
-    /// One batch; how many entries it had.
-    fn collect_batch(&mut self) -> usize {
-        let (outstanding, log) = (&mut self.outstanding, &mut self.log);
-        let mut matched = 0;
-        let taken = self.socket.transmit_stamps(|number, at| {
-            let slot = &mut outstanding[number as usize % OUTSTANDING];
-            if slot.waiting && slot.number == number {
-                slot.waiting = false;
-                matched += 1;
-                log.push(slot.seen, Point::DriverSend, Clock::KernelRealtime, DropReason::None, at);
-            }
-        });
-        self.stamps_due = self.stamps_due.saturating_sub(matched);
-        taken.unwrap_or_else(|error| {
-            self.fail(&error);
-            0
-        })
     }
 }

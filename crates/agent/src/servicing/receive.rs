@@ -10,6 +10,7 @@ use super::transmit::Despatch;
 use super::{Counters, Servicing};
 use crate::assignment::Duty;
 use crate::buffer::{Buffer, Incoming, PAYLOAD_AT};
+use crate::log::Arrived;
 use crate::relaying::{Turned, Way};
 use crate::wire::{self, ETHERNET_HEADER, RAW_AT};
 
@@ -78,12 +79,12 @@ impl Servicing {
                 (received.len.saturating_sub(ETHERNET_HEADER), wire_length(received.len, received.vlan_tci))
             }
         };
+        let wire = self.interface.as_mut().and_then(|interface| interface.received(&received, length));
         let incoming = Incoming {
             buffer,
             payload: u16::try_from(payload).unwrap_or(u16::MAX),
             length,
-            application: now,
-            driver: received.stamp,
+            at: Arrived { wire, driver: received.stamp, application: now },
         };
         let Some(probe) = probe::peek(incoming.buffer.payload(payload)) else {
             self.figures.foreign_frames += 1;
@@ -140,24 +141,24 @@ impl Servicing {
     /// The relay on this thread. Its records are written after the message has gone, since every nanosecond before counts as
     /// the relay's delay.
     fn turn_round(&mut self, relay: usize, incoming: Incoming) {
-        let Incoming { buffer, payload, length, application, driver } = incoming;
+        let Incoming { buffer, payload, length, at } = incoming;
         let inspected = wire::inspect(&self.assignment, &buffer, payload, length);
         let mut relays = std::mem::take(&mut self.relays);
         let state = &mut relays[relay];
         if inspected.crc == Crc::Ok
             && inspected.payload == self.assignment.flows[usize::from(state.flow())].payload
         {
-            state.turn(application.get(), buffer, inspected.probe, self);
-            self.log.received(inspected.seen, driver, application);
+            state.turn(at.application.get(), buffer, inspected.probe, self);
+            self.log.received(inspected.seen, at);
         } else {
             state.damaged += 1;
-            self.log.received(inspected.seen, driver, application);
+            self.log.received(inspected.seen, at);
             self.log.push(
                 inspected.seen,
                 Point::Drop,
                 Clock::Realtime,
                 DropReason::CorruptAtRelay,
-                application,
+                at.application,
             );
             self.recycle(buffer);
         }

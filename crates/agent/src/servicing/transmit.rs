@@ -49,7 +49,12 @@ impl Servicing {
             Protocol::Raw | Protocol::Tt => None,
         };
         let at = clock::realtime();
-        let sent = self.socket.send(&buffer.bytes[frame], to);
+        let asked = self.interface.as_mut().is_some_and(|interface| interface.may_ask(at));
+        let sent = if asked {
+            self.socket.send_for_hardware_stamp(&buffer.bytes[frame], to)
+        } else {
+            self.socket.send(&buffer.bytes[frame], to)
+        };
         let seen = wire::seen(despatch.probe, despatch.length, Crc::Unchecked);
         if let Some(intended) = despatch.intended {
             self.log.push(
@@ -73,7 +78,10 @@ impl Servicing {
                 } else {
                     self.stamps_due += 1;
                 }
-                *slot = Outstanding { number, waiting: true, seen };
+                *slot = Outstanding { number, waiting: true, asked, seen };
+                if let Some(interface) = self.interface.as_mut().filter(|_| asked) {
+                    interface.handle_asked(number, at);
+                }
                 if let Some(intended) = despatch.intended {
                     let figures = &mut self.figures.sends[usize::from(despatch.flow)];
                     figures.done += 1;
