@@ -120,6 +120,57 @@ def test_means_are_covered(make: Callable[[np.random.Generator], Floats], truth:
     assert 0.93 <= hits(REPEATS, covers) <= 0.97
 
 
+@pytest.mark.parametrize("phi", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("worth", [20, 30, 50, 100])
+def test_series_worth_few_values_are_covered(phi: float, worth: int) -> None:
+    """What a series is worth is then itself little known, and the interval has to say so.
+
+    The bounds are four standard errors of so few rounds from 95 %. Of some series the memory seems as long as they are:
+    these few have no interval, and say so.
+    """
+    rng = np.random.default_rng(25)
+    rounds, n = 600, int(worth * (1 + phi) / (1 - phi))
+    covered: dict[str, list[bool]] = {"mean": [], "p50": [], "p90": []}
+    for _ in range(rounds):
+        values = correlated(rng, n, phi)
+        mean = stats.mean_estimate(values)
+        assert mean is not None
+        if mean.half_width is not None:
+            covered["mean"].append(abs(mean.mean - exp(0.125)) <= mean.half_width)
+        for name in ("p50", "p90"):
+            found = stats.quantile_interval(values, np.sort(values), Q[name])
+            if found.low is None and found.high is None:
+                assert found.needed > n
+                continue
+            low = -np.inf if found.low is None else found.low
+            high = np.inf if found.high is None else found.high
+            covered[name].append(low <= lognormal_quantile(Q[name]) <= high)
+    for name, each in covered.items():
+        assert len(each) >= 0.85 * rounds, (name, "an interval is the rule")
+        assert 0.91 <= sum(each) / len(each) <= 0.985, (name, sum(each) / len(each))
+
+
+def test_a_series_too_short_for_its_memory_has_no_interval_and_says_what_it_needs() -> None:
+    ramp = np.linspace(0.0, 1.0, 40)
+    mean = stats.mean_estimate(ramp)
+    assert mean is not None
+    assert mean.half_width is None
+    assert mean.needed > 40
+    found = stats.quantile_interval(ramp, ramp, 0.5)
+    assert (found.low, found.high) == (None, None)
+    assert found.needed > 40
+    longer = np.tile(np.concatenate([ramp, ramp[::-1]]), 40)
+    mean = stats.mean_estimate(longer)
+    assert mean is not None
+    assert mean.half_width is not None
+
+
+@pytest.mark.parametrize(("q", "n"), [(0.5, 6), (0.9, 2), (0.1, 2), (0.99, 1)])
+def test_the_fewest_values_for_an_interval(q: float, n: int) -> None:
+    assert stats.fewest_for_interval(q) == n
+    assert min(q, 1 - q) ** n <= 0.025 < min(q, 1 - q) ** (n - 1)
+
+
 @pytest.mark.parametrize("phi", [0.0, 0.6])
 def test_standard_deviations_are_covered(phi: float) -> None:
     rng = np.random.default_rng(23)

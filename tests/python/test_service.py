@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from wiregauge import stats
 from wiregauge.measures.hops import pool_hops
-from wiregauge.measures.pairs import OUTWARD, RETURN, PairLatency, pair_latencies, pool_pairs
+from wiregauge.measures.pair_repeats import pool_pairs
+from wiregauge.measures.pairs import OUTWARD, RETURN, PairLatency, pair_latencies
 from wiregauge.measures.plan import FlowPlan, Schedule
 from wiregauge.measures.results import Hop
 from wiregauge.measures.service import OVERHEAD_BYTES, pool_services, serve
@@ -214,7 +215,7 @@ def test_repeats_add_their_counts_and_keep_their_extremes(first: list[Row], seco
     assert [one.outside.count for one in both.conformity] == [
         a.outside.count + b.outside.count for a, b in zip(runs[0].conformity, runs[1].conformity, strict=True)
     ]
-    pairs = [pair_latencies(table(rows), plan(), 0.0, 0.0, 0.0) for rows in (first, second)]
+    pairs = [pair_latencies(table(rows), plan(), 0.0, 0.0, 0.0, keep=True) for rows in (first, second)]
     for pair in pool_pairs(pairs, {}):
         own = [p for run in pairs for p in run if (p.start, p.end) == (pair.start, pair.end)]
         assert pair.n == sum(p.n for p in own)
@@ -242,6 +243,41 @@ def test_pairs_of_repeats_that_are_a_measure_are_told_like_it() -> None:
     assert named.half_width == summary.uncertainty.sampling + 3.0
     assert other.p50 is None
     assert (other.n, other.half_width) == (named.n, pytest.approx(named.half_width))
+
+
+@pytest.mark.parametrize("size", [400, 20_000])
+def test_pairs_of_repeats_without_a_measure_have_the_percentiles_of_all_values(size: int) -> None:
+    rng = np.random.default_rng(4)
+    each = [rng.integers(40_000_000, 60_000_000, size) + 1_000_000 * k for k in range(3)]
+    runs = [
+        pair_latencies(
+            table([{"tx_drv": 0, "tx_wire": int(value)} for value in values]),
+            plan(),
+            0.0,
+            0.0,
+            0.0,
+            keep=True,
+        )
+        for values in each
+    ]
+    (pooled,) = (pair for pair in pool_pairs(runs, {}) if (pair.start, pair.end) == ("tx_drv", "tx_wire"))
+    ascending = np.sort(np.concatenate(each)) / 1000
+    sides = [np.sort(values) / 1000 for values in each]
+    for q, found in ((0.5, pooled.p50), (0.99, pooled.p99)):
+        assert found is not None
+        wanted = stats.repeated_quantile_interval(sides, ascending, q)
+        # Exact below as many values as a run keeps; above, to within what a bucket holds: a rank in 8192 of each run.
+        off = 0.0 if size <= 4096 else 10_000.0 * 20 / 4096
+        for one, other in (
+            (found[0], stats.quantile(ascending, q)),
+            (found[1], wanted.low),
+            (found[2], wanted.high),
+        ):
+            assert (one is None) == (other is None)
+            if one is not None and other is not None:
+                assert one == pytest.approx(other, abs=max(off, 1e-9))
+    unkept = pair_latencies(table([{"tx_drv": 0, "tx_wire": 1}] * 400), plan(), 0.0, 0.0, 0.0)
+    assert pool_pairs([unkept] * 2, {})[0].p50 is None
 
 
 def test_the_mean_of_a_hop_has_an_uncertainty() -> None:

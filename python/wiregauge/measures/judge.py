@@ -19,7 +19,8 @@ from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
 from wiregauge.measures.evidence import Evidence, number, parts
 from wiregauge.measures.hops import Passages, hops_of, passages, pool_hops
 from wiregauge.measures.limits import judge_limits
-from wiregauge.measures.pairs import pair_latencies, pool_pairs, side_by_side
+from wiregauge.measures.pair_repeats import pool_pairs
+from wiregauge.measures.pairs import pair_latencies, side_by_side
 from wiregauge.measures.plan import FlowPlan, RunPlan
 from wiregauge.measures.results import (
     Check,
@@ -45,7 +46,7 @@ from wiregauge.measures.sketched import (
     summarise_repeats,
     with_loss_repeats,
 )
-from wiregauge.measures.stamping import RESOLUTION_NS, stamp_error_ns, wire_errors_ns
+from wiregauge.measures.stamping import stamp_error_ns, wire_errors_ns
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
 from wiregauge.measures.validity import judge_validity, offered_loads
 
@@ -155,6 +156,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             through.get(flow.id),
             len(plan.flows),
             _uncorrected_left_out(wholes.get((flow.id, flow.receiver)), flow, clocks),
+            repeated=directory.plan.repeats > 1,
         )
         contradictions += _contradictions(result, count, clocks) if tracked is not None else []
         flows.append(result)
@@ -282,9 +284,14 @@ def _judge_flow(
     through: Passages | None,
     among: int,
     whole: Whole | None,
+    *,
+    repeated: bool,
 ) -> FlowResult:
     """`among` flows of the run share the rate of false alarms of the rules; `whole`: what `rows` are a sample of;
-    `wire`: by node the error of the interface's stamps."""
+    `wire`: by node the error of the interface's stamps.
+
+    `repeated` results are pooled with those of other runs, and keep what that needs.
+    """
     between = _between(offsets, flow)
     at_wire = {"tx_wire": wire.get(flow.source, 0.0), "rx_wire": wire.get(flow.destination, 0.0)}
     measured = rows.filter(~pl.col("warm_up"))
@@ -366,6 +373,7 @@ def _judge_flow(
             summaries,
             settled.settling,
             at_wire,
+            keep=repeated,
         ),
     )
     if whole is None:
@@ -514,10 +522,9 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         members = [flow for flow in flows if name in flow.summaries]
         if not members:
             continue
-        known = [u for flow in members if (u := flow.summaries[name].uncertainty) is not None]
         excluded = _added([flow.summaries[name].excluded for flow in members])
-        clock_ns = max((u.clock for u in known), default=0.0)
-        stamp_ns = max((u.stamp for u in known), default=2 * RESOLUTION_NS)
+        clock_ns = max(flow.summaries[name].clock for flow in members)
+        stamp_ns = max(flow.summaries[name].stamp for flow in members)
         if any(flow.sampled for flow in members):
             summaries[name] = summarise_repeats(name, members, excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.plan import FlowPlan
+from wiregauge.stats import sketch as sketches
+from wiregauge.stats.sketch import Sketch
 
 if TYPE_CHECKING:
     from wiregauge.measures.results import Summary
 
-__all__ = ["NAMES", "PairLatency", "known_pair", "pair_latencies", "pool_pairs", "side_by_side"]
+__all__ = ["NAMES", "PairLatency", "known_pair", "pair_latencies", "side_by_side"]
 
 OUTWARD = ("intended", "tx_app", "tx_drv", "tx_wire", "rx_wire", "rx_drv", "rx_app")
 RETURN = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
@@ -47,7 +49,7 @@ class PairLatency:
     """Time from one point to another, ns. `half_width` is of the mean, 95 %, clock and stamp error included.
 
     `missing` counts messages that one of the two points did not see. Percentiles are (value, low, high), None where n
-    does not support them, and of repeats, whose values are not kept.
+    does not support them.
     """
 
     start: str
@@ -64,6 +66,8 @@ class PairLatency:
     """The part of `half_width` that no averaging reduces: clocks and stamps."""
     settling: tuple[float, float] | None = None
     """Least and greatest of the values excluded as settling, which limits see."""
+    values: Sketch | None = field(default=None, repr=False, compare=False)
+    """What repeats are pooled from, of a pair that no measure tells of."""
 
 
 def pair_latencies(
@@ -75,12 +79,15 @@ def pair_latencies(
     summaries: Mapping[str, Summary] | None = None,
     early: pl.DataFrame | None = None,
     at_ns: Mapping[str, float] | None = None,
+    *,
+    keep: bool = False,
 ) -> tuple[PairLatency, ...]:
     """Every pair that any message has, in the order of the way, from rows in the order of sequence.
 
     `shift_ns` is the clock of the destination less that of the source, `clock_ns` its uncertainty. What `summaries`
     already tell of the same messages is taken from there. `early` are the rows excluded as settling. `at_ns` is by how
-    much times at a point are wrong beyond that, as those of a clock that had to be placed.
+    much times at a point are wrong beyond that, as those of a clock that had to be placed. With `keep` the values of
+    the others stay, for repeats to be pooled.
     """
     named, own = summaries or {}, at_ns or {}
 
@@ -94,7 +101,7 @@ def pair_latencies(
         if known is not None and known.n == rows.height - took.null_count():
             found = known_pair(start, end, took.null_count(), known, bound)
         else:
-            found = _pair(start, end, took, sign * shift_ns, bound)
+            found = _pair(start, end, took, sign * shift_ns, bound, keep=keep)
         if found is None or early is None or not early.height:
             return found
         settling = _pair(start, end, early[end] - early[start], sign * shift_ns, bound)
@@ -121,7 +128,9 @@ def _pairs(rows: pl.DataFrame, flow: FlowPlan) -> Iterator[tuple[str, str]]:
         yield from combinations(seen, 2)
 
 
-def _pair(start: str, end: str, took: pl.Series, shift: float, bound: float) -> PairLatency | None:
+def _pair(
+    start: str, end: str, took: pl.Series, shift: float, bound: float, *, keep: bool = False
+) -> PairLatency | None:
     values = took.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - shift
     if not len(values):
         return None
@@ -130,8 +139,9 @@ def _pair(start: str, end: str, took: pl.Series, shift: float, bound: float) -> 
         constant = (same, same, same)
         p50, p99 = (constant if stats.supported(len(values), q) else None for q in (0.5, 0.99))
         half = bound if len(values) > 1 else None
+        kept = sketches.coarse_sketch_of(values) if keep else None
         return PairLatency(
-            start, end, len(values), took.null_count(), same, same, half, p50, p99, same, bound
+            start, end, len(values), took.null_count(), same, same, half, p50, p99, same, bound, values=kept
         )
     ascending = np.sort(values)
     estimate = stats.mean_estimate(values)
@@ -148,6 +158,7 @@ def _pair(start: str, end: str, took: pl.Series, shift: float, bound: float) -> 
         _percentile(values, ascending, 0.99),
         float(ascending[-1]),
         bound,
+        values=sketches.coarse_sketch_of(ascending) if keep else None,
     )
 
 
@@ -172,42 +183,3 @@ def _percentile(
         return None
     found = stats.quantile_interval(values, ascending, q)
     return stats.quantile(ascending, q), found.low, found.high
-
-
-def pool_pairs(
-    runs: Sequence[Sequence[PairLatency]], summaries: Mapping[str, Summary]
-) -> tuple[PairLatency, ...]:
-    """Pairs of all repeats; what the `summaries` of the repeats already tell is taken from there.
-
-    Of other pairs the percentiles are left out: that of several runs is not the percentiles' mean.
-    """
-    groups: dict[tuple[str, str], list[PairLatency]] = {}
-    for pairs in runs:
-        for pair in pairs:
-            groups.setdefault((pair.start, pair.end), []).append(pair)
-    return tuple(_pooled(members, summaries.get(NAMES.get(pair, ""))) for pair, members in groups.items())
-
-
-def _pooled(members: Sequence[PairLatency], summary: Summary | None) -> PairLatency:
-    n = sum(pair.n for pair in members)
-    if summary is not None and summary.n == n:
-        missing, bound = sum(pair.missing for pair in members), max(pair.bound for pair in members)
-        known = known_pair(members[0].start, members[0].end, missing, summary, bound)
-        if known is not None:
-            return known
-    weights = np.array([pair.n / n for pair in members])
-    half = stats.repeated_mean_half_width(np.array([pair.mean for pair in members]), weights)
-    bound = max(pair.bound for pair in members)
-    return PairLatency(
-        members[0].start,
-        members[0].end,
-        n,
-        sum(pair.missing for pair in members),
-        min(pair.minimum for pair in members),
-        float(np.dot(weights, [pair.mean for pair in members])),
-        half + bound if half is not None else None,
-        None,
-        None,
-        max(pair.maximum for pair in members),
-        bound,
-    )

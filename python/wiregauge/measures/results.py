@@ -49,6 +49,8 @@ class Percentile:
     needed: int
     worth: float | None = None
     """Independent values behind the interval of a single run; None for repeats."""
+    interval_needs: int | None = None
+    """Where a single run is too short for any interval: values that it would need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,13 @@ class Summary:
     """Of latency and round trip in a single run."""
     settling: tuple[float, float] | None = None
     """Least and greatest of the values excluded as settling: what a rule takes away stays visible to limits."""
+    interval_needs: int | None = None
+    """Where the mean of a single run has no interval: values that it would need."""
+    of_sample: bool = False
+    """Whether the figures are those of the sample of a flow too big to be held, and not of all its messages."""
+    clock: float = 0.0
+    stamp: float = 0.0
+    """What clocks and stamps may be off, ns; parts of `uncertainty` that are known also where that is not."""
 
     def value(self, statistic: str) -> float | None:
         """The figure a limit names: min, mean, sd, max or a percentile; None when not determined."""

@@ -259,6 +259,15 @@ def _summary(summary: Summary | None) -> Json | None:
         "percentiles_n_effective": {
             name: p.worth for name, p in summary.percentiles.items() if p.value is not None
         },
+        "of_sample": summary.of_sample,
+        "interval_needs": {
+            **({"mean": summary.interval_needs} if summary.interval_needs is not None else {}),
+            **{
+                name: p.interval_needs
+                for name, p in summary.percentiles.items()
+                if p.interval_needs is not None
+            },
+        },
         "sd_interval": list(summary.sd_interval) if summary.sd_interval else None,
         "repeats": {
             "runs": summary.repeats.runs,

@@ -56,6 +56,9 @@ def summarise(
         if len(filled) > 1
         else stats.deviation_interval(pooled),
         repeats=_repeats(filled, estimates),
+        interval_needs=estimates[0].needed if sampling is None else None,
+        clock=clock_ns,
+        stamp=stamp_ns,
     )
 
 
@@ -81,6 +84,7 @@ def shifted(summary: Summary, measure: str, by: float, *, negative: int, clock_n
             for name, p in summary.percentiles.items()
         },
         uncertainty=replace(known, clock=clock_ns) if known is not None else None,
+        clock=clock_ns,
     )
 
 
@@ -127,8 +131,15 @@ def percentiles(runs: Sequence[Floats], ascending: Floats) -> dict[str, Percenti
             if each
             else stats.quantile_interval(runs[0], ascending, q)
         )
-        value = stats.quantile(ascending, q)
-        found[name] = Percentile(q, value, interval.low, interval.high, needed, interval.worth)
+        found[name] = Percentile(
+            q,
+            stats.quantile(ascending, q),
+            interval.low,
+            interval.high,
+            needed,
+            interval.worth,
+            interval.needed if not each and interval.low is None and interval.high is None else None,
+        )
     return found
 
 

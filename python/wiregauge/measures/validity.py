@@ -112,6 +112,7 @@ def _held(run: Evidence) -> Iterator[Check]:
         f"flow {flow.plan.name} 1 in {one.one_in} ({one.rows} of {count_of(one.of, 'message')})"
         for flow, one in sparse
     )
+    corrected = _few(f"flow {flow.plan.name}" for flow, _ in sparse if flow.summaries["latency"].of_sample)
     early = _few(
         f"flow {flow.plan.name}, {count_of(one.settling, 'message')} of the sample"
         for flow, one in sparse
@@ -126,6 +127,11 @@ def _held(run: Evidence) -> Iterator[Check]:
         "judged from sketches and a sample of 1 in k stretches: "
         f"{named}; counts, losses, outages, extremes and means are exact, percentiles have 3 significant digits, "
         "contracts, series and pictures are of the sample"
+        + (
+            f"; one-way figures of {corrected} are of the sample, too: its clocks were compared"
+            if corrected
+            else ""
+        )
         + (f"; what still settles is in every figure: {early}" if early else ""),
     )
 

@@ -145,7 +145,12 @@ def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cel
     if flow.unseen:
         lost = Cell(NONE, f"not known: no tap at {', '.join(flow.unseen)}")
     cells = {
-        "n": Cell(str(summary.n), f"excluded: {excluded}" if excluded else "nothing excluded", "first"),
+        "n": Cell(
+            str(summary.n),
+            f"excluded: {excluded}" if excluded else "nothing excluded",
+            "first",
+            below="of the sample" if summary.of_sample else "",
+        ),
         "lost": lost,
         "mean ± u": _mean(summary),
         "sd": _deviation(summary),
@@ -195,7 +200,7 @@ def _mean(summary: Summary) -> Cell:
         return Cell(NONE)
     u = summary.uncertainty
     if u is None:
-        return Cell(micro(summary.mean), "one value: no uncertainty")
+        return Cell(micro(summary.mean), no_interval(summary.interval_needs), "mean")
     basis = (
         f"spread between {summary.repeats.runs} runs"
         if summary.repeats
@@ -217,6 +222,8 @@ def percentile_cell(summary: Summary, name: str) -> Cell:
         return Cell(NONE)
     if percentile.value is None:
         return Cell(NONE, f"{name} needs {percentile.needed} values, n is {summary.n}", "faint")
+    if percentile.low is None and percentile.high is None:
+        return Cell(micro(percentile.value), no_interval(percentile.interval_needs))
     low = micro(percentile.low) if percentile.low is not None else "unbounded"
     high = micro(percentile.high) if percentile.high is not None else "unbounded"
     worth = f"; effective n {percentile.worth:.0f} of {summary.n}" if percentile.worth is not None else ""
@@ -225,6 +232,11 @@ def percentile_cell(summary: Summary, name: str) -> Cell:
         f"95 % interval {low} to {high} µs{worth}",
         below=short_interval(percentile.value, percentile.low, percentile.high),
     )
+
+
+def no_interval(needed: int | None) -> str:
+    """Why a figure has no interval; `needed` values would give it one, None where several runs are too few."""
+    return f"no interval: needs n ≥ {needed}" if needed is not None else "no interval: needs more repeats"
 
 
 def short_interval(value: float, low: float | None, high: float | None) -> str:

@@ -31,6 +31,7 @@ from wiregauge.stats.offsets import OffsetTrack, offset_track
 from wiregauge.stats.quantiles import (
     Rank,
     RankInterval,
+    fewest_for_interval,
     largest_supported,
     quantile,
     quantile_ranks,
@@ -112,6 +113,7 @@ __all__ = [
     "ecdf",
     "effective_n",
     "envelope",
+    "fewest_for_interval",
     "find_modes",
     "flag_time",
     "flags_worth",

@@ -4,6 +4,12 @@ Latencies come in clusters: a busy core or a full queue delays several messages 
 a share) of n such values is `tau` times that of independent ones, so the series is worth n / tau of them. `tau` is the
 integrated autocorrelation time, by Geyer's initial monotone sequence (Statistical Science 7, 1992, 3.3).
 
+An estimated `tau` is short of the true one, and itself uncertain; both matter where the series is worth less than some
+hundred values (`memory`). Subtracting the mean of the series lowers each autocovariance by the variance of that mean,
+and so a sum over `span` = 2 M + 1 of them by `span / n` of the sum (Percival, The American Statistician 47, 1993). And
+such a sum is an estimate of the spectrum at frequency zero with `n / span` degrees of freedom (Priestley, Spectral
+Analysis and Time Series, 1981, 6.2: the truncated periodogram, whose variance is doubled at zero).
+
 A block bootstrap would do as well and costs a thousand passes over the series; for a percentile it also needs a block
 length, which is this same `tau` in another dress. One pass and one rule for means, percentiles and shares is why the
 effective n was chosen. What it cannot do is see a dependence longer than the series: see `steady`.
@@ -12,6 +18,8 @@ effective n was chosen. What it cannot do is see a dependence longer than the se
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +32,49 @@ LAGS = 64
 COARSER = 8
 SHORTEST = 4
 """Shorter series say nothing of their own dependence."""
+FEWEST_DEGREES = 2.0
+"""Degrees of freedom below which the memory of a series is not known: it spans more than half of the series."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How long a series of `n` values remembers, and how well that is known."""
+
+    n: int
+    time: float
+    """Integrated autocorrelation time, in values, freed from what the unknown mean takes off; at least 1."""
+    degrees: float
+    """Degrees of freedom of the variance of the mean that it gives."""
+    needed: int
+    """Values that a series of this memory needs before it says how well its figures are known."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the series is long enough for its memory to be judged from it."""
+        return self.n >= self.needed
+
+    @property
+    def worth(self) -> float:
+        """Independent values that the series is worth."""
+        return self.n / self.time
+
+
+def memory(values: Floats) -> Memory:
+    """The memory of a series in measured order."""
+    variance = float(np.var(values)) if len(values) >= SHORTEST else 0.0
+    return _memory(len(values), *(_time(values - values.mean(), variance) if variance > 0 else (1.0, 1)))
+
+
+def flag_memory(flags: Flags) -> Memory:
+    """`memory` of a series of yes and no."""
+    return _memory(len(flags), *_flag_time(flags))
+
+
+def _memory(n: int, time: float, span: int) -> Memory:
+    if span <= 3:  # not even two neighbours resemble each other beyond the one next to them
+        return Memory(n, max(time, 1.0), max(n - 1.0, 1.0), 1)
+    free = 1 - min(span / n, 0.5)
+    return Memory(n, max(time / free, 1.0), max(n / span, 1.0), ceil(FEWEST_DEGREES * span))
 
 
 def effective_n(values: Floats) -> float:
@@ -45,50 +96,59 @@ def correlation_time(values: Floats) -> float:
     if len(values) < SHORTEST:
         return 1.0
     variance = float(np.var(values))
-    return _time(values - values.mean(), variance) if variance > 0 else 1.0
+    return _time(values - values.mean(), variance)[0] if variance > 0 else 1.0
 
 
-def _time(centred: Floats, variance: float) -> float:
-    """`variance` is that of a single value of the original series, for which the time is asked."""
+def _time(centred: Floats, variance: float) -> tuple[float, int]:
+    """The time, and how many values the sum behind it spans: twice its last lag, and one.
+
+    `variance` is that of a single value of the original series, for which the time is asked.
+    """
     factor = 1
     while True:
         n = len(centred)
         scale = float(np.dot(centred, centred)) / n
         if scale <= 0:
             # Every stretch has the same mean: the dependence is of the kind that makes the mean better known.
-            return 1.0
+            return 1.0, 1
         lags = (float(np.dot(centred[:-k], centred[k:])) / n / scale for k in range(1, min(LAGS, n - 1)))
-        total, ended = initial_sequence(lags)
+        total, last, ended = initial_sequence(lags)
         if ended or n < LAGS * COARSER:
-            return max(1.0, factor * scale / variance * total)
+            return max(1.0, factor * scale / variance * total), factor * (2 * last + 1)
         whole = n - n % COARSER
         centred = centred[:whole].reshape(-1, COARSER).mean(axis=1)
         centred = centred - centred.mean()
         factor *= COARSER
 
 
-def initial_sequence(correlations: Iterator[float]) -> tuple[float, bool]:
-    """1 + 2 (rho(1) + rho(2) + ...) by the initial monotone sequence; and whether it ended before they did."""
-    total, least = -1.0, float("inf")
+def initial_sequence(correlations: Iterator[float]) -> tuple[float, int, bool]:
+    """1 + 2 (rho(1) + ...) by the initial monotone sequence; its last lag; whether it ended before they did."""
+    total, least, last = -1.0, float("inf"), 0
     even = 1.0
     for odd in correlations:
         pair = even + odd
         if pair <= 0:
-            return max(total, 0.0) if total > -1 else 1.0, True
+            return max(total, 0.0) if total > -1 else 1.0, last, True
         least = min(least, pair)
         total += 2 * least
+        last += 1 if last == 0 else 2
         following = next(correlations, None)
         if following is None:
-            return total, False
+            return total, last, False
         even = following
-    return max(total, 1.0), False
+    return max(total, 1.0), last, False
 
 
 def flag_time(flags: Flags) -> float:
     """`correlation_time` of a series of yes and no, for which counting coincidences is enough; at least 1."""
+    return _flag_time(flags)[0]
+
+
+def _flag_time(flags: Flags) -> tuple[float, int]:
+    """The time, and how many values the sum behind it spans."""
     n, hits = len(flags), int(np.count_nonzero(flags))
     if n < SHORTEST or hits in (0, n):
-        return 1.0
+        return 1.0, 1
     share = hits / n
     variance = share * (1 - share)
 
@@ -99,9 +159,9 @@ def flag_time(flags: Flags) -> float:
             single = hits - int(np.count_nonzero(flags[-k:])) + hits - int(np.count_nonzero(flags[:k]))
             yield (both - share * single + (n - k) * share * share) / n / variance
 
-    total, ended = initial_sequence(lags())
+    total, last, ended = initial_sequence(lags())
     if ended or n < LAGS * COARSER:
-        return max(1.0, total)
+        return max(1.0, total), 2 * last + 1
     return _time(flags.astype(np.float64) - share, variance)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.dependence import effective_n, flags_worth
+from wiregauge.stats.dependence import Memory, flag_memory, memory
 from wiregauge.stats.moments import student_t
-from wiregauge.stats.quantiles import exact, quantile, quantile_ranks, supported
+from wiregauge.stats.quantiles import exact, fewest_for_interval, quantile, quantile_ranks, supported
 
 Floats = NDArray[np.float64]
 
@@ -27,12 +27,14 @@ Floats = NDArray[np.float64]
 class QuantileInterval:
     """95 % interval of a quantile, open (None) where the sample has no value extreme enough.
 
-    `worth` is the number of independent values behind it; None for repeats, whose spread is taken as it is.
+    `worth` is the number of independent values behind it; None for repeats, whose spread is taken as it is. `needed` is
+    the number of values that a series like this one needs before there is any interval.
     """
 
     low: float | None
     high: float | None
     worth: float | None
+    needed: int = 1
 
 
 def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) -> QuantileInterval:
@@ -40,20 +42,36 @@ def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) ->
 
     The binomial order statistics (`quantile_ranks`) of a sample as large as the series is worth, scaled to the ranks
     of the series. What it is worth is asked of the quantile at hand: the yes-and-no series "above it" may cluster more
-    or less than the values. Above a percentile that the effective n does not support the interval is open.
+    or less than the values. Above a percentile that the effective n does not support the interval is open. There is
+    none at all where the series is too short for its own memory, or worth too few values to have one.
     """
     n = len(ascending)
     at = quantile(ascending, q)
-    worth = flags_worth(values > at if exact(q) >= Fraction(1, 2) else values < at)
-    if not supported(floor(worth), q):
+    known = flag_memory(values > at if exact(q) >= Fraction(1, 2) else values < at)
+    if not supported(floor(_safe_worth(known)), q):
         # Too few clusters beyond it to know how they cluster: then they are taken to do so as all values do.
-        worth = min(worth, effective_n(values))
-    low, high = scaled_ranks(n, q, worth)
+        known = min(known, memory(values), key=_safe_worth)
+    worth = _safe_worth(known)
+    needed = max(known.needed, ceil(fewest_for_interval(q) * n / worth))
+    low, high = scaled_ranks(n, q, worth) if known.known else (None, None)
     return QuantileInterval(
         float(ascending[low - 1]) if low is not None else None,
         float(ascending[high - 1]) if high is not None else None,
         worth,
+        needed,
     )
+
+
+def _safe_worth(known: Memory) -> float:
+    """What a series is worth, lowered by the square of Student's factor for a memory that is itself an estimate.
+
+    The interval is then wider by as much as Student's is with the degrees of freedom of that estimate (Korn and
+    Graubard, 1998).
+    """
+    if known.n < 2:
+        return float(known.n)
+    shrink = student_t(known.n - 1) / student_t(min(known.degrees, known.n - 1))
+    return max(1.0, known.worth * shrink**2)
 
 
 def scaled_ranks(n: int, q: float | Fraction, worth: float) -> tuple[int | None, int | None]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.dependence import effective_n
+from wiregauge.stats.dependence import memory
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -85,16 +85,27 @@ class MeanEstimate:
     mean: float
     half_width: float | None
     n_effective: float
+    needed: int = 2
+    """Values that a series like this one needs before it has an interval."""
 
 
 def mean_estimate(values: Floats) -> MeanEstimate | None:
     """The mean of a series in measured order, and its 95 % Student interval with the effective n.
 
-    None for an empty series; no half-width for a single value.
+    The degrees of freedom are those of the variance of the mean, which has to be estimated with the memory of the
+    series: fewer than the effective n less 1 where neighbours resemble each other (`memory`). The spread about the true
+    mean is that about the mean of the series and the variance of the latter.
+
+    None for an empty series; no half-width for a single value, nor where the series is too short for its own memory.
     """
-    if len(values) == 0:
+    n = len(values)
+    if n == 0:
         return None
-    worth = effective_n(values)
+    known = memory(values)
+    worth = max(2.0, known.worth) if n >= 2 else float(n)
     spread = standard_deviation(values)
-    half = student_t(worth - 1) * spread / sqrt(worth) if spread is not None else None
-    return MeanEstimate(float(values.mean()), half, worth)
+    half = None
+    if spread is not None and known.known:
+        about_truth = spread * sqrt(1 + (known.time - 1) / n)
+        half = student_t(max(min(known.degrees, worth - 1), 1.0)) * about_truth / sqrt(worth)
+    return MeanEstimate(float(values.mean()), half, worth, max(known.needed, 2))

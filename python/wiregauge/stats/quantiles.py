@@ -67,6 +67,16 @@ def supported(n: int, q: float | Fraction) -> bool:
     return n >= samples_needed(q)
 
 
+@lru_cache(maxsize=1024)
+def fewest_for_interval(q: float | Fraction) -> int:
+    """Independent values needed before quantile `q` has an interval with one end at least: n = 6 for the median.
+
+    From there on the least (or the largest) value lies beyond the quantile with no more than half of 5 %.
+    """
+    share = max(exact(q), 1 - exact(q))
+    return max(1, ceil(log((1 - CONFIDENCE) / 2) / log1p(-float(share)))) if share < 1 else 1
+
+
 def largest_supported(n: int) -> float:
     """The largest quantile that `n` values support, 0.05 ** (1/n); 0 for an empty sample."""
     return float((1 - CONFIDENCE) ** (1 / n)) if n > 0 else 0.0

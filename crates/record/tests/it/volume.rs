@@ -344,7 +344,7 @@ fn a_flow_that_falls_silent_stops_nobody() {
     let out = tables(scratch.path(), "t");
     let expected = judge(&run, &all, Mutant::None).summary;
     // A thread that waits for ever cannot be joined: it is left behind, and the test fails.
-    std::thread::spawn(move || tell.send(retrack(&network, &run, &files, &out).unwrap()));
+    std::thread::spawn(move || drop(tell.send(retrack(&network, &run, &files, &out).unwrap())));
     let summary = told.recv_timeout(std::time::Duration::from_secs(120)).expect("tracking ends");
     assert_eq!(summary, expected);
 }

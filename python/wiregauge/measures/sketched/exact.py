@@ -140,7 +140,9 @@ def _gain(extracted: Extracted, n: int) -> float:
 
 
 def _of_sample(summary: Summary, beyond: int) -> Summary:
-    return replace(summary, excluded={**summary.excluded, NOT_SAMPLED: beyond}) if summary.n else summary
+    if not summary.n:
+        return summary
+    return replace(summary, excluded={**summary.excluded, NOT_SAMPLED: beyond}, of_sample=True)
 
 
 def _summary(

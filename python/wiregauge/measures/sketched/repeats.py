@@ -77,6 +77,8 @@ def summarise_repeats(
         percentiles={quantile: repeated(each, pooled, q, 0) for quantile, q in QUANTILES.items()},
         n_effective=sum(worths),
         uncertainty=Uncertainty(sampling, clock_ns, stamp_ns) if sampling is not None else None,
+        clock=clock_ns,
+        stamp=stamp_ns,
         runs=len(each),
         sd_interval=sketches.repeated_deviation(each),
         repeats=Repeats(

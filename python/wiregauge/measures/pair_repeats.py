@@ -1,0 +1,66 @@
+"""Repeats of the latency between pairs of points, taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.measures.pairs import NAMES, PairLatency, known_pair
+from wiregauge.measures.results import Summary
+from wiregauge.measures.sketched.quantiles import repeated
+from wiregauge.stats import sketch as sketches
+
+__all__ = ["pool_pairs"]
+
+
+def pool_pairs(
+    runs: Sequence[Sequence[PairLatency]], summaries: Mapping[str, Summary]
+) -> tuple[PairLatency, ...]:
+    """Pairs of all repeats; what the `summaries` of the repeats already tell is taken from there.
+
+    Percentiles of the others are those of all values, from what each run kept of them.
+    """
+    groups: dict[tuple[str, str], list[PairLatency]] = {}
+    for pairs in runs:
+        for pair in pairs:
+            groups.setdefault((pair.start, pair.end), []).append(pair)
+    return tuple(_pooled(members, summaries.get(NAMES.get(pair, ""))) for pair, members in groups.items())
+
+
+def _pooled(members: Sequence[PairLatency], summary: Summary | None) -> PairLatency:
+    n = sum(pair.n for pair in members)
+    if summary is not None and summary.n == n:
+        missing, bound = sum(pair.missing for pair in members), max(pair.bound for pair in members)
+        known = known_pair(members[0].start, members[0].end, missing, summary, bound)
+        if known is not None:
+            return known
+    weights = np.array([pair.n / n for pair in members])
+    half = stats.repeated_mean_half_width(np.array([pair.mean for pair in members]), weights)
+    bound = max(pair.bound for pair in members)
+    return PairLatency(
+        members[0].start,
+        members[0].end,
+        n,
+        sum(pair.missing for pair in members),
+        min(pair.minimum for pair in members),
+        float(np.dot(weights, [pair.mean for pair in members])),
+        half + bound if half is not None else None,
+        _pooled_percentile(members, 0.5),
+        _pooled_percentile(members, 0.99),
+        max(pair.maximum for pair in members),
+        bound,
+    )
+
+
+def _pooled_percentile(
+    members: Sequence[PairLatency], q: float
+) -> tuple[float, float | None, float | None] | None:
+    each = [pair.values for pair in members if pair.values is not None]
+    if len(each) < len(members):
+        return None
+    if len(each) == 1:
+        return members[0].p50 if q == 0.5 else members[0].p99
+    found = repeated(each, sketches.merged(each), q, 0)
+    return None if found.value is None else (found.value, found.low, found.high)
