@@ -325,6 +325,50 @@ def test_a_disk_that_fills_up_leaves_a_readable_file_and_one_line(tmp_path: Path
     assert (at, frames) == (len(blocks), told["done"])
 
 
+def test_captures_that_would_fill_the_disk_leave_room_for_the_records_of_their_run(tmp_path: Path) -> None:
+    """The measurement goes on without its captures, whole, and both say so."""
+    count = 3_000
+    (tmp_path / "t.xml").write_text(
+        scenario(
+            f'<tasks warm-up="10ms" drain="50ms"><send flow="10" period="400us" payload="1400B" count="{count}"/>'
+            '<receive flow="10"/><capture on="sw1"/><capture on="sensor"/></tasks>'
+        )
+    )
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    # A mount of this command's own: it ends with it, so everything is read inside.
+    script = (
+        'mount -t tmpfs -o size=12M tmpfs disk && "$0" run t.xml --bench netns --out disk/r; '
+        '"$0" show disk/r --json > show.json; cp disk/r/manifest.json . && ls disk/r/captures/run-0000'
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, str(COMMAND)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mounts of one's own here: {done.stderr.strip()}")
+    assert "Traceback" not in done.stderr, done.stderr
+    shown = json.loads((tmp_path / "show.json").read_text())
+    run = json.loads((tmp_path / "manifest.json").read_text())["runs"][0]
+    assert run["state"] == "complete", run["reason"]
+    assert all(report["records_dropped"] == 0 for report in run["agents"].values())
+    tasks = [
+        task for report in run["agents"].values() for task in report["tasks"] if task["kind"] == "capture"
+    ]
+    failures = [task["failure"] for task in (*tasks, *run["captures"].values()) if task["failure"]]
+    assert failures, "12 MiB hold no 8 MB of captures beside the quarter that stays free"
+    for failure in failures:
+        assert "MiB are left on the disk, which stay free for records" in failure
+        assert "frames are there and readable" in failure
+    assert shown["validity"] != "VALID"
+    assert shown["runs"][0]["flows"][0]["sent"] == count
+    assert {"sw1.pcapng", "sensor.pcapng"} <= set(done.stdout.split())
+
+
 def test_an_interface_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(
         [str(agent_program()), "capture", "-i", "nowhere0", "--out", str(tmp_path / "c.pcapng")],

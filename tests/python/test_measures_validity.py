@@ -67,6 +67,14 @@ def access(**values: int) -> Change:
     return agent(access_points=[{"protocol": "udp", **values}])
 
 
+def stamped(kind: str = "hardware", *, steps: int = 0, **values: int) -> Change:
+    """An interface that stamped 1000 frames sent, `values` of them otherwise."""
+    sent = {"asked": 1000, "stamped": 1000 - values.get("missing", 0), "duplicates": 0, **values}
+    clock = {"uncertainty_ns": 50.0, "step_ns": 8, "steps": steps, "unplaced": 0}
+    figures = {"transmit_stamps": sent, "receive_stamps": {"stamped": 0, "missing": 0}, "clock": clock}
+    return agent(stamps=[{"interface": "eth0", "transmit": kind, "receive": kind, "figures": figures}])
+
+
 def tracked(**values: Any) -> Change:
     def change(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
         tracking["runs"][0]["flows"][0].update(values)
@@ -136,8 +144,21 @@ CASES: dict[str, tuple[str, Change, Grade]] = {
     "useless clock": ("clock-offset", offset(50_000), Grade.INVALID),
     "unknown clock": ("clock-offset", entry(clock_offsets={}), Grade.DEGRADED),
     "stray frames": ("unplanned", run_tracking(unplanned={"never_sent": 1}), Grade.DEGRADED),
+    "few stamps of the interface": ("hardware-stamps", stamped(not_asked=500), Grade.NOTE),
+    "a stamp is missing": ("hardware-stamps", stamped(missing=1), Grade.NOTE),
+    "stamps are missing": ("hardware-stamps", stamped(missing=2), Grade.DEGRADED),
+    "a stamp came twice": ("hardware-stamps", stamped(duplicates=1), Grade.NOTE),
+    "interface's clock set": ("hardware-stamps", stamped(steps=1), Grade.DEGRADED),
+    "planted stamps": ("hardware-stamps", stamped("planted"), Grade.DEGRADED),
     "foreign frames": ("unplanned", run_tracking(unplanned={"foreign": 9}), Grade.NOTE),
 }
+
+
+def test_stamps_of_an_interface_that_all_came_are_no_reservation(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, change=stamped())
+    assert grade(judgement, "hardware-stamps") == Grade.OK
+    said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-stamps")
+    assert said == "1000 of 1000, each ± 58 ns"
 
 
 @pytest.mark.parametrize("case", CASES)

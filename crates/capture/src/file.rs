@@ -100,6 +100,14 @@ impl CaptureFile {
         self.gathered.clear();
     }
 
+    /// Ends the file with what was gathered, for the reason `why`: further frames are counted as if the disk had refused.
+    pub fn end_early(&mut self, why: String) {
+        self.flush();
+        if self.file.take().is_some() {
+            self.failure = Some(io::Error::other(why));
+        }
+    }
+
     /// Frames in the file, those only gathered so far included.
     pub fn frames(&self) -> u64 {
         self.frames + self.frames_gathered
@@ -108,6 +116,11 @@ impl CaptureFile {
     /// Frames that came after the disk had refused, or were lost as it did.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// Whether it still takes frames.
+    pub fn is_open(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Why the file ends early, as one sentence.

@@ -1,6 +1,11 @@
 //! What the host did to us: preemption and stolen time.
 
-use std::fs;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::{fs, io};
+
+use crate::sys::check;
 
 /// Involuntary context switches of the calling thread so far.
 pub fn involuntary_switches() -> u64 {
@@ -21,6 +26,30 @@ pub fn steal_ns() -> Option<u64> {
     Some(ticks.saturating_mul(1_000_000_000 / per_second))
 }
 
+/// Room on a disk, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// In all.
+    pub total: u64,
+    /// Free to this user.
+    pub free: u64,
+}
+
+/// The room on the disk that `path` is on.
+///
+/// # Errors
+/// There is no such path.
+pub fn disk_space(path: &Path) -> io::Result<DiskSpace> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: a statvfs of zeroes is valid and the call fills it.
+    let mut told: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `path` is a live terminated string and `told` a live statvfs.
+    check(unsafe { libc::statvfs(path.as_ptr(), &raw mut told) })?;
+    #[expect(clippy::useless_conversion, reason = "its types differ between C libraries")]
+    let bytes = |blocks| u64::from(told.f_frsize).saturating_mul(u64::from(blocks));
+    Ok(DiskSpace { total: bytes(told.f_blocks), free: bytes(told.f_bavail) })
+}
+
 /// Release of the running kernel, for example `6.1.0-18-amd64`.
 pub fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(|_| "unknown".into(), |s| s.trim().into())
@@ -30,4 +59,16 @@ pub fn kernel_release() -> String {
 pub fn is_root() -> bool {
     // SAFETY: takes no arguments and cannot fail.
     unsafe { libc::geteuid() == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_has_room_and_what_is_not_there_has_none() {
+        let told = disk_space(Path::new("/")).expect("there is a root");
+        assert!(told.total > 0 && told.free <= told.total, "{told:?}");
+        assert!(disk_space(Path::new("/no/such/path")).is_err());
+    }
 }

@@ -155,7 +155,7 @@ def _hardware(run: Evidence) -> Check:
             (missing, f"{missing} of {asked} stamps never came"),
             (unplaced, f"{unplaced} could not be placed"),
             (strange, f"{strange} came twice or unasked"),
-            (steps, f"the clock of an interface was set {steps} times"),
+            (steps, f"the clock of an interface, or the host's beside it, was set {steps} times"),
             (spare, f"{spare} sends without, since the interface holds few at a time"),
             (
                 bool(planted),
