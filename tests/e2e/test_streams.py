@@ -109,3 +109,77 @@ def test_a_capture_is_replayed_frame_by_frame(wiregauge: Runner, tmp_path: Path)
         for point in ("application-send", "application-receive"):
             seen = records.filter(pl.col("point") == point).sort("sequence")
             assert seen["length"].to_list() == [length + 4 for length in lengths], point
+
+
+CHOSEN = {
+    "source-mac": "02:00:00:00:00:71",
+    "destination-mac": "02:00:00:00:00:72",
+    "source-ip": "10.1.1.1",
+    "destination-ip": "10.1.1.2",
+    "source-port": "5000",
+    "destination-port": "5001",
+}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "names"),
+    [
+        ("udp", list(CHOSEN)),
+        ("udp", ["source-mac", "source-port"]),
+        ("udp", ["destination-port"]),
+        ("udp", ["source-ip"]),
+        ("raw", ["source-mac", "destination-mac"]),
+    ],
+)
+def test_chosen_addresses_are_on_the_wire_and_every_frame_is_accounted_for(
+    wiregauge: Runner, tmp_path: Path, protocol: str, names: list[str]
+) -> None:
+    attributes = " ".join(f'{name}="{CHOSEN[name]}"' for name in names)
+    flows = (
+        f'<flow id="10" protocol="{protocol}" from="mac" to="sensor" {attributes}/>'
+        '<flow id="20" protocol="udp" from="sensor" to="mac"/>'
+    )
+    tasks = (
+        '<tasks warm-up="20ms"><send flow="10" period="1ms" payload="64B" count="200"/><receive flow="10"/>'
+        '<send flow="20" period="2ms" payload="64B" count="100"/><receive flow="20"/>'
+        '<capture on="sensor"/></tasks>'
+    )
+    (tmp_path / "t.xml").write_text(scenario(tasks, flows=flows, systems=("mac", "sensor", "other")))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 0, done.err
+    for flow, sent in zip(
+        wiregauge("show", "r", "--json").json()["runs"][0]["flows"], (200, 100), strict=True
+    ):
+        assert flow["sent"] == flow["delivered"] == sent
+        assert flow["duplicated"] == flow["misdirected"] == flow["corrupted"] == 0
+    data = next((tmp_path / "r" / "captures").rglob("sensor.pcapng")).read_bytes()
+    arrived = [frame for frame in frames(data) if is_of(frame, 10, protocol)]
+    assert len(arrived) == 220
+    for frame in arrived:
+        told = {
+            "destination-mac": frame[:6].hex(":"),
+            "source-mac": frame[6:12].hex(":"),
+            "source-ip": ".".join(map(str, frame[26:30])),
+            "destination-ip": ".".join(map(str, frame[30:34])),
+            "source-port": str(int.from_bytes(frame[34:36])),
+            "destination-port": str(int.from_bytes(frame[36:38])),
+        }
+        assert {name: told[name] for name in names} == {name: CHOSEN[name] for name in names}
+
+
+def frames(data: bytes) -> list[bytes]:
+    """The packets of a pcapng file of ours."""
+    at, found = 0, []
+    while at < len(data):
+        kind, length, kept = (int.from_bytes(data[at + k : at + k + 4], "little") for k in (0, 4, 20))
+        if kind == 6:
+            found.append(data[at + 28 : at + 28 + kept])
+        at += length
+    return found
+
+
+def is_of(frame: bytes, flow: int, protocol: str) -> bool:
+    """Whether it is a message of the flow: its number is behind the two bytes of magic and version."""
+    at = 14 if protocol == "raw" else 42
+    types = (b"\x88\xb5",) if protocol == "raw" else (b"\x08\x00",)
+    return frame[12:14] in types and int.from_bytes(frame[at + 2 : at + 4]) == flow

@@ -1,13 +1,17 @@
 //! What one end system has to do in one run, with every reference of the plan resolved.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use wg_frame::layout::{raw_frame_len, udp_frame_len};
 use wg_frame::probe;
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn};
+use wg_plan::{
+    Addresses, Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn,
+};
 
+use crate::access::{Access, Route};
 use crate::buffer::MAX_PAYLOAD;
 use crate::planted_clock::PlantedClock;
 use wg_traffic::sending::Schedule;
@@ -140,6 +144,10 @@ pub struct FlowFacts {
     pub in_half_a_second: u64,
     /// 802.1Q tag control information.
     pub vlan_tci: Option<u16>,
+    /// Addresses of its frames where they are not its end systems' own.
+    pub addresses: Addresses,
+    /// Where its messages come in.
+    pub access: Access,
     /// Messages its sender sends, warm-up included.
     pub planned: u64,
     /// Whether a relay returns it.
@@ -222,8 +230,9 @@ pub struct Assignment {
     pub capture_snap: Option<u32>,
     /// Port of this end system on the network under test, from 1, and the rate of its link.
     pub port: (u16, Option<u64>),
-    /// Protocols used anywhere in the run; each has an access point on every end system.
-    pub protocols: Vec<Protocol>,
+    /// Kinds of access points used anywhere in the run: every end system has each of them, those for frames with
+    /// addresses of their own only where such frames lead.
+    pub accesses: Vec<Access>,
     /// End of the measured part: the last intended send of any sender, or the planned duration without one.
     pub last_send: RunTime,
     /// Wait for frames still under way.
@@ -238,6 +247,7 @@ const STREAM_PERIOD_NS: i64 = 50_000;
 /// Whether a thread of its own sends the flow: where the test asks for what only such a thread does, and where messages
 /// come faster than a servicing thread, whose spinning is rationed, can keep their times.
 fn is_stream(send: &Send, run: &Run) -> bool {
+    let own = run.flows.iter().any(|flow| flow.id == send.flow && !flow.addresses.is_none());
     let relayed = run.relays.iter().any(|relay| relay.flow == send.flow);
     let each_ns = match send.pattern {
         wg_plan::Pattern::Bursts { size, .. } => send.period.as_nanos_floor() / i64::from(size.max(1)),
@@ -245,7 +255,7 @@ fn is_stream(send: &Send, run: &Run) -> bool {
         _ => send.period.as_nanos_floor(),
     };
     let fast = each_ns < STREAM_PERIOD_NS && send.fill == wg_plan::Fill::Sequential;
-    !relayed && (send.is_stream() || fast)
+    !relayed && (send.is_stream() || fast || own)
 }
 
 /// What only the simulator does so far.
@@ -304,15 +314,16 @@ impl Assignment {
             loads_to_here: Vec::new(),
             capture_snap: run.captures.iter().filter(|task| task.on == node).map(|task| task.snap).max(),
             port: port_of(network, run, node),
-            protocols: run.flows.iter().map(|f| f.protocol).collect(),
+            accesses: Vec::new(),
             last_send: RunTime::ZERO + run.warm_up + run.duration,
             drain: run.drain,
         };
-        assignment.protocols.sort_unstable();
-        assignment.protocols.dedup();
         for flow in &run.flows {
             assignment.add_flow(flow)?;
         }
+        let used = assignment.flows.iter().filter(|f| f.access != Access::Frames || f.to == node);
+        let used: BTreeSet<Access> = used.map(|f| f.access).collect();
+        assignment.accesses = used.into_iter().collect();
         assignment.add_sends(run)?;
         for receive in &run.receives {
             let flow = assignment.position(receive.flow)?;
@@ -363,6 +374,8 @@ impl Assignment {
             length: 0,
             period_ns: 0,
             in_half_a_second: 0,
+            addresses: flow.addresses,
+            access: Access::of(flow.protocol, &flow.addresses),
             vlan_tci: flow.vlan.map(|tag| u16::from(tag.priority & 7) << 13 | tag.id & 0x0FFF),
             planned: 0,
             relayed: false,
@@ -458,6 +471,12 @@ impl Assignment {
         self.flows.get(usize::from(at)).map(|facts| (at, facts))
     }
 
+    /// The addresses of a flow's frames.
+    pub fn route(&self, facts: &FlowFacts) -> Route {
+        let [from, to] = [facts.from, facts.to].map(|node| self.addresses[usize::from(node)]);
+        Route::new(&facts.addresses, from, to)
+    }
+
     /// Address of this end system.
     pub fn address(&self) -> Address {
         self.addresses[usize::from(self.node)]
@@ -473,9 +492,9 @@ impl Assignment {
         self.sends.iter().map(|task| task.schedule.total()).sum()
     }
 
-    /// How many messages of `protocol` may come here, as a guide for the sizes of queues.
-    pub fn arrivals(&self, protocol: Protocol) -> Arrivals {
-        let expected = self.flows.iter().filter(|f| f.protocol == protocol && f.duty != Duty::Watch);
+    /// How many messages may come here by `access`, as a guide for the sizes of queues.
+    pub fn arrivals(&self, access: Access) -> Arrivals {
+        let expected = self.flows.iter().filter(|f| f.access == access && f.duty != Duty::Watch);
         let mut arrivals = Arrivals { in_all: 0, at_once: 0 };
         for facts in expected {
             arrivals.in_all = arrivals.in_all.saturating_add(facts.planned);

@@ -14,6 +14,7 @@
 //! owns the threads, [`service`] is the control plane, everything else is one noun per file.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod assignment;
 pub mod buffer;
 pub mod capturing;

@@ -4,9 +4,9 @@ use std::thread;
 
 use wg_frame::ethernet::wire_len;
 use wg_frame::time::Epoch;
-use wg_plan::Protocol;
 use wg_record::RecordError;
 
+use crate::access::Access;
 use crate::assignment::{Assignment, Duty};
 use crate::capturing::CaptureFigures;
 use crate::hardware::{self, HardwareFigures, Told};
@@ -15,7 +15,6 @@ use crate::proto;
 use crate::reception::{FlowFigures, ReceptionFigures};
 use crate::relay_task::TaskFigures;
 use crate::relaying::RelayState;
-use crate::run::protocol_name;
 use crate::servicing::AccessPointFigures;
 use crate::stream::absorb::Absorbed;
 use crate::stream::figures::{AccountFigures, MissedFigures, SentFigures};
@@ -66,7 +65,7 @@ pub struct Gathered {
     started: Option<i64>,
     /// When the last thread had ended, ns.
     pub ended: i64,
-    access_points: Vec<(Protocol, AccessPointFigures)>,
+    access_points: Vec<(Access, AccessPointFigures)>,
     receptions: Vec<ReceptionFigures>,
     relays: Vec<RelayState>,
     streams: Vec<(StreamFacts, Outcome)>,
@@ -96,18 +95,14 @@ impl Gathered {
     }
 
     /// The end of a servicing thread.
-    pub fn take_access_point(
-        &mut self,
-        protocol: Protocol,
-        joined: thread::Result<Option<AccessPointFigures>>,
-    ) {
+    pub fn take_access_point(&mut self, access: Access, joined: thread::Result<Option<AccessPointFigures>>) {
         match joined {
             Ok(Some(mut figures)) => {
                 if let Some(failure) = figures.failure.take() {
-                    self.incomplete(format!("{}: {failure}", protocol_name(protocol)));
+                    self.incomplete(format!("{}: {failure}", access.name()));
                 }
                 self.relays.append(&mut figures.relays);
-                self.access_points.push((protocol, figures));
+                self.access_points.push((access, figures));
             }
             Ok(None) => {}
             Err(_) => self.defect("a servicing thread"),
@@ -115,11 +110,11 @@ impl Gathered {
     }
 
     /// The end of a relay task; to be told after its access point.
-    pub fn take_relay_task(&mut self, protocol: Protocol, joined: thread::Result<Option<TaskFigures>>) {
+    pub fn take_relay_task(&mut self, access: Access, joined: thread::Result<Option<TaskFigures>>) {
         match joined {
             Ok(Some(figures)) => {
                 self.relays.extend(figures.relays);
-                for (_, access_point) in self.access_points.iter_mut().filter(|(p, _)| *p == protocol) {
+                for (_, access_point) in self.access_points.iter_mut().filter(|(a, _)| *a == access) {
                     access_point.send_errors += figures.refused;
                 }
             }
@@ -217,8 +212,8 @@ pub fn compose(assignment: &Assignment, gathered: Gathered) -> proto::AgentRepor
     let access_points = gathered
         .access_points
         .iter()
-        .map(|(protocol, figures)| proto::AccessPointReport {
-            protocol: protocol_name(*protocol).into(),
+        .map(|(access, figures)| proto::AccessPointReport {
+            protocol: access.name().into(),
             frames_sent: figures.frames_sent,
             frames_received: figures.frames_received,
             send_errors: figures.send_errors,

@@ -21,6 +21,7 @@ mod memory;
 mod message;
 pub mod namespace;
 mod phc;
+mod programmes;
 pub mod readings;
 pub mod realtime;
 mod ring;
@@ -38,5 +39,5 @@ pub use interface::{
 };
 pub use phc::{CrossMethod, CrossStamp, HardwareClock, tightest};
 pub use ring::{Captured, PacketRing, RETIRE_MS};
-pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, TransmitStamp};
+pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, Target, TransmitStamp};
 pub use wake::Wake;

@@ -15,6 +15,7 @@ use wg_frame::time::WallNanos;
 
 use crate::error::NetError;
 use crate::message::{Control, notes};
+use crate::programmes;
 use crate::sys::{check, get_option, set_option};
 use crate::wake::Wake;
 
@@ -40,6 +41,15 @@ pub struct Socket {
     control: Control,
     stamp_controls: Box<[Control; TX_BATCH]>,
     sends: u32,
+}
+
+/// Where UDP messages in whole frames lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// Destination MAC address.
+    pub mac: [u8; 6],
+    /// Destination IPv4 address and UDP port.
+    pub at: SocketAddrV4,
 }
 
 /// Frames a raw access point sees.
@@ -121,25 +131,56 @@ impl Socket {
         Ok(socket)
     }
 
-    /// A raw Ethernet access point on the interface of this index, for frames addressed to `mac`.
+    /// A raw Ethernet access point on the interface of this index, for frames addressed to one of `macs`.
     ///
     /// # Errors
     /// The right to open packet sockets (CAP_NET_RAW) is missing, or the interface is gone.
-    pub fn packet(interface: u32, mac: [u8; 6], protocols: Protocols) -> Result<Self, NetError> {
+    pub fn packet(interface: u32, macs: &[[u8; 6]], protocols: Protocols) -> Result<Self, NetError> {
+        let (Protocols::Only(ether_type) | Protocols::WithTags(ether_type)) = protocols;
+        let bound_to = match protocols {
+            Protocols::Only(ether_type) => ether_type,
+            Protocols::WithTags(_) => libc::ETH_P_ALL as u16,
+        };
+        Self::filtered(interface, bound_to, &programmes::raw(macs, ether_type), macs)
+    }
+
+    /// An access point for UDP over IPv4 in whole untagged frames, for those that lead to one of `targets` whatever
+    /// addresses the host has.
+    ///
+    /// # Errors
+    /// As [`packet`](Self::packet); the filter takes some 450 targets.
+    pub fn frames(interface: u32, targets: &[Target]) -> Result<Self, NetError> {
+        let macs: Vec<[u8; 6]> = targets.iter().map(|target| target.mac).collect();
+        Self::filtered(interface, libc::ETH_P_IP as u16, &programmes::udp(targets), &macs)
+    }
+
+    fn filtered(
+        interface: u32,
+        bound_to: u16,
+        programme: &[libc::sock_filter],
+        macs: &[[u8; 6]],
+    ) -> Result<Self, NetError> {
         let what = format!("cannot open the raw access point on interface {interface}");
         // Protocol 0: nothing arrives before filter and binding are in place.
         let socket = Self::open(libc::AF_PACKET, libc::SOCK_RAW, 0, true, &what)?;
         let fd = socket.fd.as_fd();
         let plain = |e| NetError::of(what.clone(), "", e);
-        let (Protocols::Only(ether_type) | Protocols::WithTags(ether_type)) = protocols;
-        attach_filter(fd, &filter(mac, ether_type)).map_err(plain)?;
+        attach_filter(fd, programme).map_err(plain)?;
         set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
             .map_err(|e| NetError::of(what.clone(), "Linux 4.20 or later is needed", e))?;
         set_option(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1).map_err(plain)?;
-        let bound_to = match protocols {
-            Protocols::Only(ether_type) => ether_type,
-            Protocols::WithTags(_) => libc::ETH_P_ALL as u16,
-        };
+        for mac in macs {
+            // A card that filters addresses by itself must let these pass; the host's own it does already.
+            let mut wish = libc::packet_mreq {
+                mr_ifindex: interface.cast_signed(),
+                mr_type: libc::PACKET_MR_UNICAST as u16,
+                mr_alen: 6,
+                mr_address: [0; 8],
+            };
+            wish.mr_address[..6].copy_from_slice(mac);
+            set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, wish)
+                .map_err(|e| NetError::of(what.clone(), "the interface takes no further address", e))?;
+        }
         // SAFETY: a sockaddr_ll of zeroes is valid; the fields that matter are set below.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -473,26 +514,6 @@ pub(crate) fn address_in(at: SocketAddrV4) -> libc::sockaddr_in {
         sin_addr: libc::in_addr { s_addr: u32::from(*at.ip()).to_be() },
         sin_zero: [0; 8],
     }
-}
-
-/// A classic BPF programme that takes frames of `ether_type` addressed to `mac`. The kernel compares where a network card's
-/// own filter would; `PACKET_HOST` cannot be asked for, because a tagged frame is never of that type.
-fn filter(mac: [u8; 6], ether_type: u16) -> [libc::sock_filter; 8] {
-    let op = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
-    let load_word = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    let load_half = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
-    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let give = libc::BPF_RET | libc::BPF_K;
-    [
-        op(load_word, 0, 0, (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast_unsigned()),
-        op(equal, 0, 5, u32::from(ether_type)),
-        op(load_word, 0, 0, 0),
-        op(equal, 0, 3, u32::from_be_bytes([mac[0], mac[1], mac[2], mac[3]])),
-        op(load_half, 0, 0, 4),
-        op(equal, 0, 1, u32::from(u16::from_be_bytes([mac[4], mac[5]]))),
-        op(give, 0, 0, u32::MAX),
-        op(give, 0, 0, 0),
-    ]
 }
 
 pub(crate) fn attach_filter(fd: BorrowedFd<'_>, programme: &[libc::sock_filter]) -> io::Result<()> {

@@ -28,6 +28,9 @@ const PROBE_PORT: u16 = 61_188;
 /// Port of background load (RFC 863).
 const DISCARD_PORT: u16 = 9;
 const FCS: usize = 4;
+/// Messages of a flow whose transmit times are remembered while they travel. One that is older, and still under way, shows
+/// without: its header says so.
+const REMEMBERED: usize = 1 << 17;
 const LONGEST: usize = 1_522;
 
 /// What a frame of a flow looks like.
@@ -36,6 +39,19 @@ struct Looks {
     flow: Flow,
     /// By sending task: bytes of payload and their fill.
     sends: Vec<(usize, Fill)>,
+    /// Where the transmit time lies in the payload.
+    transmit_time: Option<usize>,
+    /// When the last messages were sent, by the sender's clock, at their numbers modulo the length; warm-up first.
+    sent: [Vec<(u32, RunTime)>; 2],
+}
+
+impl Looks {
+    /// Where a message carries its transmit time, and which.
+    fn transmit_time(&self, frame: &Frame) -> Option<(usize, RunTime)> {
+        let sent = &self.sent[usize::from(!frame.marks.has(Marks::WARM_UP))];
+        let (sequence, time) = *sent.get((frame.sequence as usize).checked_rem(sent.len())?)?;
+        (sequence == frame.sequence).then_some((self.transmit_time?, time))
+    }
 }
 
 /// A node whose frames are captured.
@@ -62,6 +78,8 @@ pub(crate) struct Captures {
     looks: BTreeMap<u16, Looks>,
     addresses: Vec<([u8; 6], [u8; 4])>,
     seed: u64,
+    /// Whether any captured frame carries a transmit time.
+    transmit_times: bool,
     blocks: Vec<u8>,
 }
 
@@ -88,11 +106,34 @@ impl Captures {
                 // A frame of a replay is full of payload, whatever its length.
                 let own = run.sends.iter().filter(|send| send.flow == flow.id && send.replay.is_none());
                 let sends = own.map(|send| (send.payload as usize, send.fill)).collect();
-                looks.insert(flow.id, Looks { flow: flow.clone(), sends });
+                let send = run.sends.iter().find(|send| send.flow == flow.id);
+                let transmit_time = send.and_then(|send| send.transmit_time).map(usize::from);
+                let remembered = |count: u32| {
+                    let count = if transmit_time.is_some() { (count as usize).min(REMEMBERED) } else { 0 };
+                    vec![(u32::MAX, RunTime::ZERO); count]
+                };
+                let sent = [send.map_or(0, |send| send.warm_up_count), send.map_or(0, |send| send.count)];
+                let sent = sent.map(remembered);
+                looks.insert(flow.id, Looks { flow: flow.clone(), sends, transmit_time, sent });
             }
         }
         let addresses = network.nodes.iter().map(|node| (node.mac, node.ipv4)).collect();
-        Self { nodes, looks, addresses, seed: run.seed, blocks: Vec::new() }
+        let transmit_times = looks.values().any(|looks: &Looks| looks.transmit_time.is_some());
+        Self { nodes, looks, addresses, seed: run.seed, transmit_times, blocks: Vec::new() }
+    }
+
+    /// Whether any captured frame carries one.
+    #[inline]
+    pub(crate) const fn want_transmit_times(&self) -> bool {
+        self.transmit_times
+    }
+
+    /// A message was handed down at `time` by its sender's clock.
+    pub(crate) fn sent(&mut self, frame: &Frame, time: RunTime) {
+        let Some(looks) = self.looks.get_mut(&frame.flow) else { return };
+        let sent = &mut looks.sent[usize::from(!frame.marks.has(Marks::WARM_UP))];
+        let Some(at) = (frame.sequence as usize).checked_rem(sent.len()) else { return };
+        sent[at] = (frame.sequence, time);
     }
 
     /// Begins every file.
@@ -176,6 +217,11 @@ impl Captures {
                     flags = flags.with(flag);
                 }
             }
+            if let Some((at, time)) = looks.and_then(|looks| looks.transmit_time(frame))
+                && probe::write_tx_time(payload, at, time).is_ok()
+            {
+                flags = flags.with(ProbeFlags::TX_TIME);
+            }
             let probe = Probe { flow: frame.flow, sequence: frame.sequence, flags };
             // Too short a payload, which the plan refuses, stays without a header.
             if probe::seal(payload, probe).is_ok() && frame.marks.has(Marks::DAMAGED) {
@@ -200,17 +246,21 @@ impl Captures {
     }
 
     fn envelope(&self, frame: &Frame, looks: Option<&Looks>) -> Envelope {
-        let source = self.station(frame.source);
-        let (ours, port) = (SocketAddrV4::new(source, PROBE_PORT), PROBE_PORT);
+        let own = looks.map(|looks| looks.flow.addresses).unwrap_or_default();
+        let source =
+            own.ipv4.source.map_or_else(|| self.station(frame.source, looks, |f| f.from), Ipv4Addr::from);
+        let ours = SocketAddrV4::new(source, own.port.source.unwrap_or(PROBE_PORT));
         let protocol = looks.map_or(Protocol::Udp, |looks| looks.flow.protocol);
         let carrier = match protocol {
             Protocol::Raw | Protocol::Tt => Carrier::Raw,
             Protocol::Rc => return self.virtual_link(frame),
             Protocol::Udp | Protocol::Be => {
-                let port = if frame.flow == FLOW_FOREIGN { DISCARD_PORT } else { port };
-                let to = match frame.destination.0 {
-                    [0x01, 0x00, 0x5e, b, c, d] => Ipv4Addr::new(239, b & 0x7f, c, d),
-                    _ => self.station(frame.destination),
+                let port = if frame.flow == FLOW_FOREIGN { DISCARD_PORT } else { PROBE_PORT };
+                let port = own.port.destination.unwrap_or(port);
+                let to = match (own.ipv4.destination, frame.destination.0) {
+                    (Some(own), _) => Ipv4Addr::from(own),
+                    (None, [0x01, 0x00, 0x5e, b, c, d]) => Ipv4Addr::new(239, b & 0x7f, c, d),
+                    (None, _) => self.station(frame.destination, looks, |flow| flow.to),
                 };
                 Carrier::udp(ours, SocketAddrV4::new(to, port))
             }
@@ -254,9 +304,11 @@ impl Captures {
         }
     }
 
-    fn station(&self, address: Mac) -> Ipv4Addr {
+    /// Address of the station with this MAC address; where a flow chose a MAC address, of its end system.
+    fn station(&self, address: Mac, looks: Option<&Looks>, end: impl Fn(&Flow) -> NodeIndex) -> Ipv4Addr {
         let found = self.addresses.iter().find(|(mac, _)| *mac == address.0);
-        found.map_or(Ipv4Addr::UNSPECIFIED, |(_, ip)| Ipv4Addr::from(*ip))
+        let of_end = || self.addresses.get(usize::from(end(&looks?.flow)));
+        found.or_else(of_end).map_or(Ipv4Addr::UNSPECIFIED, |(_, ip)| Ipv4Addr::from(*ip))
     }
 }
 

@@ -53,6 +53,14 @@ class NetnsBench:
     def __init__(self, campaign: dict[str, Any], *, realtime: bool = True) -> None:
         self._network: dict[str, Any] = campaign["network"]
         self._nodes: list[dict[str, Any]] = self._network["nodes"]
+        self._chosen = sorted(
+            {
+                (tuple(mac), flow["to"])
+                for run in campaign["runs"]
+                for flow in run["flows"]
+                if (mac := flow.get("addresses", {}).get("mac", {}).get("destination"))
+            }
+        )
         self._realtime = realtime
         self._rate: int | None = None
         self._agents: dict[str, _Agent] = {}
@@ -95,7 +103,12 @@ class NetnsBench:
 
     def _order(self, task: str) -> dict[str, Any]:
         """What the builder of the network is told."""
-        return {"network": self._network, "task": task, "link_rate_bps": self._rate}
+        return {
+            "network": self._network,
+            "task": task,
+            "link_rate_bps": self._rate,
+            "chosen": self._chosen,
+        }
 
     def _passed_on(self) -> tuple[int, ...]:
         """Open files that the builder needs."""

@@ -5,7 +5,8 @@ child can inherit a lock nobody will ever release and hang. This process has no 
 ends. What it made stays, because the namespaces are bound to files in `/run/netns` of the enclosure.
 
 Called as `python -m wiregauge.benches.network`, with one JSON object on standard input:
-`{"network": …, "task": "build" | "shape", "link_rate_bps": null | int}`. Exit code 0, or 1 and one line on standard
+`{"network": …, "task": "build" | "shape", "link_rate_bps": null | int, "chosen": [[bytes of a MAC address that flows
+chose as destination, index of the end system it leads to], …]}`. Exit code 0, or 1 and one line on standard
 error. With `"interfaces": {end system: interface of the host}` and `"home": number of the open file of the host's
 namespace, "were_up": those that were up}` these take the place of veth pairs, and `"task": "return"` gives them back.
 """
@@ -48,7 +49,7 @@ def main() -> int:
     """Does the one task it is given."""
     order = json.load(sys.stdin)
     try:
-        builder = _Builder(order["network"], order["link_rate_bps"])
+        builder = _Builder(order["network"], order["link_rate_bps"], order["chosen"])
         lent = _Lent(order["interfaces"], order["home"], order["were_up"]) if "interfaces" in order else None
         if order["task"] == "build":
             builder.build(lent)
@@ -63,10 +64,13 @@ def main() -> int:
 
 
 class _Builder:
-    def __init__(self, network: dict[str, Any], link_rate_bps: int | None) -> None:
+    def __init__(
+        self, network: dict[str, Any], link_rate_bps: int | None, chosen: list[tuple[list[int], int]]
+    ) -> None:
         self._nodes: list[dict[str, Any]] = network["nodes"]
         self._links: list[dict[str, Any]] = network["links"]
         self._rate = link_rate_bps
+        self._chosen = chosen
         self._spaces: dict[int, NetNS] = {}
         self._interfaces: dict[str, str] = {}
 
@@ -150,15 +154,12 @@ class _Builder:
             if is_end_system(node):
                 continue
             space = self._space(switch)
-            for target, port in self._next_ports(switch).items():
+            ports = self._next_ports(switch)
+            ways = [(_mac(self._nodes[target]), port) for target, port in ports.items()]
+            ways += [(_text(mac), ports[target]) for mac, target in self._chosen if target in ports]
+            for mac, port in ways:
                 index = space.link_lookup(ifname=f"p{port}")[0]
-                space.fdb(
-                    "add",
-                    ifindex=index,
-                    lladdr=_mac(self._nodes[target]),
-                    flags=_NTF_MASTER,
-                    state=_NUD_NOARP,
-                )
+                space.fdb("add", ifindex=index, lladdr=mac, flags=_NTF_MASTER, state=_NUD_NOARP)
 
     def _next_ports(self, switch: int) -> dict[int, int]:
         """Output port of this switch for every end system; the plan has made sure the network is a tree."""
@@ -241,7 +242,11 @@ def _within(space: str | int) -> Iterator[None]:
 
 
 def _mac(node: dict[str, Any]) -> str:
-    return ":".join(f"{byte:02x}" for byte in node["mac"])
+    return _text(node["mac"])
+
+
+def _text(mac: list[int]) -> str:
+    return ":".join(f"{byte:02x}" for byte in mac)
 
 
 def _ipv4(node: dict[str, Any]) -> str:

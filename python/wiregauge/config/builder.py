@@ -205,6 +205,12 @@ class Test:
         early: str | None = None,
         late: str | None = None,
         windows: Sequence[Window] = (),
+        source_mac: str | None = None,
+        destination_mac: str | None = None,
+        source_ip: str | None = None,
+        destination_ip: str | None = None,
+        source_port: int | None = None,
+        destination_port: int | None = None,
     ) -> Self:
         """A stream of messages from one end system to one or several others."""
         receivers = to if isinstance(to, str) else " ".join(to)
@@ -213,6 +219,9 @@ class Test:
         attributes |= {"vl": vl, "lmax": lmax, "bag": bag, "sub-links": sub_links, "queue": queue}
         attributes |= {"skew-max": skew_max, "redundancy": redundancy, "jitter": jitter}
         attributes |= {"period": period, "offset": offset, "window": window, "early": early, "late": late}
+        attributes |= {"source-mac": source_mac, "destination-mac": destination_mac}
+        attributes |= {"source-ip": source_ip, "destination-ip": destination_ip}
+        attributes |= {"source-port": source_port, "destination-port": destination_port}
         node = self._child(self._section("flows"), "flow", attributes)
         for own in windows:
             self._child(node, "window", _attributes(own))

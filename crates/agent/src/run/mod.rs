@@ -14,8 +14,7 @@ use wg_net::{FloodSocket, NetError, clock};
 use wg_plan::{Network, Run};
 use wg_record::RecordError;
 
-pub use self::opening::protocol_name;
-use self::opening::{check_interface, describe, open};
+use self::opening::{check_interface, describe, open, silence};
 use self::supervision::{Crew, supervise};
 use self::threads::{Common, start_capture};
 use crate::assignment::{Assignment, AssignmentError, DISCARD_PORT};
@@ -123,7 +122,8 @@ impl ActiveRun {
         let assignment = Arc::new(Assignment::new(&setup.network, &setup.run, &setup.end_system)?);
         let interface = check_interface(setup, &assignment)?;
         let here = assignment.address().ipv4;
-        let sink = FloodSocket::sink(std::net::SocketAddrV4::new(here, DISCARD_PORT))?;
+        let mut sinks = vec![FloodSocket::sink(std::net::SocketAddrV4::new(here, DISCARD_PORT))?];
+        sinks.extend(silence(&assignment)?);
         let (mut grants, awake) = grants::of_process();
         let gate = Arc::new(Gate::new());
         let abort = Arc::new(AtomicBool::new(false));
@@ -149,9 +149,15 @@ impl ActiveRun {
         };
         let mut access_points = Vec::new();
         let mut counters = Vec::new();
+<<<<<<< HEAD
         for &protocol in &assignment.protocols {
             let socket = open(protocol, &assignment, &interface, by_hardware)?;
             let (access_point, of_thread, watched) = common.start_access_point(protocol, socket, setup)?;
+=======
+        for &access in &assignment.accesses {
+            let socket = open(access, &assignment, &interface)?;
+            let (access_point, of_thread, watched) = common.start_access_point(access, socket, setup)?;
+>>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
             access_points.push(access_point);
             grants::merge(&mut grants, of_thread);
             counters.push(watched);
@@ -178,9 +184,13 @@ impl ActiveRun {
             stop: Arc::clone(&common.stop),
             stop_injecting,
             grants: grants.clone(),
+<<<<<<< HEAD
             stamped,
             _stamping: stamping,
             _sink: sink,
+=======
+            _sinks: sinks,
+>>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
             _awake: awake,
         };
         let supervisor = {

@@ -1,10 +1,12 @@
 //! The interface of a run and its access points: found, checked, opened, described.
 
-use wg_net::{Interface, NetError, Protocols, Socket};
-use wg_plan::Protocol;
+use std::collections::BTreeSet;
+
+use wg_net::{FloodSocket, Interface, NetError, Protocols, Socket, Target};
 
 use super::{RunError, Setup};
-use crate::assignment::{Assignment, RAW_ETHER_TYPE};
+use crate::access::Access;
+use crate::assignment::{Assignment, DISCARD_PORT, RAW_ETHER_TYPE};
 use crate::servicing::LONGEST_SLEEP;
 
 pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, RunError> {
@@ -29,19 +31,24 @@ pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<
 }
 
 pub(super) fn open(
-    protocol: Protocol,
+    access: Access,
     assignment: &Assignment,
     interface: &Interface,
     by_hardware: bool,
 ) -> Result<Socket, NetError> {
-    let socket = match protocol {
-        Protocol::Udp | Protocol::Be | Protocol::Rc => Socket::udp(assignment.address().probes())?,
-        Protocol::Raw | Protocol::Tt => {
-            let tagged = assignment.flows.iter().any(|f| f.protocol == protocol && f.vlan_tci.is_some());
+    let socket = match access {
+        Access::Udp => Socket::udp(assignment.address().probes())?,
+        Access::Raw => {
+            let raw = assignment.flows.iter().filter(|f| f.access == access);
+            let tagged = raw.clone().any(|f| f.vlan_tci.is_some());
             let protocols =
                 if tagged { Protocols::WithTags(RAW_ETHER_TYPE) } else { Protocols::Only(RAW_ETHER_TYPE) };
-            Socket::packet(interface.index, assignment.address().mac, protocols)?
+            let here = raw.filter(|f| f.to == assignment.node);
+            let mut macs: BTreeSet<[u8; 6]> = here.map(|f| assignment.route(f).mac[1].0).collect();
+            macs.insert(assignment.address().mac);
+            Socket::packet(interface.index, &macs.into_iter().collect::<Vec<_>>(), protocols)?
         }
+        Access::Frames => Socket::frames(interface.index, &targets(assignment))?,
     };
     if by_hardware {
         socket.report_hardware_stamps()?;
@@ -50,21 +57,37 @@ pub(super) fn open(
     Ok(socket)
 }
 
-pub(super) fn describe(assignment: &Assignment, interface: &str) -> Vec<String> {
-    assignment
-        .protocols
-        .iter()
-        .map(|protocol| match protocol {
-            Protocol::Udp | Protocol::Be | Protocol::Rc => format!("udp {}", assignment.address().probes()),
-            Protocol::Raw | Protocol::Tt => format!("raw {interface} {RAW_ETHER_TYPE:#06x}"),
-        })
-        .collect()
+/// Where frames with addresses of their own arrive here.
+fn targets(assignment: &Assignment) -> Vec<Target> {
+    let own = assignment.flows.iter().filter(|f| f.access == Access::Frames && f.to == assignment.node);
+    let targets: BTreeSet<Target> = own.map(|facts| assignment.route(facts).target()).collect();
+    targets.into_iter().collect()
 }
 
-/// The name of an access point in grants and reports.
-pub fn protocol_name(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Udp | Protocol::Be | Protocol::Rc => "udp",
-        Protocol::Raw | Protocol::Tt => "raw",
+/// Sockets for ports of this host that only a packet socket listens to: the host would answer that nobody does.
+///
+/// # Errors
+/// A port is in use.
+pub(super) fn silence(assignment: &Assignment) -> Result<Vec<FloodSocket>, NetError> {
+    let here = assignment.address();
+    let mut taken = BTreeSet::from([std::net::SocketAddrV4::new(here.ipv4, DISCARD_PORT)]);
+    if assignment.accesses.contains(&Access::Udp) {
+        taken.insert(here.probes());
     }
+    let own = targets(assignment).into_iter().filter(|t| t.mac == here.mac && *t.at.ip() == here.ipv4);
+    own.filter(|target| taken.insert(target.at)).map(|target| FloodSocket::sink(target.at)).collect()
+}
+
+pub(super) fn describe(assignment: &Assignment, interface: &str) -> Vec<String> {
+    let of = |access: &Access| match access {
+        Access::Udp => vec![format!("udp {}", assignment.address().probes())],
+        Access::Raw => vec![format!("raw {interface} {RAW_ETHER_TYPE:#06x}")],
+        Access::Frames => targets(assignment)
+            .iter()
+            .map(|target| {
+                format!("{} {} {}", access.name(), wg_frame::ethernet::MacAddress(target.mac), target.at)
+            })
+            .collect(),
+    };
+    assignment.accesses.iter().flat_map(of).collect()
 }

@@ -38,9 +38,13 @@ pub(super) struct Crew {
     pub(super) stop: Arc<AtomicBool>,
     pub(super) stop_injecting: Arc<AtomicBool>,
     pub(super) grants: Vec<proto::Grant>,
+<<<<<<< HEAD
     pub(super) stamped: Told,
     pub(super) _stamping: Option<HardwareStamping>,
     pub(super) _sink: FloodSocket,
+=======
+    pub(super) _sinks: Vec<FloodSocket>,
+>>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
     pub(super) _awake: Option<AwakeCores>,
 }
 
@@ -91,10 +95,10 @@ pub(super) fn supervise(
     gathered.steal_ns =
         wg_net::host::steal_ns().zip(steal).map_or(0, |(after, before)| after.saturating_sub(before));
     for access_point in crew.access_points {
-        let protocol = access_point.protocol;
-        gathered.take_access_point(protocol, access_point.servicing.join());
+        let access = access_point.access;
+        gathered.take_access_point(access, access_point.servicing.join());
         if let Some(task) = access_point.relay_task {
-            gathered.take_relay_task(protocol, task.join());
+            gathered.take_relay_task(access, task.join());
         }
         gathered.take_reception(access_point.reception.join());
         if access_point.feed.is_some_and(|feed| feed.join().is_err()) {

@@ -10,11 +10,11 @@ use rtrb::RingBuffer;
 use wg_net::realtime;
 use wg_net::transmit::Stopper;
 use wg_net::{Interface, Socket, Wake};
-use wg_plan::Protocol;
 use wg_record::RecordError;
 use wg_record::segment::SegmentInfo;
 
-use super::{RunError, Setup, protocol_name, spawn};
+use super::{RunError, Setup, spawn};
+use crate::access::Access;
 use crate::assignment::{Assignment, Duty};
 use crate::buffer::Buffer;
 use crate::capturing::{self, Capture, CaptureFigures, How, Tap};
@@ -35,7 +35,7 @@ use crate::{grants, proto};
 
 /// The threads of an access point.
 pub(super) struct AccessPoint {
-    pub(super) protocol: Protocol,
+    pub(super) access: Access,
     pub(super) servicing: JoinHandle<Option<AccessPointFigures>>,
     pub(super) reception: JoinHandle<Option<ReceptionFigures>>,
     pub(super) feed: Option<JoinHandle<()>>,
@@ -92,19 +92,19 @@ impl Common {
 
     pub(super) fn start_access_point(
         &mut self,
-        protocol: Protocol,
+        access: Access,
         socket: Socket,
         setup: &Setup,
     ) -> Result<(AccessPoint, Vec<proto::Grant>, Arc<Counters>), RunError> {
-        let name = protocol_name(protocol);
+        let name = access.name();
         let assignment = Arc::clone(&self.assignment);
-        let arrivals = assignment.arrivals(protocol);
+        let arrivals = assignment.arrivals(access);
         let (mut outboxes, mut returns, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         let mut feeds = Vec::new();
         let mut departures = 0_u64;
         for task in &assignment.sends {
             let facts = &assignment.flows[usize::from(task.flow)];
-            if facts.protocol == protocol && !task.stream {
+            if facts.access == access && !task.stream {
                 departures = departures.saturating_add(facts.planned);
                 let (feed, ends) = Feed::new(task.clone());
                 feeds.push(feed);
@@ -123,7 +123,7 @@ impl Common {
         let in_task = assignment
             .flows
             .iter()
-            .any(|facts| facts.protocol == protocol && matches!(facts.duty, Duty::TurnInTask(_)));
+            .any(|facts| facts.access == access && matches!(facts.duty, Duty::TurnInTask(_)));
         let (mut turn, mut relay_task) = (None, None);
         if in_task {
             let (turn_in, turn_inbox) = RingBuffer::new(buffers);
@@ -168,8 +168,12 @@ impl Common {
         let counters = Arc::new(Counters::default());
         let parts = Parts {
             socket,
+<<<<<<< HEAD
             asking: self.asking,
             protocol,
+=======
+            access,
+>>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
             assignment: Arc::clone(&assignment),
             outboxes,
             returns,
@@ -194,7 +198,7 @@ impl Common {
         for (direction, by) in ["tx", "rx"].into_iter().zip(&self.stamped_by) {
             granted.push(grants::grant(&format!("{direction}-timestamps-{name}"), Ok(by.clone())));
         }
-        Ok((AccessPoint { protocol, servicing, reception, feed, relay_task }, granted, counters))
+        Ok((AccessPoint { access, servicing, reception, feed, relay_task }, granted, counters))
     }
 
     /// Starts the senders that are streams, and the injectors.

@@ -3,11 +3,12 @@
 use wg_frame::probe::{self, ProbeFlags};
 use wg_frame::time::WallNanos;
 use wg_net::{Received, clock};
-use wg_plan::{NodeIndex, Protocol};
+use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point};
 
 use super::transmit::Despatch;
 use super::{Counters, Servicing};
+use crate::access::Access;
 use crate::assignment::Duty;
 use crate::buffer::{Buffer, Incoming, PAYLOAD_AT};
 use crate::log::Arrived;
@@ -36,9 +37,10 @@ impl Servicing {
         let Some(mut buffer) = self.pool.pop() else {
             return self.receive_without_buffer();
         };
-        let at = match self.protocol {
-            Protocol::Udp | Protocol::Be | Protocol::Rc => PAYLOAD_AT,
-            Protocol::Raw | Protocol::Tt => RAW_AT,
+        let at = match self.access {
+            Access::Udp => PAYLOAD_AT,
+            Access::Raw => RAW_AT,
+            Access::Frames => 0,
         };
         match self.socket.receive(&mut buffer.bytes[at..], block) {
             Ok(Some(received)) => {
@@ -68,16 +70,16 @@ impl Servicing {
         got
     }
 
-    fn take(&mut self, buffer: Buffer, received: Received, now: WallNanos) {
+    fn take(&mut self, mut buffer: Buffer, received: Received, now: WallNanos) {
         self.figures.frames_received += 1;
         self.figures.missing_rx_stamps += u64::from(received.stamp.is_none());
-        let (payload, length) = match self.protocol {
-            Protocol::Udp | Protocol::Be | Protocol::Rc => {
+        let whole = wire_length(received.len, received.vlan_tci);
+        let (payload, length) = match self.access {
+            Access::Udp => {
                 (received.len, wire_length(ETHERNET_HEADER + 28 + received.len, received.vlan_tci))
             }
-            Protocol::Raw | Protocol::Tt => {
-                (received.len.saturating_sub(ETHERNET_HEADER), wire_length(received.len, received.vlan_tci))
-            }
+            Access::Raw => (received.len.saturating_sub(ETHERNET_HEADER), whole),
+            Access::Frames => (bare(&mut buffer, received.len), whole),
         };
         let wire = self.interface.as_mut().and_then(|interface| interface.received(&received, length));
         let incoming = Incoming {
@@ -96,9 +98,14 @@ impl Servicing {
             self.hand_over(incoming);
             return;
         };
+        if facts.access == Access::Frames && self.access != Access::Frames {
+            // Also a packet socket's, which tells of it.
+            self.recycle(incoming.buffer);
+            return;
+        }
         let duty = facts.duty;
         if duty != Duty::Watch && wire::is_at_home(facts, probe.flags, self.assignment.node) {
-            if facts.protocol == self.protocol {
+            if facts.access == self.access {
                 self.expectations[usize::from(flow)].arrived(now.get());
                 self.expect_next(now.get());
             }
@@ -207,6 +214,23 @@ impl Way for Servicing {
 }
 
 /// Length on the wire, DA to FCS, of a frame seen without FCS and with its tag in `tci`.
+/// Moves the UDP payload of a whole frame to where payloads begin; its length, 0 where there is none.
+fn bare(buffer: &mut Buffer, len: usize) -> usize {
+    let Some((payload, length)) = buffer.bytes.get(..len).and_then(udp_payload) else { return 0 };
+    buffer.bytes.copy_within(payload..payload + length, PAYLOAD_AT);
+    length
+}
+
+/// Where the UDP payload of a frame without FCS lies, and its length.
+fn udp_payload(frame: &[u8]) -> Option<(usize, usize)> {
+    let packet = frame.get(ETHERNET_HEADER..)?;
+    let header = usize::from(packet.first()? & 0x0F) * 4;
+    let datagram = packet.get(header..)?;
+    let length = usize::from(u16::from_be_bytes([*datagram.get(4)?, *datagram.get(5)?]));
+    let length = length.checked_sub(8).filter(|_| length <= datagram.len())?;
+    Some((ETHERNET_HEADER + header + 8, length))
+}
+
 fn wire_length(bytes: usize, tci: Option<u16>) -> u16 {
     let length = (bytes + FCS + if tci.is_some() { TAG } else { 0 }).max(64);
     u16::try_from(length).unwrap_or(u16::MAX)

@@ -3,10 +3,11 @@
 use wg_frame::probe::Probe;
 use wg_frame::time::RunTime;
 use wg_net::{SendFailure, clock};
-use wg_plan::{NodeIndex, Protocol};
+use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point};
 
 use super::{Counters, OUTSTANDING, Outstanding, Servicing};
+use crate::access::Access;
 use crate::buffer::Buffer;
 use crate::wire;
 
@@ -42,11 +43,9 @@ impl Servicing {
 
     /// Stamps, sends and records one frame.
     pub(super) fn transmit(&mut self, buffer: &Buffer, frame: std::ops::Range<usize>, despatch: Despatch) {
-        let to = match self.protocol {
-            Protocol::Udp | Protocol::Be | Protocol::Rc => {
-                Some(self.assignment.addresses[usize::from(despatch.to)].probes())
-            }
-            Protocol::Raw | Protocol::Tt => None,
+        let to = match self.access {
+            Access::Udp => Some(self.assignment.addresses[usize::from(despatch.to)].probes()),
+            Access::Raw | Access::Frames => None,
         };
         let at = clock::realtime();
         let asked = self.interface.as_mut().is_some_and(|interface| interface.may_ask(at));

@@ -18,7 +18,7 @@ use wg_traffic::sending::Schedule;
 use super::despatch::{Despatch, Despatched, Due, Mode, Nobody, Witness};
 use super::way::{Chosen, Demand, Way, WayError, choose};
 use super::{Shape, TRANSMIT_TIME_OF_LOAD};
-use crate::assignment::{Assignment, DISCARD_PORT, LoadTask, PROBE_PORT, SendTask};
+use crate::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask};
 use crate::log::Log;
 use crate::servicing::{Counters, SendFigures};
 use crate::wire;
@@ -26,8 +26,6 @@ use crate::wire;
 /// Bursts of background load that are later than this are given up, ns: a host that cannot make the load must not
 /// spend the rest of the run catching up.
 const GIVE_UP: i64 = 20_000_000;
-/// UDP port streams come from.
-const STREAM_PORT: u16 = PROBE_PORT + 1;
 /// Time a frame, on average, beyond which sending leaves a core mostly idle, ps.
 const RESTFUL_GAP_PS: i64 = 10_000_000;
 /// How long before the first live frame the kernel takes over, ns.
@@ -90,13 +88,10 @@ impl StreamTask {
         task: &SendTask,
     ) -> Result<Self, WayError> {
         let facts = &assignment.flows[usize::from(task.flow)];
-        let (here, there) = (assignment.address(), assignment.addresses[usize::from(facts.to)]);
+        let route = assignment.route(facts);
         let carrier = match facts.protocol {
             Protocol::Raw | Protocol::Tt => Carrier::Raw,
-            Protocol::Udp | Protocol::Be | Protocol::Rc => {
-                // Not from the access point's port: a connected socket there would take what is sent to it.
-                Carrier::udp(std::net::SocketAddrV4::new(here.ipv4, STREAM_PORT), there.probes())
-            }
+            Protocol::Udp | Protocol::Be | Protocol::Rc => route.carrier(),
         };
         let tag = facts.vlan_tci.map(|tci| Tag {
             priority: Priority::new((tci >> 13) as u8).unwrap_or_default(),
@@ -105,12 +100,7 @@ impl StreamTask {
         });
         let shape = |payload| Shape {
             flow: facts.id,
-            envelope: Envelope {
-                destination: MacAddress(there.mac),
-                source: MacAddress(here.mac),
-                tag,
-                carrier,
-            },
+            envelope: Envelope { destination: route.mac[1], source: route.mac[0], tag, carrier },
             payload,
             transmit_time: task.send.transmit_time.map(usize::from),
         };
@@ -145,7 +135,7 @@ impl StreamTask {
             mode,
             witnessed: true,
             alone: assignment.sources_here() == 1,
-            plain_headers: true,
+            plain_headers: facts.addresses.is_none(),
         })?;
         let of = Of::Send { position: task.flow, period_ns: facts.period_ns };
         Ok(Self { chosen, mode, schedule: task.schedule.clone(), burst: 1, lengths, of })

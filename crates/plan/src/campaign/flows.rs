@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
+use super::addresses::Addresses;
 use crate::network::{Attachment, NetworkId, NodeIndex};
 
 /// Number of a flow as the test gives it (1 to 65 534); it travels in the probe header.
@@ -56,6 +57,9 @@ pub struct Flow {
     /// Schedule of a time-triggered flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<TimeTriggered>,
+    /// Addresses its frames carry in place of those of its end systems.
+    #[serde(default, skip_serializing_if = "Addresses::is_none")]
+    pub addresses: Addresses,
     /// Two-way exchange that compares clocks; no flow under test.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exchange: bool,
@@ -85,6 +89,7 @@ impl Flow {
             network: network_a(),
             virtual_link: None,
             schedule: None,
+            addresses: Addresses::default(),
             exchange: false,
         }
     }

@@ -1,6 +1,7 @@
 //! The executable test. Serialised as JSON it is also the contract between testmaster and agents and the
 //! copy of the plan kept in the run directory.
 
+mod addresses;
 mod clocks;
 mod disturbances;
 mod flows;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
+pub use self::addresses::{Addresses, Ends};
 pub use self::clocks::{Otherwise, Ptp, Stamps, Synchronise};
 pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
 pub use self::flows::{

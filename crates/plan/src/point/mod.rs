@@ -3,6 +3,7 @@
 //! A value that an axis replaced carries the axis as its place, so a message about the one bad point of a
 //! sweep names the axis and the value and not the task it overrode.
 
+mod addresses;
 mod carriers;
 mod contracts;
 mod course;
@@ -70,6 +71,7 @@ impl PointCheck<'_> {
     pub(crate) fn run(&self, said: &mut Said, found: &mut Findings) -> Run {
         self.flows(found);
         self.carriers(found);
+        self.addresses(found);
         let senders: Vec<WholeSend<'_>> =
             self.model.sends.iter().filter_map(|send| self.send(send, found)).collect();
         let fast: BTreeSet<usize> =
@@ -192,6 +194,7 @@ impl PointCheck<'_> {
                 virtual_link: carried.virtual_links.remove(&flow.id),
                 schedule: carried.schedules.remove(&flow.id),
                 exchange: flow.exchange,
+                addresses: flow.addresses(),
                 ..Flow::plain(flow.id, flow.protocol.as_ref()?.value, first)
             })
         });

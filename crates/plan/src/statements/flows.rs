@@ -2,6 +2,7 @@
 
 use wg_frame::time::Span;
 
+use super::addresses::{WrittenAddresses, addresses};
 use super::network::{End, end};
 use crate::campaign::Protocol;
 use crate::diagnostic::{Findings, Place};
@@ -45,6 +46,7 @@ pub(crate) struct Carriage {
     pub(crate) early: Maybe<Span>,
     pub(crate) late: Maybe<Span>,
     pub(crate) windows: Vec<WindowStatement>,
+    pub(crate) addresses: WrittenAddresses,
     /// Attributes written that not every protocol has, also those that could not be read.
     pub(crate) special: Vec<&'static str>,
 }
@@ -69,7 +71,13 @@ pub(crate) const PROTOCOLS: [(&str, Protocol); 5] = [
 
 /// Attributes that belong to some protocols only. A tag is refused where the protocol carries none, at each point of a
 /// sweep, and therefore not listed here.
-const SPECIAL: [(&str, &[Protocol]); 13] = [
+const SPECIAL: [(&str, &[Protocol]); 19] = [
+    ("source-mac", &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
+    ("destination-mac", &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
+    ("source-ip", &[Protocol::Udp, Protocol::Be]),
+    ("destination-ip", &[Protocol::Udp, Protocol::Be]),
+    ("source-port", &[Protocol::Udp, Protocol::Be]),
+    ("destination-port", &[Protocol::Udp, Protocol::Be]),
     ("vl", &[Protocol::Rc, Protocol::Tt]),
     ("lmax", &[Protocol::Rc, Protocol::Tt]),
     ("queue", &[Protocol::Rc, Protocol::Tt]),
@@ -162,6 +170,7 @@ fn carriage(reader: &mut Reader<'_>) -> Carriage {
         window,
         early,
         late,
+        addresses: addresses(reader),
         windows: element.all("window").take(1_024).map(|e| hand_set(e, reader.found)).collect(),
         special,
     }

@@ -1,6 +1,7 @@
 //! The typed statements of a test: every value has its unit and remembers where it was written, but nothing
 //! refers to anything yet.
 
+mod addresses;
 mod faults;
 mod flows;
 mod network;

@@ -45,7 +45,9 @@ pub(super) fn destination(flow: &Flow, addresses: &[Mac]) -> Mac {
     match (flow.protocol, &flow.virtual_link, &flow.schedule) {
         (Protocol::Rc, Some(link), _) => Mac(VirtualLinkId(link.id).destination().0),
         (Protocol::Tt, _, Some(schedule)) => group(CRITICAL_TRAFFIC, schedule.id),
-        _ if flow.also_to.is_empty() => addresses[usize::from(flow.to)],
+        _ if flow.also_to.is_empty() => {
+            flow.addresses.mac.destination.map_or(addresses[usize::from(flow.to)], Mac)
+        }
         _ => group([0x01, 0x00, 0x5e, 0x57], flow.id),
     }
 }
@@ -60,7 +62,7 @@ pub(super) struct Site<'a> {
     pub(super) model: &'a SwitchModel,
 }
 
-/// A flow with a group address, as it passes a switch.
+/// A flow with the address of a group or one of its own, as it passes a switch.
 struct Passage<'a> {
     flow: &'a Flow,
     enters: usize,
@@ -121,11 +123,13 @@ pub(super) fn switch(
     })
 }
 
-/// The flows with a group address that pass a switch, in the order of the plan.
+/// The flows with an address that no station has, in the order of the plan, as they pass a switch.
 fn passages<'a>(site: &Site<'a>) -> Result<Vec<Passage<'a>>, SimError> {
     let mut passages = Vec::new();
     for flow in &site.run.flows {
-        let grouped = matches!(flow.protocol, Protocol::Rc | Protocol::Tt) || !flow.also_to.is_empty();
+        let grouped = matches!(flow.protocol, Protocol::Rc | Protocol::Tt)
+            || !flow.also_to.is_empty()
+            || flow.addresses.mac.destination.is_some();
         if !grouped {
             continue;
         }

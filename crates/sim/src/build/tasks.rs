@@ -90,7 +90,7 @@ impl World {
         };
         Frame {
             destination: destination(flow, &self.addresses),
-            source: self.addresses[usize::from(flow.from)],
+            source: flow.addresses.mac.source.map_or(self.addresses[usize::from(flow.from)], Mac),
             length,
             vlan: flow.vlan.map_or(0, |tag| tag.id),
             flow: flow.id,

@@ -53,6 +53,12 @@ impl<S: Sink> Engine<'_, S> {
             Ok(handed) => {
                 node.access[protocol].sent += 1;
                 self.note(frame, index, port, Point::ApplicationSend, handed.application);
+                if self.captures.want_transmit_times() {
+                    let clock = &self.world.nodes[usize::from(index)].clock;
+                    let time =
+                        clock.as_ref().map_or(handed.application, |clock| clock.read(handed.application));
+                    self.captures.sent(&frame, time);
+                }
                 Some(handed.application)
             }
             Err(_) => {

@@ -4,7 +4,7 @@ use wg_frame::layout::{self, Carrier};
 use wg_frame::probe;
 use wg_frame::time::Span;
 use wg_plan::{Capture, Fill, Flow, LinkFault, LinkFaultKind, Protocol, Send, Victims, VlanTag};
-use wg_record::Point;
+use wg_record::{Point, RecordFlags};
 
 use crate::{at, run, simulated, star, switch};
 
@@ -95,4 +95,44 @@ fn frames_have_the_bytes_a_wire_would_carry() {
     let cut = packets(&kept.captures[&1]);
     assert_eq!(cut.len(), 38);
     assert!(cut.iter().all(|packet| packet.bytes.len() == 60 && packet.seen >= 64));
+}
+
+#[test]
+fn messages_carry_the_instant_they_were_sent_by_the_clock_of_their_sender() {
+    let mut network = star(2, switch(), 1_000_000_000);
+    network.nodes[0].clock.offset = Span::from_micros(700);
+    let send = Send {
+        transmit_time: Some(14),
+        warm_up_count: 5,
+        fill: Fill::Random,
+        ..Send::periodic(1, Span::from_millis(1), 100, 20)
+    };
+    let plain = Send::periodic(2, Span::from_millis(1), 100, 20);
+    let mut run = run(vec![
+        (Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), send),
+        (Flow::plain(2, Protocol::Raw, vec![0, 2, 1]), plain),
+    ]);
+    run.warm_up = Span::from_millis(5);
+    run.captures = vec![Capture { on: 0, snap: 2_000 }, Capture { on: 1, snap: 2_000 }];
+    let (kept, _) = simulated(&network, &run);
+    let sent = at(&kept, Point::ApplicationSend);
+    for node in [0, 1] {
+        let packets = packets(&kept.captures[&node]);
+        assert_eq!(packets.len(), 45);
+        for packet in packets {
+            let message = layout::find(&packet.bytes[..packet.bytes.len() - 4]).expect("a message of ours");
+            let (header, whole) = probe::read(message.payload).expect("a header");
+            assert!(whole && fcs_ok(&packet.bytes));
+            let warm_up = header.flags.has(probe::ProbeFlags::WARM_UP);
+            let record = sent.iter().find(|record| {
+                (record.flow, record.sequence) == (header.flow, header.sequence)
+                    && record.flags.has(RecordFlags::WARM_UP) == warm_up
+            });
+            let time = probe::read_tx_time(message.payload, 14).expect("it fits");
+            assert_eq!(header.flags.has(probe::ProbeFlags::TX_TIME), header.flow == 1);
+            if header.flow == 1 {
+                assert_eq!(Some(time), record.map(|record| record.time));
+            }
+        }
+    }
 }

@@ -1,0 +1,51 @@
+//! Addresses a flow's frames carry in place of those of its end systems.
+
+use serde::{Deserialize, Serialize};
+
+/// What is not given is the end system's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Addresses {
+    /// MAC addresses.
+    #[serde(default, skip_serializing_if = "Ends::is_none")]
+    pub mac: Ends<[u8; 6]>,
+    /// IPv4 addresses.
+    #[serde(default, skip_serializing_if = "Ends::is_none")]
+    pub ipv4: Ends<[u8; 4]>,
+    /// UDP ports.
+    #[serde(default, skip_serializing_if = "Ends::is_none")]
+    pub port: Ends<u16>,
+}
+
+impl Addresses {
+    /// Whether every address is the end system's own.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether what the receiver listens to is its own.
+    pub fn leads_home(&self) -> bool {
+        self.mac.destination.is_none() && self.ipv4.destination.is_none() && self.port.destination.is_none()
+    }
+}
+
+/// An address at both ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends<T> {
+    /// Where frames say they come from.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub source: Option<T>,
+    /// Where they say they go.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub destination: Option<T>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+impl<T> Ends<T> {
+    /// Whether neither is given.
+    pub fn is_none(&self) -> bool {
+        self.source.is_none() && self.destination.is_none()
+    }
+}

@@ -1,0 +1,75 @@
+//! Addresses of a flow's frames: MAC, IPv4 and UDP port at either end.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use wg_frame::ethernet::MacAddress;
+
+use crate::reader::{Maybe, Reader};
+
+/// What was written; outer `None` of a value: nothing, or something that was refused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WrittenAddresses {
+    pub(crate) source_mac: Maybe<[u8; 6]>,
+    pub(crate) destination_mac: Maybe<[u8; 6]>,
+    pub(crate) source_ip: Maybe<[u8; 4]>,
+    pub(crate) destination_ip: Maybe<[u8; 4]>,
+    pub(crate) source_port: Maybe<u16>,
+    pub(crate) destination_port: Maybe<u16>,
+}
+
+pub(super) fn addresses(reader: &mut Reader<'_>) -> WrittenAddresses {
+    WrittenAddresses {
+        source_mac: mac(reader, "source-mac"),
+        destination_mac: mac(reader, "destination-mac"),
+        source_ip: ip(reader, "source-ip"),
+        destination_ip: ip(reader, "destination-ip"),
+        source_port: reader.optional_whole("source-port", 1, 65_535).flatten(),
+        destination_port: reader.optional_whole("destination-port", 1, 65_535).flatten(),
+    }
+}
+
+fn mac(reader: &mut Reader<'_>, attribute: &'static str) -> Maybe<[u8; 6]> {
+    let written = reader.element.get(attribute)?;
+    let limit = "an address of one station";
+    let Ok(MacAddress(mac)) = written.parse() else {
+        let cure = "write six bytes in hex, for example 02:00:00:00:00:07";
+        reader.refuse(attribute, written, "is no MAC address", limit, cure);
+        return None;
+    };
+    // IEEE Std 802-2014, 8.2.2: the lowest bit of the first byte tells a group from a station.
+    if mac[0] & 1 == 1 {
+        let cure = match attribute {
+            "source-mac" => "clear the lowest bit of its first byte; nobody can send as a group",
+            _ => "clear the lowest bit of its first byte, or name several receivers in to=\"…\"",
+        };
+        reader.refuse(attribute, written, "is the address of a group", limit, cure);
+        return None;
+    }
+    if mac == [0; 6] {
+        reader.refuse(attribute, written, "is nobody's address", limit, "write another one");
+        return None;
+    }
+    Some(reader.sourced(attribute, written, mac))
+}
+
+fn ip(reader: &mut Reader<'_>, attribute: &'static str) -> Maybe<[u8; 4]> {
+    let written = reader.element.get(attribute)?;
+    let limit = "an IPv4 address of one host";
+    let Ok(address) = written.parse::<Ipv4Addr>() else {
+        let (what, cure) = match written.parse::<Ipv6Addr>() {
+            Ok(_) => ("is an IPv6 address", "write an IPv4 address; messages travel over IPv4"),
+            Err(_) => ("is no IPv4 address", "write four numbers, for example 10.1.2.3"),
+        };
+        reader.refuse(attribute, written, what, limit, cure);
+        return None;
+    };
+    let what = match address {
+        _ if address.is_multicast() => "is the address of a group",
+        _ if address.is_broadcast() => "is the address of everybody",
+        _ if address.is_loopback() => "never leaves a host",
+        _ if address.octets()[0] == 0 => "is nobody's address",
+        _ => return Some(reader.sourced(attribute, written, address.octets())),
+    };
+    reader.refuse(attribute, written, what, limit, "write another one");
+    None
+}
