@@ -111,6 +111,15 @@ def test_a_capture_is_replayed_frame_by_frame(wiregauge: Runner, tmp_path: Path)
             assert seen["length"].to_list() == [length + 4 for length in lengths], point
 
 
+def test_a_host_that_launches_nothing_says_what_is_missing(wiregauge: Runner, tmp_path: Path) -> None:
+    tasks = '<tasks duration="100ms"><send flow="10" period="1ms" payload="64B" launch="on"/><receive flow="10"/></tasks>'
+    (tmp_path / "t.xml").write_text(scenario(tasks))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 3, done.err
+    assert "launch times cannot be used: eth0 has the queue discipline" in done.err
+    assert "tc qdisc replace dev eth0 root etf clockid CLOCK_TAI delta 300000" in done.err
+
+
 CHOSEN = {
     "source-mac": "02:00:00:00:00:71",
     "destination-mac": "02:00:00:00:00:72",
@@ -121,50 +130,50 @@ CHOSEN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("protocol", "names"),
-    [
-        ("udp", list(CHOSEN)),
-        ("udp", ["source-mac", "source-port"]),
-        ("udp", ["destination-port"]),
-        ("udp", ["source-ip"]),
-        ("raw", ["source-mac", "destination-mac"]),
-    ],
-)
+OWN = [
+    (10, "udp", list(CHOSEN)),
+    (11, "udp", ["source-mac", "source-port"]),
+    (12, "udp", ["destination-port"]),
+    (13, "udp", ["source-ip"]),
+    (14, "raw", ["source-mac", "destination-mac"]),
+]
+
+
 def test_chosen_addresses_are_on_the_wire_and_every_frame_is_accounted_for(
-    wiregauge: Runner, tmp_path: Path, protocol: str, names: list[str]
+    wiregauge: Runner, tmp_path: Path
 ) -> None:
-    attributes = " ".join(f'{name}="{CHOSEN[name]}"' for name in names)
-    flows = (
-        f'<flow id="10" protocol="{protocol}" from="mac" to="sensor" {attributes}/>'
-        '<flow id="20" protocol="udp" from="sensor" to="mac"/>'
-    )
+    flows = '<flow id="20" protocol="udp" from="sensor" to="mac"/>'
     tasks = (
-        '<tasks warm-up="20ms"><send flow="10" period="1ms" payload="64B" count="200"/><receive flow="10"/>'
-        '<send flow="20" period="2ms" payload="64B" count="100"/><receive flow="20"/>'
-        '<capture on="sensor"/></tasks>'
+        '<send flow="20" period="2ms" payload="64B" count="100"/><receive flow="20"/><capture on="sensor"/>'
     )
+    for flow, protocol, names in OWN:
+        attributes = " ".join(f'{name}="{CHOSEN[name]}"' for name in names)
+        flows += f'<flow id="{flow}" protocol="{protocol}" from="mac" to="sensor" {attributes}/>'
+        tasks += f'<send flow="{flow}" period="1ms" offset="{flow * 50}us" payload="64B" count="200"/>'
+        tasks += f'<receive flow="{flow}"/>'
+    tasks = f'<tasks warm-up="20ms">{tasks}</tasks>'
     (tmp_path / "t.xml").write_text(scenario(tasks, flows=flows, systems=("mac", "sensor", "other")))
     done = wiregauge("run", "t.xml", "--out", "r")
     assert done.code == 0, done.err
-    for flow, sent in zip(
-        wiregauge("show", "r", "--json").json()["runs"][0]["flows"], (200, 100), strict=True
-    ):
-        assert flow["sent"] == flow["delivered"] == sent
+    shown = wiregauge("show", "r", "--json").json()["runs"][0]["flows"]
+    assert {flow["flow"]: flow["sent"] for flow in shown} == {20: 100} | {flow: 200 for flow, _, _ in OWN}
+    for flow in shown:
+        assert flow["sent"] == flow["delivered"]
         assert flow["duplicated"] == flow["misdirected"] == flow["corrupted"] == 0
     data = next((tmp_path / "r" / "captures").rglob("sensor.pcapng")).read_bytes()
-    arrived = [frame for frame in frames(data) if is_of(frame, 10, protocol)]
-    assert len(arrived) == 220
-    for frame in arrived:
-        told = {
-            "destination-mac": frame[:6].hex(":"),
-            "source-mac": frame[6:12].hex(":"),
-            "source-ip": ".".join(map(str, frame[26:30])),
-            "destination-ip": ".".join(map(str, frame[30:34])),
-            "source-port": str(int.from_bytes(frame[34:36])),
-            "destination-port": str(int.from_bytes(frame[36:38])),
-        }
-        assert {name: told[name] for name in names} == {name: CHOSEN[name] for name in names}
+    for flow, protocol, names in OWN:
+        arrived = [frame for frame in frames(data) if is_of(frame, flow, protocol)]
+        assert len(arrived) == 220
+        for frame in arrived:
+            told = {
+                "destination-mac": frame[:6].hex(":"),
+                "source-mac": frame[6:12].hex(":"),
+                "source-ip": ".".join(map(str, frame[26:30])),
+                "destination-ip": ".".join(map(str, frame[30:34])),
+                "source-port": str(int.from_bytes(frame[34:36])),
+                "destination-port": str(int.from_bytes(frame[36:38])),
+            }
+            assert {name: told[name] for name in names} == {name: CHOSEN[name] for name in names}
 
 
 def frames(data: bytes) -> list[bytes]:

@@ -177,7 +177,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.flow(5, protocol="udp", from_="h1", to="h2").receive(5)
     test.send(5, period="5ms", frame="100B", ramp_to="2ms", transmit_time="12B", **shaping)
     test.flow(6, protocol="udp", from_="h2", to="h1").receive(6)
-    test.send(6, period="50ms", payload="64B", distribution="exponential", seed=7)
+    test.send(6, period="50ms", payload="64B", distribution="exponential", seed=7, launch="off")
     addresses: dict[str, Any] = {"source_mac": "02:00:00:00:00:71", "destination_mac": "02-00-00-00-00-72"}
     addresses |= {"source_ip": "10.1.1.1", "destination_ip": "10.1.1.2"}
     addresses |= {"source_port": 5000, "destination_port": 5001}
@@ -185,7 +185,9 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     line = write(tmp_path / "line.pcapng", [Packet(k * 10**6, 100, sent=True) for k in range(5)])
     pace: dict[str, Any] = {"speed": "50%", "loops": 2, "loop_gap": "1ms", "count": 9, "offset": "1ms"}
     chosen: dict[str, Any] = {"interface": "eth0", "direction": "sent"}
-    test.replay(7, file=line, mode="gap", backend="packet", transmit_time="12B", **chosen, **pace)
+    test.replay(
+        7, file=line, mode="gap", backend="packet", launch="on", transmit_time="12B", **chosen, **pace
+    )
     test.bit_errors("mac", "sw1", rate="1e-9", from_="mac", begin="1ms", end="1s")
     times: dict[str, Any] = {"begin": "1ms", "end": "1s"}
     test.frame_fault("lose", "mac", "sw1", share="1%", from_="mac", **times)

@@ -15,7 +15,7 @@ use wg_agent::stream::arriving::{Arrivals, Entrance};
 use wg_agent::stream::despatch::{Despatch, Despatched, Due, Mode, Nobody};
 use wg_agent::stream::figures::{AccountFigures, MissedFigures, SentFigures};
 use wg_agent::stream::task::{distinct_lengths, dues, gap_of as densest_gap};
-use wg_agent::stream::way::{Demand, Way, choose};
+use wg_agent::stream::way::{Demand, Way, Wish, choose};
 use wg_capture::Files;
 use wg_frame::ethernet::{MacAddress, wire_len};
 use wg_frame::layout::{Carrier, Envelope};
@@ -52,6 +52,24 @@ enum ModeName {
 enum EntranceName {
     PacketRing,
     Xdp,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum LaunchName {
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+impl From<LaunchName> for Wish {
+    fn from(name: LaunchName) -> Self {
+        match name {
+            LaunchName::Auto => Self::Auto,
+            LaunchName::On => Self::On,
+            LaunchName::Off => Self::Off,
+        }
+    }
 }
 
 /// How to generate.
@@ -102,6 +120,9 @@ pub(crate) struct GenerateOptions {
     /// What is kept when a frame is late.
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
+    /// Whether the interface launches frames at their instants (SO_TXTIME). Default: where a card does.
+    #[arg(long, value_enum, default_value_t)]
+    launch: LaunchName,
     /// How frames leave the host. Default: the plainest way that is fast enough.
     #[arg(long, value_enum)]
     backend: Option<BackendName>,
@@ -255,6 +276,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
         witnessed: false,
         alone: true,
         plain_headers: own(*options.from.ip()),
+        launch: options.launch.into(),
     };
     let chosen = choose(&demand).map_err(environment)?;
     settle(options.core, options.fifo)?;
@@ -266,6 +288,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
     let mut done = Despatched::default();
     match chosen.way {
         Way::Transmitter(mut way, moulds) => {
+            let ahead_ns = chosen.launch.map(|launch| launch.ahead_ns);
             let even = (0..count).map(|sequence| Due {
                 at: RunTime::from_picos(
                     first_due.as_picos().saturating_add(gap_ps.saturating_mul(i64::from(sequence))),
@@ -287,6 +310,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
                 epoch,
                 mode,
                 give_up_ns: None,
+                ahead_ns,
                 spin: true,
                 stop: &AtomicBool::new(false),
                 witness: &mut Nobody,

@@ -22,6 +22,7 @@ mod message;
 pub mod namespace;
 mod phc;
 mod programmes;
+mod qdisc;
 pub mod readings;
 pub mod realtime;
 mod ring;

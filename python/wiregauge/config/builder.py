@@ -279,12 +279,13 @@ class Test:
         pause: str | None = None,
         mode: str | None = None,
         backend: str | None = None,
+        launch: str | None = None,
         transmit_time: str | None = None,
     ) -> Self:
         """The sender of a flow; either `period` or `load` says how fast, `payload` or `frame` how much it sends."""
         attributes: dict[str, Value] = {"flow": flow, "period": period, "load": load, "payload": payload}
         attributes |= {"frame": frame, "seed": seed, "ramp-to": ramp_to, "active": active, "pause": pause}
-        attributes |= {"mode": mode, "backend": backend, "transmit-time": transmit_time}
+        attributes |= {"mode": mode, "backend": backend, "launch": launch, "transmit-time": transmit_time}
         attributes |= {"fill": fill, "count": count, "offset": offset, "distribution": distribution}
         attributes |= {"burst": burst, "spacing": spacing, "rate-limit": rate_limit, "sub-link": sub_link}
         return self._add("tasks", "send", attributes)
@@ -303,6 +304,7 @@ class Test:
         offset: str | None = None,
         mode: str | None = None,
         backend: str | None = None,
+        launch: str | None = None,
         transmit_time: str | None = None,
     ) -> Self:
         """The sender of a flow with the gaps and sizes of a capture; a path that is not absolute begins here, at the
@@ -310,7 +312,8 @@ class Test:
         attributes: dict[str, Value] = {"flow": flow, "file": str(file), "interface": interface}
         attributes |= {"direction": direction, "speed": speed, "loops": loops, "loop-gap": loop_gap}
         attributes |= {"count": count, "offset": offset, "mode": mode, "backend": backend}
-        return self._add("tasks", "replay", attributes | {"transmit-time": transmit_time})
+        attributes |= {"launch": launch, "transmit-time": transmit_time}
+        return self._add("tasks", "replay", attributes)
 
     def receive(self, flow: int, *, on: str | None = None) -> Self:
         """The receiver of a flow."""

@@ -149,15 +149,9 @@ impl ActiveRun {
         };
         let mut access_points = Vec::new();
         let mut counters = Vec::new();
-<<<<<<< HEAD
-        for &protocol in &assignment.protocols {
-            let socket = open(protocol, &assignment, &interface, by_hardware)?;
-            let (access_point, of_thread, watched) = common.start_access_point(protocol, socket, setup)?;
-=======
         for &access in &assignment.accesses {
-            let socket = open(access, &assignment, &interface)?;
+            let socket = open(access, &assignment, &interface, by_hardware)?;
             let (access_point, of_thread, watched) = common.start_access_point(access, socket, setup)?;
->>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
             access_points.push(access_point);
             grants::merge(&mut grants, of_thread);
             counters.push(watched);
@@ -184,13 +178,9 @@ impl ActiveRun {
             stop: Arc::clone(&common.stop),
             stop_injecting,
             grants: grants.clone(),
-<<<<<<< HEAD
             stamped,
             _stamping: stamping,
-            _sink: sink,
-=======
             _sinks: sinks,
->>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
             _awake: awake,
         };
         let supervisor = {

@@ -38,13 +38,9 @@ pub(super) struct Crew {
     pub(super) stop: Arc<AtomicBool>,
     pub(super) stop_injecting: Arc<AtomicBool>,
     pub(super) grants: Vec<proto::Grant>,
-<<<<<<< HEAD
     pub(super) stamped: Told,
     pub(super) _stamping: Option<HardwareStamping>,
-    pub(super) _sink: FloodSocket,
-=======
     pub(super) _sinks: Vec<FloodSocket>,
->>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
     pub(super) _awake: Option<AwakeCores>,
 }
 

@@ -168,12 +168,8 @@ impl Common {
         let counters = Arc::new(Counters::default());
         let parts = Parts {
             socket,
-<<<<<<< HEAD
             asking: self.asking,
-            protocol,
-=======
             access,
->>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
             assignment: Arc::clone(&assignment),
             outboxes,
             returns,

@@ -18,12 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtrb::{Consumer, Producer};
 use wg_frame::time::{Epoch, RunTime};
 use wg_net::{Socket, TX_BATCH, Wake, clock, realtime};
-<<<<<<< HEAD
-use wg_plan::Protocol;
 use wg_record::{Crc, RecordFlags};
-=======
-use wg_record::{Clock, Crc, DropReason, Point, RecordFlags};
->>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
 
 use crate::access::Access;
 use crate::assignment::Assignment;
@@ -117,15 +112,10 @@ pub struct TurnQueue {
 pub struct Parts {
     /// The access point.
     pub socket: Socket,
-<<<<<<< HEAD
     /// The interface's stamps, where it has some.
     pub asking: Option<Asking>,
-    /// Its protocol.
-    pub protocol: Protocol,
-=======
     /// Its kind.
     pub access: Access,
->>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
     /// What the end system has to do.
     pub assignment: Arc<Assignment>,
     /// Queues of messages to send.
@@ -163,12 +153,8 @@ struct Outstanding {
 /// The thread's state.
 pub struct Servicing {
     socket: Socket,
-<<<<<<< HEAD
     interface: Option<InterfaceStamps>,
-    protocol: Protocol,
-=======
     access: Access,
->>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
     assignment: Arc<Assignment>,
     epoch: Epoch,
     outboxes: Outboxes<Outgoing>,
@@ -227,12 +213,8 @@ impl Servicing {
         };
         Self {
             socket: parts.socket,
-<<<<<<< HEAD
             interface: parts.asking.map(InterfaceStamps::new),
-            protocol: parts.protocol,
-=======
             access: parts.access,
->>>>>>> c643525 (Flows choose their addresses; captures of the simulator carry the transmit time)
             epoch: Epoch::new(clock::realtime()),
             outboxes: Outboxes::new(parts.outboxes),
             returns: parts.returns,

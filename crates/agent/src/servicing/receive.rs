@@ -98,8 +98,8 @@ impl Servicing {
             self.hand_over(incoming);
             return;
         };
-        if facts.access == Access::Frames && self.access != Access::Frames {
-            // Also a packet socket's, which tells of it.
+        if (facts.access == Access::Frames) != (self.access == Access::Frames) {
+            // The packet socket sees what goes to a port, and so does the port: each message is told of by one of them.
             self.recycle(incoming.buffer);
             return;
         }

@@ -4,6 +4,9 @@
 //! one call if need be, so that the mean rate is exact and a delay is followed by a burst. *Gap* keeps the distance:
 //! no frame leaves earlier after its predecessor than planned, so that a delay shifts everything after it and the
 //! mean rate falls. A test of loss under load wants the first, one of jitter or of a device's spacing the second.
+//!
+//! Where the interface launches frames at stated instants they are handed over ahead of time, and this thread's own lateness
+//! does not show on the wire.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +14,7 @@ use wg_frame::probe::ProbeFlags;
 use wg_frame::template::Template;
 use wg_frame::time::{Epoch, RunTime, WallNanos};
 use wg_net::clock;
-use wg_net::transmit::Transmitter;
+use wg_net::transmit::{Transmitter, Unlaunched};
 use wg_record::tracking::Sketch;
 
 use super::gaps::Gaps;
@@ -67,6 +70,8 @@ pub struct Despatched {
     pub error: Sketch,
     /// Gaps against the planned ones.
     pub gaps: Gaps,
+    /// Launch times that were not kept, where frames had some.
+    pub unlaunched: Option<Unlaunched>,
     /// Intended and actual instants of the first and the last frame, ns of `CLOCK_REALTIME`.
     pub span: Option<(i64, i64)>,
 }
@@ -102,6 +107,8 @@ pub struct Despatch<'a, W> {
     pub mode: Mode,
     /// Frames later than this are given up, ns; `None`: none is.
     pub give_up_ns: Option<i64>,
+    /// How long before its launch time a frame is handed over, ns, where something else than this thread keeps the time.
+    pub ahead_ns: Option<i64>,
     /// Whether to stay awake shortly before a frame is due; else its time is as exact as the host's timers.
     pub spin: bool,
     /// Set to end early.
@@ -130,7 +137,8 @@ impl<W: Witness> Despatch<'_, W> {
                 (Mode::Gap, Some((planned_before, sent_before))) => sent_before + (planned - planned_before),
                 _ => planned,
             };
-            if !self.wait(target, &mut lead) {
+            let target = self.launchable(target);
+            if !self.wait(target - self.ahead_ns.unwrap_or(0), &mut lead) {
                 break;
             }
             let now = clock::realtime().get();
@@ -145,7 +153,8 @@ impl<W: Witness> Despatch<'_, W> {
                 // Whatever is due by now goes with it.
                 while let Some(more) = next {
                     let planned = self.epoch.wall_nanos(more.at).get();
-                    if planned > sent || !self.has_room() {
+                    let due_by = sent + self.ahead_ns.unwrap_or(0);
+                    if planned > due_by || !self.has_room() {
                         break;
                     }
                     self.lay(more, (planned, planned), &mut before, figures);
@@ -155,7 +164,20 @@ impl<W: Witness> Despatch<'_, W> {
             let flushed = self.way.flush()?;
             figures.refused += flushed.refused as u64;
         }
+        if let Some(ahead) = self.ahead_ns {
+            // What was handed over last is launched, or given up, within this time.
+            clock::sleep_until(WallNanos::new(clock::realtime().get() + ahead));
+            figures.unlaunched = Some(self.way.unlaunched()?);
+        }
         Ok(())
+    }
+
+    /// A gap to be kept begins no earlier than its frame can still be launched; a schedule is kept whatever it costs.
+    fn launchable(&self, target: i64) -> i64 {
+        match (self.ahead_ns, self.mode) {
+            (Some(ahead), Mode::Gap) => target.max(clock::realtime().get() + ahead),
+            _ => target,
+        }
     }
 
     fn has_room(&mut self) -> bool {
@@ -180,17 +202,22 @@ impl<W: Witness> Despatch<'_, W> {
         }
         let flags = if due.warm_up { ProbeFlags::WARM_UP } else { ProbeFlags::NONE };
         let at = clock::realtime();
-        let time = self.epoch.run_time(at).unwrap_or(RunTime::ZERO);
+        // What is launched leaves when it says, and not when it is handed over.
+        let leaves = if self.ahead_ns.is_some() { WallNanos::new(target) } else { at };
+        let time = self.epoch.run_time(leaves).unwrap_or(RunTime::ZERO);
         template.patch(slot.bytes, due.sequence, flags, time);
         self.way.commit(bytes.len());
+        if self.ahead_ns.is_some() {
+            self.way.launch_at(leaves);
+        }
         self.witness.sent(due, WallNanos::new(target), at);
         figures.offered += 1;
         figures.error.add((at.get() - target) * 1_000);
-        if let Some((planned_before, sent_before)) = *before {
+        if let (Some((planned_before, sent_before)), None) = (*before, self.ahead_ns) {
             figures.gaps.add((at.get() - sent_before) * 1_000, (planned - planned_before) * 1_000);
         }
-        *before = Some((planned, at.get()));
-        figures.span = Some((figures.span.map_or(at.get(), |span| span.0), at.get()));
+        *before = Some((planned, leaves.get()));
+        figures.span = Some((figures.span.map_or(leaves.get(), |span| span.0), leaves.get()));
         at.get()
     }
 

@@ -97,6 +97,18 @@ pub struct SentFigures {
     /// Gaps as sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gaps: Option<GapFigures>,
+    /// Frames whose launch time had passed, and whose launch time the interface did not take; they were not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launches: Option<LaunchFigures>,
+}
+
+/// Launch times that were not kept.
+#[derive(Clone, Debug, Serialize)]
+pub struct LaunchFigures {
+    /// Passed before the frame came to the queue.
+    pub missed: u64,
+    /// Not taken.
+    pub invalid: u64,
 }
 
 impl SentFigures {
@@ -112,6 +124,7 @@ impl SentFigures {
             rate: if seconds > 0.0 { intervals / seconds } else { 0.0 },
             send_error_ns: Distribution::of(&done.error),
             gaps: GapFigures::of(&done.gaps),
+            launches: done.unlaunched.map(|not| LaunchFigures { missed: not.missed, invalid: not.invalid }),
         }
     }
 }

@@ -16,7 +16,7 @@ use wg_record::{Clock, Crc, DropReason, Point};
 use wg_traffic::sending::Schedule;
 
 use super::despatch::{Despatch, Despatched, Due, Mode, Nobody, Witness};
-use super::way::{Chosen, Demand, Way, WayError, choose};
+use super::way::{Chosen, Demand, Way, WayError, Wish, choose};
 use super::{Shape, TRANSMIT_TIME_OF_LOAD};
 use crate::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask};
 use crate::log::Log;
@@ -136,6 +136,11 @@ impl StreamTask {
             witnessed: true,
             alone: assignment.sources_here() == 1,
             plain_headers: facts.addresses.is_none(),
+            launch: match task.send.launch {
+                None => Wish::Auto,
+                Some(true) => Wish::On,
+                Some(false) => Wish::Off,
+            },
         })?;
         let of = Of::Send { position: task.flow, period_ns: facts.period_ns };
         Ok(Self { chosen, mode, schedule: task.schedule.clone(), burst: 1, lengths, of })
@@ -164,6 +169,7 @@ impl StreamTask {
             witnessed: false,
             alone: assignment.sources_here() == 1,
             plain_headers: true,
+            launch: Wish::Off,
         })?;
         let of = Of::Load { until: assignment.last_send, spin: inject.mode.is_some() };
         let lengths = Vec::new();
@@ -198,6 +204,7 @@ impl StreamTask {
         witness: Option<(&mut Log, &Counters)>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
+        let ahead_ns = self.chosen.launch.map(|launch| launch.ahead_ns);
         let (mut way, moulds) = match self.chosen.way {
             Way::Transmitter(way, moulds) => (way, moulds),
             Way::Live(mut live, mould) => {
@@ -251,6 +258,7 @@ impl StreamTask {
                     epoch,
                     mode: self.mode,
                     give_up_ns: None,
+                    ahead_ns,
                     spin: true,
                     stop,
                     witness: &mut told,
@@ -280,6 +288,7 @@ impl StreamTask {
                     epoch,
                     mode: self.mode,
                     give_up_ns: (self.mode == Mode::Rate).then_some(GIVE_UP),
+                    ahead_ns,
                     spin,
                     stop,
                     witness: &mut Nobody,

@@ -1,7 +1,7 @@
 //! Which backend a stream leaves by.
 
 use wg_frame::layout::Carrier;
-use wg_net::transmit::{Backend, LONGEST_GAP_NS, LiveFrames, Transmitter};
+use wg_net::transmit::{Backend, LONGEST_GAP_NS, Launch, LiveFrames, NoLaunch, Transmitter};
 use wg_net::{Interface, NetError, link_counters};
 
 use super::despatch::{Mode, Mould};
@@ -28,6 +28,20 @@ pub struct Demand<'a> {
     pub alone: bool,
     /// Whether the headers are those the kernel would write.
     pub plain_headers: bool,
+    /// Whether the interface is to launch frames at their instants.
+    pub launch: Wish,
+}
+
+/// What the test asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wish {
+    /// Launch times where the card keeps them.
+    #[default]
+    Auto,
+    /// Launch times, or nothing.
+    On,
+    /// None.
+    Off,
 }
 
 /// The way a stream leaves by.
@@ -46,6 +60,8 @@ pub struct Chosen {
     pub backend: Backend,
     /// Whether it passes by the queue of the interface.
     pub past_queue: bool,
+    /// How the interface launches its frames; `None`: this program keeps the time.
+    pub launch: Option<Launch>,
     /// One sentence for reports.
     pub why: String,
 }
@@ -59,6 +75,9 @@ pub enum WayError {
     /// The stream's.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// An interface that launches nothing.
+    #[error("launch times cannot be used: {0}; or write launch=\"off\"")]
+    Launch(#[from] NoLaunch),
     /// A backend that cannot carry this stream.
     #[error("backend {backend} cannot carry this stream: {reason}")]
     Unfit {
@@ -82,6 +101,13 @@ const FASTER_GAP_PS: i64 = 1_500_000;
 /// # Errors
 /// Of a forced backend its own; else of the last resort.
 pub fn choose(demand: &Demand<'_>) -> Result<Chosen, WayError> {
+    if let Some(launch) = launch(demand)? {
+        let moulds = moulds(demand, Extent::Frame)?;
+        let way = Way::Transmitter(Transmitter::launching(demand.interface, launch)?, moulds);
+        let who = if launch.by_hardware { "the card" } else { "the queue discipline etf" };
+        let why = format!("{who} launches each frame, handed over {} us ahead", launch.ahead_ns / 1_000);
+        return Ok(Chosen { way, backend: Backend::Packet, past_queue: false, launch: Some(launch), why });
+    }
     if let Some(backend) = demand.forced {
         return open(demand, backend).map(|way| chosen(demand, way, backend, "asked for by the test".into()));
     }
@@ -104,6 +130,28 @@ pub fn choose(demand: &Demand<'_>) -> Result<Chosen, WayError> {
     Err(WayError::Unfit { backend: "any", reason: "none carries it" })
 }
 
+/// How the interface launches, where it is to.
+fn launch(demand: &Demand<'_>) -> Result<Option<Launch>, WayError> {
+    let fits = demand.forced.is_none_or(|backend| backend == Backend::Packet);
+    match demand.launch {
+        Wish::Off => Ok(None),
+        Wish::On if !fits => {
+            let backend = demand.forced.map_or("", Backend::name);
+            Err(WayError::Unfit { backend, reason: "launch times need the backend packet" })
+        }
+        Wish::On => Ok(Some(Launch::at(demand.interface)??)),
+        // Where the kernel tells nothing there is no card that launches.
+        Wish::Auto => {
+            let found = Launch::at(demand.interface).ok().and_then(Result::ok);
+            Ok(found.filter(|launch| launch.by_hardware && fits && demand.least_gap_ps > 0))
+        }
+    }
+}
+
+fn moulds(demand: &Demand<'_>, extent: Extent) -> Result<Vec<Mould>, WayError> {
+    Ok(demand.shapes.iter().map(|shape| shape.template(extent)).collect::<Result<_, _>>()?)
+}
+
 fn pace(demand: &Demand<'_>) -> String {
     match demand.least_gap_ps {
         0 => "bursts".into(),
@@ -117,7 +165,7 @@ fn chosen(demand: &Demand<'_>, way: Way, backend: Backend, why: String) -> Chose
         Backend::Packet => passes_queue(demand),
         Backend::Xdp | Backend::Live => true,
     };
-    Chosen { way, backend, past_queue, why }
+    Chosen { way, backend, past_queue, launch: None, why }
 }
 
 /// A packet socket goes past the queue only where it must: a shaper in it stands for the rate of the link.
@@ -188,8 +236,7 @@ fn takes_live_frames(live: &LiveFrames, interface: &Interface) -> Result<bool, N
 /// # Errors
 /// See [`WayError`].
 pub fn open(demand: &Demand<'_>, backend: Backend) -> Result<Way, WayError> {
-    let moulds =
-        |extent| demand.shapes.iter().map(|shape| shape.template(extent)).collect::<Result<Vec<_>, _>>();
+    let moulds = |extent| moulds(demand, extent);
     let unfit = |reason| WayError::Unfit { backend: backend.name(), reason };
     match backend {
         Backend::Udp => {

@@ -4,7 +4,10 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-use super::{Flushed, SLOT_LEN, Slot};
+use wg_frame::time::WallNanos;
+
+use super::launch::{self, LaunchTime};
+use super::{Flushed, Launch, SLOT_LEN, Slot, Unlaunched};
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::socket::address_in;
@@ -22,6 +25,9 @@ pub(super) struct Datagrams {
     holds: [u32; BATCH],
     lengths: [usize; BATCH],
     committed: usize,
+    /// How frames are launched, where they are, and when each.
+    launch: Option<(Launch, [LaunchTime; BATCH])>,
+    unlaunched: Unlaunched,
 }
 
 impl std::fmt::Debug for Datagrams {
@@ -103,7 +109,33 @@ impl Datagrams {
             holds: [0; BATCH],
             lengths: [0; BATCH],
             committed: 0,
+            launch: None,
+            unlaunched: Unlaunched::default(),
         })
+    }
+
+    pub(super) fn launching(interface: &Interface, launch: Launch) -> Result<Self, NetError> {
+        let mut open = Self::packet(interface, false)?;
+        Launch::enable(&open.fd).map_err(|e| {
+            let what = format!("cannot give launch times to frames on {}", interface.name);
+            NetError::of(what, "Linux 4.19 or later is needed", e)
+        })?;
+        open.launch = Some((launch, [launch.time(WallNanos::new(0)); BATCH]));
+        Ok(open)
+    }
+
+    #[inline]
+    pub(super) fn launch_at(&mut self, at: WallNanos) {
+        if let (Some((launch, times)), Some(last)) = (&mut self.launch, self.committed.checked_sub(1)) {
+            times[last] = launch.time(at);
+        }
+    }
+
+    pub(super) fn unlaunched(&mut self) -> io::Result<Unlaunched> {
+        if self.launch.is_some() {
+            launch::take_unlaunched(&self.fd, &mut self.unlaunched)?;
+        }
+        Ok(self.unlaunched)
     }
 
     #[inline]
@@ -123,7 +155,7 @@ impl Datagrams {
 
     pub(super) fn flush(&mut self) -> io::Result<Flushed> {
         let count = std::mem::take(&mut self.committed);
-        if count == 1 {
+        if count == 1 && self.launch.is_none() {
             return self.send_one();
         }
         let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
@@ -133,11 +165,16 @@ impl Datagrams {
             parts[i] = libc::iovec { iov_base: self.slots[i].as_mut_ptr().cast(), iov_len: self.lengths[i] };
             headers[i].msg_hdr.msg_iov = &raw mut parts[i];
             headers[i].msg_hdr.msg_iovlen = 1;
+            if let Some((_, times)) = &mut self.launch {
+                headers[i].msg_hdr.msg_control = (&raw mut times[i]).cast();
+                headers[i].msg_hdr.msg_controllen = size_of::<LaunchTime>() as _;
+            }
         }
         let mut done = Flushed::default();
         let mut at = 0;
         while at < count {
-            // SAFETY: `headers[at..count]` point at live parts of live slots, which sending only reads.
+            // SAFETY: `headers[at..count]` point at live parts of live slots and at live control messages, which sending only
+            // reads.
             let sent = unsafe {
                 libc::sendmmsg(
                     self.fd.as_raw_fd(),

@@ -12,9 +12,11 @@
 //! all before they may pass them on; measured, it is slower than copying them at once.
 
 mod datagrams;
+mod launch;
 mod live;
 mod xdp;
 
+pub use launch::{Launch, NoLaunch, Unlaunched};
 pub use live::{LONGEST_GAP_NS, LiveFrames, Order, Stopper};
 
 use std::io;
@@ -22,6 +24,8 @@ use std::net::SocketAddrV4;
 
 use crate::error::NetError;
 use crate::interface::Interface;
+
+use wg_frame::time::WallNanos;
 
 /// How frames leave the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +101,15 @@ impl Transmitter {
         datagrams::Datagrams::packet(interface, bypass).map(|open| Self(Way::Datagrams(Box::new(open))))
     }
 
+    /// Whole frames without FCS through a packet socket and the queue discipline, each kept back until its launch time.
+    ///
+    /// # Errors
+    /// As [`packet`](Self::packet), or the kernel knows no launch times.
+    pub fn launching(interface: &Interface, launch: Launch) -> Result<Self, NetError> {
+        let open = datagrams::Datagrams::launching(interface, launch)?;
+        Ok(Self(Way::Datagrams(Box::new(open))))
+    }
+
     /// Whole frames without FCS through `AF_XDP`, past the queue discipline.
     ///
     /// # Errors
@@ -120,6 +133,25 @@ impl Transmitter {
         match &mut self.0 {
             Way::Datagrams(way) => way.commit(len),
             Way::Xdp(way) => way.commit(len),
+        }
+    }
+
+    /// When the frame committed last is to leave; of a way that launches.
+    #[inline]
+    pub fn launch_at(&mut self, at: WallNanos) {
+        if let Way::Datagrams(way) = &mut self.0 {
+            way.launch_at(at);
+        }
+    }
+
+    /// Launch times the kernel could not keep, so far.
+    ///
+    /// # Errors
+    /// The way is unusable.
+    pub fn unlaunched(&mut self) -> io::Result<Unlaunched> {
+        match &mut self.0 {
+            Way::Datagrams(way) => way.unlaunched(),
+            Way::Xdp(_) => Ok(Unlaunched::default()),
         }
     }
 

@@ -56,6 +56,9 @@ pub struct Send {
     /// How its frames leave a real host; absent: whichever fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
+    /// Whether the interface of a real host launches its frames; absent: where a card does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<bool>,
     /// Where the transmit time lies in the payload, in bytes; absent: messages carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transmit_time: Option<u16>,
@@ -115,6 +118,7 @@ impl Send {
             seed: None,
             mode: None,
             backend: None,
+            launch: None,
             transmit_time: None,
             replay: None,
         }
@@ -122,7 +126,11 @@ impl Send {
 
     /// Whether a real host sends it as a stream: by a thread of its own, from a template.
     pub const fn is_stream(&self) -> bool {
-        self.mode.is_some() || self.backend.is_some() || self.transmit_time.is_some() || self.replay.is_some()
+        self.mode.is_some()
+            || self.backend.is_some()
+            || self.launch.is_some()
+            || self.transmit_time.is_some()
+            || self.replay.is_some()
     }
 }
 

@@ -63,24 +63,33 @@ impl PointCheck<'_> {
             let limit = format!("12B to {}B", send.payload.value.saturating_sub(8));
             found.error(&at.place, message, limit, "write a smaller offset or a larger payload");
         }
-        if flow.relayed
-            && (course.shaping.mode.is_some()
-                || course.shaping.backend.is_some()
-                || course.transmit_time.is_some())
-        {
+        let launch = course.launch.as_ref().filter(|launch| launch.value.is_some());
+        let asked = course.shaping.mode.is_some() || course.shaping.backend.is_some() || launch.is_some();
+        if flow.relayed && (asked || course.transmit_time.is_some()) {
             let message = format!(
                 "flow {} is relayed; only messages that end where they arrive can be a stream",
                 flow.id
             );
-            let cure = "remove mode, backend and transmit-time, or receive the flow instead";
+            let cure = "remove mode, backend, launch and transmit-time, or receive the flow instead";
             found.error(&send.send.place, message, "", cure);
         }
-        let asked = course.shaping.mode.is_some() || course.shaping.backend.is_some();
         let random = send.send.fill.as_ref().is_some_and(|fill| fill.value == Fill::Random);
         if random && (asked || course.transmit_time.is_some()) {
             let message = format!("flow {} is a stream, whose messages have one content", flow.id);
-            let cure = "write fill=\"sequential\", or remove mode, backend and transmit-time";
+            let cure = "write fill=\"sequential\", or remove mode, backend, launch and transmit-time";
             found.error(&send.send.place, message, "", cure);
+        }
+        if let (Some(launch), Some(backend)) = (launch, &course.shaping.backend)
+            && launch.value == Some(true)
+            && backend.value != Backend::Packet
+        {
+            let message = format!("{} takes no launch times", backend.named());
+            found.error(
+                &backend.place,
+                message,
+                "auto or packet",
+                "write backend=\"packet\" or remove launch",
+            );
         }
         if let Some(backend) = &course.shaping.backend
             && backend.value == Backend::XdpLive

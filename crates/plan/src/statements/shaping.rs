@@ -17,6 +17,9 @@ const BACKENDS: [(&str, Option<Backend>); 5] = [
     ("xdp-live", Some(Backend::XdpLive)),
 ];
 
+/// Whether frames are launched; `auto` is neither.
+const LAUNCHES: [(&str, Option<bool>); 3] = [("auto", None), ("on", Some(true)), ("off", Some(false))];
+
 /// Attributes senders and injectors share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shaping {
@@ -34,6 +37,7 @@ pub(crate) struct Course {
     pub(crate) ramp: Option<Option<RampEnd>>,
     pub(crate) seed: Option<u64>,
     pub(crate) transmit_time: Maybe<u16>,
+    pub(crate) launch: Maybe<Option<bool>>,
 }
 
 /// Where a ramp ends.
@@ -70,7 +74,8 @@ pub(super) fn course(reader: &mut Reader<'_>, uneven: bool) -> Course {
         let at = reader.size_within("transmit-time", written, (12, 1_492, "12B to 1492B"))?;
         Some(reader.sourced("transmit-time", written, u16::try_from(at.value).ok()?))
     });
-    Course { shaping: shaping(reader), ramp, seed, transmit_time }
+    let launch = reader.optional_choice("launch", &LAUNCHES).flatten();
+    Course { shaping: shaping(reader), ramp, seed, transmit_time, launch }
 }
 
 fn activity(reader: &mut Reader<'_>) -> Option<(Sourced<Span>, Sourced<Span>)> {

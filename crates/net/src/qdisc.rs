@@ -1,0 +1,231 @@
+//! The queue disciplines of an interface, asked of the kernel by netlink (rtnetlink(7), linux/pkt_sched.h).
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::error::NetError;
+use crate::interface::Interface;
+
+/// A queue discipline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Qdisc {
+    /// Its kind: `etf`, `fq_codel`, `noqueue`, …
+    pub(crate) kind: String,
+    /// Every frame of the interface passes it.
+    pub(crate) is_root: bool,
+    /// Its parameters, of `etf`.
+    pub(crate) etf: Option<Etf>,
+}
+
+/// Parameters of `etf` (`struct tc_etf_qopt`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Etf {
+    /// How long before its launch a frame is given to the driver, ns.
+    pub(crate) delta_ns: i32,
+    /// Number of its clock.
+    pub(crate) clock: i32,
+    /// Launch times are the latest instants.
+    pub(crate) deadline_mode: bool,
+    /// The card launches.
+    pub(crate) offload: bool,
+}
+
+const NLMSG_HEADER: usize = 16;
+/// `struct tcmsg`.
+const TC_HEADER: usize = 20;
+const TC_H_ROOT: u32 = u32::MAX;
+const TCA_ETF_PARMS: u16 = 1;
+/// `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER` are no part of an attribute's type.
+const ATTRIBUTE_TYPE: u16 = 0x3FFF;
+
+/// Those of `interface`.
+///
+/// # Errors
+/// The kernel does not tell.
+pub(crate) fn of(interface: &Interface) -> Result<Vec<Qdisc>, NetError> {
+    let failed =
+        |e| NetError::of(format!("cannot ask for the queue disciplines of {}", interface.name), "", e);
+    ask(interface.index).map_err(failed)
+}
+
+fn ask(index: u32) -> io::Result<Vec<Qdisc>> {
+    // SAFETY: takes no pointers.
+    let fd =
+        unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` was just created and nobody else owns it.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let request = request(index);
+    // SAFETY: the pointer and length describe `request`, which lives across the call.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut found = Vec::new();
+    let mut buffer = vec![0_u8; 1 << 16];
+    // An answer has a message for each queue discipline of the namespace; the kernel ends it with one of its own.
+    for _ in 0..1_024 {
+        // SAFETY: the pointer and length describe `buffer`, which is exclusively borrowed.
+        let got = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        if got < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return Err(error);
+        }
+        if read(&buffer[..got.unsigned_abs()], index, &mut found)? {
+            return Ok(found);
+        }
+    }
+    Err(io::Error::other("the list of queue disciplines does not end"))
+}
+
+/// `RTM_GETQDISC` as a dump.
+fn request(index: u32) -> Vec<u8> {
+    let length = (NLMSG_HEADER + TC_HEADER) as u32;
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    let mut message = Vec::with_capacity(length as usize);
+    message.extend(length.to_ne_bytes());
+    message.extend(libc::RTM_GETQDISC.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend([0; 4]);
+    message.extend(index.to_ne_bytes());
+    message.extend([0; 12]);
+    message
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+/// Reads the messages of one datagram; true at the end of the dump.
+fn read(mut datagram: &[u8], index: u32, found: &mut Vec<Qdisc>) -> io::Result<bool> {
+    const DONE: u16 = libc::NLMSG_DONE as u16;
+    const ERROR: u16 = libc::NLMSG_ERROR as u16;
+    while let (Some(length), Some(kind)) = (word(datagram, 0), half(datagram, 4)) {
+        let Some(body) = datagram.get(NLMSG_HEADER..length as usize) else {
+            return Err(io::Error::other("a cut message about queue disciplines"));
+        };
+        match kind {
+            DONE => return Ok(true),
+            ERROR => {
+                let number = word(body, 0).unwrap_or(0).cast_signed().wrapping_neg();
+                return Err(io::Error::from_raw_os_error(number));
+            }
+            _ => found.extend(qdisc(body, index)),
+        }
+        datagram = datagram.get((length as usize).next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+fn qdisc(body: &[u8], index: u32) -> Option<Qdisc> {
+    if word(body, 4)? != index {
+        return None;
+    }
+    let attributes = body.get(TC_HEADER..)?;
+    let kind = attribute(attributes, libc::TCA_KIND)?;
+    let kind = String::from_utf8_lossy(kind).trim_end_matches('\0').to_owned();
+    let parameters =
+        attribute(attributes, libc::TCA_OPTIONS).and_then(|inner| attribute(inner, TCA_ETF_PARMS));
+    let etf = parameters.filter(|_| kind == "etf").and_then(|given| {
+        let flags = word(given, 8)?;
+        Some(Etf {
+            delta_ns: word(given, 0)?.cast_signed(),
+            clock: word(given, 4)?.cast_signed(),
+            deadline_mode: flags & 1 != 0,
+            offload: flags & 2 != 0,
+        })
+    });
+    Some(Qdisc { kind, is_root: word(body, 12)? == TC_H_ROOT, etf })
+}
+
+/// The first attribute of this type.
+fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(half(attributes, 0)?);
+        let value = attributes.get(4..length)?;
+        if half(attributes, 2)? & ATTRIBUTE_TYPE == wanted {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn with_length(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut out = [&((4 + value.len()) as u16).to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+        out.resize(out.len().next_multiple_of(4), 0);
+        out
+    }
+
+    fn message(kind: u16, index: u32, parent: u32, attributes: &[u8]) -> Vec<u8> {
+        let body =
+            [&[0; 4][..], &index.to_ne_bytes(), &[0; 4], &parent.to_ne_bytes(), &[0; 4], attributes].concat();
+        let length = (NLMSG_HEADER + body.len()) as u32;
+        [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10], &body].concat()
+    }
+
+    fn etf(flags: u32) -> Vec<u8> {
+        let parameters = [300_000_u32, 11, flags].map(u32::to_ne_bytes).concat();
+        let options = with_length(libc::TCA_OPTIONS | 0x8000, &with_length(TCA_ETF_PARMS, &parameters));
+        [with_length(libc::TCA_KIND, b"etf\0"), options].concat()
+    }
+
+    #[test]
+    fn queue_disciplines_of_one_interface_are_read() {
+        const NEW: u16 = 36;
+        let datagram = [
+            message(NEW, 7, TC_H_ROOT, &etf(2)),
+            message(NEW, 8, TC_H_ROOT, &etf(0)),
+            message(NEW, 7, 0x10000, &with_length(libc::TCA_KIND, b"pfifo\0")),
+            message(libc::NLMSG_DONE as u16, 0, 0, &[]),
+        ]
+        .concat();
+        let mut found = Vec::new();
+        assert!(read(&datagram, 7, &mut found).expect("whole"));
+        let etf = Etf { delta_ns: 300_000, clock: 11, deadline_mode: false, offload: true };
+        assert_eq!(
+            found,
+            [
+                Qdisc { kind: "etf".into(), is_root: true, etf: Some(etf) },
+                Qdisc { kind: "pfifo".into(), is_root: false, etf: None },
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end_the_reading(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0_usize..160, byte: u8) {
+            let mut found = Vec::new();
+            // Errors are answers, too.
+            let _ = read(&bytes, 7, &mut found);
+            let mut whole = [message(36, 7, TC_H_ROOT, &etf(0)), message(36, 7, 1, &etf(3))].concat();
+            let at = at % whole.len();
+            whole[at] = byte;
+            let _ = read(&whole, 7, &mut found);
+            prop_assert!(found.len() <= 12);
+        }
+    }
+
+    #[test]
+    fn the_kernel_tells_of_loopback() {
+        let interfaces = crate::interfaces().expect("there are some");
+        let loopback = interfaces.iter().find(|interface| interface.name == "lo").expect("always there");
+        let found = of(loopback).expect("anyone may ask");
+        assert!(found.iter().all(|qdisc| qdisc.etf.is_none()), "{found:?}");
+    }
+}
