@@ -112,7 +112,8 @@ def test_a_capture_is_replayed_frame_by_frame(wiregauge: Runner, tmp_path: Path)
 
 
 def test_a_host_that_launches_nothing_says_what_is_missing(wiregauge: Runner, tmp_path: Path) -> None:
-    tasks = '<tasks duration="100ms"><send flow="10" period="1ms" payload="64B" launch="on"/><receive flow="10"/></tasks>'
+    send = '<send flow="10" period="1ms" payload="64B" launch="on"/>'
+    tasks = f'<tasks duration="100ms">{send}<receive flow="10"/></tasks>'
     (tmp_path / "t.xml").write_text(scenario(tasks))
     done = wiregauge("run", "t.xml", "--out", "r")
     assert done.code == 3, done.err

@@ -162,7 +162,6 @@ pub(super) fn take_unlaunched(socket: &impl AsFd, sum: &mut Unlaunched) -> io::R
                 _ => Err(error),
             };
         }
-        #[expect(clippy::unnecessary_cast, reason = "its type differs between C libraries")]
         let used = (header.msg_controllen as usize).min(CONTROL_LEN);
         note(&control.0[..used], sum);
     }

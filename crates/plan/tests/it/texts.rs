@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use wg_plan::{Campaign, Diagnostic, Element, Protocol, compile, compile_json};
+use wg_plan::{Campaign, Diagnostic, Element, NoCaptures, Protocol, compile, compile_json};
 
 use crate::outline::{BASE, tree};
 
 fn answer(text: &str) -> Result<Campaign, Vec<Diagnostic>> {
-    let mut answer: BTreeMap<String, Value> = serde_json::from_str(&compile_json(text)).expect("an object");
+    let mut answer: BTreeMap<String, Value> =
+        serde_json::from_str(&compile_json(text, &NoCaptures)).expect("an object");
     assert_eq!(answer.len(), 1);
     match answer.remove("campaign") {
         Some(campaign) => Ok(serde_json::from_value(campaign).expect("a campaign")),
