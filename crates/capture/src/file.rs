@@ -189,4 +189,26 @@ mod tests {
         let failure = capture.failure().expect("the disk is full");
         assert!(failure.contains("No space left") && failure.contains("2 are missing"), "{failure}");
     }
+
+    #[test]
+    fn a_file_ended_early_keeps_what_came_before_and_counts_what_comes_after() {
+        let place = std::env::temp_dir().join(format!("wiregauge-ended-{}.pcapng", std::process::id()));
+        let mut file = CaptureFile::create(&place).expect("there is room");
+        file.other(section);
+        for n in 0..5 {
+            if n == 3 {
+                file.end_early("enough".into());
+                assert!(!file.is_open());
+            }
+            file.frame(|out| packet(out, 0, n, Direction::Unknown, &[&[7; 33]], 33, 96));
+        }
+        file.end_early("again".into());
+        file.flush();
+        let blocks = std::fs::read(&place).expect("it is there");
+        drop(std::fs::remove_file(&place));
+        assert_eq!(whole_blocks(&blocks), (blocks.len(), 3));
+        assert_eq!((file.frames(), file.lost()), (3, 2));
+        let said = file.failure().expect("it says why");
+        assert!(said.contains("enough; its first 3 frames are there and readable, 2 are missing"), "{said}");
+    }
 }

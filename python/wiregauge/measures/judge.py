@@ -136,6 +136,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     offsets = clocks.offsets
     contradictions: list[str] = []
     flows = []
+    unseen = _unseen(directory.manifest, entry, plan)
     names = [node.name for node in directory.plan.nodes]
     if frame is not None:
         frame = corrected(frame, plan.flows, names, clocks)
@@ -151,7 +152,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             offsets,
             stamp_error_ns(entry, agents),
             wire_errors_ns(agents),
-            _unseen(directory.manifest, entry, plan),
+            unseen,
             names,
             through.get(flow.id),
             len(plan.flows),
@@ -172,7 +173,8 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             clock_uncertainty_ns=max(
                 (_between(offsets, flow).uncertainty_ns for flow in plan.flows), default=0.0
             ),
-            clocks_missing=sorted(ends - offsets.keys()),
+            # Where nobody stamped there is no clock to know.
+            clocks_missing=sorted(ends - offsets.keys() - unseen),
             flows=flows,
             tracked=frame is not None and tracked is not None,
             unplanned=strays,
@@ -334,8 +336,8 @@ def _judge_flow(
             )
     lost_settled = int(np.count_nonzero(gone[settled.settling.height :]))
     send_errors = [found["send_error"].series.value for found in (early, extracted) if found]
-    service = serve(measured, flow, gone)
     blind = tuple(sorted({flow.source, flow.destination} & set(unseen)))
+    service = serve(measured, flow, gone) if not blind else None
     judged = FlowResult(
         plan=flow,
         counts=counts,
@@ -353,7 +355,7 @@ def _judge_flow(
         if lost_settled
         else summaries[main].percentiles or with_loss([], []),
         lost_settled=lost_settled,
-        goodput=service.goodput.value if service.goodput is not None else None,
+        goodput=service.goodput.value if service is not None and service.goodput is not None else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
         hops=hops_of(through, names, stamp_ns),
