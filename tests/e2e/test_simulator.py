@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -135,3 +136,55 @@ def test_ctrl_c_keeps_what_was_simulated(wiregauge: Runner, tmp_path: Path) -> N
     shown = wiregauge("show", "r", "--json")
     assert shown.code == 4
     assert shown.json()["runs"][0]["flows"][0]["delivered"] > 0
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_simulation_keeps_what_it_had_recorded(wiregauge: Runner, tmp_path: Path, jobs: int) -> None:
+    """SIGKILL leaves no time to tidy up: the next command that reads the directory does, and says so."""
+    many = LONG.replace('count="60000"', 'count="40000000"')
+    sweep = '<sweep><axis of="payload" values="64B 128B"/></sweep>'
+    (tmp_path / "t.xml").write_text(scenario(many, extra=sweep if jobs == 2 else ""))
+    command = [COMMAND, "run", "t.xml", "--bench", "sim", "--out", "r", "--jobs", str(jobs)]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as master:
+        try:
+            until = time.monotonic() + 60
+            while min(written(tmp_path / "r", run) for run in range(jobs)) < 1 << 20:
+                assert master.poll() is None, "the simulation goes on until it is killed"
+                assert time.monotonic() < until, "it writes while it simulates"
+                time.sleep(0.05)
+        finally:
+            master.send_signal(signal.SIGKILL)
+        assert master.wait(timeout=10) == -signal.SIGKILL
+    with pytest.raises(ProcessLookupError):
+        os.killpg(master.pid, 0)  # it left no process either
+
+    done = wiregauge("show", "r", "--json")
+    assert done.code == 4, done.err
+    shown = done.json()
+    assert shown["validity"] == "INVALID"
+    assert len(shown["runs"]) == jobs
+    for run in shown["runs"]:
+        (flow,) = run["flows"]
+        assert 0 < flow["sent"] < 40_000_000
+        assert flow["sent"] == flow["delivered"] + flow["lost"]
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert manifest["state"] == "interrupted"
+    assert "killed" in manifest["reason"]
+    assert [run["state"] for run in manifest["runs"]] == ["partial"] * jobs
+    assert all("killed" in run["reason"] for run in manifest["runs"])
+    left = {path.name for path in (tmp_path / "r").iterdir()}
+    assert not left & {"spool"}, "what was spooled is stored"
+    assert not [name for name in left if name.endswith((".tmp", ".part"))]
+
+    again = wiregauge("show", "r")
+    assert again.code == 4
+    assert "killed" in again.out + again.err
+    assert wiregauge("report", "r").code in (0, 4)
+
+
+def written(directory: Path, run: int) -> int:
+    """Bytes a simulation has spooled of a run."""
+    place = directory / "spool" / f"run-{run:04d}"
+    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) if place.is_dir() else 0

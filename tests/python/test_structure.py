@@ -27,7 +27,8 @@ CRATES = {
     "capture": {"frame", "plan", "record"},
     "traffic": {"core", "frame", "plan"},
     "sim": {"capture", "core", "frame", "plan", "record", "traffic"},
-    "agent": {"capture", "frame", "net", "plan", "record", "traffic"},
+    # core: the live agent drives the cores it shares with the simulator (the relay).
+    "agent": {"capture", "core", "frame", "net", "plan", "record", "traffic"},
     "py": {"capture", "frame", "plan", "record", "sim"},
 }
 

@@ -30,7 +30,6 @@ pub mod noise;
 pub mod outbox;
 pub mod planted_clock;
 pub mod reception;
-pub mod relay;
 pub mod relay_task;
 pub mod relaying;
 pub mod report;

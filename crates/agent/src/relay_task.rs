@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rtrb::{Consumer, Producer};
 use wg_frame::probe::{Probe, ProbeFlags};
-use wg_frame::time::{Epoch, RunTime};
+use wg_frame::time::{Epoch, RunTime, WallNanos};
 use wg_net::{Wake, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point};
@@ -44,6 +44,7 @@ pub struct TaskFigures {
 
 struct OnTask<'a> {
     assignment: &'a Assignment,
+    epoch: Epoch,
     ends: TaskEnds,
     /// Messages the servicing thread had no room for.
     refused: u64,
@@ -57,15 +58,15 @@ pub fn run(assignment: &Arc<Assignment>, epoch: Epoch, mut ends: TaskEnds) -> Ta
         .iter()
         .map(|task| RelayState::new(task, &assignment.flows[usize::from(task.flow)], assignment))
         .collect();
-    let mut way = OnTask { assignment, ends, refused: 0 };
+    let mut way = OnTask { assignment, epoch, ends, refused: 0 };
     loop {
         let over = way.ends.inbox.is_abandoned();
         while let Ok(incoming) = way.ends.inbox.pop() {
             way.turn_round(&mut relays, incoming);
         }
-        let now = if over { i64::MAX } else { clock::realtime().get() };
+        let now = way.run_time(clock::realtime());
         for relay in &mut relays {
-            relay.flush(now, &mut way);
+            if over { relay.end(&mut way) } else { relay.flush(now, &mut way) }
         }
         if over {
             return TaskFigures { relays, refused: way.refused };
@@ -77,6 +78,11 @@ pub fn run(assignment: &Arc<Assignment>, epoch: Epoch, mut ends: TaskEnds) -> Ta
 }
 
 impl OnTask<'_> {
+    fn run_time(&self, wall: WallNanos) -> RunTime {
+        // Only a clock set by a season comes to the end of all times.
+        self.epoch.run_time(wall).unwrap_or(RunTime::from_picos(i64::MAX))
+    }
+
     fn turn_round(&mut self, relays: &mut [RelayState], incoming: Incoming) {
         let Incoming { buffer, payload, length, at } = incoming;
         let inspected = wire::inspect(self.assignment, &buffer, payload, length);
@@ -89,7 +95,7 @@ impl OnTask<'_> {
         let whole = facts.is_some_and(|facts| facts.payload == inspected.payload);
         match relay {
             Some(relay) if inspected.crc == Crc::Ok && whole => {
-                relay.turn(at.application.get(), buffer, inspected.probe, self);
+                relay.turn(self.run_time(at.application), buffer, inspected.probe, self);
             }
             relay => {
                 if let Some(relay) = relay {

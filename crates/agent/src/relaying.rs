@@ -1,11 +1,14 @@
-//! Carrying out what [`crate::relay`] decides, on whichever thread the message is turned round.
+//! Carrying out what a relay decides ([`wg_core::relay`]), on whichever thread the message is turned round.
 
+use wg_core::Deadline;
+use wg_core::relay::{Output, Relay};
 use wg_frame::probe::{self, Probe, ProbeFlags};
+use wg_frame::time::{RunTime, Span};
 use wg_plan::NodeIndex;
+use wg_traffic::relaying::faults;
 
 use crate::assignment::{Assignment, FlowFacts, RelayTask};
 use crate::buffer::Buffer;
-use crate::relay::{Faults, Held, Treatment};
 
 /// A message on the point of going back.
 #[derive(Debug)]
@@ -32,8 +35,7 @@ pub struct RelayState {
     flow: u16,
     from: NodeIndex,
     payload: u16,
-    faults: Faults,
-    held: Held<Turned>,
+    core: Relay<Turned>,
     /// Messages that came to be relayed.
     pub handled: u64,
     /// Of these, damaged ones, which are not sent on.
@@ -43,68 +45,65 @@ pub struct RelayState {
 impl RelayState {
     /// At the start of a run.
     pub fn new(task: &RelayTask, facts: &FlowFacts, assignment: &Assignment) -> Self {
-        // Half the drain at most, or a swapped last message would not get home within the run.
-        let half_drain = assignment.drain.as_nanos_floor() / 2;
+        let period = Span::from_picos(facts.period_ns.saturating_mul(1_000));
         Self {
             flow: task.flow,
             from: facts.from,
             payload: facts.payload,
-            faults: Faults::new(&task.relay.faults),
-            held: Held::new(facts.period_ns, half_drain.clamp(0, 100_000_000)),
+            core: Relay::new(faults(&task.relay), period, assignment.drain),
             handled: 0,
             damaged: 0,
         }
     }
 
-    /// Turns an intact message round and hands it, and whatever waited for it, to `way`. `now` in ns.
-    pub fn turn(&mut self, now: i64, mut buffer: Buffer, probe: Probe, way: &mut impl Way) {
+    /// Turns an intact message round and hands it, and whatever waited for it, to `way`.
+    pub fn turn(&mut self, now: RunTime, mut buffer: Buffer, probe: Probe, way: &mut impl Way) {
         self.handled += 1;
         let flags = probe.flags.with(ProbeFlags::RETURN);
-        let payload = buffer.payload_mut(usize::from(self.payload));
         // The CRC was verified, so the header is whole and this cannot fail.
-        let marked = probe::set_flags(payload, flags);
+        let marked = probe::set_flags(buffer.payload_mut(usize::from(self.payload)), flags);
         debug_assert!(marked.is_ok(), "a verified message has a header");
-        let treatment = self.faults.treatment(probe.sequence, probe.flags.has(ProbeFlags::WARM_UP));
-        if treatment == Treatment::Corrupt
-            && let Some(last) = payload.last_mut()
-        {
-            *last ^= 1;
-        }
         let message = Turned { buffer, probe: Probe { flags, ..probe }, flow: self.flow };
-        match treatment {
-            Treatment::Drop => way.discard(message),
-            Treatment::Corrupt => way.send(message, self.from, false),
-            Treatment::Misdirect(to) => way.send(message, to, false),
-            Treatment::Swap => {
-                if let Err(message) = self.held.hold(now, probe.sequence, message) {
-                    way.send(message, self.from, false);
-                }
-            }
-            Treatment::Return | Treatment::Twice => {
-                way.send(message, self.from, treatment == Treatment::Twice);
-                if !probe.flags.has(ProbeFlags::WARM_UP) {
-                    while let Some(waiting) = self.held.released_by(probe.sequence) {
-                        way.send(waiting, self.from, false);
-                    }
-                }
-            }
-        }
+        self.core.handle_message(now, probe.sequence, probe.flags.has(ProbeFlags::WARM_UP), message);
+        self.carry_on(way);
     }
 
-    /// Sends what has waited long enough for a successor; everything with `now` of `i64::MAX`.
-    pub fn flush(&mut self, now: i64, way: &mut impl Way) {
-        while let Some(waiting) = self.held.expired(now) {
-            way.send(waiting, self.from, false);
-        }
+    /// Sends what has waited long enough for a successor.
+    pub fn flush(&mut self, now: RunTime, way: &mut impl Way) {
+        self.core.handle_deadline(now);
+        self.carry_on(way);
     }
 
-    /// When [`flush`](Self::flush) will have something to do; `i64::MAX`: never.
-    pub fn deadline(&self) -> i64 {
-        self.held.deadline()
+    /// The run is over: sends everything that still waits.
+    pub fn end(&mut self, way: &mut impl Way) {
+        self.core.handle_end();
+        self.carry_on(way);
+    }
+
+    /// When [`flush`](Self::flush) will have something to do.
+    pub fn deadline(&self) -> Deadline {
+        self.core.next_deadline()
     }
 
     /// Position of its flow in the table.
     pub fn flow(&self) -> u16 {
         self.flow
+    }
+
+    fn carry_on(&mut self, way: &mut impl Way) {
+        while let Some(output) = self.core.poll_output() {
+            match output {
+                Output::Return(message) => way.send(message, self.from, false),
+                Output::Twice(message) => way.send(message, self.from, true),
+                Output::Misdirect(message, to) => way.send(message, to, false),
+                Output::Drop(message) => way.discard(message),
+                Output::Corrupt(mut message) => {
+                    if let Some(last) = message.buffer.payload_mut(usize::from(self.payload)).last_mut() {
+                        *last ^= 1;
+                    }
+                    way.send(message, self.from, false);
+                }
+            }
+        }
     }
 }

@@ -53,6 +53,7 @@ pub mod line;
 pub mod oscillator;
 pub mod port;
 pub mod queue;
+pub mod relay;
 pub mod switch;
 pub mod tte;
 

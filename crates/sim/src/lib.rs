@@ -23,7 +23,6 @@ mod faults;
 mod host;
 mod incidents;
 mod models;
-mod relay;
 mod report;
 mod sink;
 mod switch;

@@ -18,7 +18,6 @@ use crate::host::HostCore;
 use crate::incidents::Deed;
 use crate::models::Draws;
 use crate::random::Stream;
-use crate::relay::{Faults, Held};
 use crate::sending::{Due, Schedule};
 use crate::switch::SwitchCore;
 
@@ -259,8 +258,7 @@ pub(crate) struct Relay {
     pub(crate) host: usize,
     pub(crate) node: NodeIndex,
     pub(crate) through: Turn,
-    pub(crate) faults: Faults,
-    pub(crate) held: Held<Frame>,
+    pub(crate) core: wg_core::relay::Relay<Frame>,
     /// Messages on their way to the turn; ascending.
     pub(crate) coming: VecDeque<(RunTime, Frame)>,
     pub(crate) wake_ups: Stream,

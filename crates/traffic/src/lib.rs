@@ -1,4 +1,4 @@
-//! When each message of a test is due, and the seeded randomness behind it.
+//! When each message of a test is due, the seeded randomness behind it, and what relays do to it.
 //!
 //! The simulator and the agents ask the same question and must get the same answer, to the picosecond: otherwise a
 //! simulated run and a real one of the same test would not offer the same traffic. This crate joins what the plan says
@@ -6,4 +6,5 @@
 #![forbid(unsafe_code)]
 
 pub mod random;
+pub mod relaying;
 pub mod sending;

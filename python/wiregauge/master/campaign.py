@@ -23,6 +23,7 @@ from wiregauge.master.progress import ProgressView, messages_sent
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run, store_clock_states
 from wiregauge.records.directory import utc_now
+from wiregauge.records.entry import begun
 
 __all__ = ["new_manifest", "run_campaign"]
 
@@ -145,21 +146,9 @@ class _Campaign:
     def _one(self, position: int, run: dict[str, Any]) -> bool:
         """One run; returns whether the campaign can go on."""
         unfit = self._keeper.wait() if self._keeper is not None else None
-        entry: dict[str, Any] = {
-            "index": run["index"],
-            "state": "running",
-            "reason": None,
-            "epoch_realtime_ns": 0,
-            "started": utc_now(),
-            "finished": None,
-            "agents": {},
-            "captures": {},
-            "clock_offsets": {
-                agent.place.end_system: {"offset_ns": 0, "uncertainty_ns": 0, "method": "same-clock"}
-                for agent in self._agents
-                if agent.place.end_system not in self._planted
-            },
-        }
+        names = (agent.place.end_system for agent in self._agents)
+        together = (name for name in names if name not in self._planted)
+        entry = begun(run["index"], together, method="same-clock")
         if self._keeper is not None:
             entry["clock_gate"] = {"fit": unfit is None, "reason": unfit}
         self._directory.runs.append(entry)

@@ -19,6 +19,7 @@ from wiregauge.master.progress import ProgressView, messages_sent
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
+from wiregauge.records.entry import begun_simulated
 
 __all__ = ["SimulationFailed", "SimulationStopped", "Simulator", "Watch", "simulate_campaign", "simulate_run"]
 
@@ -73,7 +74,7 @@ def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[s
     """One run, from its plan to its messages, in this process; what went wrong is the reason in its entry."""
     plan = directory.plan
     run = plan["runs"][position]
-    entry = _begun(directory, position)
+    entry = begun_simulated(directory.plan, position)
     entry["state"] = "partial"
     try:
         watch(0.0)
@@ -96,24 +97,6 @@ def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[s
         entry["reason"] = entry["reason"] or str(error)
     entry["finished"] = utc_now()
     return entry
-
-
-def _begun(directory: RunDirectory, position: int) -> dict[str, Any]:
-    """The entry of a run that begins now."""
-    return {
-        "index": directory.plan["runs"][position]["index"],
-        "state": "running",
-        "reason": None,
-        "epoch_realtime_ns": 0,
-        "started": utc_now(),
-        "finished": None,
-        "agents": {},
-        "clock_offsets": {
-            node["name"]: {"offset_ns": 0, "uncertainty_ns": 0, "method": "simulated"}
-            for node in directory.plan["network"]["nodes"]
-            if node["kind"]["type"] == "end-system" and not node.get("clock")
-        },
-    }
 
 
 class _Simulation:
@@ -199,7 +182,7 @@ class _Simulation:
         def watch(share: float | None) -> None:
             if share is not None:
                 if position not in self._shares:
-                    self._begun[position] = _begun(self._directory, position)
+                    self._begun[position] = begun_simulated(self._directory.plan, position)
                 self._shares[position] = share
             if self._stop.is_set():
                 raise SimulationStopped
@@ -209,5 +192,5 @@ class _Simulation:
         except SimulationFailed as error:
             if position not in self._shares:
                 raise
-            entry = _begun(self._directory, position)
+            entry = begun_simulated(self._directory.plan, position)
             return {**entry, "state": "partial", "reason": str(error), "finished": utc_now()}

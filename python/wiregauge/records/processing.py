@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from wiregauge import _native
 from wiregauge.records.directory import RunDirectory, RunDirectoryError, utc_now
+from wiregauge.records.entry import begun_simulated
 from wiregauge.records.noise import store_noise
 
 __all__ = ["note_tracking", "process_run", "recover", "retrack_run"]
@@ -107,6 +108,21 @@ def note_tracking(directory: RunDirectory, index: int, summary: dict[str, Any]) 
         directory.write_json("tracking.json", tracking)
 
 
+def _enter_spooled(directory: RunDirectory) -> None:
+    """Enters simulated runs that were spooled but killed before the manifest named them.
+
+    A simulator writes megabytes before the testmaster next looks; namespaces wait until a run is entered.
+    """
+    if directory.manifest["state"] != "running" or directory.manifest.get("bench") != "sim":
+        return
+    entered = {run["index"] for run in directory.runs}
+    for position, run in enumerate(directory.plan["runs"]):
+        index = run["index"]
+        if index not in entered and (directory.segments(index) or directory.record_files(index)):
+            directory.runs.append(begun_simulated(directory.plan, position))
+    directory.runs.sort(key=lambda run: int(run["index"]))
+
+
 def recover(directory: RunDirectory) -> bool:
     """Makes a campaign readable whose testmaster was killed, or whose disk was too full to track its last run.
 
@@ -115,6 +131,7 @@ def recover(directory: RunDirectory) -> bool:
     if directory.is_being_written():
         return False
     tracked = {entry["index"] for entry in _read_tracking(directory)["runs"]}
+    _enter_spooled(directory)
     untracked = [run for run in directory.runs if run["index"] not in tracked]
     killed = directory.manifest["state"] == "running"
     if not killed and not untracked:

@@ -19,6 +19,7 @@ from wiregauge import _native
 from wiregauge.master import new_manifest
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
+from wiregauge.records.entry import begun
 
 __all__ = ["CaptureError", "Captured", "import_captures"]
 
@@ -61,7 +62,7 @@ def import_captures(captured: Captured, out: Path) -> RunDirectory:
     }
     if test is not None:
         order["test"] = {"network": test["network"], "run": _run_of(test, captured.run)}
-    begun = utc_now()
+    started = utc_now()
     # Beside the directory, which is made only once there is something to put into it.
     beside = out.with_name(f".{out.name}.{os.getpid()}")
     try:
@@ -75,8 +76,8 @@ def import_captures(captured: Captured, out: Path) -> RunDirectory:
             bench=BENCH,
         )
         manifest["bench_facts"] = [asdict(fact) for fact in _facts(taken)]
-        manifest["started"] = begun
-        manifest["runs"] = [_entry(captured, taken, begun)]
+        manifest["started"] = started
+        manifest["runs"] = [_entry(captured, taken, started)]
         directory = RunDirectory.create(out, manifest, captured.test_xml or _summary(captured, taken))
         directory.spool(0).mkdir(parents=True)
         for segments in beside.iterdir():
@@ -120,7 +121,7 @@ def _digest(captured: Captured) -> str:
     return total.hexdigest()
 
 
-def _entry(captured: Captured, taken: Mapping[str, Any], begun: str) -> dict[str, Any]:
+def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[str, Any]:
     """The entry of the run: each node with a tap is its own reporter."""
     taps = taken["taps"]
     ended = [trouble for trouble in taken["troubles"] if trouble["ends_the_file"]]
@@ -157,20 +158,15 @@ def _entry(captured: Captured, taken: Mapping[str, Any], begun: str) -> dict[str
     method = "one-capture" if len(captured.files) == 1 else "stated"
     # The bound is of the difference of two clocks, of which each carries one half.
     half = (captured.agree_ns or 0.0) / 2
+    compared = (tap["node"] for tap in taps if one_clock)
     return {
-        "index": 0,
+        **begun(0, compared, method=method, uncertainty_ns=half),
         "state": "partial" if reason else "complete",
         "reason": reason,
         "epoch_realtime_ns": taken["epoch_realtime_ns"],
-        "started": begun,
+        "started": started,
         "finished": utc_now(),
         "agents": agents,
-        "captures": {},
-        "clock_offsets": {
-            tap["node"]: {"offset_ns": 0, "uncertainty_ns": half, "method": method}
-            for tap in taps
-            if one_clock
-        },
         "stamps": {tap["node"]: _stamps(tap) for tap in taps},
         "taps": taps,
         "troubles": taken["troubles"],

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rtrb::{Consumer, Producer};
-use wg_frame::time::{Epoch, RunTime};
+use wg_frame::time::{Epoch, RunTime, WallNanos};
 use wg_net::{Socket, TX_BATCH, Wake, clock, realtime};
 use wg_record::{Crc, RecordFlags};
 
@@ -322,7 +322,7 @@ impl Servicing {
         if self.next_flush <= now {
             // A message that waits in the socket may be the successor a held one waits for.
             while self.receive(false) {}
-            self.flush_relays(clock::realtime().get());
+            self.flush_relays(false);
         }
         self.take_back_buffers();
         let lead = self.lead.ns();
@@ -365,6 +365,12 @@ impl Servicing {
     /// The instant `time` on the wall clock, ns.
     fn wall(&self, time: RunTime) -> i64 {
         self.epoch.wall_nanos(time).get()
+    }
+
+    /// A reading of the wall clock, ns, on the timescale of the run.
+    fn run_time(&self, wall: i64) -> RunTime {
+        // Only a clock set by a season comes to the end of all times.
+        self.epoch.run_time(WallNanos::new(wall)).unwrap_or(RunTime::from_picos(i64::MAX))
     }
 
     /// Finds the earliest instant a message is expected at.
@@ -411,7 +417,7 @@ impl Servicing {
                 break;
             }
         }
-        self.flush_relays(i64::MAX);
+        self.flush_relays(true);
         for _ in 0..10 {
             self.collect_stamps();
             if self.stamps_due == 0 && !self.interface_stamps_due() {

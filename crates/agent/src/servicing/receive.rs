@@ -1,5 +1,6 @@
 //! The receiving half, and messages turned round on the spot.
 
+use wg_core::Deadline;
 use wg_frame::probe::{self, ProbeFlags};
 use wg_frame::time::WallNanos;
 use wg_net::{Received, clock};
@@ -155,7 +156,7 @@ impl Servicing {
         if inspected.crc == Crc::Ok
             && inspected.payload == self.assignment.flows[usize::from(state.flow())].payload
         {
-            state.turn(at.application.get(), buffer, inspected.probe, self);
+            state.turn(self.run_time(at.application.get()), buffer, inspected.probe, self);
             self.log.received(inspected.seen, at);
         } else {
             state.damaged += 1;
@@ -173,18 +174,21 @@ impl Servicing {
         self.plan_flush();
     }
 
-    /// Sends what relays have held back long enough.
-    pub(super) fn flush_relays(&mut self, now: i64) {
+    /// Sends what relays have held back long enough; with `over`, everything they hold.
+    pub(super) fn flush_relays(&mut self, over: bool) {
+        let now = self.run_time(clock::realtime().get());
         let mut relays = std::mem::take(&mut self.relays);
         for relay in &mut relays {
-            relay.flush(now, self);
+            if over { relay.end(self) } else { relay.flush(now, self) }
         }
         self.relays = relays;
         self.plan_flush();
     }
 
     fn plan_flush(&mut self) {
-        self.next_flush = self.relays.iter().map(|relay| relay.deadline()).min().unwrap_or(i64::MAX);
+        let first = self.relays.iter().map(|relay| relay.deadline()).min().and_then(Deadline::instant);
+        // A nanosecond later than rounded down, so that it is due when it is looked at.
+        self.next_flush = first.map_or(i64::MAX, |at| self.wall(at).saturating_add(1));
     }
 }
 

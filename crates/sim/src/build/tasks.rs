@@ -7,13 +7,13 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::wire::frame_length;
 use wg_plan::{Flow, FlowId, IncidentKind, Mode, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
+use wg_traffic::relaying::faults;
 
 use super::forwarding::destination;
 use super::hosts::network_id;
 use crate::error::SimError;
 use crate::models::traffic_class;
 use crate::random::{Purpose, Stream};
-use crate::relay::{Faults, Held};
 use crate::sending::Schedule;
 use crate::world::{Babbler, FlowState, Injector, Place, Reception, Relay, Sender, World, access};
 
@@ -123,8 +123,7 @@ impl World {
                 host: self.host(relay.on)?,
                 node: relay.on,
                 through: relay.through,
-                faults: Faults::new(&relay.faults),
-                held: Held::new(period.unwrap_or(Span::ZERO), run.drain),
+                core: wg_core::relay::Relay::new(faults(relay), period.unwrap_or(Span::ZERO), run.drain),
                 coming: VecDeque::new(),
                 wake_ups: Stream::new(run.seed, Purpose::RelayTask, u32::from(relay.flow)),
                 handled: 0,

@@ -108,7 +108,7 @@ impl<S: Sink> Engine<'_, S> {
                 Class::Timer => self.timer(number),
                 Class::Send => self.send(number),
                 Class::Turn => self.turn(number),
-                Class::Flush => self.give_up(number),
+                Class::Flush => self.flush(number),
                 Class::Inject => self.inject(number),
                 Class::Medium => self.medium(number),
                 Class::Straggler => self.straggler(number),
@@ -125,7 +125,7 @@ impl<S: Sink> Engine<'_, S> {
         self.now = self.world.end();
         // As an agent does at the end of a run: what a relay still holds goes out.
         for relay in 0..self.world.relays.len() {
-            self.give_up(relay);
+            self.end_relay(relay);
         }
         self.settle_begun();
         self.sink.advance(self.now, self.now)

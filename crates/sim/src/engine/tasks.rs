@@ -2,13 +2,13 @@
 
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks};
+use wg_core::relay::{Output, Treatment};
 use wg_frame::time::Span;
 use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point, TruthKind};
 
 use super::{Engine, record};
 use crate::agenda::Class;
-use crate::relay::Treatment;
 use crate::sink::Sink;
 
 impl<S: Sink> Engine<'_, S> {
@@ -105,54 +105,55 @@ impl<S: Sink> Engine<'_, S> {
         self.agenda.set(Class::Turn, number, next.into());
         relay.handled += 1;
         let (host, node) = (relay.host, relay.node);
-        let home = self.world.flows[relay.flow].from;
         let warm_up = frame.marks.has(Marks::WARM_UP);
-        let treatment = relay.faults.treatment(frame.sequence, warm_up);
-        let port = self.world.hosts[host].ports[0].number;
+        let treatment = relay.core.handle_message(self.now, frame.sequence, warm_up, frame);
         if treatment != Treatment::Return {
+            let port = self.world.hosts[host].ports[0].number;
             self.reveal(TruthKind::RelayFault, &frame, node, port, 0);
         }
-        let relay = &mut self.world.relays[number];
-        match treatment {
-            Treatment::Drop => self.note_drop(frame, node, port, DropReason::PlantedFault, Crc::Ok),
-            Treatment::Corrupt => {
-                let damaged = Frame { marks: frame.marks.with(Marks::DAMAGED), ..frame };
-                self.send_on(host, damaged, home);
-            }
-            Treatment::Misdirect(to) => self.send_on(host, frame, to),
-            Treatment::Swap => {
-                if let Err(frame) = relay.held.hold(self.now, frame.sequence, frame) {
-                    self.send_on(host, frame, home);
-                }
-            }
-            treatment @ (Treatment::Return | Treatment::Twice) => {
-                self.send_on(host, frame, home);
-                if treatment == Treatment::Twice {
-                    self.send_on(host, frame, home);
-                }
-                while !warm_up
-                    && let Some(waiting) = self.world.relays[number].held.released_by(frame.sequence)
-                {
-                    self.send_on(host, waiting, home);
-                }
-            }
-        }
-        self.agenda.set(Class::Flush, number, self.world.relays[number].held.deadline());
-        self.drain_host(host);
+        self.carry_on(number);
     }
 
-    pub(super) fn give_up(&mut self, number: usize) {
+    /// A relay's held messages have waited long enough.
+    pub(super) fn flush(&mut self, number: usize) {
+        self.world.relays[number].core.handle_deadline(self.now);
+        self.carry_on(number);
+    }
+
+    /// The run is over: what a relay still holds goes out.
+    pub(super) fn end_relay(&mut self, number: usize) {
+        self.world.relays[number].core.handle_end();
+        self.carry_on(number);
+    }
+
+    /// Does what a relay asks for.
+    fn carry_on(&mut self, number: usize) {
         let relay = &self.world.relays[number];
-        let (host, home) = (relay.host, self.world.flows[relay.flow].from);
-        while let Some(waiting) = self.world.relays[number].held.give_up() {
-            self.send_on(host, waiting, home);
+        let (host, node, home) = (relay.host, relay.node, self.world.flows[relay.flow].from);
+        while let Some(output) = self.world.relays[number].core.poll_output() {
+            match output {
+                Output::Return(frame) => self.send_on(host, frame, home),
+                Output::Twice(frame) => {
+                    self.send_on(host, frame, home);
+                    self.send_on(host, frame, home);
+                }
+                Output::Corrupt(frame) => {
+                    let damaged = Frame { marks: frame.marks.with(Marks::DAMAGED), ..frame };
+                    self.send_on(host, damaged, home);
+                }
+                Output::Misdirect(frame, to) => self.send_on(host, frame, to),
+                Output::Drop(frame) => {
+                    let port = self.world.hosts[host].ports[0].number;
+                    self.note_drop(frame, node, port, DropReason::PlantedFault, Crc::Ok);
+                }
+            }
         }
-        self.agenda.set(Class::Flush, number, Deadline::Never);
+        self.agenda.set(Class::Flush, number, self.world.relays[number].core.next_deadline());
         self.drain_host(host);
     }
 
     /// A relay sends a message on to end system `to`.
-    pub(super) fn send_on(&mut self, host: usize, frame: Frame, to: NodeIndex) {
+    fn send_on(&mut self, host: usize, frame: Frame, to: NodeIndex) {
         let source = self.world.addresses[usize::from(self.world.hosts[host].node)];
         let destination = self.world.addresses[usize::from(to)];
         let marks = frame.marks.with(Marks::RETURN);

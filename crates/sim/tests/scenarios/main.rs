@@ -6,6 +6,7 @@ mod clocks;
 mod critical;
 mod disturbances;
 mod networks;
+mod relays;
 mod replays;
 
 use wg_frame::time::Span;

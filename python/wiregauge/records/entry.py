@@ -1,0 +1,44 @@
+"""The entry of a run in the manifest, as it begins: one shape, whichever bench or tap the run is from.
+
+Whoever runs it fills in the rest: `agents`, `epoch_realtime_ns`, and facts of its own beside these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from wiregauge.records.directory import utc_now
+
+__all__ = ["begun", "begun_simulated"]
+
+
+def begun(index: int, comparable: Iterable[str], *, method: str, uncertainty_ns: float = 0) -> dict[str, Any]:
+    """The entry of run `index`, which begins now.
+
+    `comparable` are the end systems whose stamps may be subtracted from one another: by `method`, their clocks have
+    no offset but for `uncertainty_ns` each.
+    """
+    return {
+        "index": index,
+        "state": "running",
+        "reason": None,
+        "epoch_realtime_ns": 0,
+        "started": utc_now(),
+        "finished": None,
+        "agents": {},
+        "captures": {},
+        "clock_offsets": {
+            node: {"offset_ns": 0, "uncertainty_ns": uncertainty_ns, "method": method} for node in comparable
+        },
+    }
+
+
+def begun_simulated(plan: Mapping[str, Any], position: int) -> dict[str, Any]:
+    """The entry of a simulated run of the plan: its times are the true ones but where a clock has faults of its own."""
+    perfect = (
+        node["name"]
+        for node in plan["network"]["nodes"]
+        if node["kind"]["type"] == "end-system" and not node.get("clock")
+    )
+    return begun(plan["runs"][position]["index"], perfect, method="simulated")
