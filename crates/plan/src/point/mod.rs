@@ -7,6 +7,7 @@ mod addresses;
 mod carriers;
 mod contracts;
 mod course;
+mod drifting;
 mod faults;
 mod replays;
 mod senders;
@@ -93,6 +94,7 @@ impl PointCheck<'_> {
         let incidents = self.incidents(&senders, &carried, found);
         if found.clean() {
             self.warn_of_late_faults(warm_up + duration + drain, found);
+            self.warn_of_parting_clocks(&senders, &carried, warm_up + duration, found);
         }
         Run {
             link_rate_bps: self.model.rate.as_ref().map(|rate| rate.value),

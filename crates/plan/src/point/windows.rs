@@ -34,11 +34,11 @@ const DEFAULT_EARLY: Span = Span::from_micros(1);
 /// Most openings of all windows of a port until all begin together again.
 const MOST_OPENINGS: i128 = 65_536;
 /// Preamble and start delimiter, bytes.
-const PREAMBLE: u64 = 8;
+pub(super) const PREAMBLE: u64 = 8;
 /// Destination, source and EtherType, bytes: what cut-through waits for.
-const HEADER: u64 = 14;
+pub(super) const HEADER: u64 = 14;
 /// Preamble, start delimiter and gap, bytes.
-const AROUND_FRAME: u64 = 20;
+pub(super) const AROUND_FRAME: u64 = 20;
 
 /// A window on its way to the plan, with where it comes from.
 struct Placed<'m> {

@@ -316,3 +316,68 @@ proptest! {
         }
     }
 }
+
+/// One switch at 100 Mbit/s between "mac" and "sensor", each with its clock; the run lasts a second.
+fn clocked(mac: &str, switch: &str, sensor: &str) -> String {
+    let clock = |of: &str, indent: &str| match of {
+        "" => String::new(),
+        of => format!("{indent}clock {of}\n"),
+    };
+    format!(
+        "test name=clocks\n network\n  end-system name=mac\n{}  end-system name=sensor\n{}  switch name=sw kind=mixed-criticality\n{}  \
+         link between='mac sw:1' rate=100Mbit/s\n  link between='sensor sw:2' rate=100Mbit/s\n flows\n  \
+         flow id=7 protocol=tt from=mac to=sensor period=1ms offset=100us\n tasks duration=1s\n  \
+         send flow=7 period=1ms payload=18B\n  receive flow=7\n",
+        clock(mac, "   "),
+        clock(sensor, "   "),
+        clock(switch, "   "),
+    )
+}
+
+#[test]
+fn clocks_that_part_within_the_run_are_named_with_their_window_and_time() {
+    let said = |mac, switch, sensor| good(&clocked(mac, switch, sensor)).warnings;
+    for quiet in [
+        ["", "", ""],
+        // Together, whatever they are off.
+        ["drift=50ppm", "drift=50ppm", "drift=50ppm"],
+        // 2us of room last for two seconds.
+        ["drift=-1ppm", "", ""],
+        // An early frame waits in the switch for its window, nearly a period long.
+        ["drift=20ppm", "drift=20ppm", "drift=20ppm offset=1us"],
+    ] {
+        assert_eq!(said(quiet[0], quiet[1], quiet[2]), Vec::<String>::new(), "{quiet:?}");
+    }
+    let one = |mac, switch, sensor, parts: &[&str]| {
+        let warnings = said(mac, switch, sensor);
+        let [warning] = &warnings[..] else { panic!("one warning: {warnings:?}") };
+        for part in parts {
+            assert!(warning.contains(part), "{part}: {warning}");
+        }
+    };
+    // The window is 2us longer than the frame: 2us / 20ppm = 100ms, and a bit.
+    let late = [
+        "\"mac\" (drift -20ppm)",
+        "\"sw\" (drift 0ppm)",
+        "from 101ms",
+        "flow 7",
+        "late",
+        "port 2 of \"sw\"",
+        "8720ns",
+    ];
+    one("drift=-20ppm", "", "", &late);
+    // Ahead by 1us and then slower: it takes 3us to be 2us late.
+    one("drift=-20ppm offset=1us", "", "", &["offset 1us", "from 151ms"]);
+    // 1us early is accepted, and the receiver's clock is the slow one; a fast switch sends early as well.
+    one(
+        "",
+        "",
+        "drift=-2500ppb",
+        &["\"sensor\" (drift -2500ppb)", "from 401ms", "early", "accepts from 1us before"],
+    );
+    // No drift until it is warm.
+    let warm = "drift=0ppm\n    temperature at=500ms drift=-20ppm";
+    one(warm, "", "", &["changing with temperature", "from 601ms"]);
+    // Off from the beginning on.
+    one("offset=-3us", "", "", &["offset -3us", "from 0ps", "late"]);
+}
