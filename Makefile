@@ -2,6 +2,7 @@
 # make test   run every test
 # make lint   formatting, lints and types
 # make bench  ratios against peers, in one run
+# make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make notebook  execute the example notebook and keep its outputs
 
 SHELL := /bin/bash
@@ -13,10 +14,10 @@ BIN := $(VENV)/bin
 DEMO := demo-run
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench notebook proto limit-names clean
+.PHONY: help setup demo test test-rust test-python lint format bench fuzz notebook proto limit-names clean
 
 help:
-	@sed -n '1,5s/^# //p' Makefile
+	@sed -n '1,6s/^# //p' Makefile
 
 setup: $(VENV)/.installed
 
@@ -63,6 +64,9 @@ bench: setup
 	$(BIN)/python -m benches.generator
 	$(BIN)/python -m benches.ns3.compare
 	$(BIN)/python -m benches.log_processor
+
+fuzz:
+	@tools/fuzz $(FUZZ_SECONDS)
 
 notebook: setup
 	$(BIN)/python tools/notebook.py

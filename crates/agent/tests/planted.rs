@@ -182,7 +182,7 @@ fn run(protocol: Protocol, count: u32, period_us: i64, relay: Option<(Turn, Vec<
         receives: if relay.is_none() { vec![Receive { flow: 7, on: 1 }] } else { Vec::new() },
         relays: relay
             .into_iter()
-            .map(|(through, faults)| Relay { flow: 7, on: 1, through, faults })
+            .map(|(through, faults)| Relay { flow: 7, on: 1, vl: None, through, faults })
             .collect(),
         ..Run::default()
     }

@@ -149,6 +149,9 @@ pub(crate) struct FaultModel {
 pub(crate) struct RelayModel {
     pub(crate) place: Place,
     pub(crate) flow: usize,
+    pub(crate) on: NodeIndex,
+    /// As written; the inner `None` could not be read.
+    pub(crate) vl: Option<Maybe<u16>>,
     pub(crate) through: Maybe<Turn>,
     pub(crate) faults: Vec<FaultModel>,
 }
@@ -393,15 +396,20 @@ impl Resolver<'_> {
             whole &= flow.is_some();
             let Some(flow) = flow else { continue };
             fed.insert(flow);
-            if self.is_multicast(flow) {
-                let message = format!("flow {} has several receivers and cannot be relayed", self.id(flow));
-                let cure = "receive it, or relay a flow to one end system";
-                self.found.error(&relay.place, message, "1 receiver of a relayed flow", cure);
+            let several = relay.on.is_none() || self.model.flows[flow].relayed;
+            if self.is_multicast(flow) && several {
+                let message = format!(
+                    "flow {} has several receivers, and what two of them return could not be told apart",
+                    self.id(flow)
+                );
+                let cure = "name the one that relays with on, and receive at the others";
+                self.found.error(&relay.place, message, "1 relay per flow", cure);
                 refused.insert(flow);
-            } else if !self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on).is_empty() {
+            } else if let [on] = self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on)[..] {
                 self.model.flows[flow].relayed = true;
-                let (place, faults) = (relay.place.clone(), self.faults(relay, flow));
-                self.model.relays.push(RelayModel { place, flow, through: relay.through.clone(), faults });
+                let (place, faults) = (relay.place.clone(), self.faults(relay, flow, on));
+                let (vl, through) = (relay.vl.clone(), relay.through.clone());
+                self.model.relays.push(RelayModel { place, flow, on, vl, through, faults });
             }
         }
         let sends = self.model.sends.clone();
@@ -467,9 +475,9 @@ impl Resolver<'_> {
         taken
     }
 
-    fn faults(&mut self, relay: &RelayStatement, flow: usize) -> Vec<FaultModel> {
+    fn faults(&mut self, relay: &RelayStatement, flow: usize, on: NodeIndex) -> Vec<FaultModel> {
         let faults: Vec<FaultModel> =
-            relay.faults.iter().filter_map(|fault| self.fault(fault, flow)).collect();
+            relay.faults.iter().filter_map(|fault| self.fault(fault, flow, on)).collect();
         // First and last sequence number a fault touches: a swap also touches the successor.
         let mut touched: Vec<(u64, u64, &FaultModel)> = Vec::new();
         for fault in &faults {
@@ -500,7 +508,7 @@ impl Resolver<'_> {
         faults
     }
 
-    fn fault(&mut self, fault: &FaultStatement, flow: usize) -> Option<FaultModel> {
+    fn fault(&mut self, fault: &FaultStatement, flow: usize, on: NodeIndex) -> Option<FaultModel> {
         let kind = fault.kind.as_ref()?;
         let misdirect = kind.value == "misdirect";
         if !misdirect && fault.to.is_some() {
@@ -512,13 +520,13 @@ impl Resolver<'_> {
             "duplicate" => FaultKind::Duplicate,
             "swap" => FaultKind::Swap,
             "corrupt" => FaultKind::Corrupt,
-            _ => FaultKind::Misdirect { to: self.misdirect_target(fault, flow)? },
+            _ => FaultKind::Misdirect { to: self.misdirect_target(fault, flow, on)? },
         };
         let sequences = fault.sequences.clone()?;
         Some(FaultModel { place: fault.place.clone(), kind, sequences })
     }
 
-    fn misdirect_target(&mut self, fault: &FaultStatement, flow: usize) -> Option<NodeIndex> {
+    fn misdirect_target(&mut self, fault: &FaultStatement, flow: usize, on: NodeIndex) -> Option<NodeIndex> {
         let Some(to) = &fault.to else {
             let cure = "add to=\"…\" with a third end system";
             self.found.error(&fault.place, "a misdirected message needs a to", "", cure);
@@ -527,8 +535,7 @@ impl Resolver<'_> {
         let to = to.as_ref()?;
         let node = self.topology.end_system(to, self.found)?;
         let (from, receivers) = self.model.flows[flow].ends.clone()?;
-        let end = receivers[0];
-        if node == from || node == end {
+        if node == from || receivers.contains(&node) {
             let message = format!("{} is an end of flow {} itself", to.named(), self.id(flow));
             let cure = "name a third end system, or else nobody can tell it was misdirected";
             self.found.error(&fault.place, message, "", cure);
@@ -536,7 +543,7 @@ impl Resolver<'_> {
         }
         let reached = [NetworkId::A, NetworkId::B]
             .into_iter()
-            .any(|network| self.topology.route(end, node, network).is_some());
+            .any(|network| self.topology.route(on, node, network).is_some());
         if !reached && self.topology.links_whole {
             let message = format!("{} cannot be reached from the relay", to.named());
             self.found.error(&fault.place, message, "", "name an end system in the same network");

@@ -106,7 +106,7 @@ fn plan() -> (Network, Run) {
         duration: Span::from_millis(20_000),
         flows: vec![flow],
         sends: vec![send],
-        relays: vec![Relay { flow: FLOW, on: 1, through: Turn::Servicing, faults: Vec::new() }],
+        relays: vec![Relay { flow: FLOW, on: 1, vl: None, through: Turn::Servicing, faults: Vec::new() }],
         ..Run::default()
     };
     (Network { nodes: (0..2).map(node).collect(), links: Vec::new() }, run)

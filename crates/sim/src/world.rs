@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use wg_core::fifo::Fifo;
-use wg_core::frame::{Frame, Mac};
+use wg_core::arinc664::VirtualLinkId;
+use wg_core::frame::{Frame, Mac, NetworkId};
 use wg_core::hub::Hub;
 use wg_core::line::LineRate;
 use wg_core::port::Transmission;
@@ -258,6 +259,10 @@ pub(crate) struct Relay {
     pub(crate) host: usize,
     pub(crate) node: NodeIndex,
     pub(crate) through: Turn,
+    /// The virtual link back, where frames do not go by address.
+    pub(crate) vl: Option<VirtualLinkId>,
+    /// The network frames go back on, the first of two.
+    pub(crate) network: NetworkId,
     pub(crate) core: wg_core::relay::Relay<Frame>,
     /// Messages on their way to the turn; ascending.
     pub(crate) coming: VecDeque<(RunTime, Frame)>,

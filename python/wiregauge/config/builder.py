@@ -320,10 +320,17 @@ class Test:
         return self._add("tasks", "receive", {"flow": flow, "on": on})
 
     def relay(
-        self, flow: int, *, on: str | None = None, through: str | None = None, faults: Sequence[Fault] = ()
+        self,
+        flow: int,
+        *,
+        on: str | None = None,
+        vl: int | None = None,
+        through: str | None = None,
+        faults: Sequence[Fault] = (),
     ) -> Self:
-        """Turns the messages of a flow round, with planted faults."""
-        relay = self._child(self._section("tasks"), "relay", {"flow": flow, "on": on, "through": through})
+        """Turns the messages of a flow round, with planted faults; `vl` numbers the virtual link back of an rc flow."""
+        attributes = {"flow": flow, "on": on, "vl": vl, "through": through}
+        relay = self._child(self._section("tasks"), "relay", attributes)
         for fault in faults:
             sequence = _numbers(fault.sequence)
             self._child(relay, "fault", {"kind": fault.kind, "sequence": sequence, "to": fault.to})

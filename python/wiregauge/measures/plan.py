@@ -345,7 +345,7 @@ def _name(nodes: Sequence[Node], index: int, where: str) -> str:
 def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link], where: str) -> RunPlan:
     sends = {get(s, "flow", int, where): s for s in objects(raw, "sends", where)}
     rate = get(raw, "link_rate_bps", int, where) if "link_rate_bps" in raw else None
-    relays = {get(r, "flow", int, where): r for r in objects(raw, "relays", where)}
+    relays = {(get(r, "flow", int, where), get(r, "on", int, where)): r for r in objects(raw, "relays", where)}
     flows: list[FlowPlan] = []
     exchanges: list[FlowPlan] = []
     for flow in objects(raw, "flows", where):
@@ -355,7 +355,6 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 f"{where}: flow {number} is not between 1 and {LARGEST_FLOW}; the file is damaged"
             )
         send = sends.get(number)
-        relay = relays.get(number)
         deadline = flow.get("deadline")
         others = get(flow, "also_to", list, where) if "also_to" in flow else []
         receivers = [get(flow, "to", int, where), *(n if isinstance(n, int) else -1 for n in others)]
@@ -369,11 +368,13 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 path=tuple(_name(nodes, node, where) for node in _path(flow, receiver, where)),
                 ways=_ways(flow, receiver, where),
                 deadline_ns=deadline / 1000 if isinstance(deadline, int) else None,
-                relayed=relay is not None,
+                relayed=(number, receiver) in relays,
                 payload=get(send, "payload", int, where) if send else None,
                 period_ns=_ns(send, "period", where) if send else None,
                 count=get(send, "count", int, where) if send else 0,
-                planted_faults=len(objects(relay, "faults", where)) if relay else 0,
+                planted_faults=len(objects(relays[number, receiver], "faults", where))
+                if (number, receiver) in relays
+                else 0,
                 receiver=receiver,
                 multicast=len(receivers) > 1,
                 both_networks="network" in flow and flow["network"] is None,

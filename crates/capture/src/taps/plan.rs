@@ -55,7 +55,13 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
         if back.is_empty() {
             run.receives.push(Receive { flow: id, on: flow.to });
         } else {
-            run.relays.push(Relay { flow: id, on: flow.to, through: Turn::Servicing, faults: Vec::new() });
+            run.relays.push(Relay {
+                flow: id,
+                on: flow.to,
+                vl: None,
+                through: Turn::Servicing,
+                faults: Vec::new(),
+            });
         }
         run.sends.push(sender(id, &seen, contents.first_picos));
         run.flows.push(flow);

@@ -136,6 +136,27 @@ pub struct Limit {
     pub line: u32,
 }
 
+impl Run {
+    /// The virtual links that relays send messages back on, each as a flow of the same number the other way round: over
+    /// the same links, with the same contract, without sub-virtual-links.
+    pub fn returns(&self) -> impl Iterator<Item = Flow> + '_ {
+        self.relays.iter().filter_map(|relay| {
+            let flow = self.flows.iter().find(|flow| flow.id == relay.flow)?;
+            let link = VirtualLink { id: relay.vl?, sub_links: 1, ..flow.virtual_link? };
+            let home = flow.ways().filter(|(_, nodes)| nodes.last() == Some(&relay.on));
+            let mut ways =
+                home.map(|(network, nodes)| Path { network, nodes: nodes.iter().rev().copied().collect() });
+            let first = ways.next()?;
+            Some(Flow {
+                network: flow.network,
+                further_paths: ways.collect(),
+                virtual_link: Some(link),
+                ..Flow::plain(flow.id, flow.protocol, first.nodes)
+            })
+        })
+    }
+}
+
 /// Which side of a limit is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

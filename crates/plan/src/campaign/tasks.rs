@@ -190,8 +190,11 @@ pub struct Receive {
 pub struct Relay {
     /// The flow it returns.
     pub flow: FlowId,
-    /// The end system it runs on; the flow's `to`.
+    /// The end system it runs on, one of the flow's receivers.
     pub on: NodeIndex,
+    /// Number of the virtual link that a rate-constrained flow's messages go back on; else none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vl: Option<u16>,
     /// Where the message is turned round.
     pub through: Turn,
     /// Planted faults.

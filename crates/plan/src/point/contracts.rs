@@ -52,11 +52,14 @@ impl PointCheck<'_> {
     /// Virtual links and time-triggered flows share one space of identifiers: the end of their addresses.
     fn check_numbers(&self, found: &mut Findings) {
         let mut seen: BTreeMap<u16, &FlowModel> = BTreeMap::new();
-        for flow in &self.model.flows {
-            if !flow.is(Protocol::Rc) && !flow.is(Protocol::Tt) {
-                continue;
-            }
-            let number = number(flow);
+        let critical = |flow: &FlowModel| flow.is(Protocol::Rc) || flow.is(Protocol::Tt);
+        let flows = self.model.flows.iter().filter(|flow| critical(flow));
+        let back = self.model.relays.iter().filter_map(|relay| {
+            let vl = relay.vl.as_ref()?.as_ref()?.value;
+            Some((vl, &self.model.flows[relay.flow], &relay.place))
+        });
+        let back = back.filter(|(_, flow, _)| flow.is(Protocol::Rc));
+        for (number, flow, place) in flows.map(|flow| (number(flow), flow, &flow.place)).chain(back) {
             if let Some(first) = seen.get(&number) {
                 let message = format!(
                     "virtual link {number} of flow {} is already that of flow {}{}",
@@ -65,7 +68,7 @@ impl PointCheck<'_> {
                     on_line(first.place.line)
                 );
                 found.error(
-                    &flow.place,
+                    place,
                     message,
                     "1 flow per number",
                     "write another vl; default is the flow's number",
@@ -161,9 +164,15 @@ impl PointCheck<'_> {
 
     fn check_end_systems(&self, links: &BTreeMap<FlowId, VirtualLink>, found: &mut Findings) {
         let mut by_sender: BTreeMap<u16, Vec<&FlowModel>> = BTreeMap::new();
-        for flow in self.model.flows.iter().filter(|flow| links.contains_key(&flow.id)) {
-            if let Some((from, _)) = &flow.ends {
-                by_sender.entry(*from).or_default().push(flow);
+        let mut first_hops: BTreeMap<u16, BTreeSet<usize>> = BTreeMap::new();
+        for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| links.contains_key(&flow.id))
+        {
+            let relay = self.model.relays.iter().find(|relay| relay.flow == at).map(|relay| relay.on);
+            for sender in flow.ends.iter().map(|(from, _)| *from).chain(relay) {
+                by_sender.entry(sender).or_default().push(flow);
+                let leaves = |hop: &Hop| self.topology.ends_of(*hop).0.node == sender;
+                let first = self.hops(at).filter(leaves).map(|hop| hop.link);
+                first_hops.entry(sender).or_default().extend(first);
             }
         }
         for (node, flows) in by_sender {
@@ -175,11 +184,7 @@ impl PointCheck<'_> {
                 found.error(&beyond.place, message, MOST_PER_END_SYSTEM.to_string(), cure);
                 continue;
             }
-            let first_links: BTreeSet<usize> = flows
-                .iter()
-                .flat_map(|flow| flow.used())
-                .filter_map(|(_, reach)| Some(reach.ways.first()?.hops.first()?.link))
-                .collect();
+            let first_links = first_hops.remove(&node).unwrap_or_default();
             let Some(rate) = first_links.into_iter().map(|link| self.rate(link)).min() else { continue };
             let bytes: u64 = flows.iter().map(|flow| u64::from(links[&flow.id].lmax) + AROUND_FRAME).sum();
             let jitter =
@@ -212,8 +217,9 @@ impl PointCheck<'_> {
     /// Every link must carry the contracts of all virtual links over it, whatever is really sent.
     fn check_links(&self, links: &BTreeMap<FlowId, VirtualLink>, said: &mut Said, found: &mut Findings) {
         let mut on: BTreeMap<Hop, Vec<&FlowModel>> = BTreeMap::new();
-        for flow in self.model.flows.iter().filter(|flow| links.contains_key(&flow.id)) {
-            for hop in flow.hops() {
+        for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| links.contains_key(&flow.id))
+        {
+            for hop in self.hops(at) {
                 on.entry(hop).or_default().push(flow);
             }
         }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
-use crate::campaign::{Flow, FlowId, Path, Protocol, Run, TimeTriggered, VirtualLink};
+use crate::campaign::{FaultKind, Flow, FlowId, Path, Protocol, Run, TimeTriggered, VirtualLink};
 use crate::diagnostic::Findings;
 use crate::disturbances::Disturbances;
 use crate::model::{FlowModel, Model};
@@ -139,17 +139,43 @@ impl PointCheck<'_> {
             }
             self.reaches(flow, found);
         }
+        self.returns(found);
+    }
+
+    /// Whether messages of relayed flows have a way back.
+    fn returns(&self, found: &mut Findings) {
         for relay in &self.model.relays {
             let flow = &self.model.flows[relay.flow];
             let Some(protocol) = flow.protocol.as_ref() else { continue };
-            if matches!(protocol.value, Protocol::Rc | Protocol::Tt) {
+            if protocol.value == Protocol::Tt {
                 let message = format!(
-                    "flow {} leads one way, as {} does, and cannot be relayed",
+                    "flow {} has {}, whose windows lead one way, and cannot be relayed",
                     flow.id,
                     protocol.named()
                 );
-                let cure = "receive it, and declare a second flow with a sender of its own for the way back";
-                found.error(&relay.place, message, "udp, raw and be flows", cure);
+                let cure = "receive it, and declare a second flow with a sender and windows of its own for the way back";
+                found.error(&relay.place, message, "udp, raw, be and rc flows", cure);
+            }
+            if protocol.value != Protocol::Rc {
+                continue;
+            }
+            if relay.vl.is_none() {
+                let message = format!(
+                    "flow {} has {}, whose virtual link leads one way, and its relay has none for the way back",
+                    flow.id,
+                    protocol.named()
+                );
+                let cure = "add vl=\"…\" to the relay, the number of a virtual link of its own; the contract is the flow's";
+                found.error(&relay.place, message, "1 sender per virtual link", cure);
+            }
+            for fault in relay.faults.iter().filter(|f| matches!(f.kind, FaultKind::Misdirect { .. })) {
+                let message = format!(
+                    "flow {} has {}, whose way back is fixed in the switches",
+                    flow.id,
+                    protocol.named()
+                );
+                let cure = "remove the fault, or misdirect messages of a udp, raw or be flow";
+                found.error(&fault.place, message, "", cure);
             }
         }
     }
@@ -172,11 +198,17 @@ impl PointCheck<'_> {
         }
     }
 
-    /// Hops of a flow, both ways when it is relayed.
+    /// Hops of a flow, and back from its relay.
     fn hops(&self, flow: usize) -> impl Iterator<Item = Hop> + '_ {
-        let flow = &self.model.flows[flow];
-        let back = flow.hops().map(|hop| Hop { link: hop.link, forward: !hop.forward });
-        flow.hops().chain(back.filter(|_| flow.relayed))
+        self.model.flows[flow].hops().chain(self.hops_back(flow))
+    }
+
+    /// Hops of what a relay of the flow sends back.
+    fn hops_back(&self, flow: usize) -> impl Iterator<Item = Hop> + '_ {
+        let relay = self.model.relays.iter().find(move |relay| relay.flow == flow);
+        let ways = self.model.flows[flow].used().flat_map(|(_, reach)| &reach.ways);
+        let home = ways.filter(move |way| relay.is_some_and(|relay| way.nodes.last() == Some(&relay.on)));
+        home.flat_map(|way| way.hops.iter().map(|hop| Hop { link: hop.link, forward: !hop.forward }))
     }
 
     fn planned_flows(&self, mut carried: Carried) -> Vec<Flow> {
@@ -280,6 +312,16 @@ pub(crate) fn check_belongings(
             let message =
                 format!("{} has no effect on flow {} with {}", sub_link.named(), flow.id, written.named());
             found.error(&send.place, message, "rc flows", "remove sub-link or write protocol=\"rc\"");
+        }
+    }
+    for relay in &model.relays {
+        let Some(Some(vl)) = &relay.vl else { continue };
+        let flow = &model.flows[relay.flow];
+        let Some(written) = &flow.protocol else { continue };
+        if !protocols_of(relay.flow).contains(&Protocol::Rc) {
+            let message =
+                format!("{} has no effect on flow {} with {}", vl.named(), flow.id, written.named());
+            found.error(&relay.place, message, "rc flows", "remove vl or write protocol=\"rc\"");
         }
     }
 }

@@ -33,13 +33,16 @@ impl PointCheck<'_> {
                     found.error(&fault.place, message, format!("0 to {}", count.saturating_sub(2)), cure);
                 }
             }
-            let (Some(through), Some((_, to))) = (&relay.through, &flow.ends) else { continue };
+            let Some(through) = &relay.through else { continue };
+            // Where another point of the sweep has a virtual link, this one needs none.
+            let vl = relay.vl.as_ref().and_then(|vl| Some(vl.as_ref()?.value));
+            let vl = vl.filter(|_| flow.is(Protocol::Rc));
             let faults = relay
                 .faults
                 .iter()
                 .map(|fault| Fault { kind: fault.kind, sequences: fault.sequences.value.clone() })
                 .collect();
-            relays.push(Relay { flow: flow.id, on: to[0], through: through.value, faults });
+            relays.push(Relay { flow: flow.id, on: relay.on, vl, through: through.value, faults });
         }
         relays
     }

@@ -55,6 +55,7 @@ pub(crate) struct RelayStatement {
     pub(crate) place: Place,
     pub(crate) flow: Maybe<u16>,
     pub(crate) on: Option<Maybe<String>>,
+    pub(crate) vl: Option<Maybe<u16>>,
     pub(crate) through: Maybe<Turn>,
     pub(crate) faults: Vec<FaultStatement>,
 }
@@ -174,9 +175,10 @@ pub(super) fn relay(element: &Element, found: &mut Findings) -> RelayStatement {
     let flow = reader.flow_id("flow");
     let on = element.get("on").map(|_| reader.name("on"));
     let through = reader.choice("through", element.get("through").unwrap_or("servicing"), &TURNS);
+    let vl = element.get("vl").map(|_| reader.optional_whole("vl", 1, 65_535).flatten());
     let place = reader.place;
     let faults = element.all("fault").map(|e| fault(e, found)).collect();
-    RelayStatement { place, flow, on, through, faults }
+    RelayStatement { place, flow, on, vl, through, faults }
 }
 
 fn fault(element: &Element, found: &mut Findings) -> FaultStatement {

@@ -69,7 +69,7 @@ impl Facts {
             id: flow.id,
             from: flow.from,
             to,
-            relayed: run.relays.iter().any(|relay| relay.flow == flow.id),
+            relayed: run.relays.iter().any(|relay| relay.flow == flow.id && relay.on == to),
             deadline_ps: flow.deadline.map(wg_frame::time::Span::as_picos),
             hops,
             places,
@@ -119,6 +119,11 @@ impl FlowState {
             facts,
             kinds: Box::new([Kind::UNKNOWN; Kind::REMEMBERED]),
         }
+    }
+
+    /// Whether what comes to this receiver is sent back.
+    pub(super) fn is_relayed(&self) -> bool {
+        self.facts.relayed
     }
 
     pub(super) fn keep_only(&mut self, measures: &[Measure]) {

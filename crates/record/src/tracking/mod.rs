@@ -32,7 +32,7 @@ pub use passages::Passage;
 pub use series::{FlowSeries, Measure};
 pub use sketch::{Bucket, Sketch};
 
-use crate::schema::{Crc, FLOW_FOREIGN, Point, Record};
+use crate::schema::{Crc, FLOW_FOREIGN, Point, Record, RecordFlags};
 use crate::sighting::{Block, Grouper, Manner, Sighting};
 use flow::{FlowState, Kind};
 use ledger::Closed;
@@ -321,8 +321,13 @@ pub fn part_of(run: &Run, part: usize, parts: usize) -> Vec<FlowId> {
 
 /// Notes a record with every receiver whose copy it tells of: one taken at a receiver with that one, one taken before
 /// the ways part with all behind it. What concerns nobody (a frame gone astray) goes to the first, so that
-/// it is counted once.
+/// it is counted once. What a relay sends back concerns the receiver that relays, and nobody else.
 fn observe_multicast(receivers: &mut [FlowState], record: &Record, closed: &mut Closed<'_>) -> bool {
+    if record.flags.has(RecordFlags::RETURN)
+        && let Some(relayed) = receivers.iter_mut().find(|flow| flow.is_relayed())
+    {
+        return relayed.observe(record, closed);
+    }
     let at = receivers.iter().position(|flow| flow.to() == record.node);
     let is_arrival = record.point == Point::ApplicationReceive;
     let concerned = |at_place: usize, flow: &FlowState| match at {

@@ -79,7 +79,7 @@ pub(crate) fn run(count: u32, warm_up_count: u32) -> Run {
             multicast,
         ],
         sends: vec![send(ONE_WAY), send(RELAYED), send(BOTH), send(MULTICAST)],
-        relays: vec![Relay { flow: RELAYED, on: 0, through: Turn::Servicing, faults: Vec::new() }],
+        relays: vec![Relay { flow: RELAYED, on: 0, vl: None, through: Turn::Servicing, faults: Vec::new() }],
         ..Run::default()
     }
 }

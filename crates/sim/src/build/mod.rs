@@ -53,9 +53,11 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         drain: run.drain,
     };
     let ports = ports(network)?;
+    // What carries frames knows the virtual links back from relays like any others.
+    let carried = Run { flows: run.flows.iter().cloned().chain(run.returns()).collect(), ..run.clone() };
     world.build_nodes(network, run)?;
     world.build_channels(network, run, &ports)?;
-    world.build_cores(network, run, &ports)?;
+    world.build_cores(network, &carried, &ports)?;
     world.build_faults(network, run)?;
     world.build_captures(network, run, &ports)?;
     world.build_tasks(network, run)?;

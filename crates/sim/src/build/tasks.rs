@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use wg_core::arinc664::VirtualLinkId;
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::wire::frame_length;
@@ -107,7 +108,9 @@ impl World {
     fn build_relays(&mut self, run: &Run) -> Result<(), SimError> {
         for relay in &run.relays {
             let flow = self.flow(relay.flow)?;
-            if traffic_class(run.flows[flow].protocol) != TrafficClass::BestEffort {
+            let facts = &run.flows[flow];
+            let is_link = facts.virtual_link.is_some() && relay.vl.is_some();
+            if traffic_class(facts.protocol) != TrafficClass::BestEffort && !is_link {
                 let id = relay.flow;
                 return Err(SimError::plan(format!("flow {id} leads one way only and cannot be relayed")));
             }
@@ -123,6 +126,8 @@ impl World {
                 host: self.host(relay.on)?,
                 node: relay.on,
                 through: relay.through,
+                vl: relay.vl.map(VirtualLinkId),
+                network: facts.network.map_or(NetworkId::A, network_id),
                 core: wg_core::relay::Relay::new(faults(relay), period.unwrap_or(Span::ZERO), run.drain),
                 coming: VecDeque::new(),
                 wake_ups: Stream::new(run.seed, Purpose::RelayTask, u32::from(relay.flow)),

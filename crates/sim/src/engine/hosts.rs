@@ -27,7 +27,8 @@ impl<S: Sink> Engine<'_, S> {
         // An interface takes no notice of frames for others.
         let flow = usize::from(self.world.flow_of_id[usize::from(frame.flow)]);
         let is_for_it = if frame.destination.is_group() {
-            self.world.flows[flow].receiver(node).is_some()
+            let flow = &self.world.flows[flow];
+            if frame.marks.has(Marks::RETURN) { flow.from == node } else { flow.receiver(node).is_some() }
         } else {
             frame.destination == host.address
         };
@@ -159,7 +160,9 @@ impl<S: Sink> Engine<'_, S> {
             (false, _) => receiver.is_some(),
             (true, relay) => relay.is_some() && flow.from == node,
         };
-        if let (Some(relay), true, false, false) = (flow.relay, at_home, returning, damaged) {
+        let relays = &self.world.relays;
+        let here = flow.relay.filter(|relay| relays[*relay].node == node);
+        if let (Some(relay), true, false, false) = (here, at_home, returning, damaged) {
             self.take_up(relay, frame, application);
             return;
         }

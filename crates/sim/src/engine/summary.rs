@@ -88,7 +88,8 @@ impl<S: Sink> Engine<'_, S> {
         for flow in world.flows.iter().filter(|flow| flow.planned > 0) {
             let Some(receiver) = flow.receiver(node) else { continue };
             let came = flow.receivers[receiver].1;
-            let (kind, done) = match flow.relay {
+            let here = flow.relay.filter(|relay| world.relays[*relay].node == node);
+            let (kind, done) = match here {
                 Some(relay) => ("relay", world.relays[relay].handled),
                 None => ("receive", came.received),
             };

@@ -1,7 +1,7 @@
 //! Senders, relays, background load and babblers.
 
 use wg_core::Deadline;
-use wg_core::frame::{Frame, Marks};
+use wg_core::frame::{Frame, Mac, Marks};
 use wg_core::relay::{Output, Treatment};
 use wg_frame::time::Span;
 use wg_plan::NodeIndex;
@@ -132,16 +132,16 @@ impl<S: Sink> Engine<'_, S> {
         let (host, node, home) = (relay.host, relay.node, self.world.flows[relay.flow].from);
         while let Some(output) = self.world.relays[number].core.poll_output() {
             match output {
-                Output::Return(frame) => self.send_on(host, frame, home),
+                Output::Return(frame) => self.send_on(number, frame, home),
                 Output::Twice(frame) => {
-                    self.send_on(host, frame, home);
-                    self.send_on(host, frame, home);
+                    self.send_on(number, frame, home);
+                    self.send_on(number, frame, home);
                 }
                 Output::Corrupt(frame) => {
                     let damaged = Frame { marks: frame.marks.with(Marks::DAMAGED), ..frame };
-                    self.send_on(host, damaged, home);
+                    self.send_on(number, damaged, home);
                 }
-                Output::Misdirect(frame, to) => self.send_on(host, frame, to),
+                Output::Misdirect(frame, to) => self.send_on(number, frame, to),
                 Output::Drop(frame) => {
                     let port = self.world.hosts[host].ports[0].number;
                     self.note_drop(frame, node, port, DropReason::PlantedFault, Crc::Ok);
@@ -153,10 +153,22 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     /// A relay sends a message on to end system `to`.
-    fn send_on(&mut self, host: usize, frame: Frame, to: NodeIndex) {
-        let source = self.world.addresses[usize::from(self.world.hosts[host].node)];
+    fn send_on(&mut self, number: usize, frame: Frame, to: NodeIndex) {
+        let relay = &self.world.relays[number];
+        let (host, source) = (relay.host, self.world.addresses[usize::from(relay.node)]);
         let destination = self.world.addresses[usize::from(to)];
         let marks = frame.marks.with(Marks::RETURN);
+        let frame = match relay.vl {
+            Some(link) => {
+                let destination = Mac(link.destination().0);
+                // Not numbered yet, so it names its sub-virtual-link, the only one.
+                let (virtual_link, network) = (link.0, relay.network);
+                let back = Frame { virtual_link, network, virtual_link_sequence: 0, ..frame };
+                self.hand_down(host, Frame { source, destination, marks, ..back }, Span::ZERO);
+                return;
+            }
+            None => frame,
+        };
         // Its thread is at work: it need not be woken.
         self.hand_down(host, Frame { source, destination, marks, ..frame }, Span::ZERO);
     }

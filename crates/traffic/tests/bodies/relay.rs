@@ -48,7 +48,7 @@ pub(crate) fn body(driver: impl Fn(&Run) -> Vec<(u32, Done)>) {
             flows: vec![Flow::plain(FLOW, Protocol::Udp, vec![SENDER, 3, RELAY])],
             sends: vec![Send::periodic(FLOW, period, 64, MESSAGES)],
             receives: Vec::<Receive>::new(),
-            relays: vec![Relay { flow: FLOW, on: RELAY, through, faults }],
+            relays: vec![Relay { flow: FLOW, on: RELAY, vl: None, through, faults }],
             ..Run::default()
         };
         let home = |range: std::ops::RangeInclusive<u32>| range.map(|n| (n, Done::Home));
