@@ -23,6 +23,8 @@ mod policing;
 mod reception;
 #[path = "../../crates/core/tests/protocols/bodies/regulator.rs"]
 mod regulator;
+#[path = "../../crates/core/tests/protocols/bodies/relay.rs"]
+mod relay;
 #[path = "../../crates/core/tests/protocols/bodies/switch.rs"]
 mod switch;
 #[path = "../../crates/core/tests/protocols/input.rs"]
@@ -53,5 +55,7 @@ pub const POLICING: Body = policing::body;
 pub const RECEPTION: Body = reception::body;
 /// See `regulator` in the README.
 pub const REGULATOR: Body = regulator::body;
+/// See `relay` in the README.
+pub const RELAY: Body = relay::body;
 /// See `switch` in the README.
 pub const SWITCH: Body = switch::body;

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use wg_core::fifo::Fifo;
 use wg_core::arinc664::VirtualLinkId;
+use wg_core::fifo::Fifo;
 use wg_core::frame::{Frame, Mac, NetworkId};
 use wg_core::hub::Hub;
 use wg_core::line::LineRate;

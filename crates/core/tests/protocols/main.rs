@@ -15,6 +15,7 @@ mod bodies {
     pub(crate) mod policing;
     pub(crate) mod reception;
     pub(crate) mod regulator;
+    pub(crate) mod relay;
     pub(crate) mod switch;
 }
 
@@ -46,5 +47,6 @@ any_operations!(
     policing,
     reception,
     regulator,
+    relay,
     switch
 );
