@@ -202,3 +202,22 @@ def test_vlan_ports(example: Shown) -> None:
     assert lost(run, 10) == lost(run, 20) == 0
     assert max(run.latencies(10)) <= 300 * US
     assert run.at("application-receive", 10, "d").height == 0
+
+
+def test_round_trips(example: Shown) -> None:
+    run = example("round-trips")
+
+    def trips(flow: int) -> list[int]:
+        sent = run.times("application-send", flow, "mac")
+        home = run.times("application-receive", flow, "mac")
+        return [home[sequence] - sent[sequence] for sequence in sorted(home)]
+
+    for flow, protocol in ((10, "be"), (20, "rc"), (40, "be")):
+        whole = 4 * sending(frame(64, protocol), 10**8) + 2 * 4 * US
+        assert set(trips(flow)) == {whole}
+    whole = 4 * sending(frame(64, "rc"), 10**8) + 2 * 4 * US
+    # The second of a burst waits for the BAG at its sender; it is handed down with the first.
+    assert trips(30)[0::2] == [whole] * 100
+    assert set(trips(30)[1::2]) == {whole + 2 * MS}
+    assert sum(lost(run, flow) for flow in (10, 20, 30, 40)) == 0
+    assert run.summary["flows"][-1]["delivered"] == 100
