@@ -43,6 +43,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     </flow>
     <flow id="50" protocol="udp" from="h1" to="h2"/>
     <flow id="60" protocol="udp" from="mac" to="sensor"/>
+    <flow id="70" protocol="rc" from="other" to="sensor" bag="8ms"/>
   </flows>
   <synchronise within="9us"><exchange to="sensor"/><ptp/><chrony/></synchronise>
   <tasks duration="1s">
@@ -52,6 +53,7 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <send flow="40" period="10ms" payload="64B"/><receive flow="40"/>
     <send flow="50" period="10ms" payload="64B"/><receive flow="50"/>
     <replay flow="60" file="line.pcapng" interface="0"/><receive flow="60"/>
+    <send flow="70" period="8ms" payload="64B"/><relay flow="70" vl="170"/>
     <inject on="other" to="sensor" load="10%"/>
     <capture on="sw1"/>
   </tasks>
@@ -241,7 +243,12 @@ OTHER: dict[str, dict[str, Edit]] = {
         "transmit-time": {"transmit-time": "13B"},
     },
     "receive": {"flow": {"flow": "10"}, "on": {"on": "other"}},
-    "relay": {"flow": {"flow": "20"}, "on": {"on": "other"}, "through": {"through": "task"}},
+    "relay": {
+        "flow": {"flow": "20"},
+        "on": {"on": "other"},
+        "through": {"through": "task"},
+        "vl": {"vl": "171"},
+    },
     "fault": {
         "kind": {"kind": "corrupt"},
         "sequence": {"sequence": "6"},
@@ -300,6 +307,7 @@ WHICH: dict[tuple[str, str], int] = {
     **{("flow", f"{end}-{what}"): 5 for end in ("source", "destination") for what in ("mac", "ip", "port")},
     **{("send", name): 1 for name in ("distribution", "burst", "spacing", "rate-limit", "flow")},
     ("send", "sub-link"): 2,
+    ("relay", "vl"): 1,
     **{("send", name): 4 for name in ("frame", "seed", "ramp-to", "launch", "transmit-time", *SHAPING)},
     ("end-system", "name"): 4,
     ("end-system", "host"): 2,

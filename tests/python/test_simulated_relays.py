@@ -39,7 +39,7 @@ def link_round_trip(relay: str, *, second: bool = False, send: str = "", more: s
 
 
 def returned(run: Simulated) -> pl.DataFrame:
-    return run.records.filter(pl.col("return") & ~pl.col("warm_up"))
+    return run.records.filter(pl.col("returning") & ~pl.col("warm_up"))
 
 
 def outcome(run: Simulated, to: int = 0) -> dict[str, int]:
