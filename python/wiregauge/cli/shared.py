@@ -106,7 +106,7 @@ def judge_and_show(
         from wiregauge import report as reports
 
         try:
-            path = reports.write(target)
+            path = reports.write(target, judgement)
         except RunDirectoryError as error:  # the disk may be full; what was measured is safe by now
             unwritten = str(error)
         else:

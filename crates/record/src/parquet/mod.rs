@@ -22,5 +22,8 @@ pub const SKETCH_SCHEMA: u32 = 1;
 
 /// Rows handed to the encoder, and taken from the decoder, at once.
 pub(crate) const ROWS_AT_ONCE: usize = 1 << 14;
-/// Rows in a row group.
+/// Records in a row group: a decoder's portion of work.
 pub(crate) const ROW_GROUP: usize = 1 << 20;
+/// Rows in a row group of a table of messages or passages. Who reads one holds some whole groups of all columns at once, and a
+/// message has many.
+pub(crate) const TABLE_GROUP: usize = 1 << 17;

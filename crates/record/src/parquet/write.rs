@@ -15,7 +15,7 @@ use ::parquet::schema::types::ColumnPath;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::{ROW_GROUP, ROWS_AT_ONCE};
+use super::{ROW_GROUP, ROWS_AT_ONCE, TABLE_GROUP};
 use crate::columns::{RecordColumns, record_schema};
 use crate::error::RecordError;
 use crate::schema::{RECORD_SCHEMA, Record};
@@ -31,7 +31,7 @@ pub(crate) fn properties(kind: &str, schema: u32, run_index: u32, delta: &[&str]
     let builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_max_row_group_row_count(Some(TABLE_GROUP))
         .set_key_value_metadata(Some(metadata));
     // Columns whose values hardly repeat: a dictionary of them would be as long as the column.
     delta.iter().fold(builder, |builder, name| {
@@ -125,7 +125,8 @@ impl RecordWriter {
     pub fn create(path: &Path, run_index: u32) -> Result<Self, RecordError> {
         // Times hardly shrink whatever the method, and to have tried costs Zstandard a tenth of tracking.
         let properties = properties("records", RECORD_SCHEMA, run_index, &["time", "sequence"])
-            .set_compression(Compression::LZ4_RAW);
+            .set_compression(Compression::LZ4_RAW)
+            .set_max_row_group_row_count(Some(ROW_GROUP));
         let table = TableWriter::create(path, &record_schema(Default::default()), properties)?;
         Ok(Self { table, columns: RecordColumns::new() })
     }
