@@ -92,7 +92,7 @@ def test_a_full_disk_leaves_nothing_half_written(place: Path, tmp_path: Path) ->
             timeout=60,
             check=False,
         )
-        assert done.returncode == 2, (form, done.stderr)
+        assert done.returncode == 3, (form, done.stderr)
         assert done.stdout == "", form
         assert "small/t: cannot be written" in done.stderr
         assert done.stderr.count("\n") == 1, done.stderr

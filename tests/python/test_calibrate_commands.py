@@ -33,6 +33,7 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["loop", "--period", "2"], 2, "has no unit"),
         (["generator", "--gap", "100"], 2, "shorter than the 4960 ns"),
         (["generator", "--rate", "fast"], 2, "--rate"),
+        (["pacing", "--period", "1"], 2, "for example 1ms"),
         (["clocks", "--core", "4000"], 2, "--core 4000"),
         (["linearity", "--delays", "0,1"], 2, "at least three"),
         (["show", "loop"], 2, "no such calibration"),
@@ -61,6 +62,22 @@ def test_a_narrow_terminal_cuts_no_figure(tmp_path: Path, monkeypatch: pytest.Mo
         assert done.exit_code == 0, done.output
         for figure in ("311.6 ± 19.6 ns", "+1.27 ns", "350.73 ns"):
             assert figure in done.stdout, width
+
+
+def test_a_table_too_wide_goes_on_below_and_says_of_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = CliRunner().invoke(
+        app, ["calibrate", "generator", "--bench", "sim", "--count", "200", "--no-save"]
+    )
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    below = lines[lines.index("Frame generation") :]
+    parts = [line for line in below if line.startswith("case") and "stamp" in line]
+    assert len(parts) == 4
+    assert [head for part in parts for head in part.split()].count("drift") == 1
+    rows = [line for line in below if line.startswith(("line rate, 600 B", "gap, 600 B"))]
+    assert len(rows) == 6 * len(parts)
+    assert all(len(line.rstrip()) <= 80 for line in rows)
 
 
 def test_a_narrow_terminal_cuts_no_number_of_the_list(

@@ -58,12 +58,14 @@ def campaign(rate: str = "1Gbit/s") -> dict[str, Any]:
     return found
 
 
-def cited(*calibrations: Calibration, rate: str = "1Gbit/s", realtime: bool = True) -> list[dict[str, Any]]:
+def cited(
+    *calibrations: Calibration, rate: str = "1Gbit/s", realtime: bool = True, driver: str = "veth"
+) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(place))
         for one in calibrations:
             store.save(one)
-        return cite(campaign(rate), driver="veth", realtime=realtime, store=store)
+        return cite(campaign(rate), driver=driver, realtime=realtime, store=store)
 
 
 json_values = st.recursive(
@@ -175,16 +177,19 @@ def test_a_fresh_one_of_this_machine_is_used() -> None:
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        ({"host": "another (0123456789ab)"}, "its host is another"),
+        ({"host": "another (0123456789ab)"}, "another host: its host is another"),
         ({"kernel": "Linux 2.6"}, "its kernel is Linux 2.6, here it is"),
         ({"processor": "Z80"}, "its processor is Z80"),
         ({"clock source": "sundial"}, "its clock source is sundial"),
         ({"program": "wiregauge 0.0.1"}, "its program is wiregauge 0.0.1"),
-        ({"driver": "igb"}, "its driver is igb, that of this run is veth"),
-        ({"link": "100 Mbit/s"}, "its link is 100 Mbit/s, this run has 1 Gbit/s"),
+        ({"driver": "igb"}, "another driver: its driver is igb, that of this run is veth"),
+        ({"link": "100 Mbit/s"}, "another link: its link is 100 Mbit/s, this run has 1 Gbit/s"),
         ({"scheduling": "ordinary"}, "its scheduling is ordinary"),
-        ({"state": "interrupted"}, "stopped early"),
-        ({"grade": "INVALID", "reasons": ["a", "b"]}, "the runs behind it are INVALID: a (and 1 more)"),
+        ({"state": "interrupted"}, "not whole: it was stopped early"),
+        (
+            {"grade": "INVALID", "reasons": ["a", "b"]},
+            "not valid: the runs behind it are INVALID: a (and 1 more)",
+        ),
     ],
 )
 def test_one_of_another_instrument_is_refused_with_the_reason(change: dict[str, Any], part: str) -> None:
@@ -197,9 +202,14 @@ def test_one_of_another_instrument_is_refused_with_the_reason(change: dict[str, 
 def test_a_stale_one_is_refused_on_the_day() -> None:
     assert standing(of_age(a_loop(), LONGEST - datetime.timedelta(hours=1))) == []
     (why,) = standing(of_age(a_loop(), LONGEST + datetime.timedelta(hours=1)))
-    assert "stale" in why
+    assert why.startswith("age: it is stale")
     (why,) = standing(of_age(a_loop(), -datetime.timedelta(days=2)))
     assert "future" in why
+
+
+def test_another_interface_of_the_same_driver_is_named_as_that() -> None:
+    found = cited(a_loop(driver="igb eth0"), driver="igb eth1")
+    assert found[0]["reason"] == "another interface: its driver is igb eth0, that of this run is igb eth1"
 
 
 def test_another_link_or_scheduling_of_the_run_refuses_it() -> None:

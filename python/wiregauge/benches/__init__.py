@@ -8,6 +8,7 @@ from wiregauge.benches.doctor import Findings, benches_here, examine
 from wiregauge.benches.enclosing import enclose, is_enclosed
 from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
 from wiregauge.benches.netns import NetnsBench
+from wiregauge.benches.programs import programs_here
 from wiregauge.benches.simulator import simulator_facts
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "examine",
     "is_enclosed",
     "lend",
+    "programs_here",
     "simulator_facts",
 ]

@@ -27,15 +27,17 @@ def standing(calibration: Calibration, now: datetime.datetime | None = None) -> 
     age = (now or datetime.datetime.now(datetime.UTC)) - calibration.made
     found = []
     if calibration.content["state"] != "complete":
-        found.append("it was stopped early")
+        found.append("not whole: it was stopped early")
     if calibration.content["grade"] == "INVALID":
         reasons = calibration.content["reasons"]
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        found.append(f"the runs behind it are INVALID: {reasons[0] if reasons else 'no reason'}{more}")
+        found.append(
+            f"not valid: the runs behind it are INVALID: {reasons[0] if reasons else 'no reason'}{more}"
+        )
     if age > LONGEST:
-        found.append(f"it is stale: {age.days} days old, the limit is {LONGEST.days}; calibrate again")
+        found.append(f"age: it is stale: {age.days} days old, the limit is {LONGEST.days}; calibrate again")
     if age < -datetime.timedelta(days=1):
-        found.append("it was made in the future: a clock was wrong then, or is now")
+        found.append("age: it was made in the future: a clock was wrong then, or is now")
     made = calibration.content["identity"]
     own = identity.here(driver=made.get("driver", ""), link=made.get("link", ""))
     if "scheduling" in made:
@@ -89,12 +91,16 @@ def _citation(calibration: Calibration, *, driver: str, links: set[str], realtim
     why = standing(calibration)
     if calibration.kind != "clocks":
         if made.get("driver") != driver:
-            why.append(f"its driver is {made.get('driver')}, that of this run is {driver}")
+            why.append(_other_driver(str(made.get("driver")), driver))
         elif links != {made.get("link")}:
-            why.append(f"its link is {made.get('link')}, this run has {' and '.join(sorted(links))}")
+            why.append(
+                f"another link: its link is {made.get('link')}, this run has {' and '.join(sorted(links))}"
+            )
     scheduling = "real-time" if realtime else "ordinary"
     if made.get("scheduling", scheduling) != scheduling:
-        why.append(f"its scheduling is {made['scheduling']}, that of this run is {scheduling}")
+        why.append(
+            f"another scheduling: its scheduling is {made['scheduling']}, that of this run is {scheduling}"
+        )
     return {
         "id": calibration.number,
         "calibration": calibration.kind,
@@ -105,6 +111,13 @@ def _citation(calibration: Calibration, *, driver: str, links: set[str], realtim
         "headline": headline(calibration),
         "corrections": [] if why else _corrections(calibration),
     }
+
+
+def _other_driver(its: str, own: str) -> str:
+    """A driver is named with its interface where it is that of one: `igb eth0`."""
+    same = its.split(" ", maxsplit=1)[0] == own.split(" ", maxsplit=1)[0]
+    what = "interface" if same else "driver"
+    return f"another {what}: its driver is {its}, that of this run is {own}"
 
 
 def _corrections(calibration: Calibration) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def differences(made: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     for key in dict.fromkeys((*made, *now)):
         was, is_now = made.get(key, "not known"), now.get(key, "not known")
         if was != is_now:
-            found.append(f"its {key} is {was}, here it is {is_now}")
+            found.append(f"another {key}: its {key} is {was}, here it is {is_now}")
     return found
 
 

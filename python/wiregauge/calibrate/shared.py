@@ -16,9 +16,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, print_table, say
 
 
 class BenchName(StrEnum):
@@ -202,7 +201,7 @@ def print_tables(calibration: Any, written: list[Path]) -> None:
     for grid in grids(calibration):
         console.print()
         console.print(grid.title, style="bold", highlight=False, markup=False)
-        _print_grid(grid, console)
+        print_table(grid.heads, grid.rows, console, leading=grid.leading)
         for note in grid.notes:
             console.print(f"  {note}", style="dim", highlight=False, markup=False)
     console.print()
@@ -215,24 +214,6 @@ def print_tables(calibration: Any, written: list[Path]) -> None:
     console.print(kept, highlight=False, markup=False, soft_wrap=True)
     for path in written:
         console.print(f"written: {path}", highlight=False, markup=False, soft_wrap=True)
-
-
-def _print_grid(grid: Any, console: Console) -> None:
-    """A table; where the terminal is too narrow for it a list for each row, but never a cut figure."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for k, head in enumerate(grid.heads):
-        table.add_column(head, justify="left" if k == 0 else "right", no_wrap=len(head) < 20)
-    for row in grid.rows:
-        table.add_row(*(cell.replace("[", "\\[") for cell in row))
-    if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
-        console.print(table)
-        return
-    for row in grid.rows:
-        block = Table(box=None, show_header=False, pad_edge=False)
-        for head, cell in zip(grid.heads, row, strict=True):
-            block.add_row(head, cell.replace("[", "\\["))
-        console.print(block)
-        console.print()
 
 
 def progress() -> Console:
@@ -254,7 +235,13 @@ def period_ps(test: Any) -> int:
     try:
         return int(test.compile().campaign["runs"][0]["sends"][0]["period"])
     except TestError as error:
-        raise CalibrationError(f"these settings make no test: {error.diagnostics[0].message}") from None
+        raise CalibrationError(f"these settings make no test: {fault_of(error)}") from None
+
+
+def fault_of(error: Any) -> str:
+    """The first fault of a test, with its cure."""
+    first = error.diagnostics[0]
+    return f"{first.message}; {first.cure}" if first.cure else str(first.message)
 
 
 def rate_bps(text: str) -> int:
@@ -267,9 +254,7 @@ def rate_bps(text: str) -> int:
     try:
         return int(test.compile().campaign["network"]["links"][0]["rate_bps"])
     except TestError as error:
-        raise CalibrationError(
-            f"--rate: {error.diagnostics[0].message}; {error.diagnostics[0].cure}"
-        ) from None
+        raise CalibrationError(f"--rate: {fault_of(error)}") from None
 
 
 def driver_of(bench: BenchName, lent: Any = None) -> str:

@@ -16,12 +16,15 @@ PM = "±"
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of text; `notes` are sentences below it, the formulas among them."""
+    """A table of text; `notes` are sentences below it, the formulas among them. The first `leading` columns tell rows
+    apart.
+    """
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    leading: int = 1
 
 
 def headline(calibration: Calibration) -> str:
@@ -247,7 +250,7 @@ def _loop(results: Mapping[str, Any]) -> list[Grid]:
             "half range",
             "grade",
         ]
-        found.append(Grid(title, heads, rows))
+        found.append(Grid(title, heads, rows, leading=2))
     found[0] = Grid(
         found[0].title,
         found[0].heads,
@@ -259,6 +262,7 @@ def _loop(results: Mapping[str, Any]) -> list[Grid]:
             "Systematic ±: its 95 % interval or the farthest median of a repeat, whichever is "
             "greater, + error of the stamps."
         ],
+        leading=2,
     )
     return [grid for grid in found if grid.rows]
 
@@ -322,6 +326,7 @@ def _generator(results: Mapping[str, Any]) -> list[Grid]:
                 "bursts: share of frames that follow within 1.5 times their own time on the line where that was not "
                 "asked for, and its 95 % upper bound; drift: slope of (stamp - due) over due."
             ],
+            leading=2,
         )
     ]
 

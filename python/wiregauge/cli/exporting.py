@@ -127,7 +127,7 @@ def export(
     ] = None,
 ) -> None:
     """Write a run directory in the format of another tool: tables, histograms, test results, metrics."""
-    from wiregauge.export import Choice, ExportError, write
+    from wiregauge.export import Choice, ExportError, UnwrittenError, write
 
     if captures:
         if place is not None or to is not None or what is not None or flow is not None or measure is not None:
@@ -157,6 +157,8 @@ def export(
     open_run(place)
     try:
         notes = write(place, to, None if out == "-" else Path(out), what, Choice(run, flow, measure))
+    except UnwrittenError as error:
+        fail(str(error), NO_ENVIRONMENT)
     except ExportError as error:
         fail(str(error), BAD_INPUT)
     for note in notes:

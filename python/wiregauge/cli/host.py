@@ -18,12 +18,12 @@ __all__ = ["agent", "doctor"]
 
 def doctor(as_json: AsJson = False) -> None:
     """Show which benches work here, what this machine grants to a measurement, and the cure for what it does not."""
-    from wiregauge.benches import Findings, benches_here, examine
+    from wiregauge.benches import Findings, benches_here, examine, programs_here
 
     found: Findings = examine()
-    benches = benches_here(found)
+    benches, programs = benches_here(found), programs_here()
     if as_json:
-        print(json.dumps({**found, "benches": benches}, indent=1))
+        print(json.dumps({**found, "benches": benches, "programs": programs}, indent=1))
         return
     for heading, items, word in (
         ("bench", benches, "works"),
@@ -39,6 +39,13 @@ def doctor(as_json: AsJson = False) -> None:
             detail = "" if item["detail"] == "yes" else item["detail"]
             table.add_row(escape(item["name"]), mark, escape(detail), escape(item.get("cure", "")))
         Console().print(table)
+    beside = Table("program", "found", "for", "detail", "cure", box=None, header_style="bold")
+    for column in beside.columns:
+        column.overflow = "fold"
+    for item in programs:
+        mark = "[green]yes[/]" if item["found"] else "[yellow]no[/]"
+        beside.add_row(escape(item["name"]), mark, *(escape(item[key]) for key in ("for", "detail", "cure")))
+    Console().print(beside)
     stamping = Table("interface", "stamps", box=None, header_style="bold")
     for interface in found.get("interfaces", []):
         stamping.add_row(escape(interface["name"]), escape(interface["detail"]))

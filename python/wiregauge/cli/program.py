@@ -50,7 +50,7 @@ app.command(
 
 
 def main() -> NoReturn:
-    """Entry point of the `wiregauge` command."""
+    """Runs the command that was given and ends with its exit code."""
     try:
         app()
     except BrokenPipeError:  # `wiregauge show … | head`

@@ -4,7 +4,7 @@
 `docs/reference/export.md`.
 """
 
-from wiregauge.export.choice import WHATS, Choice, ExportError, What
+from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError, What
 from wiregauge.export.tables import SCHEMA, axis_column, measures, messages, passages, records
 from wiregauge.export.write import FORMATS, write
 
@@ -14,6 +14,7 @@ __all__ = [
     "WHATS",
     "Choice",
     "ExportError",
+    "UnwrittenError",
     "What",
     "axis_column",
     "measures",

@@ -19,6 +19,10 @@ class ExportError(Exception):
     """The export cannot be made as asked for; the text says why and what to do."""
 
 
+class UnwrittenError(ExportError):
+    """The disk, or who reads standard output, does not take the export."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """None means all. `flow` is a number or, of multicast flows, the name of one receiver's: `"10 to sensor"`."""

@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from wiregauge.export import histograms, junit, openmetrics, tables
-from wiregauge.export.choice import WHATS, Choice, ExportError
+from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError
 from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
 
@@ -236,8 +236,8 @@ def _notes(source: _Source, to: str) -> tuple[str, ...]:
     )
 
 
-def _unwritten(out: Path | None, why: str) -> ExportError:
-    return ExportError(f"{out if out is not None else 'standard output'}: cannot be written: {why}")
+def _unwritten(out: Path | None, why: str) -> UnwrittenError:
+    return UnwrittenError(f"{out if out is not None else 'standard output'}: cannot be written: {why}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wiregauge.figures.explained import figure_id
 from wiregauge.measures.explaining import Bounded, Explanation, FlowExplained, WorstMessage
-from wiregauge.measures.explaining.said import chance
+from wiregauge.measures.explaining.said import LEAST_NS, chance
 from wiregauge.measures.units import duration, significant
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 
@@ -83,7 +83,7 @@ def _bounded(found: Bounded, scale: float) -> Cell:
 
 
 def _worst(found: FlowExplained) -> Table | None:
-    rows = [_message(message) for message in found.worst if message.excess > 0]
+    rows = [_message(message) for message in found.worst if message.excess >= LEAST_NS]
     if not rows:
         return None
     heads = [

@@ -13,6 +13,8 @@ __all__ = ["TITLES", "cause_of", "course_sentences", "message_sentence", "mode_s
 
 TITLES = {"latency": "latency", "rtt": "the round trip", "send_error": "the send error"}
 HALF = 0.5
+LEAST_NS = 1.0
+"""Less than the resolution of stamps is nothing that could be explained."""
 MOST_NAMED = 3
 FOREIGN = 65_535
 """Flow number of frames without a header of ours."""
@@ -108,7 +110,7 @@ def cause_of(
 
     The clock, where its part is at least half of the excess; else the step that took most beyond its median.
     """
-    if excess <= 0:
+    if excess < LEAST_NS:
         return "none", "no longer than usual"
     if clock is not None and not flow.relayed and clock.offset - clock.usual >= HALF * excess:
         return "clock", (
@@ -196,5 +198,7 @@ def message_sentence(sequence: int, value: float, excess: float, rest: str, mode
     """One worst message."""
     within = f", in a band of recurring mode {mode + 1}" if mode is not None else ""
     return f"Message {sequence} took {duration(value, 3)}" + (
-        f", {duration(excess, 3)} more than the median{within}: {rest}." if excess > 0 else f", {rest}."
+        f", {duration(excess, 3)} more than the median{within}: {rest}."
+        if excess >= LEAST_NS
+        else f", {rest}."
     )
