@@ -83,6 +83,21 @@ def metadata(file: Path, to: str) -> dict[bytes, bytes]:
         return dict(pa.ipc.open_file(source).schema.metadata)
 
 
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+@pytest.mark.parametrize("flow", [None, "10"])
+def test_pieces_are_the_whole(
+    place: Path, size: int, flow: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, choice = open_run_directory(place), Choice(flow=flow)
+    whole = tables.messages(directory, choice).collect()
+    assert whole.height > 7
+    step = max(size, whole.height // 40)
+    monkeypatch.setitem(tables._PIECES, "messages", (tables.messages, step))
+    pieces = [piece.collect() for piece in tables.pieces("messages", directory, choice)]
+    assert all(piece.height <= step for piece in pieces)
+    assert pl.concat(pieces).equals(whole)
+
+
 @pytest.mark.parametrize("to", ["parquet", "arrow", "csv"])
 def test_measures_are_those_of_show(place: Path, shown: dict[str, Any], tmp_path: Path, to: str) -> None:
     write(place, to, tmp_path / "t")

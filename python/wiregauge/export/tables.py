@@ -10,7 +10,8 @@ Schema 1; columns may be added within it, none is renamed or removed (docs/refer
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +22,17 @@ from wiregauge.measures.plan import CampaignPlan, RunPlan
 from wiregauge.measures.quantities import flow_quantities
 from wiregauge.measures.rundir import RunDirectory
 
-__all__ = ["SCHEMA", "axis_column", "measures", "messages", "passages", "records", "series", "sketches"]
+__all__ = [
+    "SCHEMA",
+    "axis_column",
+    "measures",
+    "messages",
+    "passages",
+    "pieces",
+    "records",
+    "series",
+    "sketches",
+]
 
 SCHEMA = 1
 
@@ -61,12 +72,15 @@ def axis_column(axis: str) -> str:
     return "point_" + re.sub(r"\W", "_", axis)
 
 
-def records(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
-    """Every record of the chosen runs, in the order of the files. Raises RunDirectoryError for a damaged file."""
+def records(directory: RunDirectory, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
+    """Every record of the chosen runs, in the order of the files; of each file all, or these rows.
+
+    Raises RunDirectoryError for a damaged file.
+    """
     names = _names(directory.plan)
     parts = []
     for run in _runs(directory, choice):
-        table = _scan(directory, "records", run)
+        table = _scan(directory, "records", run, rows)
         if choice.flow is not None:
             table = table.filter(pl.col("flow").is_in([f.id for f in run.flows if choice.has_flow(f)]))
         columns = table.collect_schema().names()
@@ -89,12 +103,15 @@ def records(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
     return _together(parts, "records")
 
 
-def messages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
-    """Every message of the chosen runs with its outcome. Raises RunDirectoryError for a damaged file."""
+def messages(directory: RunDirectory, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
+    """Every message of the chosen runs with its outcome; of each file all, or these rows.
+
+    Raises RunDirectoryError for a damaged file.
+    """
     names = _names(directory.plan)
     parts = []
     for run in _runs(directory, choice):
-        table = _scan(directory, "messages", run)
+        table = _scan(directory, "messages", run, rows)
         columns = table.collect_schema().names()
         # Tables written before there were two networks have no receiver; nothing was multicast then.
         if "to" not in columns:
@@ -133,12 +150,15 @@ def messages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
     return _together(parts, "messages")
 
 
-def passages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
-    """Every passage of a frame through a switch. Raises RunDirectoryError for a damaged file."""
+def passages(directory: RunDirectory, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
+    """Every passage of a frame through a switch; of each file all, or these rows.
+
+    Raises RunDirectoryError for a damaged file.
+    """
     names = _names(directory.plan)
     parts = []
     for run in _runs(directory, choice):
-        table = _scan(directory, "passages", run)
+        table = _scan(directory, "passages", run, rows)
         if choice.flow is not None:
             table = table.filter(pl.col("flow").is_in([f.id for f in run.flows if choice.has_flow(f)]))
         parts.append(
@@ -152,6 +172,30 @@ def passages(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
             )
         )
     return _together(parts, "passages")
+
+
+def pieces(what: str, directory: RunDirectory, choice: Choice) -> Iterator[pl.LazyFrame]:
+    """Records, messages or passages of the chosen runs, some rows at a time: each small enough to be held.
+
+    An engine that reads ahead of its writer holds what lies between them, which grows with the run.
+    """
+    made, size = _PIECES[what]
+    runs = _runs(directory, choice)
+    if not runs:
+        raise ExportError(f"nothing to export: the chosen runs and flows have no {what}")
+    for run in runs:
+        whole = _scan(directory, what, run)
+        height = int(whole.select(pl.len()).collect().item())
+        for begin in range(0, max(height, 1), size):
+            yield made(directory, replace(choice, run=run.index), range(begin, min(begin + size, height)))
+
+
+_PIECES: dict[str, tuple[Callable[[RunDirectory, Choice, range | None], pl.LazyFrame], int]] = {
+    "records": (records, 1 << 20),
+    "messages": (messages, 1 << 18),
+    "passages": (passages, 1 << 19),
+}
+"""How each is made, and rows of a piece: whole row groups of the files that tracking writes."""
 
 
 def sketches(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
@@ -315,8 +359,8 @@ def _together(parts: list[pl.LazyFrame], what: str) -> pl.LazyFrame:
     return pl.concat(parts)
 
 
-def _scan(directory: RunDirectory, kind: str, run: RunPlan) -> pl.LazyFrame:
-    """A Parquet file of the run directory, after a look at its head."""
+def _scan(directory: RunDirectory, kind: str, run: RunPlan, rows: range | None = None) -> pl.LazyFrame:
+    """A Parquet file of the run directory, or some of its rows, after a look at its head."""
     path = directory.path / kind / f"run-{run.index:04d}.parquet"
     if not path.exists():
         raise RunDirectoryError(
@@ -342,7 +386,7 @@ def _scan(directory: RunDirectory, kind: str, run: RunPlan) -> pl.LazyFrame:
     missing = [name for name in _NEEDED[kind] if name not in columns]
     if missing:
         raise RunDirectoryError(f"{path}: column {missing[0]} is missing; `wiregauge track` makes it anew")
-    return table
+    return table if rows is None else table.slice(rows.start, len(rows))
 
 
 def unreadable(path: Path, error: BaseException) -> RunDirectoryError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -23,9 +25,13 @@ from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError
 from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["FORMATS", "write"]
 
 _BATCH = 65_536
+_IN_PIECES = ("records", "messages", "passages")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """What the system answers to a writer and never to a reader; Polars hands it on as text."""
 
@@ -46,42 +52,56 @@ class _Source:
     def judgement(self) -> Judgement:
         return judge(self.place)
 
-    def table(self) -> pl.LazyFrame:
-        if self.what == "records":
-            return tables.records(self.directory, self.choice)
-        if self.what == "messages":
-            return tables.messages(self.directory, self.choice)
-        if self.what == "passages":
-            return tables.passages(self.directory, self.choice)
-        if self.what == "sketches":
-            return tables.sketches(self.directory, self.choice)
-        made = tables.series if self.what == "series" else tables.measures
-        return made(self.judgement, self.choice)
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """The rows, some at a time; one piece at least."""
+        if self.what in _IN_PIECES:
+            for piece in tables.pieces(self.what, self.directory, self.choice):
+                yield piece.collect()
+        elif self.what == "sketches":
+            yield tables.sketches(self.directory, self.choice).collect()
+        else:
+            made = tables.series if self.what == "series" else tables.measures
+            yield made(self.judgement, self.choice).collect()
+
+
+def _arrow_pieces(source: _Source) -> Iterator[pa.Table]:
+    """The rows as Arrow tables, the schema's version in the metadata of each."""
+    metadata = {"wiregauge.kind": source.what, "wiregauge.export": str(tables.SCHEMA)}
+    for piece in source.pieces():
+        part = piece.to_arrow(compat_level=pl.CompatLevel.oldest())
+        yield part.replace_schema_metadata(metadata)
 
 
 def _parquet(source: _Source, target: Path) -> None:
-    metadata = {"wiregauge.kind": source.what, "wiregauge.export": str(tables.SCHEMA)}
-    source.table().sink_parquet(target, metadata=metadata)
+    import pyarrow.parquet as pq
+
+    pieces = _arrow_pieces(source)
+    first = next(pieces)
+    with pq.ParquetWriter(target, first.schema, compression="zstd") as writer:
+        for piece in itertools.chain([first], pieces):
+            writer.write_table(piece)
 
 
 def _arrow(source: _Source, target: Path) -> None:
-    """Arrow IPC file (random access), zstd; Polars alone cannot put the schema's version into its metadata."""
+    """Arrow IPC file (random access), zstd."""
     import pyarrow as pa
 
-    table = source.table()
-    empty = table.collect_schema().to_frame().to_arrow(compat_level=pl.CompatLevel.oldest())
-    metadata = {"wiregauge.kind": source.what, "wiregauge.export": str(tables.SCHEMA)}
-    schema = empty.schema.with_metadata(metadata)
+    pieces = _arrow_pieces(source)
+    first = next(pieces)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.OSFile(str(target), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
-        for frame in table.collect_batches(chunk_size=_BATCH, maintain_order=True):
-            part = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-            writer.write_table(part.cast(schema))
+    with (
+        pa.OSFile(str(target), "wb") as file,
+        pa.ipc.new_file(file, first.schema, options=options) as writer,
+    ):
+        for piece in itertools.chain([first], pieces):
+            writer.write_table(piece, max_chunksize=_BATCH)
 
 
 def _csv(source: _Source, target: Path) -> None:
     """RFC 4180: a header, CRLF, quotes where they are needed; an absent value is empty."""
-    source.table().sink_csv(target, line_terminator="\r\n")
+    with target.open("wb") as file:
+        for k, piece in enumerate(source.pieces()):
+            piece.write_csv(file, include_header=k == 0, line_terminator="\r\n")
 
 
 def _json(source: _Source, target: Path) -> None:
