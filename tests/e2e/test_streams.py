@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from capture_files import Packet, pcapng
 
 from support import Runner, scenario
+from wiregauge.benches.base import agent_program
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="BPF programmes and AF_XDP need root")
 DIRECT = (
@@ -117,8 +119,23 @@ def test_a_host_that_launches_nothing_says_what_is_missing(wiregauge: Runner, tm
     (tmp_path / "t.xml").write_text(scenario(tasks))
     done = wiregauge("run", "t.xml", "--out", "r")
     assert done.code == 3, done.err
-    assert "launch times cannot be used: eth0 has the queue discipline" in done.err
-    assert "tc qdisc replace dev eth0 root etf clockid CLOCK_TAI delta 300000" in done.err
+    assert "flow 10 asks for launch times" in done.err
+    options = ["--to-mac", "02:00:00:00:00:07", "--to", "127.0.0.1:9", "--from", "127.0.0.1:61189"]
+    command = [
+        str(agent_program()),
+        "generate",
+        "--interface",
+        "lo",
+        *options,
+        "--count",
+        "1",
+        "--launch",
+        "on",
+    ]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert answer.returncode == 3, answer.stdout
+    assert "launch times cannot be used: lo has the queue discipline" in answer.stderr
+    assert "tc qdisc replace dev lo root etf clockid CLOCK_TAI delta 300000" in answer.stderr
 
 
 CHOSEN = {

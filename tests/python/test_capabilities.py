@@ -21,7 +21,7 @@ BUILT = {
         *("index", "point", "repeat", "seed", "link_rate_bps", "warm_up", "duration", "drain"),
         *("flows", "sends", "receives", "relays", "injects", "captures"),
     },
-    "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "path", "exchange"},
+    "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "path", "exchange", "addresses"},
     "Send": {
         *(
             "flow",
@@ -34,7 +34,7 @@ BUILT = {
             "pattern",
             "rate_limit_bps",
         ),
-        *("activity", "seed", "mode", "backend", "transmit_time"),
+        *("activity", "seed", "mode", "backend", "transmit_time", "replay"),
     },
 }
 # The processing delay and the propagation delay: facts of the bench say that they have no effect.
