@@ -319,13 +319,21 @@ mod tests {
             let widest = errors.iter().fold(0.0_f64, |most, (_, bound)| most.max(*bound));
             prop_assert!(figures.uncertainty_ns >= widest);
         }
+    }
 
-        /// A frequency that jumps, as when somebody steers the clock: the true time lies within in 95 % of all cases.
-        #[test]
-        fn a_steered_clock_is_covered_in_nearly_all_cases(
-            jumps in proptest::collection::vec(-5_000_i64..5_000, 1..40),
-            brackets in proptest::collection::vec((100_i64..1_000, 0_i64..=100), 40..120),
-        ) {
+    /// A frequency that jumps, as when somebody steers the clock: the true time lies within in 95 % of all cases. With a fixed
+    /// seed, for it is a rate and no bound.
+    #[test]
+    fn a_steered_clock_is_covered_in_nearly_all_cases() {
+        let strategy = (
+            proptest::collection::vec(-5_000_i64..5_000, 1..40),
+            proptest::collection::vec((100_i64..1_000, 0_i64..=100), 40..120),
+        );
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let (mut held, mut all) = (0, 0);
+        for _ in 0..200 {
+            let drawn = strategy.new_tree(&mut runner).expect("nothing is rejected");
+            let (jumps, brackets) = proptest::strategy::ValueTree::current(&drawn);
             // Every 70 ms another frequency, in ppb.
             let offset_of = |at: i64| {
                 let (mut left, mut sum, mut n) = (at - START, 0_i64, 0);
@@ -343,9 +351,10 @@ mod tests {
                 track.handle_reading(*stamp);
             }
             let errors = errors(&track, offset_of, START + EVERY * (brackets.len() as i64 - 1));
-            let held = errors.iter().filter(|(error, bound)| error <= bound).count();
-            prop_assert!(held * 100 >= errors.len() * 95, "{held} of {}", errors.len());
+            held += errors.iter().filter(|(error, bound)| error <= bound).count();
+            all += errors.len();
         }
+        assert!(held * 100 >= all * 95, "{held} of {all}");
     }
 
     #[test]
