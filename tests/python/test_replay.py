@@ -77,6 +77,8 @@ def test_what_is_simulated_has_the_gaps_and_sizes(
     ]
     assert sent["length"].to_list() == [packet.length + 4 for packet in packets]
     assert run.messages().collect().height == len(packets)
+    # No figure rests on one size where there are many.
+    assert run.judgement.runs[0].flows[0].plan.payload is None
 
 
 @pytest.mark.parametrize(

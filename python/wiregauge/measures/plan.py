@@ -369,7 +369,8 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 ways=_ways(flow, receiver, where),
                 deadline_ns=deadline / 1000 if isinstance(deadline, int) else None,
                 relayed=(number, receiver) in relays,
-                payload=get(send, "payload", int, where) if send else None,
+                # The sizes of a capture are many: what needs one is not given.
+                payload=get(send, "payload", int, where) if send and "replay" not in send else None,
                 period_ns=_ns(send, "period", where) if send else None,
                 count=get(send, "count", int, where) if send else 0,
                 planted_faults=len(objects(relays[number, receiver], "faults", where))
