@@ -345,7 +345,9 @@ def _name(nodes: Sequence[Node], index: int, where: str) -> str:
 def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link], where: str) -> RunPlan:
     sends = {get(s, "flow", int, where): s for s in objects(raw, "sends", where)}
     rate = get(raw, "link_rate_bps", int, where) if "link_rate_bps" in raw else None
-    relays = {(get(r, "flow", int, where), get(r, "on", int, where)): r for r in objects(raw, "relays", where)}
+    relays = {
+        (get(r, "flow", int, where), get(r, "on", int, where)): r for r in objects(raw, "relays", where)
+    }
     flows: list[FlowPlan] = []
     exchanges: list[FlowPlan] = []
     for flow in objects(raw, "flows", where):
