@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use ::parquet::errors::{ParquetError, Result};
-use ::parquet::file::metadata::RowGroupMetaData;
+use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::{Buf, Bytes, buf};
 
@@ -22,9 +22,11 @@ impl Excerpt {
         wanted: impl Fn(usize) -> bool,
     ) -> std::io::Result<Self> {
         let columns = group.columns().iter().enumerate().filter(|(place, _)| wanted(*place));
-        let ranges = || columns.clone().map(|(_, column)| column.byte_range());
-        let from = ranges().map(|(start, _)| start).min().unwrap_or_default();
-        let to = ranges().map(|(start, length)| start.saturating_add(length)).max().unwrap_or_default();
+        let ranges = columns.map(|(_, column)| range(column)).collect::<Option<Vec<_>>>();
+        let ranges = ranges
+            .ok_or_else(|| std::io::Error::other("a column begins before the file or has no length"))?;
+        let from = ranges.iter().map(|(start, _)| *start).min().unwrap_or_default();
+        let to = ranges.iter().map(|(start, length)| start.saturating_add(*length)).max().unwrap_or_default();
         let length = to.min(file.metadata()?.len()).saturating_sub(from);
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
         file.seek(SeekFrom::Start(from))?;
@@ -35,6 +37,13 @@ impl Excerpt {
     fn beyond(&self, start: u64) -> ParquetError {
         ParquetError::EOF(format!("the row group ends at byte {}, its pages go on from {start}", self.len()))
     }
+}
+
+/// Where a column begins and how long it is, bytes; `None` where a damaged file says less than nothing, for which
+/// [`ColumnChunkMetaData::byte_range`] would panic.
+fn range(column: &ColumnChunkMetaData) -> Option<(u64, u64)> {
+    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+    u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok())
 }
 
 impl Length for Excerpt {
