@@ -18,7 +18,7 @@ from wiregauge.config import load
 from wiregauge.figures.explained import explained_figures
 from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.measures import explaining
-from wiregauge.measures.explaining import Explanation, FlowExplained
+from wiregauge.measures.explaining import Explanation, FlowExplained, said
 from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.explaining.ways import read_spans
 from wiregauge.records import RunDirectory
@@ -280,6 +280,17 @@ def test_only_the_stretches_asked_for_are_read(tmp_path: Path) -> None:
     expected = table.filter(inside & (pl.col("flow") == 3))
     found = read_spans(path, spans, pl.col("flow") == 3)
     assert found["sequence"].to_list() == expected["sequence"].to_list()
+
+
+def test_what_is_below_the_resolution_of_stamps_is_not_explained(place: Path) -> None:
+    """With ideal hosts all messages take the same time, but for the picoseconds that rounding leaves."""
+    campaign = measures.judge(place).plan
+    flow = campaign.runs[0].flows[0]
+    for excess, cause in ((0.001, "none"), (0.999, "none"), (1.0, "unknown"), (250.0, "unknown")):
+        found, sentence = said.cause_of(flow, excess, (), (), 0.0, None, (), campaign)
+        assert found == cause
+        told = said.message_sentence(3, 5000.0 + excess, excess, sentence, None)
+        assert ("more than the median" in told) == (cause != "none")
 
 
 def test_recurrence_is_no_chance_when_modes_are_counted() -> None:

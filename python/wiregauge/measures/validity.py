@@ -128,7 +128,8 @@ def _held(run: Evidence) -> Iterator[Check]:
         f"{named}; counts, losses, outages, extremes and means are exact, percentiles have 3 significant digits, "
         "contracts, series and pictures are of the sample"
         + (
-            f"; one-way figures of {corrected} are of the sample, too: its clocks were compared"
+            "; where clocks were compared all figures of latency are of the sample, extremes and means, too: "
+            f"{corrected}"
             if corrected
             else ""
         )
