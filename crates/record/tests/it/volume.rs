@@ -317,8 +317,8 @@ fn agents_are_put_together_in_the_order_of_time() {
 #[test]
 fn a_flow_that_falls_silent_stops_nobody() {
     let scratch = Scratch::new();
-    let (network, run) = (network(), run(400, 0));
-    let steady = vec![Step { copies: 1, behind: 0, is_recorded: true }; 400];
+    let (network, run) = (network(), run(6_000, 0));
+    let steady = vec![Step { copies: 1, behind: 0, is_recorded: true }; 6_000];
     let mut all = long_records(&steady, 0, None);
     // One message of every other flow at the beginning, so that each tracker has something to hold back.
     for flow in [RELAYED, BOTH, MULTICAST] {
@@ -330,9 +330,9 @@ fn a_flow_that_falls_silent_stops_nobody() {
         all.push(record(flow, 0, from, Point::ApplicationSend, 5));
     }
     all.sort_by_key(|r| r.time);
-    // Far more row groups than anybody may be ahead of another.
+    // More records than are held back in any case, in far more row groups than anybody may be ahead of another.
     let files: Vec<PathBuf> = all
-        .chunks(2)
+        .chunks(40)
         .enumerate()
         .map(|(k, part)| {
             let path = scratch.path().join(format!("{k:04}.parquet"));
@@ -342,11 +342,11 @@ fn a_flow_that_falls_silent_stops_nobody() {
         .collect();
     let (tell, told) = std::sync::mpsc::channel();
     let out = tables(scratch.path(), "t");
-    let expected = judge(&run, &all, Mutant::None).summary;
     // A thread that waits for ever cannot be joined: it is left behind, and the test fails.
     std::thread::spawn(move || drop(tell.send(retrack(&network, &run, &files, &out).unwrap())));
     let summary = told.recv_timeout(std::time::Duration::from_secs(120)).expect("tracking ends");
-    assert_eq!(summary, expected);
+    let flow = summary.flows.iter().find(|flow| flow.flow == ONE_WAY).unwrap();
+    assert_eq!((summary.records, flow.sent, flow.delivered), (all.len() as u64, 6_000, 6_000));
 }
 
 #[test]
