@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -70,7 +71,7 @@ def access(**values: int) -> Change:
 def stamped(kind: str = "hardware", *, steps: int = 0, **values: int) -> Change:
     """An interface that stamped 1000 frames sent, `values` of them otherwise."""
     sent = {"asked": 1000, "stamped": 1000 - values.get("missing", 0), "duplicates": 0, **values}
-    clock = {"uncertainty_ns": 50.0, "step_ns": 8, "steps": steps, "unplaced": 0}
+    clock = {"uncertainty_ns": 50.0, "step_ns": 8, "steps": steps, "placed": 1000, "unplaced": 0}
     figures = {"transmit_stamps": sent, "receive_stamps": {"stamped": 0, "missing": 0}, "clock": clock}
     return agent(stamps=[{"interface": "eth0", "transmit": kind, "receive": kind, "figures": figures}])
 
@@ -157,6 +158,20 @@ CASES: dict[str, tuple[str, Change, Grade]] = {
 def test_stamps_of_an_interface_that_all_came_are_no_reservation(tmp_path: Path) -> None:
     judgement = judged(tmp_path, change=stamped())
     assert grade(judgement, "hardware-stamps") == Grade.OK
+    said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-stamps")
+    assert said == "1000 of 1000, each ± 58 ns"
+
+
+def test_a_clock_that_placed_no_stamp_made_no_time_wrong(tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+        stamped()(manifest, tracking)
+        agents = manifest["runs"][0]["agents"]
+        idle = copy.deepcopy(agents["sensor"]["stamps"])
+        idle[0]["figures"]["transmit_stamps"] = {}
+        idle[0]["figures"]["clock"] = {"uncertainty_ns": 15_000.0, "step_ns": 8, "placed": 0}
+        agents["mac"]["stamps"] = idle
+
+    judgement = judged(tmp_path, change=change)
     said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-stamps")
     assert said == "1000 of 1000, each ± 58 ns"
 

@@ -67,3 +67,34 @@ def test_a_loss_that_nobody_could_see_is_claimed_nowhere(captures: Path, tmp_pat
     page = (tmp_path / "seen" / "report.html").read_text(encoding="utf-8")
     assert "not known" in page
     assert f"{sum(flow.counts['lost'] for flow in shown.runs[0].flows)} of" not in headline(shown)
+
+
+def test_what_was_cut_short_by_a_tap_in_the_middle_is_not_called_unsent(tmp_path: Path) -> None:
+    """Cut frames prove no message, so that nothing at all is known to be sent; the switch is still measured."""
+    test = tmp_path / "cut.xml"
+    test.write_text(
+        """<test xmlns="urn:wiregauge:test:1" name="cut">
+  <network><end-system name="mac"/><end-system name="sensor"/><switch name="sw1"/>
+    <link between="mac sw1" rate="1Gbit/s"/><link between="sensor sw1" rate="1Gbit/s"/></network>
+  <flows><flow id="10" protocol="udp" from="mac" to="sensor"/></flows>
+  <tasks><send flow="10" period="1ms" payload="64B" count="50"/><receive flow="10"/>
+    <capture on="sw1" snap="96B"/></tasks>
+</test>""",
+        encoding="utf-8",
+    )
+    run = CliRunner().invoke(app, ["run", str(test), "--out", str(tmp_path / "r")])
+    assert run.exit_code == 0, run.output
+    files = ["--from", str(tmp_path / "r" / "captures" / "run-0000" / "sw1.pcapng")]
+    done = CliRunner().invoke(app, ["export", *files, "--test", str(test), "--out", str(tmp_path / "seen")])
+    assert done.exit_code == 4, done.output
+    shown = judge(tmp_path / "seen")
+    said = {check.name: (check.observed, check.reason) for check in shown.runs[0].checks}
+    assert said["sent-as-planned"] == ("not known: no tap at mac", "")
+    assert said["duration"] == ("not known: no tap at mac", "")
+    (flow,) = shown.runs[0].flows
+    assert flow.summaries["residence"].n == 50
+    told = json.loads(CliRunner().invoke(app, ["show", str(tmp_path / "seen"), "--json"]).stdout)
+    assert told["runs"][0]["flows"][0]["unseen"] == ["mac", "sensor"]
+    page = (tmp_path / "seen" / "report.html").read_text(encoding="utf-8")
+    assert "only what passed the taps in between is measured" in page
+    assert "nothing to tabulate" not in page

@@ -165,6 +165,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
         "planned": flow.planned,
         "warm_up": flow.warm_up,
         **flow.counts,
+        "unseen": list(flow.unseen),
         "outcomes": dict(flow.outcomes),
         "loss": {
             "ratio": flow.loss.ratio,

@@ -135,8 +135,8 @@ def _hardware(run: Evidence) -> Check:
     """Stamps of interfaces: did those come that were asked for, and could they be placed?"""
     found = [(name, told) for name, told in _interfaces(run.agents) if _own(told)]
     asked = missing = spare = unplaced = strange = steps = 0
-    worst = 0.0
-    for _, told in found:
+    used: set[str] = set()
+    for name, told in found:
         figures = _part(told, "figures")
         sent, came, clock = (_part(figures, key) for key in ("transmit_stamps", "receive_stamps", "clock"))
         asked += number(sent, "asked") + number(came, "stamped") + number(came, "missing")
@@ -144,9 +144,12 @@ def _hardware(run: Evidence) -> Check:
         spare += number(sent, "not_asked")
         strange += number(sent, "duplicates") + number(sent, "unknown")
         unplaced += number(clock, "unplaced")
+        if number(clock, "placed"):
+            used.add(name)
         steps += number(clock, "steps")
     errors = wire_errors_ns(run.agents)
-    worst = max(errors.values(), default=0.0)
+    # A clock that placed no stamp made no time wrong.
+    worst = max((error for name, error in errors.items() if name in used), default=None)
     share = (missing + unplaced) / asked if asked else 0.0
     planted = sorted(name for name, told in found if "planted" in (told.get("transmit"), told.get("receive")))
     notes = [
@@ -171,7 +174,8 @@ def _hardware(run: Evidence) -> Check:
         "hardware-stamps",
         "Stamps of interfaces",
         f"at most {percent(STAMPS_DEGRADED)} of those asked for missing, no clock set; noted: sends without",
-        f"{asked - missing - unplaced} of {asked}, each ± {worst:.0f} ns"
+        f"{asked - missing - unplaced} of {asked}"
+        + (f", each ± {worst:.0f} ns" if worst is not None else "")
         + "".join(f"; {note}" for note in notes)
         if found
         else "none: no interface stamped",

@@ -138,21 +138,29 @@ def _held(run: Evidence) -> Iterator[Check]:
 
 
 def _sending(run: Evidence) -> Iterator[Check]:
-    planned, sent = sum(flow.planned for flow in run.flows), run.total("sent")
-    unsent = sum(max(flow.planned - flow.counts["sent"], 0) for flow in run.flows)
+    # What a sender without a tap sent is not known: neither that it sent too little nor how long it took.
+    seen = [flow for flow in run.flows if flow.plan.source not in flow.unseen]
+    blind = sorted({flow.plan.source for flow in run.flows} - {flow.plan.source for flow in seen})
+    planned, sent = sum(flow.planned for flow in seen), sum(flow.counts["sent"] for flow in seen)
+    unsent = sum(max(flow.planned - flow.counts["sent"], 0) for flow in seen)
     surplus = sum(max(flow.counts["sent"] - flow.planned, 0) for flow in run.flows)
     share = unsent / planned if planned else 0.0
     yield check(
         "sent-as-planned",
         "Messages sent as planned",
         f"all; more than {percent(UNSENT_INVALID)} missing is invalid",
-        f"{sent} of {planned}",
+        "; ".join(
+            [
+                *([f"{sent} of {planned}"] if seen or not blind else []),
+                *([f"not known: no tap at {', '.join(blind)}"] if blind else []),
+            ]
+        ),
         Grade.INVALID if surplus else graded(share, 0.0, UNSENT_INVALID),
         f"{surplus} messages more than planned were seen"
         if surplus
         else f"{unsent} of {planned} messages were never sent",
     )
-    late = sum(flow.late_sends for flow in run.flows)
+    late = sum(flow.late_sends for flow in seen)
     late_share = late / sent if sent else 0.0
     yield check(
         "late-sends",
@@ -174,7 +182,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
         f"the kernel refused {refused} sends",
     )
     worst, tolerance = 0.0, DURATION_DEGRADED
-    for flow in run.flows:
+    for flow in seen:
         error = _length_error(flow)
         if error is not None and abs(error) > worst:
             worst, tolerance = abs(error), max(DURATION_DEGRADED, 1 / max(flow.counts["sent"] - 1, 1))
@@ -183,7 +191,7 @@ def _sending(run: Evidence) -> Iterator[Check]:
         "Duration of sending",
         f"within {percent(DURATION_DEGRADED)} of the plan (or one period); "
         f"beyond {percent(DURATION_INVALID)} invalid",
-        f"off by {percent(worst)}",
+        f"off by {percent(worst)}" if seen or not blind else f"not known: no tap at {', '.join(blind)}",
         graded(worst, tolerance, DURATION_INVALID),
         f"sending took {percent(worst)} more or less time than planned",
     )
