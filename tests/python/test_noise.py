@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -82,6 +83,33 @@ def test_events_are_what_is_beyond_the_usual(judged: Path) -> None:
     told = " ".join(event.text for event in events)
     assert "900 context switches on cpu0, usually 30" in told
     assert "the hypervisor took 20.00 ms of cpu0" in told
+
+
+@pytest.mark.parametrize(
+    ("report", "explains"),
+    [
+        ({}, True),
+        ({"streams": [{"kind": "absorb"}]}, False),
+        ({"access_points": [{"protocol": "udp-frames"}]}, False),
+        ({"streams": [{"kind": "inject"}], "access_points": [{"protocol": "udp"}]}, True),
+        ({"streams": [{"kind": "absorb"}], "access_points": [{"protocol": "udp", "socket_drops": 3}]}, True),
+    ],
+)
+def test_a_socket_that_swallows_by_design_explains_nothing(
+    tmp_path: Path, report: dict[str, object], explains: bool
+) -> None:
+    place = synthetic.make(tmp_path / "run")
+    text = "".join(line(100 * look, "socket_drops", "RcvbufErrors", 50 * look) for look in range(4))
+    directory = spool(place, text)
+    store_noise(directory, 0)
+    manifest = json.loads((place / "manifest.json").read_text())
+    manifest["runs"][0]["agents"]["mac"].update(report)
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    opened, run = open_run_directory(place), judge(place).runs[0]
+    told = [event.text for event in noise_events(opened, run) if "RcvbufErrors" in event.text]
+    assert bool(told) == explains
+    view = noise_view(opened, run)
+    assert bool(view and view.panels) == explains
 
 
 def test_the_picture_keeps_every_peak(judged: Path) -> None:
