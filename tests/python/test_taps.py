@@ -98,3 +98,19 @@ def test_what_was_cut_short_by_a_tap_in_the_middle_is_not_called_unsent(tmp_path
     page = (tmp_path / "seen" / "report.html").read_text(encoding="utf-8")
     assert "only what passed the taps in between is measured" in page
     assert "nothing to tabulate" not in page
+
+
+def test_a_number_that_no_tap_saw_may_be_lost_before_it(tmp_path: Path) -> None:
+    text = TEST.read_text(encoding="utf-8")
+    faults = '<faults><lose link="mac sw1" flow="10" sequence="100-101"/></faults>'
+    test = tmp_path / "lossy.xml"
+    test.write_text(text.replace("</test>", f"{faults}</test>"), encoding="utf-8")
+    run = CliRunner().invoke(app, ["run", str(test), "--out", str(tmp_path / "r")])
+    assert run.exit_code == 0, run.output
+    files = ["--from", str(tmp_path / "r" / "captures" / "run-0000" / "sw1.pcapng")]
+    done = CliRunner().invoke(app, ["export", *files, "--test", str(test), "--out", str(tmp_path / "seen")])
+    assert done.exit_code == 4, done.output
+    reasons = {check.name: check.reason for check in judge(tmp_path / "seen").runs[0].checks}
+    assert reasons["sent-as-planned"] == (
+        "2 of 1000 messages were seen by no tap: never sent, or lost before one"
+    )

@@ -138,9 +138,13 @@ def _held(run: Evidence) -> Iterator[Check]:
 
 
 def _sending(run: Evidence) -> Iterator[Check]:
-    # What a sender without a tap sent is not known: neither that it sent too little nor how long it took.
-    seen = [flow for flow in run.flows if flow.plan.source not in flow.unseen]
-    blind = sorted({flow.plan.source for flow in run.flows} - {flow.plan.source for flow in seen})
+    # Without a tap at the sender a number that no tap saw may be lost as well as unsent; where none saw any of a
+    # flow (cut frames prove no message), neither is known.
+    seen = [flow for flow in run.flows if flow.plan.source not in flow.unseen or flow.counts["sent"]]
+    blind = sorted(
+        {flow.plan.source for flow in run.flows if flow.unseen} - {flow.plan.source for flow in seen}
+    )
+    short = any(flow.plan.source in flow.unseen and flow.counts["sent"] < flow.planned for flow in seen)
     planned, sent = sum(flow.planned for flow in seen), sum(flow.counts["sent"] for flow in seen)
     unsent = sum(max(flow.planned - flow.counts["sent"], 0) for flow in seen)
     surplus = sum(max(flow.counts["sent"] - flow.planned, 0) for flow in run.flows)
@@ -158,7 +162,8 @@ def _sending(run: Evidence) -> Iterator[Check]:
         Grade.INVALID if surplus else graded(share, 0.0, UNSENT_INVALID),
         f"{surplus} messages more than planned were seen"
         if surplus
-        else f"{unsent} of {planned} messages were never sent",
+        else f"{unsent} of {planned} messages were "
+        + ("seen by no tap: never sent, or lost before one" if short else "never sent"),
     )
     late = sum(flow.late_sends for flow in seen)
     late_share = late / sent if sent else 0.0
