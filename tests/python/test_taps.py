@@ -114,3 +114,13 @@ def test_a_number_that_no_tap_saw_may_be_lost_before_it(tmp_path: Path) -> None:
     assert reasons["sent-as-planned"] == (
         "2 of 1000 messages were seen by no tap: never sent, or lost before one"
     )
+
+
+def test_the_far_end_of_the_only_tap_is_no_place_to_tap(captures: Path, tmp_path: Path) -> None:
+    files = ["--from", str(captures / "sensor.pcapng")]
+    done = CliRunner().invoke(app, ["export", *files, "--out", str(tmp_path / "seen")])
+    assert done.exit_code == 0, done.output
+    assert "what was lost before the tap is not known" in headline(judge(tmp_path / "seen"))
+    page = (tmp_path / "seen" / "report.html").read_text(encoding="utf-8")
+    assert "no second tap" in page
+    assert "tap at beyond" not in page

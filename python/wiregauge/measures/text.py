@@ -11,7 +11,7 @@ from rich.table import Table
 
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.results import FlowResult, Grade, Judgement, Summary
-from wiregauge.measures.units import count_of, duration, in_unit, interval_text, share
+from wiregauge.measures.units import BEYOND, count_of, duration, in_unit, interval_text, share
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
 _VERDICTS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow", "NONE": "dim"}
@@ -32,7 +32,11 @@ def headline(judgement: Judgement) -> str:
         return f"No message was sent, {trust}."
     fate = f"{lost} of {count_of(sent, 'message')} lost" if lost else f"none of {sent} messages lost"
     if unseen:
-        blind = f"what was lost is not known without a tap at {' and '.join(unseen)}"
+        blind = (
+            "what was lost before the tap is not known"
+            if unseen == [BEYOND]
+            else f"what was lost is not known without a tap at {' and '.join(unseen)}"
+        )
         fate = f"{fate}, but of the other flows {blind}" if seen else blind
     if not speeds:
         told = "No latency was seen" if unseen else "Nothing arrived"

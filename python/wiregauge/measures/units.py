@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isinf
 
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -66,3 +67,12 @@ def in_unit(value: float, unit: str) -> str:
     if unit == "1/s":
         return f"{significant(value, 4)} /s"
     return str(int(value)) if value == int(value) else significant(value, 4)
+
+
+BEYOND = "beyond the tap"
+"""What runs made from captures call the far end of a flow that one tap alone saw."""
+
+
+def untapped(names: Sequence[str]) -> str:
+    """Where taps are missing: at end systems of a test, or before the only tap there is."""
+    return "no second tap" if list(names) == [BEYOND] else f"no tap at {', '.join(names)}"

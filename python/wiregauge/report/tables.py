@@ -17,7 +17,7 @@ from wiregauge.measures.results import (
     RunResult,
     Summary,
 )
-from wiregauge.measures.units import duration, in_unit, share
+from wiregauge.measures.units import duration, in_unit, share, untapped
 
 US = 1e3
 NONE = "\N{EN DASH}"
@@ -143,7 +143,7 @@ def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cel
     bound = f"{flow.counts['lost']} of {flow.counts['sent']}; " + loss_text(flow)
     lost = Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else "")
     if flow.unseen:
-        lost = Cell(NONE, f"not known: no tap at {', '.join(flow.unseen)}")
+        lost = Cell(NONE, f"not known: {untapped(flow.unseen)}")
     cells = {
         "n": Cell(
             str(summary.n),
@@ -286,7 +286,7 @@ def outcome_table(judgement: Judgement) -> Table:
     unseen = sorted({name for _, flow in flows for name in flow.unseen})
     if unseen:
         notes = [
-            f"No tap at {', '.join(unseen)}: what was sent and lost there is not known; sent counts what was seen."
+            f"N{untapped(unseen)[1:]}: what was sent and lost there is not known; sent counts what was seen."
         ]
     return Table("Outcomes", heads, [Section("", rows)], lead=3, notes=notes)
 

@@ -170,7 +170,7 @@ def _all_or_nothing(judgement: Judgement, found: list[Table]) -> list[Table]:
 
 def _answers(judgement: Judgement) -> list[dict[str, str]]:
     """The four questions a report answers at a glance, each with its figure."""
-    from wiregauge.measures.units import count_of, interval_text, share
+    from wiregauge.measures.units import count_of, interval_text, share, untapped
 
     flows = [flow for point in judgement.points for flow in point.flows]
     latencies = [flow.summaries["latency"] for flow in flows if flow.summaries["latency"].n]
@@ -211,7 +211,7 @@ def _answers(judgement: Judgement) -> list[dict[str, str]]:
                 for text in (
                     (f"{share(lost / sent)} of the messages" if lost else "no message") if seen else "",
                     hurt,
-                    f"no tap at {', '.join(unseen)}" if unseen else "",
+                    untapped(unseen) if unseen else "",
                 )
                 if text
             ),
