@@ -85,7 +85,7 @@ def test_what_is_simulated_has_the_gaps_and_sizes(
     ("packets", "chosen", "said"),
     [
         ([], {}, ["has no frame (limit: at least 1 Ethernet frame)"]),
-        ([Packet(5, 60), Packet(3, 60)], {}, ["go back 1 times, first at frame 2 by 2ns", "reordercap"]),
+        ([Packet(5, 60), Packet(3, 60)], {}, ["go back once at frame 2 by 2ns", "reordercap"]),
         (
             [Packet(0, 1514), Packet(MS, 1515), Packet(2 * MS, 9000)],
             {},

@@ -94,7 +94,7 @@ pub(crate) struct GenerateOptions {
     #[arg(long, default_value_t = 64, conflicts_with = "replay")]
     frame: usize,
     /// Capture (pcapng or pcap) whose gaps and lengths the frames have.
-    #[arg(long, conflicts_with_all = ["gap_ns", "load"])]
+    #[arg(long, conflicts_with_all = ["gap_ns", "load", "line_rate"])]
     replay: Option<PathBuf>,
     /// Interface of the capture, by name or by number from 0. Default: its only one.
     #[arg(long, requires = "replay")]

@@ -72,7 +72,8 @@ pub fn trace(mut reader: Reader, wanted: Wanted<'_>) -> Result<TraceRead, NoTrac
     }
     if taken.back.0 > 0 {
         let (times, number, by) = taken.back;
-        let problem = format!("has times that go back {times} times, first at frame {number} by {by}");
+        let often = if times == 1 { "once" } else { &format!("{times} times, first") };
+        let problem = format!("has times that go back {often} at frame {number} by {by}");
         return Err(no(&problem, "times in ascending order", "sort it: reordercap IN OUT"));
     }
     let notes = reader.troubles().iter().filter(|(trouble, _)| !matches!(trouble, crate::Trouble::Snapped));

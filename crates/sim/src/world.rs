@@ -223,6 +223,8 @@ pub(crate) struct FlowState {
     pub(crate) id: FlowId,
     pub(crate) access: usize,
     pub(crate) from: NodeIndex,
+    /// The address its frames were given in place of their receiver's.
+    pub(crate) destination: Option<Mac>,
     pub(crate) relay: Option<usize>,
     pub(crate) planned: u64,
     /// What came back to its sender.

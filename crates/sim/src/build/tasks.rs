@@ -34,6 +34,7 @@ impl World {
                 id: flow.id,
                 access: access(flow.protocol),
                 from: flow.from,
+                destination: flow.addresses.mac.destination.map(Mac),
                 relay: None,
                 planned: 0,
                 at_from: Reception::default(),

@@ -24,13 +24,13 @@ impl<S: Sink> Engine<'_, S> {
         }
         let host = &mut self.world.hosts[at];
         let (node, number) = (host.node, host.ports[port].number);
-        // An interface takes no notice of frames for others.
-        let flow = usize::from(self.world.flow_of_id[usize::from(frame.flow)]);
+        // An interface takes no notice of frames for others; who receives a flow takes the address its frames were given.
+        let flow = &self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.flow)])];
         let is_for_it = if frame.destination.is_group() {
-            let flow = &self.world.flows[flow];
             if frame.marks.has(Marks::RETURN) { flow.from == node } else { flow.receiver(node).is_some() }
         } else {
             frame.destination == host.address
+                || (flow.destination == Some(frame.destination) && flow.receiver(node).is_some())
         };
         if !is_for_it {
             return;
