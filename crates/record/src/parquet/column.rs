@@ -45,17 +45,17 @@ struct Pages {
 const MOST_VALUES: usize = 1 << 26;
 
 impl Pages {
-    /// Column `place` of `group`, one of whose types `kinds` it has to have.
+    /// Column `place` of `group`, which has to be of this type.
     fn open(
         excerpt: &Arc<Excerpt>,
         group: &RowGroupMetaData,
         place: usize,
-        kinds: &[Type],
+        expected: Type,
     ) -> Result<Self, String> {
         let column = group.column(place);
         let name = column.column_descr().name().to_owned();
         let kind = column.column_type();
-        if !kinds.contains(&kind) || column.column_descr().max_rep_level() > 0 {
+        if kind != expected || column.column_descr().max_rep_level() > 0 {
             return Err(format!("the column `{name}` has the unexpected type {kind}"));
         }
         let rows = usize::try_from(group.num_rows()).map_err(|_| "it has less than no rows".to_owned())?;
@@ -228,7 +228,7 @@ impl<T: Number> Numbers<T> {
         place: usize,
         kind: Type,
     ) -> Result<Self, String> {
-        let pages = Pages::open(excerpt, group, place, &[kind])?;
+        let pages = Pages::open(excerpt, group, place, kind)?;
         Ok(Self { pages, dictionary: Vec::new(), cells: Vec::new(), taken: 0 })
     }
 
@@ -300,7 +300,7 @@ impl<T: Copy + Eq + Hash> Codes<T> {
         place: usize,
         kind: Type,
     ) -> Result<Self, String> {
-        let pages = Pages::open(excerpt, group, place, &[kind])?;
+        let pages = Pages::open(excerpt, group, place, kind)?;
         Ok(Self { pages, meaning: Vec::new(), indices: Vec::new(), taken: 0 })
     }
 
