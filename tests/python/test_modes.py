@@ -14,8 +14,8 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 from wiregauge import stats
-from wiregauge.stats.folding import within
-from wiregauge.stats.modes import FALSE_MODE
+from wiregauge.stats.folding import laid_over, within
+from wiregauge.stats.modes import FALSE_MODE, cycle_medians
 
 Floats = NDArray[np.float64]
 NOISES = ("white", "heavy", "clustered")
@@ -186,3 +186,30 @@ def test_windows_of_all_cycles_hold_what_a_slow_search_finds(
     slow = [k for k, at in enumerate(t) if 1e-9 < (at - begin) % period < length - 1e-9]
     assert set(slow) <= set(index.tolist())
     assert len(set(index.tolist())) == len(index)
+
+
+@given(st.integers(1, 6), st.integers(1, 12), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_rows_laid_over_one_another_against_the_definition(
+    rows: int, number: int, sums: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values, shift = rng.normal(size=(rows, number)), rng.integers(-2 * number, 2 * number + 1, (sums, rows))
+    found = laid_over(values, shift)
+    for of, added in zip(shift, found, strict=True):
+        for at in range(number):
+            places = [(row, at + int(by)) for row, by in enumerate(of)]
+            wanted = sum(values[row, place] for row, place in places if 0 <= place < number)
+            assert added[at] == pytest.approx(wanted, abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.floats(-1e6, 1e6), st.booleans()), max_size=60))
+def test_medians_by_cycle_are_those_of_numpy(rows: list[tuple[int, float, bool]]) -> None:
+    rows.sort(key=lambda row: row[0])
+    cycle = np.array([row[0] for row in rows], dtype=np.int64)
+    rise, chosen = (
+        np.array([row[1] for row in rows], dtype=np.float64),
+        np.array([row[2] for row in rows], bool),
+    )
+    cycles, medians = cycle_medians(rise, cycle, chosen)
+    wanted = {int(of): float(np.median(rise[chosen & (cycle == of)])) for of in np.unique(cycle[chosen])}
+    assert dict(zip(cycles.tolist(), medians.tolist(), strict=True)) == wanted

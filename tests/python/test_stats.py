@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from math import ceil, comb, log
 
@@ -11,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wiregauge import stats
+from wiregauge.stats.dependence import inner
 
 finite = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
 samples = st.lists(finite, min_size=1, max_size=200).map(lambda values: np.array(sorted(values)))
@@ -199,3 +203,29 @@ def test_effective_n_is_n_without_and_less_with_correlation() -> None:
     assert stats.mad(np.empty(0)) is None
     assert stats.standard_deviation(np.array([1.0])) is None
     assert stats.mean_estimate(np.empty(0)) is None
+
+
+@given(st.integers(0, 40_000), st.integers(0, 2**32 - 1))
+@example(20_000, 1)
+def test_sums_of_products_are_exact_to_rounding(n: int, seed: int) -> None:
+    a, b = np.random.default_rng(seed).integers(-(2**18), 2**18, size=(2, n)).astype(np.float64)
+    assert inner(a, b) == float(sum((a * b).astype(np.int64).tolist()))
+
+
+def test_figures_do_not_depend_on_the_number_of_cores() -> None:
+    """NumPy's linear algebra divides long sums among its threads, and floating-point sums depend on their order."""
+    script = (
+        "import numpy as np; from wiregauge import stats; "
+        "found = stats.mean_estimate(np.random.default_rng(1).normal(size=200_001).cumsum()[::7] % 13); "
+        "print(found.half_width.hex(), found.n_effective.hex())"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for threads in ("1", "2", "4")
+    }
+    assert len(told) == 1

@@ -21,6 +21,7 @@ MOST_BINS = 1 << 19
 LEAST_CYCLES = 4
 """Cycles a period must have in the series to be looked for."""
 _HARMONICS = (1, 2, 4, 8, 16)
+"""Powers of two, so that places in a spectrum are found by shifting."""
 _RARE = (0.1, 0.01, 1e-3, 1e-4)
 """Shares of greatest values that are looked at as events, so that rare bands do not drown in noise."""
 _PHASES = 128
@@ -45,6 +46,8 @@ class Levelled:
     coarse: tuple[tuple[float, Floats, Floats, Floats], ...]
     memo: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)
     """Running sums, made when first asked for."""
+    judged: dict[tuple[float, float, float], float] = field(default_factory=dict)
+    """What `modes` found of boxes, by period, start and duration: the search comes by many of them again."""
 
     def without(self, keep: NDArray[np.bool_]) -> Levelled:
         """The series without the values that are not to be kept; its span stays."""
@@ -214,7 +217,7 @@ def _outstanding(weights: Floats, width: float) -> list[Candidate]:
         j = np.arange(first, last)
         added = np.zeros(len(j))
         for k in range(1, harmonics + 1):
-            added += power[(k * j + harmonics // 2) // harmonics]
+            added += power[(k * j + harmonics // 2) >> (harmonics.bit_length() - 1)]
         peaks = 1 + np.flatnonzero((added[1:-1] >= added[:-2]) & (added[1:-1] > added[2:]))
         if not len(peaks):
             continue
@@ -333,18 +336,13 @@ def zoom(series: Levelled, box: Box) -> Box:
         number = int(zone / size)
         cell = row * number + np.clip((after / size).astype(np.int64), 0, number - 1)
         total = np.bincount(cell, y[index], rows * number).astype(np.float64).reshape(rows, number)
-        counts = np.bincount(cell, count[index], rows * number).reshape(rows, number)
+        counts = np.bincount(cell, count[index], rows * number).astype(np.float64).reshape(rows, number)
         level = np.median(y[index] / count[index])
         total = total - level * counts
         steps = int(np.clip(2 * reach / size, 2, 64))
         drifts = np.arange(-steps, steps + 1) * (2 * reach / steps)
         shift = np.round(drifts[:, None] * ((np.arange(rows) + 0.5) / rows - 0.5) / size).astype(np.int64)
-        places = np.arange(number)[None, None, :] + shift[:, :, None]
-        inside = (places >= 0) & (places < number)
-        places = np.clip(places, 0, number - 1)
-        line = np.arange(rows)[None, :, None]
-        sums = np.where(inside, total[line, places], 0.0).sum(axis=1)
-        held = np.where(inside, counts[line, places], 0.0).sum(axis=1)
+        sums, held = laid_over(total, shift), laid_over(counts, shift)
         best = (-np.inf, 0, 0, 1)
         ahead = np.concatenate([np.zeros((len(drifts), 1)), np.cumsum(sums, axis=1)], axis=1)
         among = np.concatenate([np.zeros((len(drifts), 1)), np.cumsum(held, axis=1)], axis=1)
@@ -366,6 +364,19 @@ def zoom(series: Levelled, box: Box) -> Box:
             break
         reach = max(1.5 * box.duration, 3 * size)
     return box
+
+
+def laid_over(rows: Floats, shift: Integers) -> Floats:
+    """Per row of `shift` the sum of all `rows`, each moved to the left by its own number and 0 beyond its ends."""
+    number = rows.shape[1]
+    most = min(int(np.abs(shift).max()), number)
+    wide = np.pad(rows, ((0, 0), (most, most)))
+    windows = np.lib.stride_tricks.sliding_window_view(wide, number, axis=1)
+    begins = np.clip(shift, -most, most) + most
+    added = np.zeros((len(shift), number))
+    for row, begin in zip(windows, begins.T, strict=True):
+        added += row[begin]
+    return added
 
 
 def within(t: Floats, begin: float, period: float, length: float) -> tuple[Integers, Integers]:

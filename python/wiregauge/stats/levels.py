@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import log, sqrt
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
-from wiregauge.stats.dependence import effective_n
+from wiregauge.stats.dependence import effective_n, inner
 from wiregauge.stats.moments import Floats
 
 __all__ = ["FALSE_CHANGE", "Change", "Course", "level_changes"]
@@ -33,6 +34,7 @@ _BLOCKS = (16, 32, 64, 128, 256)
 _LEAST = 16
 """Blocks in the shortest interval that is tested."""
 _SIMULATED = 4000
+_SIMULATING = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,8 @@ def _memory(values: Floats) -> float:
 
 def _ranks_about_line(values: Floats) -> Floats:
     ranks = scipy_stats.rankdata(values)
-    at = np.arange(len(values)) - (len(values) - 1) / 2
-    rest: Floats = ranks - ranks.mean() - at * float(at @ ranks) / float(at @ at)
+    at: Floats = np.arange(len(values), dtype=np.float64) - (len(values) - 1) / 2
+    rest: Floats = ranks - ranks.mean() - at * inner(at, ranks) / inner(at, at)
     return np.round(rest, 9)
 
 
@@ -171,18 +173,17 @@ def _statistic(ranks: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
     centred = ranks - ranks.mean(axis=1, keepdims=True)
     s = np.concatenate([np.zeros((rows, 1)), np.cumsum(centred, axis=1)], axis=1)
     i = np.arange(n + 1, dtype=np.float64)
-    squares, products = np.cumsum(s**2, axis=1), np.cumsum(s * i, axis=1)
+    squares, products, sums = np.cumsum(s**2, axis=1), np.cumsum(s * i, axis=1), np.cumsum(s, axis=1)
     k = np.arange(4, n - 3)
+    at, before = slice(4, n - 3), slice(3, n - 4)
     length = k.astype(np.float64)
-    end = s[:, k]
+    end = s[:, at]
     # Sum over i <= k of (s_i - i / k s_k)^2, and its mirror image behind k.
-    first = squares[:, k] - 2 * end / length * products[:, k] + (end / length) ** 2 * np.cumsum(i**2)[k]
+    first = squares[:, at] - 2 * end / length * products[:, at] + (end / length) ** 2 * np.cumsum(i**2)[at]
     rest = n - length
     j2 = rest * (rest + 1) * (2 * rest + 1) / 6
-    tail_squares = squares[:, -1:] - squares[:, k - 1]
-    tail_products = n * (np.cumsum(s, axis=1)[:, -1:] - np.cumsum(s, axis=1)[:, k - 1]) - (
-        products[:, -1:] - products[:, k - 1]
-    )
+    tail_squares = squares[:, -1:] - squares[:, before]
+    tail_products = n * (sums[:, -1:] - sums[:, before]) - (products[:, -1:] - products[:, before])
     second = tail_squares - 2 * end / rest * tail_products + (end / rest) ** 2 * j2
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(end != 0, end**2 * n / np.maximum(first + second, 1e-9 * end**2), 0.0)
@@ -190,9 +191,15 @@ def _statistic(ranks: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
     return (k[best]).astype(np.int64), ratio[np.arange(rows), best]
 
 
-@lru_cache(maxsize=8)
 def _null(blocks: int) -> tuple[tuple[tuple[tuple[int, int], float], ...], Floats]:
     """The seeded intervals with the usual size of their statistic, and its greatest ratio to that by chance."""
+    # Series are looked at side by side: the second waits for what the first has simulated.
+    with _SIMULATING:
+        return _simulated(blocks)
+
+
+@lru_cache(maxsize=8)
+def _simulated(blocks: int) -> tuple[tuple[tuple[tuple[int, int], float], ...], Floats]:
     rng = np.random.default_rng(blocks)
     ranks = np.argsort(rng.random((_SIMULATED, blocks)), axis=1).astype(np.float64)
     spans = _seeded(blocks)

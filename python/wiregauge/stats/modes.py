@@ -173,6 +173,13 @@ def _log_p(series: Levelled, box: Box) -> float:
 
 
 def _log_p_of(series: Levelled, box: Box) -> float:
+    place = (box.period, box.start, box.duration)
+    if place not in series.judged:
+        series.judged[place] = _judged(series, box)
+    return series.judged[place]
+
+
+def _judged(series: Levelled, box: Box) -> float:
     chance = _chances(series, box)
     if chance is None:
         return 0.0
@@ -333,15 +340,20 @@ def _levels(
     rise: Floats, after: Floats, cycle: NDArray[np.int64], onset: float, duration: float, ends: float
 ) -> tuple[Floats, Floats]:
     """Per cycle the medians beside and inside a common window; values within `ends` of its edges count for neither."""
-    beside, inside = [], []
-    edges = np.flatnonzero(np.diff(cycle)) + 1
-    for r, x in zip(np.split(rise, edges), np.split(after, edges), strict=True):
-        core = (x >= onset + ends) & (x < onset + duration - ends)
-        away = (x < onset - ends) | (x >= onset + duration + ends)
-        if core.any() and away.any():
-            inside.append(float(np.median(r[core])))
-            beside.append(float(np.median(r[away])))
-    return np.array(beside), np.array(inside)
+    inside = cycle_medians(rise, cycle, (after >= onset + ends) & (after < onset + duration - ends))
+    beside = cycle_medians(rise, cycle, (after < onset - ends) | (after >= onset + duration + ends))
+    _, of_beside, of_inside = np.intersect1d(beside[0], inside[0], assume_unique=True, return_indices=True)
+    return beside[1][of_beside], inside[1][of_inside]
+
+
+def cycle_medians(
+    rise: Floats, cycle: NDArray[np.int64], chosen: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], Floats]:
+    """The cycles, ascending, with any of the chosen values, and the median of these in each."""
+    r, of = rise[chosen], cycle[chosen]
+    r, of = r[np.lexsort((r, of))], np.sort(of)
+    cycles, begins, sizes = np.unique(of, return_index=True, return_counts=True)
+    return cycles, (r[begins + (sizes - 1) // 2] + r[begins + sizes // 2]) / 2
 
 
 def _edges(

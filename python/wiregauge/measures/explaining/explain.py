@@ -12,6 +12,7 @@ from wiregauge.measures.explaining.around import surroundings
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, SeriesExplained
 from wiregauge.measures.explaining.said import course_sentences, mode_sentences, peak_sentence
 from wiregauge.measures.explaining.worst import main_measure, worst_messages
+from wiregauge.measures.pairs import side_by_side
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import FlowResult, Judgement, RunResult, Series
 from wiregauge.measures.rundir import open_run_directory
@@ -48,7 +49,8 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         clocks = run_clocks(directory, run.plan)
         estimated = clocks.offsets
         offsets = {(flow.plan.id, flow.plan.receiver): _between(estimated, flow.plan) for flow in flows}
-        explained = [_explained(flow) for flow in flows]
+        longest = max(len(flow.series[main_measure(flow.plan)].value) for flow in flows)
+        explained = side_by_side(_explained, flows, longest)
         medians = [float(np.median(flow.series[main_measure(flow.plan)].value)) for flow in flows]
         messages = worst_messages(
             directory,
