@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::parquet::ROWS_AT_ONCE;
-use crate::schema::Record;
+use crate::schema::{Clock, Record};
 use crate::sighting::Block;
 
 /// Records that are held back in any case.
@@ -21,7 +21,7 @@ pub(crate) trait Sortable {
     fn times(&self) -> [i64; 2];
     /// Whether they are in the order of time, all of them or those of each flow.
     fn is_sorted(&self) -> bool;
-    /// Records before this time, ps.
+    /// Records taken by a clock before this time, ps. When something was due has no place in the order of what happened.
     fn before(&self, ps: i64) -> usize;
     fn append_to(self, pile: &mut Vec<Record>);
 }
@@ -52,7 +52,8 @@ impl Sortable for Batch {
         self.is_sorted
     }
     fn before(&self, ps: i64) -> usize {
-        self.records.iter().filter(|record| record.time.as_picos() < ps).count()
+        let taken = self.records.iter().filter(|record| record.clock != Clock::Schedule);
+        taken.filter(|record| record.time.as_picos() < ps).count()
     }
     fn append_to(self, pile: &mut Vec<Record>) {
         pile.extend(self.records);
@@ -102,8 +103,8 @@ impl Sortable for Portion {
     fn before(&self, ps: i64) -> usize {
         match self {
             Self::Flows(share) => {
-                let times = share.block.of(&share.ranks).iter().map(|sighting| sighting.time.as_picos());
-                times.filter(|time| *time < ps).count()
+                let early = share.block.records(&share.ranks).filter(|record| record.time.as_picos() < ps);
+                early.filter(|record| record.clock != Clock::Schedule).count()
             }
             Self::Records(batch) => batch.before(ps),
         }
@@ -203,7 +204,7 @@ impl<B: Sortable> Sorter<B> {
         }
     }
 
-    /// Records that were let out after a later one, because they came too late.
+    /// Records taken by a clock that were let out after a later one, because they came too late.
     pub(crate) fn out_of_order(&self) -> u64 {
         self.out_of_order
     }

@@ -53,8 +53,8 @@ def kept(run: Evidence) -> Iterator[Check]:
         "0",
         f"{behind} behind the window",
         Grade.DEGRADED if behind else Grade.OK,
-        f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late "
-        "and counted nowhere",
+        f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late, or of sends due "
+        "millions of messages ahead of what was sent, and counted nowhere",
     )
     unordered = number(run.tracking, "out_of_order")
     yield check(

@@ -100,13 +100,14 @@ pub(super) struct FlowState {
 }
 
 impl FlowState {
-    /// The flow as `to`, one of its receivers, sees it; at most `window` messages of a phase are open at once.
+    /// The flow as `to`, one of its receivers, sees it; at most `window` messages of a phase are open at once, and so many
+    /// intended sends beyond them are kept.
     pub(super) fn new(
         network: &Network,
         run: &Run,
         flow: &wg_plan::Flow,
         to: NodeIndex,
-        window: usize,
+        limits: [usize; 2],
     ) -> Self {
         let sends = || run.sends.iter().filter(|send| send.flow == flow.id);
         let facts = Facts::new(network, run, flow, to);
@@ -114,8 +115,8 @@ impl FlowState {
         let series = FlowSeries::new(flow, to, facts.relayed);
         Self {
             ledger: Ledger::new(&facts, planned, series),
-            measured: Phase::new(false, planned, window),
-            warm_up: Phase::new(true, sends().map(|send| send.warm_up_count).max().unwrap_or(0), window),
+            measured: Phase::new(false, planned, limits),
+            warm_up: Phase::new(true, sends().map(|send| send.warm_up_count).max().unwrap_or(0), limits),
             facts,
             kinds: Box::new([Kind::UNKNOWN; Kind::REMEMBERED]),
         }
@@ -181,6 +182,12 @@ impl FlowState {
         closed: &mut Closed<'_>,
     ) -> Option<(usize, usize)> {
         let phase = self.phase(record);
+        if claim == Claim::Intended && record.crc == Crc::Unchecked && !phase.is_crowded() {
+            // What is only intended says nothing of what was sent by then: a late sender's schedule is far ahead of it.
+            let is_kept = phase.window(life).due.keep(record);
+            self.ledger.summary.behind_window += u64::from(!is_kept);
+            return None;
+        }
         let in_plan = record.sequence < phase.planned();
         let follows = record.crc == Crc::Ok && phase.window(life).is_near(record.sequence);
         // What the sender did not record may be nonsense: only what follows closely may close messages.
@@ -205,9 +212,25 @@ impl FlowState {
         } else {
             phase.advance(life, to, &self.facts, &mut self.ledger, closed)
         };
+        self.settle(record.flags.has(RecordFlags::WARM_UP), life);
+        let phase = self.phase(record);
         match phase.window(life).place(record.sequence) {
             Place::Open(slot) if may_close => Some((life, slot)),
             _ => None,
+        }
+    }
+
+    /// Notes the intended sends of what the window has come to.
+    fn settle(&mut self, is_warm_up: bool, life: usize) {
+        let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
+        let mut life = phase.life(life);
+        while let Some(record) = life.window.due_now() {
+            // What the window has left behind was never on its way.
+            let Place::Open(slot) = life.window.place(record.sequence) else { continue };
+            let kind = *kind_of(&mut self.kinds, &record, &self.facts);
+            let Record { time, sequence, length, .. } = record;
+            let one = Sighting { time, sequence, length, manner: 0 };
+            life.note(&kind, &one, slot, &mut self.ledger.series);
         }
     }
 
@@ -297,6 +320,8 @@ impl FlowState {
                 let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
                 let Some((life, sequence)) = phase.waiting() else { break };
                 let life = phase.advance(life, sequence, &self.facts, &mut self.ledger, closed);
+                self.settle(is_warm_up, life);
+                let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
                 for record in phase.window(life).reached().unwrap_or_default() {
                     self.note(&record, closed);
                 }
@@ -315,6 +340,8 @@ enum Claim {
     HandedOver,
     /// The sender has it on its way out.
     Source,
+    /// The sender is to send it then.
+    Intended,
     /// It was seen elsewhere.
     Seen,
     /// It was seen elsewhere, and by way of another receiver.
@@ -323,7 +350,7 @@ enum Claim {
 
 impl Claim {
     fn is_of_source(self) -> bool {
-        matches!(self, Self::HandedOver | Self::Source)
+        matches!(self, Self::HandedOver | Self::Source | Self::Intended)
     }
 }
 
@@ -337,7 +364,8 @@ pub(super) fn is_sound(point: Point, crc: Crc) -> bool {
 fn claim_of(point: Point) -> Claim {
     match point {
         Point::ApplicationSend => Claim::HandedOver,
-        Point::IntendedSend | Point::DriverSend | Point::WireSend | Point::Tap | Point::Drop => Claim::Source,
+        Point::IntendedSend => Claim::Intended,
+        Point::DriverSend | Point::WireSend | Point::Tap | Point::Drop => Claim::Source,
         _ => Claim::Seen,
     }
 }
@@ -518,7 +546,7 @@ impl Kind {
             first: way,
             sets: match claim {
                 Claim::HandedOver => Seen::SEND_RECORDED | Seen::HANDED_OVER,
-                Claim::Source if record.point != Point::IntendedSend => Seen::SEND_RECORDED,
+                Claim::Source => Seen::SEND_RECORDED,
                 _ if sound => Seen::VERIFIED,
                 _ => 0,
             },

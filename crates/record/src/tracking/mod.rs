@@ -10,6 +10,7 @@
 //! how many points see the flow. A record that comes after its message was closed is counted as behind the window.
 
 mod arrivals;
+mod due;
 mod flow;
 mod ledger;
 mod message;
@@ -42,6 +43,8 @@ use passages::Passing;
 const NO_FLOW: u16 = u16::MAX;
 /// Messages all windows of a run hold together, while none is below the least.
 const OPEN_MESSAGES: usize = 1 << 17;
+/// Intended sends of numbers beyond their windows that all flows of a run keep together, while none keeps fewer than a window.
+const INTENDED: usize = 1 << 22;
 /// The least and the most messages in a window.
 const WINDOW: [usize; 2] = [1 << 12, 1 << 17];
 
@@ -49,10 +52,14 @@ const WINDOW: [usize; 2] = [1 << 12, 1 << 17];
 ///
 /// From 4096 to 131 072, the more the fewer flows there are; a power of two.
 pub fn window_for(run: &Run) -> usize {
-    let views: usize = run.flows.iter().map(|flow| flow.receivers().count()).sum();
-    let fair = OPEN_MESSAGES / views.max(1);
+    let fair = OPEN_MESSAGES / views(run);
     let [least, most] = WINDOW;
     fair.clamp(least, most + 1).next_power_of_two().min(most)
+}
+
+/// Flows of `run`, each as often as it has receivers; at least one.
+fn views(run: &Run) -> usize {
+    run.flows.iter().map(|flow| flow.receivers().count()).sum::<usize>().max(1)
 }
 
 /// Gathers the records of one run, or of some of its flows, and judges its messages.
@@ -119,8 +126,9 @@ impl Tracker {
         keeps_rows: bool,
         window: usize,
     ) -> Self {
+        let intended = (INTENDED / views(run)).max(window);
         let seen_by_all = |flow: &wg_plan::Flow| -> Vec<FlowState> {
-            flow.receivers().map(|to| FlowState::new(network, run, flow, to, window)).collect()
+            flow.receivers().map(|to| FlowState::new(network, run, flow, to, [window, intended])).collect()
         };
         let mine = part_of(run, part, parts);
         let flows: BTreeMap<FlowId, Vec<FlowState>> = run

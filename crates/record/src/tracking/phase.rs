@@ -19,7 +19,8 @@ const MOST_LIVES: usize = 8;
 pub(super) struct Phase {
     is_warm_up: bool,
     planned: u32,
-    limit: usize,
+    /// Of a window, and of the intended sends beyond it.
+    limits: [usize; 2],
     lives: VecDeque<Window>,
     /// Which life the first of `lives` is.
     first_life: u64,
@@ -39,12 +40,12 @@ pub(super) struct Life<'a> {
 }
 
 impl Phase {
-    pub(super) fn new(is_warm_up: bool, planned: u32, limit: usize) -> Self {
-        let lives = VecDeque::from([Window::new(limit)]);
+    pub(super) fn new(is_warm_up: bool, planned: u32, limits: [usize; 2]) -> Self {
+        let lives = VecDeque::from([Window::new(limits)]);
         Self {
             is_warm_up,
             planned,
-            limit,
+            limits,
             lives,
             first_life: 0,
             arrivals: Arrivals::default(),
@@ -96,7 +97,7 @@ impl Phase {
     pub(super) fn life_of(&mut self, sequence: u32, is_handover: bool, is_at_source: bool) -> usize {
         let last = self.lives.len() - 1;
         if is_handover && self.lives[last].was_handed_over(sequence) {
-            self.lives.push_back(Window::new(self.limit));
+            self.lives.push_back(Window::new(self.limits));
             return last + 1;
         }
         if last == 0 || is_at_source {

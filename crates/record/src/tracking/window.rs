@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::RunTime;
 
+use super::due::Due;
 use crate::schema::{Point, Record};
 
 /// Messages a window begins with; it doubles up to its limit as numbers come that need it.
@@ -296,12 +297,21 @@ pub(super) struct Window {
     times: [Vec<i64>; Instant::COUNT],
     /// Records of numbers that the window does not reach and no record of the sender vouches for.
     ahead: BTreeMap<u32, Vec<Record>>,
+    /// Intended sends of numbers that the window does not reach.
+    pub(super) due: Due,
 }
 
 impl Window {
-    /// A window of at most `limit` messages, a power of two.
-    pub(super) fn new(limit: usize) -> Self {
-        Self { base: 0, limit, states: Vec::new(), times: Default::default(), ahead: BTreeMap::new() }
+    /// A window of at most so many messages, a power of two, that keeps so many intended sends beyond them.
+    pub(super) fn new([limit, intended]: [usize; 2]) -> Self {
+        Self {
+            base: 0,
+            limit,
+            states: Vec::new(),
+            times: Default::default(),
+            ahead: BTreeMap::new(),
+            due: Due::new(intended),
+        }
     }
 
     #[inline]
@@ -415,6 +425,12 @@ impl Window {
         let reach = u64::from(self.base) + self.limit as u64;
         self.waiting().filter(|&sequence| u64::from(sequence) < reach)?;
         self.ahead.pop_first().map(|(_, records)| records)
+    }
+
+    /// The intended send of the lowest number that has one kept, once the window reaches it.
+    pub(super) fn due_now(&mut self) -> Option<Record> {
+        let reach = u64::from(self.base) + self.limit as u64;
+        self.due.take_below(reach)
     }
 
     /// The base that lets `sequence` in and leaves room for some numbers after it, so that closing is done in runs.

@@ -220,6 +220,58 @@ fn what_comes_behind_the_window_is_counted_and_changes_nothing() {
     assert_eq!(whole.messages[3].outcome, Outcome::Duplicated);
 }
 
+/// Records of a sender that takes three times as long as planned: message by message as it makes them, with what arrives.
+fn late_records(count: u32) -> Vec<Record> {
+    let of = |k: u32| {
+        let (due, sent) = (i64::from(k) * 1_000_000, i64::from(k) * 3_000_000 + 500);
+        let intended = Record { clock: Clock::Schedule, ..record(ONE_WAY, k, 0, Point::IntendedSend, due) };
+        let handed_over = record(ONE_WAY, k, 0, Point::ApplicationSend, sent);
+        [intended, handed_over, record(ONE_WAY, k, 1, Point::ApplicationReceive, sent + 700_000)]
+    };
+    (0..count).flat_map(of).collect()
+}
+
+/// What was due by then is no sign of what was sent: a sender far behind its schedule has not begun anew.
+#[test]
+fn a_late_sender_is_late_and_not_restarted() {
+    const COUNT: u32 = 9_000;
+    let as_made = late_records(COUNT);
+    let mut by_time = as_made.clone();
+    by_time.sort_by_key(|record| record.time);
+    let run = run(COUNT, 0);
+    let judged = judge(&run, &as_made, Mutant::None);
+    for (records, window) in [(&as_made, SMALL), (&by_time, SMALL), (&by_time, 1 << 14)] {
+        let tracked = tracked_in(&run, records, window);
+        let flow = tracked.summary.flows.iter().find(|flow| flow.flow == ONE_WAY).unwrap();
+        assert_eq!((flow.restarts, flow.behind_window, flow.delivered), (0, 0, u64::from(COUNT)));
+        let due = |m: &Message| m.intended.map(RunTime::as_picos) == Some(i64::from(m.sequence) * 1_000_000);
+        assert!(tracked.messages.iter().all(due));
+        assert_eq!(tracked.messages, judged.messages);
+    }
+}
+
+/// A sender later than the sorter's reach: its intended times have no place in the order of what happened.
+#[test]
+fn lateness_beyond_what_is_sorted_is_no_disorder() {
+    const COUNT: u32 = 150_000;
+    let scratch = Scratch::new();
+    let run = run(COUNT, 0);
+    let info = SegmentInfo { end_system: "n0".into(), node: 0, run_index: run.index, epoch_realtime_ns: 9 };
+    let spool = scratch.path().join("spool");
+    let mut writer = SegmentWriter::create(&spool, info).unwrap();
+    late_records(COUNT).chunks(4_096).for_each(|batch| writer.write(batch).unwrap());
+    writer.finish().unwrap();
+    let stored = scratch.path().join("records.parquet");
+    let out = tables(scratch.path(), "late");
+    let summary =
+        process_run(&network(), &run, &segment_files(&spool).unwrap(), &stored, &out).unwrap();
+    let flow = summary.flows.iter().find(|flow| flow.flow == ONE_WAY).unwrap();
+    assert_eq!((flow.sent, flow.delivered, flow.restarts), (u64::from(COUNT), u64::from(COUNT), 0));
+    assert_eq!((summary.out_of_order, flow.behind_window), (0, 0));
+    let again = retrack(&network(), &run, &[stored], &tables(scratch.path(), "again")).unwrap();
+    assert_eq!(again, summary);
+}
+
 /// A damaged header must not push the window away from under the messages that are on their way.
 #[test]
 fn a_wild_number_closes_nothing() {
