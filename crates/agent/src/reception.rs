@@ -1,4 +1,8 @@
 //! The receiver task: judges what the servicing thread received, and the watch for what should not have come.
+//!
+//! It is a thread behind a queue, so that judging delays no reception. Where messages come so fast that the servicing thread
+//! never rests, that thread would need a core of its own, and no queue is long enough for a task that has none: there
+//! the servicing thread judges each message itself, which costs it a tenth of what taking it from the kernel does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +60,23 @@ impl FlowFigures {
     }
 }
 
+/// Messages in half a second beyond which the servicing thread judges them itself.
+const MOST_QUEUED: u64 = 10_000;
+
+/// Whether the servicing thread is to judge what comes, when so many messages may come in half a second.
+pub fn is_on_the_spot(in_half_a_second: u64) -> bool {
+    in_half_a_second > MOST_QUEUED
+}
+
+/// Where received messages go to be judged.
+#[derive(Debug)]
+pub enum Inbox {
+    /// To the receiver task.
+    Task(Producer<Incoming>),
+    /// They are judged by who received them.
+    OnTheSpot(Judge),
+}
+
 /// What came at all.
 #[derive(Clone, Debug, Default)]
 pub struct ReceptionFigures {
@@ -67,45 +88,60 @@ pub struct ReceptionFigures {
 
 /// Judges and records until the servicing thread has gone and its queue is empty.
 pub fn run(
-    assignment: &Arc<Assignment>,
+    mut judge: Judge,
     mut inbox: Consumer<Incoming>,
     mut spent: Producer<Buffer>,
     mut log: Log,
 ) -> ReceptionFigures {
-    let mut figures = ReceptionFigures {
-        flows: vec![FlowFigures::default(); assignment.flows.len()],
-        ..ReceptionFigures::default()
-    };
     loop {
         // Asked first: what was pushed before the producer went is then still found.
         let over = inbox.is_abandoned();
         while let Ok(incoming) = inbox.pop() {
-            judge(assignment, &incoming, &mut log, &mut figures);
+            judge.take(&incoming, &mut log);
             // A servicing thread that has gone needs no buffers.
             drop(spent.push(incoming.buffer));
         }
         if over {
-            return figures;
+            return judge.figures;
         }
         std::thread::sleep(PAUSE);
     }
 }
 
-fn judge(assignment: &Assignment, incoming: &Incoming, log: &mut Log, figures: &mut ReceptionFigures) {
-    let inspected = wire::inspect(assignment, &incoming.buffer, incoming.payload, incoming.length);
-    log.received(inspected.seen, incoming.at);
-    let Some(flow) = inspected.flow else {
-        figures.unknown_flow += u64::from(inspected.crc == Crc::Ok);
-        return;
-    };
-    let of_flow = &mut figures.flows[usize::from(flow)];
-    if inspected.crc != Crc::Ok {
-        of_flow.crc_errors += 1;
-    } else if inspected.at_home {
-        of_flow.received += 1;
-        of_flow.follow(inspected.probe.sequence, inspected.probe.flags.has(ProbeFlags::WARM_UP));
-    } else {
-        of_flow.wrong_destination += 1;
+/// Judges messages one by one, on whatever thread.
+#[derive(Debug)]
+pub struct Judge {
+    assignment: Arc<Assignment>,
+    /// What came so far.
+    pub figures: ReceptionFigures,
+}
+
+impl Judge {
+    /// One that has seen nothing yet.
+    pub fn new(assignment: &Arc<Assignment>) -> Self {
+        let flows = vec![FlowFigures::default(); assignment.flows.len()];
+        let figures = ReceptionFigures { flows, ..ReceptionFigures::default() };
+        Self { assignment: Arc::clone(assignment), figures }
+    }
+
+    /// Judges and records a message.
+    pub fn take(&mut self, incoming: &Incoming, log: &mut Log) {
+        let Incoming { buffer, payload, length, at } = incoming;
+        let inspected = wire::inspect(&self.assignment, buffer, *payload, *length);
+        log.received(inspected.seen, *at);
+        let Some(flow) = inspected.flow else {
+            self.figures.unknown_flow += u64::from(inspected.crc == Crc::Ok);
+            return;
+        };
+        let of_flow = &mut self.figures.flows[usize::from(flow)];
+        if inspected.crc != Crc::Ok {
+            of_flow.crc_errors += 1;
+        } else if inspected.at_home {
+            of_flow.received += 1;
+            of_flow.follow(inspected.probe.sequence, inspected.probe.flags.has(ProbeFlags::WARM_UP));
+        } else {
+            of_flow.wrong_destination += 1;
+        }
     }
 }
 

@@ -102,6 +102,7 @@ impl Gathered {
                     self.incomplete(format!("{}: {failure}", access.name()));
                 }
                 self.relays.append(&mut figures.relays);
+                self.receptions.extend(figures.reception.take());
                 self.access_points.push((access, figures));
             }
             Ok(None) => {}

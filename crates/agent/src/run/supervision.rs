@@ -96,7 +96,9 @@ pub(super) fn supervise(
         if let Some(task) = access_point.relay_task {
             gathered.take_relay_task(access, task.join());
         }
-        gathered.take_reception(access_point.reception.join());
+        if let Some(task) = access_point.reception {
+            gathered.take_reception(task.join());
+        }
         if access_point.feed.is_some_and(|feed| feed.join().is_err()) {
             gathered.defect("a sender task");
         }

@@ -25,7 +25,7 @@ use crate::hardware::{Asking, Clockwork};
 use crate::log::{self, LogSource};
 use crate::logging::{self, LoggingFigures};
 use crate::noise::Noise;
-use crate::reception::{self, ReceptionFigures};
+use crate::reception::{self, Inbox, Judge, ReceptionFigures};
 use crate::relay_task::{self, TaskEnds, TaskFigures};
 use crate::report::StreamFacts;
 use crate::servicing::{AccessPointFigures, Counters, Parts, Servicing, TurnQueue};
@@ -40,7 +40,8 @@ const MOST_BUFFERS: usize = 1 << 16;
 pub(super) struct AccessPoint {
     pub(super) access: Access,
     pub(super) servicing: JoinHandle<Option<AccessPointFigures>>,
-    pub(super) reception: JoinHandle<Option<ReceptionFigures>>,
+    /// Where the servicing thread does not judge what it receives.
+    pub(super) reception: Option<JoinHandle<Option<ReceptionFigures>>>,
     pub(super) feed: Option<JoinHandle<()>>,
     pub(super) relay_task: Option<JoinHandle<Option<TaskFigures>>>,
 }
@@ -115,18 +116,18 @@ impl Common {
                 returns.push(Some(ends.home));
             }
         }
-        let buffers = usize::try_from(arrivals.at_once).unwrap_or(usize::MAX).clamp(256, MOST_BUFFERS);
-        let mut pool = Vec::with_capacity(buffers + 64);
-        pool.extend((0..buffers).map(|_| Buffer::new()));
-        let (inbox, inbox_end) = RingBuffer::new(buffers);
-        let (spent_end, home) = RingBuffer::new(buffers + 64);
-        spent.push(home);
-        let wake = Arc::new(Wake::new()?);
-
         let in_task = assignment
             .flows
             .iter()
             .any(|facts| facts.access == access && matches!(facts.duty, Duty::TurnInTask(_)));
+        let on_the_spot = reception::is_on_the_spot(arrivals.at_once);
+        // Nothing waits for a judge who is at hand.
+        let at_once = if on_the_spot && !in_task { 0 } else { arrivals.at_once };
+        let buffers = usize::try_from(at_once).unwrap_or(usize::MAX).clamp(256, MOST_BUFFERS);
+        let mut pool = Vec::with_capacity(buffers + 64);
+        pool.extend((0..buffers).map(|_| Buffer::new()));
+        let wake = Arc::new(Wake::new()?);
+
         let (mut turn, mut relay_task) = (None, None);
         if in_task {
             let (turn_in, turn_inbox) = RingBuffer::new(buffers);
@@ -156,17 +157,23 @@ impl Common {
                 feed::run(feeds, &assignment, &stop);
             })?)
         };
-        let reception = {
+        let judge = Judge::new(&assignment);
+        let (inbox, reception) = if on_the_spot {
+            (Inbox::OnTheSpot(judge), None)
+        } else {
+            let (inbox, inbox_end) = RingBuffer::new(buffers);
+            let (spent_end, home) = RingBuffer::new(buffers + 64);
+            spent.push(home);
             let mut log = self.ring(arrivals.in_all, 3);
-            let (gate, assignment) = (Arc::clone(&self.gate), Arc::clone(&assignment));
-            let priority = setup.fifo_priority;
-            spawn(&format!("receive-{name}"), move || {
+            let (gate, priority) = (Arc::clone(&self.gate), setup.fifo_priority);
+            let task = spawn(&format!("receive-{name}"), move || {
                 grants::of_task_thread(priority);
                 gate.wait().map(|epoch| {
                     log.begin(epoch);
-                    reception::run(&assignment, inbox_end, spent_end, log)
+                    reception::run(judge, inbox_end, spent_end, log)
                 })
-            })?
+            })?;
+            (Inbox::Task(inbox), Some(task))
         };
         let counters = Arc::new(Counters::default());
         let parts = Parts {

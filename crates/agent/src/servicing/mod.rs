@@ -26,6 +26,7 @@ use crate::buffer::{Buffer, Incoming, Outgoing};
 use crate::hardware::{Asking, HardwareFigures};
 use crate::log::{Log, Seen};
 use crate::outbox::Outboxes;
+use crate::reception::{Inbox, ReceptionFigures};
 use crate::relaying::RelayState;
 use crate::spin::{Budget, Expectation, Lead};
 
@@ -94,6 +95,8 @@ pub struct AccessPointFigures {
     pub involuntary_switches: u64,
     /// By position in the flow table.
     pub sends: Vec<SendFigures>,
+    /// What the messages were, where this thread judged them.
+    pub reception: Option<ReceptionFigures>,
     /// Relays that turned messages on this thread.
     pub relays: Vec<RelayState>,
     /// The first thing that went wrong with the socket.
@@ -122,8 +125,8 @@ pub struct Parts {
     pub outboxes: Vec<Consumer<Outgoing>>,
     /// Where the buffers of each go afterwards; `None`: this thread's own pool.
     pub returns: Vec<Option<Producer<Buffer>>>,
-    /// Received messages.
-    pub inbox: Producer<Incoming>,
+    /// Where received messages go.
+    pub inbox: Inbox,
     /// The relay task.
     pub turn: Option<TurnQueue>,
     /// Buffers that come back from tasks.
@@ -159,7 +162,7 @@ pub struct Servicing {
     epoch: Epoch,
     outboxes: Outboxes<Outgoing>,
     returns: Vec<Option<Producer<Buffer>>>,
-    inbox: Producer<Incoming>,
+    inbox: Inbox,
     turn: Option<TurnQueue>,
     spent: Vec<Consumer<Buffer>>,
     pool: Vec<Buffer>,
@@ -255,6 +258,9 @@ impl Servicing {
         self.wind_up();
         self.figures.involuntary_switches = wg_net::host::involuntary_switches().saturating_sub(switches);
         self.figures.relays = std::mem::take(&mut self.relays);
+        if let Inbox::OnTheSpot(judge) = self.inbox {
+            self.figures.reception = Some(judge.figures);
+        }
         self.figures
     }
 

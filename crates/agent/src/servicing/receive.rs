@@ -13,6 +13,7 @@ use crate::access::Access;
 use crate::assignment::Duty;
 use crate::buffer::{Buffer, Incoming, PAYLOAD_AT};
 use crate::log::Arrived;
+use crate::reception::Inbox;
 use crate::relaying::{Turned, Way};
 use crate::wire::{self, ETHERNET_HEADER, RAW_AT};
 
@@ -126,7 +127,15 @@ impl Servicing {
     }
 
     fn hand_over(&mut self, incoming: Incoming) {
-        if let Err(rtrb::PushError::Full(incoming)) = self.inbox.push(incoming) {
+        let inbox = match &mut self.inbox {
+            Inbox::Task(inbox) => inbox,
+            Inbox::OnTheSpot(judge) => {
+                judge.take(&incoming, &mut self.log);
+                self.recycle(incoming.buffer);
+                return;
+            }
+        };
+        if let Err(rtrb::PushError::Full(incoming)) = inbox.push(incoming) {
             self.figures.inbox_drops += 1;
             self.recycle(incoming.buffer);
         }

@@ -263,8 +263,7 @@ fn lateness_beyond_what_is_sorted_is_no_disorder() {
     writer.finish().unwrap();
     let stored = scratch.path().join("records.parquet");
     let out = tables(scratch.path(), "late");
-    let summary =
-        process_run(&network(), &run, &segment_files(&spool).unwrap(), &stored, &out).unwrap();
+    let summary = process_run(&network(), &run, &segment_files(&spool).unwrap(), &stored, &out).unwrap();
     let flow = summary.flows.iter().find(|flow| flow.flow == ONE_WAY).unwrap();
     assert_eq!((flow.sent, flow.delivered, flow.restarts), (u64::from(COUNT), u64::from(COUNT), 0));
     assert_eq!((summary.out_of_order, flow.behind_window), (0, 0));
