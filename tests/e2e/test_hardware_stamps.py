@@ -148,4 +148,7 @@ def test_a_planted_clock_that_is_none_is_refused_in_one_line(tmp_path: Path) -> 
     )
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
-    assert "offset in ns" in done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert "offset in ns" in said
+    assert "WIREGAUGE_PLANTED_HARDWARE='soon'" in said, "what was set is named"
+    assert "--planted-hardware" not in said

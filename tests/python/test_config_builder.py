@@ -175,7 +175,9 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
     shaping: dict[str, Any] = {"active": "10ms", "pause": "5ms", "mode": "gap", "backend": "packet"}
-    test.inject(on="other", to="sensor", load="1%", frame="200B", distribution="exponential", **shaping)
+    test.inject(
+        on="other", to="sensor", load="1%", frame="200B", distribution="exponential", launch="on", **shaping
+    )
     test.flow(5, protocol="udp", from_="h1", to="h2").receive(5)
     test.send(5, period="5ms", frame="100B", ramp_to="2ms", transmit_time="12B", **shaping)
     test.flow(6, protocol="udp", from_="h2", to="h1").receive(6)

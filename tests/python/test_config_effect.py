@@ -262,6 +262,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "burst": {"burst": "11"},
         "frame": {"frame": "165B"},
         "distribution": {"distribution": "exponential"},
+        "launch": {"launch": "on"},
         **SHAPING,
     },
     "capture": {"on": {"on": "sw2"}, "snap": {"snap": "96B"}},

@@ -155,6 +155,20 @@ CASES: dict[str, tuple[str, Change, Grade]] = {
 }
 
 
+def test_a_capture_that_is_not_whole_is_named_by_the_file_the_user_has(tmp_path: Path) -> None:
+    failure = "cannot be written: No space left on device; its first 3 frames are there and readable"
+    judgement = judged(
+        tmp_path, change=entry(captures={"sw1": {"done": 3, "unwritten": 7, "failure": failure}})
+    )
+    assert grade(judgement, "captures") == Grade.DEGRADED
+    reasons = [
+        reason for run in judgement.runs for c in run.checks if c.name == "captures" for reason in [c.reason]
+    ]
+    assert reasons == [
+        f"a capture is not whole (captures/run-0000/sw1.pcapng: {failure}); the figures do not come from it"
+    ]
+
+
 def test_stamps_of_an_interface_that_all_came_are_no_reservation(tmp_path: Path) -> None:
     judgement = judged(tmp_path, change=stamped())
     assert grade(judgement, "hardware-stamps") == Grade.OK

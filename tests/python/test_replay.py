@@ -14,7 +14,9 @@ from capture_files import Packet, pcap, pcapng, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wiregauge import measures
 from wiregauge.config import Test, TestError
+from wiregauge.figures import build
 from wiregauge.notebook import simulate
 
 MS = 1_000_000
@@ -118,7 +120,7 @@ def test_files_that_are_no_captures(tmp_path: Path) -> None:
         assert said in refused(replaying(path))
     path.write_bytes(pcapng(evenly(9, MS))[:-7])
     assert "is not whole: the file ends within a block" in refused(replaying(path))
-    assert "cannot be read" in refused(replaying(tmp_path))
+    assert "is a directory; write the path of a pcapng or pcap file in it" in refused(replaying(tmp_path))
 
 
 def test_contracts_relays_and_sweeps_without_effect_are_refused(tmp_path: Path) -> None:
@@ -156,3 +158,19 @@ def test_paths_begin_at_the_folder_of_the_test(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir("/")
     sends = load(tmp_path / "test.xml").campaign["runs"][0]["sends"]
     assert json.dumps(sends[0]["replay"]["file"]) == '"captures/line.pcapng"'
+
+
+def test_figures_name_a_replay_by_its_frames_and_draw_it_at_no_payload(tmp_path: Path) -> None:
+    """Beside a flow of one payload it has none: no "0 B" in a title, a legend or on an axis."""
+    lengths = [60, 200, 1_000] * 200
+    packets = [Packet(number * MS // 10, length) for number, length in enumerate(lengths)]
+    test = replaying(write(tmp_path / "line.pcapng", packets), loops=2)
+    test.flow(2, protocol="udp", from_="b", to="a").receive(2).send(2, period="1ms", payload="64B", count=300)
+    run = simulate(test, tmp_path / "r")
+    drawn = {figure.id: figure for figure in build(run.judgement, measures.shapes(run.judgement))}
+    said = [panel.title for figure in drawn.values() for panel in figure.panels]
+    said += [trace.name for figure in drawn.values() for panel in figure.panels for trace in panel.traces]
+    said += [text for f in drawn.values() for p in f.panels for _, text in p.x.ticks or ()]
+    assert "replay, frames of 64 to 1004 B" in said
+    assert not {"0 B", "0", "None B"} & {part for text in said for part in (text, *text.split(" · "))}
+    assert "latency-by-payload" not in drawn, "64 B is the only payload"

@@ -21,7 +21,7 @@ pub(crate) fn capture(options: &CaptureOptions) -> ExitCode {
             println!("{}", described(&figures));
             match figures.failure {
                 None => ExitCode::SUCCESS,
-                Some(failure) => fail(4, &failure),
+                Some(failure) => fail(4, &format!("{}: {failure}", options.out.display())),
             }
         }
         Err((code, problem)) => fail(code, &problem),

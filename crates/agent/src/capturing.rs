@@ -52,7 +52,7 @@ pub struct CaptureFigures {
     pub by_hardware: u64,
     /// Received frames that an interface should have stamped and did not; they are not in the file.
     pub unstamped: u64,
-    /// Why the capture is not whole, as one sentence.
+    /// Why the capture is not whole, as a clause about its file.
     pub failure: Option<String>,
 }
 
@@ -208,9 +208,7 @@ impl Capture {
             if let Err(error) = ring.check() {
                 let name = &tap.interface.name;
                 self.figures.failure.get_or_insert_with(|| {
-                    format!(
-                        "the capture on interface '{name}' was interrupted: {error}; what came before is in the file"
-                    )
+                    format!("was interrupted on interface '{name}': {error}; what came before is there")
                 });
             }
         }

@@ -424,10 +424,10 @@ pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, 
         false => Selection { udp_ports: vec![options.port], ether_type: None },
     };
     let wish = options.receiver.map(|name| match name {
-        EntranceName::PacketRing => Entrance::Ring,
-        EntranceName::Xdp => Entrance::Xdp,
+        EntranceName::PacketRing => (Entrance::Ring, "forced"),
+        EntranceName::Xdp => (Entrance::Xdp, "forced"),
     });
-    let mut arrivals = Arrivals::open(&interface, &selection, wish, true).map_err(environment)?;
+    let (mut arrivals, why) = Arrivals::open(&interface, &selection, wish, true).map_err(environment)?;
     settle(options.core, options.fifo)?;
     let epoch = Epoch::new(WallNanos::new(options.epoch_ns.unwrap_or_else(|| clock::realtime().get())));
     let expected = Expected {
@@ -461,6 +461,7 @@ pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, 
     Ok(json!({
         "schema": 1,
         "receiver": arrivals.entrance().name(),
+        "why": why,
         "received": figures,
         "foreign": accounts.foreign,
         "missed": missed,

@@ -65,13 +65,9 @@ struct ServeOptions {
     #[arg(long)]
     announce: bool,
     /// Show the kernel's stamps as those of an interface with a clock of its own: its offset in ns, drift in ppb and step in
-    /// ns. For tests of the instrument; every report says that stamps were planted.
-    #[arg(
-        long,
-        value_name = "OFFSET,DRIFT,STEP",
-        env = "WIREGAUGE_PLANTED_HARDWARE",
-        allow_hyphen_values = true
-    )]
+    /// ns. For tests of the instrument; every report says that stamps were planted. Without this option the environment
+    /// variable WIREGAUGE_PLANTED_HARDWARE says so.
+    #[arg(long, value_name = "OFFSET,DRIFT,STEP", allow_hyphen_values = true)]
     planted_hardware: Option<String>,
 }
 

@@ -344,6 +344,7 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
             kind: "absorb".into(),
             number: task.number,
             backend: absorbed.entrance.into(),
+            why: absorbed.why.clone(),
             figures_json: figures.to_string(),
             ..proto::StreamReport::default()
         });

@@ -38,10 +38,14 @@ pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     }
 }
 
-/// The clock that stands in for the interface's.
+/// The clock that stands in for the interface's; a value that is none is told by the name of what was set.
 fn planted(options: &ServeOptions) -> Result<Option<PlantedHardware>, Failure> {
-    let parse = |text: &String| text.parse().map_err(|said| (2, format!("--planted-hardware {said}")));
-    options.planted_hardware.as_ref().map(parse).transpose()
+    let (set, text) = match (&options.planted_hardware, std::env::var_os("WIREGAUGE_PLANTED_HARDWARE")) {
+        (Some(text), _) => ("--planted-hardware ", text.clone()),
+        (None, Some(text)) => ("WIREGAUGE_PLANTED_HARDWARE=", text.to_string_lossy().into_owned()),
+        (None, None) => return Ok(None),
+    };
+    text.parse().map(Some).map_err(|said: String| (2, format!("{set}{said}")))
 }
 
 /// How long callers may take to close their connections once the program is to end.

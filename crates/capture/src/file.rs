@@ -123,15 +123,13 @@ impl CaptureFile {
         self.file.is_some()
     }
 
-    /// Why the file ends early, as one sentence.
+    /// Why the file ends early, as a clause about it: whoever tells it knows under what name it is found.
     pub fn failure(&self) -> Option<String> {
         let error = self.failure.as_ref()?;
         Some(format!(
-            "{}: cannot be written: {error}; its first {} frames are there and readable, {} are missing; free space \
-             or capture fewer bytes (snap)",
-            self.path.display(),
-            self.frames,
-            self.lost
+            "cannot be written: {error}; its first {} frames are there and readable, {} are missing; free space or capture \
+             fewer bytes (snap)",
+            self.frames, self.lost
         ))
     }
 

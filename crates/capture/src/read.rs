@@ -34,6 +34,9 @@ pub enum ReadError {
     /// The file system's.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
+    /// A directory.
+    #[error("is a directory; name a pcapng or pcap file in it")]
+    Directory,
     /// Something else.
     #[error("is neither pcapng nor pcap; `tshark -r FILE -w NEW.pcapng` converts what Wireshark can read")]
     Unknown,
@@ -188,9 +191,14 @@ impl Reader {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be opened, is empty, or is no capture.
+    /// It cannot be opened, is a directory or empty, or is no capture.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        Self::new(File::open(path)?)
+        let file = File::open(path)?;
+        // Opening one succeeds; it is reading that would fail, and not say why.
+        if file.metadata()?.is_dir() {
+            return Err(ReadError::Directory);
+        }
+        Self::new(file)
     }
 
     /// Reads from anywhere.

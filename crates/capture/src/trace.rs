@@ -41,6 +41,9 @@ fn unreadable(error: &ReadError, path: &Path) -> NoTrace {
             );
         }
         ReadError::Io(_) => "make it readable for this user",
+        ReadError::Directory => {
+            return no("is a directory", "", "write the path of a pcapng or pcap file in it");
+        }
         ReadError::Unknown | ReadError::Empty => "write the path of a pcapng or pcap file",
     };
     no(&error.to_string(), "", cure)

@@ -100,12 +100,14 @@ def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:
             yield f"{who} tags UDP frames: the kernel here has no VLAN devices"
         if flow.get("also_to"):
             yield f"{who} has several receivers: the agents send to one"
-    for send in run["sends"]:
-        if send.get("launch"):
-            yield (
-                f"flow {send['flow']} asks for launch times: the ports between namespaces have a shaper, where the "
-                "queue discipline etf would have to be, and no hardware clock"
-            )
+    launched = [f"flow {send['flow']}" for send in run["sends"] if send.get("launch")]
+    loads = [inject["on"] for inject in run.get("injects", []) if inject.get("launch")]
+    launched += [f"the background load of {nodes[on]['name']}" for on in loads]
+    for who in launched:
+        yield (
+            f"{who} asks for launch times: the ports between namespaces have a shaper, where the "
+            "queue discipline etf would have to be, and no hardware clock"
+        )
     for fault in run.get("link_faults", []):
         ends = " ".join(nodes[end["node"]]["name"] for end in network["links"][fault["link"]]["ends"])
         yield f'link "{ends}" has a fault ({fault["kind"]["type"]}): the links between namespaces have none'

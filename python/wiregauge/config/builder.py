@@ -350,11 +350,12 @@ class Test:
         pause: str | None = None,
         mode: str | None = None,
         backend: str | None = None,
+        launch: str | None = None,
     ) -> Self:
         """Background load."""
         attributes: dict[str, Value] = {"on": on, "to": to, "load": load, "payload": payload, "burst": burst}
         attributes |= {"frame": frame, "distribution": distribution, "active": active, "pause": pause}
-        attributes |= {"mode": mode, "backend": backend}
+        attributes |= {"mode": mode, "backend": backend, "launch": launch}
         return self._add("tasks", "inject", attributes)
 
     def capture(self, on: str, *, snap: str | None = None) -> Self:

@@ -16,6 +16,7 @@ from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, 
 from wiregauge.figures.network import network_figure
 from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
 from wiregauge.figures.views import view_figures
+from wiregauge.measures.plan import Size
 from wiregauge.measures.results import Judgement
 from wiregauge.measures.shapes import BoxShape, DensityShape, EnvelopeShape, Key, Shapes, TailShape
 from wiregauge.measures.views import Views
@@ -56,29 +57,29 @@ def _flows(keys: Sequence[Key]) -> list[int]:
     return sorted({key.flow for key in keys})
 
 
-def _order(key: Key) -> tuple[int, int, int]:
-    return key.flow, protocol_order(key.protocol), key.payload
+def _order(key: Key) -> tuple[int, int, Size]:
+    return key.flow, protocol_order(key.protocol), key.size
 
 
 def _style(key: Key, keys: Sequence[Key]) -> Style:
     return variety(key.protocol, _flows(keys).index(key.flow))
 
 
-def _panel_title(payload: int, rest: str) -> str:
-    return f"{payload} B" + (f" · {rest}" if rest else "")
+def _panel_title(size: Size, rest: str) -> str:
+    return size.text + (f" · {rest}" if rest else "")
 
 
-def _groups(keys: Sequence[Key]) -> tuple[list[tuple[int, str]], int]:
-    """The (payload, rest) pairs in reading order and the columns: loads side by side, payloads below each other."""
-    payloads = sorted({key.payload for key in keys})
+def _groups(keys: Sequence[Key]) -> tuple[list[tuple[Size, str]], int]:
+    """The (size, rest) pairs in reading order and the columns: loads side by side, payloads below each other."""
+    sizes = sorted({key.size for key in keys})
     rests = list(dict.fromkeys(key.rest for key in keys))
-    present = {(key.payload, key.rest) for key in keys}
-    groups = [(payload, rest) for payload in payloads for rest in rests if (payload, rest) in present]
+    present = {(key.size, key.rest) for key in keys}
+    groups = [(size, rest) for size in sizes for rest in rests if (size, rest) in present]
     columns = len(rests) if 1 < len(rests) <= 4 else min(3, len(groups))
     return groups, max(columns, 1)
 
 
-def _cut(groups: Sequence[tuple[int, str]]) -> tuple[Sequence[tuple[int, str]], list[str]]:
+def _cut(groups: Sequence[tuple[Size, str]]) -> tuple[Sequence[tuple[Size, str]], list[str]]:
     if len(groups) <= MOST_PANELS:
         return groups, []
     return groups[:MOST_PANELS], [
@@ -97,16 +98,16 @@ def _multiples(
     shown, notes = _cut(groups)
     panels = [
         Panel(
-            _panel_title(payload, rest),
+            _panel_title(size, rest),
             x,
             y,
             [
                 part
-                for key in sorted((k for k in keys if (k.payload, k.rest) == (payload, rest)), key=_order)
+                for key in sorted((k for k in keys if (k.size, k.rest) == (size, rest)), key=_order)
                 for part in trace(key, data[key], _style(key, keys))
             ],
         )
-        for payload, rest in shown
+        for size, rest in shown
     ]
     return panels, columns, notes
 
@@ -149,10 +150,11 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     main = {
         key: flow.summaries["rtt" if key.relayed else "latency"]
         for key, flow in shapes.results.items()
-        if flow.summaries["rtt" if key.relayed else "latency"].value("p50") is not None
+        # A replay has no one payload to be drawn at.
+        if key.size.payload and flow.summaries["rtt" if key.relayed else "latency"].value("p50") is not None
     }
     keys = sorted(main, key=_order)
-    payloads = sorted({key.payload for key in keys})
+    payloads = sorted({key.size.payload for key in keys})
     if len(payloads) < 2:
         return None
     panels = []
@@ -167,11 +169,17 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
             low = np.array([shapes.main_box[k].low_whisker for k in banded]) / US
             high = np.array([shapes.main_box[k].high_whisker for k in banded]) / US
             traces.append(
-                Band(f"{protocol}: p1 to p99", np.array([float(k.payload) for k in banded]), low, high, style)
+                Band(
+                    f"{protocol}: p1 to p99",
+                    np.array([float(k.size.payload) for k in banded]),
+                    low,
+                    high,
+                    style,
+                )
             )
             median = np.array([main[k].value("p50") or 0.0 for k in chosen]) / US
             traces.append(
-                Line(protocol, np.array([float(k.payload) for k in chosen]), median, style, markers=True)
+                Line(protocol, np.array([float(k.size.payload) for k in chosen]), median, style, markers=True)
             )
         what = "round trip" if members[0].relayed else "one-way latency"
         title = f"flow {flow}: {what}" + (f" · {rest}" if rest else "")
@@ -243,13 +251,13 @@ def split(shapes: Shapes) -> Figure | None:
     if not keys:
         return None
     panels = []
-    payloads = sorted({key.payload for key in keys})
-    place = {payload: float(k) for k, payload in enumerate(payloads)}
+    sizes = sorted({key.size for key in keys})
+    place = {size: float(k) for k, size in enumerate(sizes)}
     groups = list(dict.fromkeys((key.label, key.rest, key.relayed) for key in sorted(keys, key=_order)))
     first = True
     for label, rest, relayed in groups[:MOST_PANELS]:
-        chosen = sorted((k for k in keys if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload)
-        x = np.array([place[k.payload] for k in chosen])
+        chosen = sorted((k for k in keys if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
+        x = np.array([place[k.size] for k in chosen])
         base = np.zeros(len(chosen))
         traces: list[Trace] = []
         for part, title in PART_TITLES.items():
@@ -270,7 +278,7 @@ def split(shapes: Shapes) -> Figure | None:
                 )
             )
             base = base + height
-        ticks = [(place[p], str(p)) for p in payloads]
+        ticks = [(place[p], p.tick) for p in sizes]
         panels.append(
             Panel(
                 label + (f" · {rest}" if rest else ""),
@@ -341,7 +349,7 @@ def period_density(shapes: Shapes) -> Figure | None:
     if not data:
         return None
     labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(data, key=_order)))
-    payloads = sorted({key.payload for key in data})
+    sizes = sorted({key.size for key in data})
     panels = [
         Panel(
             label + (f" · {rest}" if rest else ""),
@@ -349,14 +357,12 @@ def period_density(shapes: Shapes) -> Figure | None:
             Axis("density (1/µs)"),
             [
                 Line(
-                    f"{k.payload} B",
+                    k.size.text,
                     data[k].x / US,
                     data[k].y * US,
-                    ordered(payloads.index(k.payload), len(payloads)),
+                    ordered(sizes.index(k.size), len(sizes)),
                 )
-                for k in sorted(
-                    (k for k in data if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload
-                )
+                for k in sorted((k for k in data if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
             ],
         )
         for label, rest in labels[:MOST_PANELS]
@@ -379,13 +385,13 @@ def period_box(shapes: Shapes) -> Figure | None:
     if not data:
         return None
     keys = sorted(data, key=_order)
-    payloads = sorted({key.payload for key in keys})
-    ticks = [(float(k), str(p)) for k, p in enumerate(payloads)]
+    sizes = sorted({key.size for key in keys})
+    ticks = [(float(k), p.tick) for k, p in enumerate(sizes)]
     x = Axis("payload (B)", ticks=ticks)
     panels = []
     for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in keys))[: MOST_PANELS // 2]:
         chosen = [k for k in keys if (k.flow, k.rest) == (flow, rest)]
-        boxes = _boxes(chosen, data, payloads)
+        boxes = _boxes(chosen, data, sizes)
         low, high = (
             min(data[k].low_whisker for k in chosen) / US,
             max(data[k].high_whisker for k in chosen) / US,
@@ -409,13 +415,13 @@ def period_box(shapes: Shapes) -> Figure | None:
     )
 
 
-def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], payloads: Sequence[int]) -> list[Trace]:
+def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], sizes: Sequence[Size]) -> list[Trace]:
     protocols = list(dict.fromkeys(key.protocol for key in keys))
     width = 0.7 / len(protocols)
     return [
         Box(
             key.protocol,
-            payloads.index(key.payload) + (protocols.index(key.protocol) - (len(protocols) - 1) / 2) * width,
+            sizes.index(key.size) + (protocols.index(key.protocol) - (len(protocols) - 1) / 2) * width,
             width * 0.8,
             data[key].low_whisker / US,
             data[key].q1 / US,
@@ -466,13 +472,13 @@ def outcomes(shapes: Shapes) -> Figure | None:
     results = shapes.results
     if not any(flow.counts["sent"] != flow.outcomes["delivered"] for flow in results.values()):
         return None
-    payloads = sorted({key.payload for key in results})
+    sizes = sorted({key.size for key in results})
     panels = []
     used = [name for name in OUTCOME_STYLES if any(flow.outcomes[name] for flow in results.values())]
     labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(results, key=_order)))
     for number, (label, rest) in enumerate(labels[:MOST_PANELS]):
-        chosen = sorted((k for k in results if (k.label, k.rest) == (label, rest)), key=lambda k: k.payload)
-        x = np.array([float(payloads.index(k.payload)) for k in chosen])
+        chosen = sorted((k for k in results if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
+        x = np.array([float(sizes.index(k.size)) for k in chosen])
         base = np.zeros(len(chosen))
         traces: list[Trace] = []
         for name in used:
@@ -480,7 +486,7 @@ def outcomes(shapes: Shapes) -> Figure | None:
             style, pattern = OUTCOME_STYLES[name]
             traces.append(Bars(name, x, height, base, 0.62, style, pattern, legend=number == 0))
             base = base + height
-        ticks = [(float(k), str(p)) for k, p in enumerate(payloads)]
+        ticks = [(float(k), p.tick) for k, p in enumerate(sizes)]
         panels.append(
             Panel(
                 label + (f" · {rest}" if rest else ""),

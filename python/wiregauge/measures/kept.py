@@ -125,7 +125,9 @@ def captured(run: Evidence) -> Iterator[Check]:
             f"{count_of(unwritten, 'frame')} not written" if unwritten and not task.get("failure") else "",
         ]
         if any(why):
-            missing.append(f"{node}: {'; '.join(text for text in why if text)}")
+            # Where it is found once the run is stored, and not where it was written.
+            file = f"captures/run-{run.plan.index:04d}/{node}.pcapng"
+            missing.append(f"{file}: {'; '.join(text for text in why if text)}")
     yield check(
         "captures",
         "Captures whole",

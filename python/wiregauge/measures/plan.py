@@ -7,6 +7,7 @@ file and the key, never a traceback.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -24,6 +25,7 @@ __all__ = [
     "RunDirectoryError",
     "RunPlan",
     "Schedule",
+    "Size",
     "SynchronisePlan",
     "get",
     "objects",
@@ -126,6 +128,29 @@ class Schedule:
     """How much before and after that it accepts one."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Size:
+    """How large the messages of a series are: one payload, or the frames of a replay; 0 where neither is known."""
+
+    payload: int
+    frames: tuple[int, int] = (0, 0)
+    """Shortest and longest frame of a replay, bytes from destination address to FCS."""
+
+    @property
+    def tick(self) -> str:
+        """On an axis of payloads in bytes."""
+        if self.payload:
+            return str(self.payload)
+        shortest, longest = self.frames
+        span = f"{shortest}" if shortest == longest else f"{shortest} to {longest}"
+        return f"replay, frames of {span}" if longest else "unknown"
+
+    @property
+    def text(self) -> str:
+        """In a title or a legend."""
+        return f"{self.tick} B" if self.payload or self.frames[1] else "payload unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
     """A flow of one run at one receiver, with what its sender task was told. A multicast flow has one per receiver."""
@@ -152,6 +177,13 @@ class FlowPlan:
     ways: tuple[tuple[int, ...], ...] = ()
     """The nodes on the way to this receiver, by index, on each network that leads there."""
     schedule: Schedule | None = None
+    frames: tuple[int, int] | None = None
+    """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
+
+    @property
+    def size(self) -> Size:
+        """How large its messages are."""
+        return Size(self.payload or 0, self.frames or (0, 0))
 
     @property
     def name(self) -> str:
@@ -390,6 +422,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 else None,
                 link_bit_per_s=rate or _first_rate(links, get(flow, "from", int, where)),
                 schedule=_schedule(flow.get("schedule"), receiver, where),
+                frames=_frames(send, where) if send and "replay" in send else None,
             )
             for receiver in receivers
         )
@@ -419,6 +452,15 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
         ),
         stepped=stepped,
     )
+
+
+def _frames(send: Mapping[str, object], where: str) -> tuple[int, int]:
+    """Shortest and longest frame of a replay, as they are sent."""
+    replay = get(send, "replay", dict, where)
+    # A trace is written as gap:length, each as often as *times says.
+    lengths = [int(length) for length in re.findall(r":([0-9]+)", get(replay, "trace", str, where))]
+    least = get(replay, "least", int, where)
+    return max(least, min(lengths, default=0)), max(least, max(lengths, default=0))
 
 
 def _path(flow: Mapping[str, object], receiver: int, where: str) -> list[int]:

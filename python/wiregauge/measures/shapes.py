@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.measures.plan import Size
 from wiregauge.measures.results import FlowResult, Judgement
 from wiregauge.stats import BoxShape, DensityShape, EnvelopeShape, HistogramShape, TailShape
 
@@ -41,7 +42,7 @@ class Key:
     label: str
     protocol: str
     relayed: bool
-    payload: int
+    size: Size
     rest: str
     run: int
 
@@ -76,7 +77,7 @@ def key_of(flow: FlowResult, point: Mapping[str, str], run: int) -> Key:
         label=f"{plan.protocol} · flow {plan.name} ({kind})",
         protocol=plan.protocol,
         relayed=plan.relayed,
-        payload=plan.payload or 0,
+        size=plan.size,
         rest=rest,
         run=run,
     )

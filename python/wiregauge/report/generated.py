@@ -84,7 +84,7 @@ def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
     latency = f"n = {account.distinct}; transmit time in the frame to the kernel's stamp on arrival"
     return [
         *where,
-        Cell(account.receiver, kind="text short"),
+        Cell(account.receiver, account.why, "text short"),
         Cell(NONE if account.sent is None else str(account.sent)),
         Cell(str(account.distinct), "different numbers"),
         Cell(NONE if lost is None else str(lost), "sent - arrived"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
 from wiregauge.measures.evidence import parts
+from wiregauge.measures.plan import Size
 from wiregauge.measures.results import (
     Check,
     FlowResult,
@@ -99,14 +100,14 @@ def _key_table(
 
     groups = list(dict.fromkeys(group(point, flow) for point, flow in members))
     cells: dict[tuple[str, str, str], FlowResult] = {}
-    payloads: dict[str, int] = {}
+    sizes: dict[str, Size] = {}
     sections: dict[str, dict[str, None]] = {}
     for point, flow in members:
         rest = ", ".join(f"{k} {v}" for k, v in point.point.items() if k not in ("payload", "protocol", by))
         section = flow.plan.protocol if by == "load" else ""
         section = " · ".join(part for part in (section, rest) if part)
-        row = str(flow.plan.payload) if flow.plan.payload is not None else "-"
-        payloads[row] = flow.plan.payload or 0
+        row = flow.plan.size.tick
+        sizes[row] = flow.plan.size
         sections.setdefault(section, {})[row] = None
         cells[section, row, group(point, flow)] = flow
     rare = any(
@@ -116,7 +117,7 @@ def _key_table(
     made = []
     for section, rows in sections.items():
         body = []
-        for row in sorted(rows, key=lambda name: payloads[name]):
+        for row in sorted(rows, key=lambda name: sizes[name]):
             line = [Cell(row)]
             for name in groups:
                 found = cells.get((section, row, name))

@@ -8,7 +8,7 @@ use wg_net::Interface;
 use wg_net::arrivals::{Missed, Selection};
 
 use super::account::{Account, Accounts, Expected};
-use super::arriving::Arrivals;
+use super::arriving::{Arrivals, Entrance};
 use super::task::{is_fast, load_shape};
 use crate::assignment::{Assignment, DISCARD_PORT, LoadTask};
 
@@ -20,6 +20,7 @@ const LAST_ROUNDS: usize = 1_000;
 /// A receiver that waits for the run.
 pub struct Absorber {
     arrivals: Arrivals,
+    why: String,
     expected: Vec<Expected>,
 }
 
@@ -27,6 +28,8 @@ pub struct Absorber {
 pub struct Absorbed {
     /// How frames came in.
     pub entrance: &'static str,
+    /// Why so.
+    pub why: String,
     /// By load, in the order of the plan.
     pub accounts: Vec<Account>,
     /// Frames to the load's port that belong to none of them.
@@ -46,8 +49,12 @@ impl Absorber {
     pub fn open(assignment: &Assignment, interface: &Interface) -> Result<Self, String> {
         let loads: &[Arc<LoadTask>] = &assignment.loads_to_here;
         let selection = Selection { udp_ports: vec![DISCARD_PORT], ether_type: None };
-        let arrivals =
-            Arrivals::open(interface, &selection, None, is_fast(loads)).map_err(|e| e.to_string())?;
+        // What AF_XDP takes in never comes by a capture, and a capture is to show what comes.
+        let beside_capture =
+            (Entrance::Ring, "the capture on this interface sees no frame that AF_XDP takes in");
+        let wish = assignment.capture_snap.map(|_| beside_capture);
+        let (arrivals, why) =
+            Arrivals::open(interface, &selection, wish, is_fast(loads)).map_err(|e| e.to_string())?;
         let expected = loads
             .iter()
             .map(|task| Expected {
@@ -60,7 +67,7 @@ impl Absorber {
                 .then_some(task.inject.interval.as_picos()),
             })
             .collect();
-        Ok(Self { arrivals, expected })
+        Ok(Self { arrivals, why, expected })
     }
 
     /// Takes frames until `stop`.
@@ -88,6 +95,6 @@ impl Absorber {
         let missed = self.arrivals.missed().unwrap_or_default();
         let measured = accounts.streams.into_iter().map(|[measured, _]| measured).collect();
         let (entrance, foreign) = (self.arrivals.entrance().name(), accounts.foreign);
-        Absorbed { entrance, accounts: measured, foreign, missed, failure }
+        Absorbed { entrance, why: self.why, accounts: measured, foreign, missed, failure }
     }
 }

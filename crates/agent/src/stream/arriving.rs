@@ -34,24 +34,27 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Opens the entrance asked for; without a wish `AF_XDP` where the host grants it and `fast` asks for it, else the
-    /// ring.
+    /// Opens the entrance asked for, for the reason given with it; without a wish `AF_XDP` where the host grants it and
+    /// `fast` asks for it, else the ring. Returns why it is that one, too.
     ///
     /// # Errors
     /// Of the entrance asked for, or of the ring.
     pub fn open(
         interface: &Interface,
         selection: &Selection,
-        wish: Option<Entrance>,
+        wish: Option<(Entrance, &str)>,
         fast: bool,
-    ) -> Result<Self, NetError> {
+    ) -> Result<(Self, String), NetError> {
         let ring = || PacketRing::arrivals(interface, selection).map(Self::Ring);
         let xdp = || XdpArrivals::open(interface, selection).map(|open| Self::Xdp(Box::new(open)));
         match wish {
-            Some(Entrance::Ring) => ring(),
-            Some(Entrance::Xdp) => xdp(),
-            None if fast => xdp().or_else(|_| ring()),
-            None => ring(),
+            Some((Entrance::Ring, why)) => Ok((ring()?, why.into())),
+            Some((Entrance::Xdp, why)) => Ok((xdp()?, why.into())),
+            None if fast => match xdp() {
+                Ok(open) => Ok((open, "frames may come faster than the host's stack takes them".into())),
+                Err(refusal) => Ok((ring()?, format!("AF_XDP is not to be had: {refusal}"))),
+            },
+            None => Ok((ring()?, "fast enough for this load".into())),
         }
     }
 

@@ -77,6 +77,14 @@ fn backend_of(backend: Option<wg_plan::Backend>) -> Option<Backend> {
     })
 }
 
+fn wish_of(launch: Option<bool>) -> Wish {
+    match launch {
+        None => Wish::Auto,
+        Some(true) => Wish::On,
+        Some(false) => Wish::Off,
+    }
+}
+
 impl StreamTask {
     /// The stream of a sender task.
     ///
@@ -136,11 +144,7 @@ impl StreamTask {
             witnessed: true,
             alone: assignment.sources_here() == 1,
             plain_headers: facts.addresses.is_none(),
-            launch: match task.send.launch {
-                None => Wish::Auto,
-                Some(true) => Wish::On,
-                Some(false) => Wish::Off,
-            },
+            launch: wish_of(task.send.launch),
         })?;
         let of = Of::Send { position: task.flow, period_ns: facts.period_ns };
         Ok(Self { chosen, mode, schedule: task.schedule.clone(), burst: 1, lengths, of })
@@ -169,7 +173,7 @@ impl StreamTask {
             witnessed: false,
             alone: assignment.sources_here() == 1,
             plain_headers: true,
-            launch: Wish::Off,
+            launch: wish_of(inject.launch),
         })?;
         let of = Of::Load { until: assignment.last_send, spin: inject.mode.is_some() };
         let lengths = Vec::new();

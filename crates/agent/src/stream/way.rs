@@ -140,10 +140,10 @@ fn launch(demand: &Demand<'_>) -> Result<Option<Launch>, WayError> {
             Err(WayError::Unfit { backend, reason: "launch times need the backend packet" })
         }
         Wish::On => Ok(Some(Launch::at(demand.interface)??)),
-        // Where the kernel tells nothing there is no card that launches.
+        // Where the kernel tells nothing there is no card that launches; what is faster goes by ways that launch nothing.
         Wish::Auto => {
             let found = Launch::at(demand.interface).ok().and_then(Result::ok);
-            Ok(found.filter(|launch| launch.by_hardware && fits && demand.least_gap_ps > 0))
+            Ok(found.filter(|launch| launch.by_hardware && fits && demand.least_gap_ps >= FAST_GAP_PS))
         }
     }
 }

@@ -136,8 +136,8 @@ pub enum TapError {
     },
     /// No message of ours anywhere.
     #[error(
-        "{files}: no message of wiregauge in {frames} Ethernet frames; messages are UDP datagrams to port 61188 or frames \
-         of EtherType 0x88b5 that begin with the probe header"
+        "{files}: no message of wiregauge in {frames} Ethernet frames; messages are UDP datagrams, to whatever port, or \
+         frames of EtherType 0x88b5 that begin with the probe header"
     )]
     NoMessage {
         /// The files.

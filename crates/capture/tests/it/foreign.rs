@@ -130,3 +130,9 @@ fn what_is_no_capture_is_refused_with_the_cure() {
     assert!(matches!(error, ReadError::Unknown) && error.to_string().contains("tshark"), "{error}");
     assert!(matches!(Reader::new(Cursor::new(Vec::new())), Err(ReadError::Empty)));
 }
+
+#[test]
+fn a_directory_is_told_as_one_with_what_is_wanted() {
+    let Err(error) = Reader::open(&std::env::temp_dir()) else { panic!("a directory is no capture") };
+    assert_eq!(error.to_string(), "is a directory; name a pcapng or pcap file in it");
+}

@@ -266,6 +266,9 @@ pub struct Inject {
     /// How its frames leave a real host; absent: whichever fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
+    /// Whether the interface of a real host launches its frames; absent: where a card does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<bool>,
 }
 
 impl Inject {
@@ -289,6 +292,7 @@ impl Inject {
             activity: None,
             mode: None,
             backend: None,
+            launch: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::campaign::{Activity, Backend, Fill, Pattern, Protocol, VlanTag};
 use crate::diagnostic::Findings;
 use crate::model::{FlowModel, SendModel};
 use crate::reader::Sourced;
-use crate::statements::RampEnd;
+use crate::statements::{RampEnd, Shaping};
 use crate::wire::payload_of_frame;
 
 /// The payload, of a frame where `of_frame`.
@@ -63,7 +63,7 @@ impl PointCheck<'_> {
             let limit = format!("12B to {}B", send.payload.value.saturating_sub(8));
             found.error(&at.place, message, limit, "write a smaller offset or a larger payload");
         }
-        let launch = course.launch.as_ref().filter(|launch| launch.value.is_some());
+        let launch = course.shaping.launch.as_ref().filter(|launch| launch.value.is_some());
         let asked = course.shaping.mode.is_some() || course.shaping.backend.is_some() || launch.is_some();
         if flow.relayed && (asked || course.transmit_time.is_some()) {
             let message = format!(
@@ -79,18 +79,7 @@ impl PointCheck<'_> {
             let cure = "write fill=\"sequential\", or remove mode, backend, launch and transmit-time";
             found.error(&send.send.place, message, "", cure);
         }
-        if let (Some(launch), Some(backend)) = (launch, &course.shaping.backend)
-            && launch.value == Some(true)
-            && backend.value != Backend::Packet
-        {
-            let message = format!("{} takes no launch times", backend.named());
-            found.error(
-                &backend.place,
-                message,
-                "auto or packet",
-                "write backend=\"packet\" or remove launch",
-            );
-        }
+        check_launch(&course.shaping, found);
         if let Some(backend) = &course.shaping.backend
             && backend.value == Backend::XdpLive
         {
@@ -206,4 +195,16 @@ impl WholeSend<'_> {
 fn active_in(Activity { active, pause }: Activity, room: i128) -> i128 {
     let (active, cycle) = (i128::from(active.as_picos()), i128::from(active.as_picos() + pause.as_picos()));
     room.max(0) / cycle * active + (room.max(0) % cycle).min(active)
+}
+
+/// Only packet sockets hand a frame over with its launch time.
+pub(super) fn check_launch(shaping: &Shaping, found: &mut Findings) {
+    if let (Some(launch), Some(backend)) = (&shaping.launch, &shaping.backend)
+        && launch.value == Some(true)
+        && backend.value != Backend::Packet
+    {
+        let message = format!("{} takes no launch times", backend.named());
+        let cure = "write backend=\"packet\" or remove launch";
+        found.error(&backend.place, message, "auto or packet", cure);
+    }
 }

@@ -371,7 +371,7 @@ impl PointCheck<'_> {
                 seed: whole.send.course.seed,
                 mode: whole.send.course.shaping.mode,
                 backend: whole.send.course.shaping.backend.as_ref().map(|backend| backend.value),
-                launch: whole.send.course.launch.as_ref().and_then(|launch| launch.value),
+                launch: whole.send.course.shaping.launch.as_ref().and_then(|launch| launch.value),
                 transmit_time: whole.send.course.transmit_time.as_ref().map(|at| at.value),
                 replay: whole.replay.clone(),
             });

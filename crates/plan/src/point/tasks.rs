@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
-use super::course::payload_of;
+use super::course::{check_launch, payload_of};
 use super::{PICOS_PER_SECOND, PointCheck, WholeSend};
 use crate::campaign::{Activity, Capture, Fault, FaultKind, Inject, Protocol, Receive, Relay, Send};
 use crate::diagnostic::Findings;
@@ -129,6 +129,7 @@ impl PointCheck<'_> {
             found.error(&load.place, message, "1 burst per hour", "write a higher load or 0%");
             return None;
         }
+        check_launch(&inject.shaping, found);
         Some(Inject {
             on: inject.on,
             to: inject.to,
@@ -144,6 +145,7 @@ impl PointCheck<'_> {
                 .map(|(active, pause)| Activity { active: active.value, pause: pause.value }),
             mode: inject.shaping.mode,
             backend: inject.shaping.backend.as_ref().map(|backend| backend.value),
+            launch: inject.shaping.launch.as_ref().and_then(|launch| launch.value),
         })
     }
 }

@@ -27,6 +27,7 @@ pub(crate) struct Shaping {
     pub(crate) activity: Option<(Sourced<Span>, Sourced<Span>)>,
     pub(crate) mode: Option<Mode>,
     pub(crate) backend: Maybe<Backend>,
+    pub(crate) launch: Maybe<Option<bool>>,
 }
 
 /// Attributes of senders alone.
@@ -37,7 +38,6 @@ pub(crate) struct Course {
     pub(crate) ramp: Option<Option<RampEnd>>,
     pub(crate) seed: Option<u64>,
     pub(crate) transmit_time: Maybe<u16>,
-    pub(crate) launch: Maybe<Option<bool>>,
 }
 
 /// Where a ramp ends.
@@ -55,6 +55,7 @@ pub(super) fn shaping(reader: &mut Reader<'_>) -> Shaping {
             let value = backend.value?;
             Some(reader.sourced("backend", &backend.written, value))
         }),
+        launch: reader.optional_choice("launch", &LAUNCHES).flatten(),
     }
 }
 
@@ -74,8 +75,7 @@ pub(super) fn course(reader: &mut Reader<'_>, uneven: bool) -> Course {
         let at = reader.size_within("transmit-time", written, (12, 1_492, "12B to 1492B"))?;
         Some(reader.sourced("transmit-time", written, u16::try_from(at.value).ok()?))
     });
-    let launch = reader.optional_choice("launch", &LAUNCHES).flatten();
-    Course { shaping: shaping(reader), ramp, seed, transmit_time, launch }
+    Course { shaping: shaping(reader), ramp, seed, transmit_time }
 }
 
 fn activity(reader: &mut Reader<'_>) -> Option<(Sourced<Span>, Sourced<Span>)> {

@@ -193,7 +193,7 @@ def flow_differences(base: FlowResult, new: FlowResult) -> tuple[str, ...]:
         ("way", " → ".join(one.path), " → ".join(other.path)),
         ("ends", f"{one.source} to {one.destination}", f"{other.source} to {other.destination}"),
         ("kind", "relayed" if one.relayed else "one way", "relayed" if other.relayed else "one way"),
-        ("payload", f"{one.payload} B", f"{other.payload} B"),
+        ("payload", one.size.text, other.size.text),
         ("period", text(one.period_ns), text(other.period_ns)),
         ("deadline", text(one.deadline_ns), text(other.deadline_ns)),
         ("messages", str(base.counts["sent"]), str(new.counts["sent"])),
