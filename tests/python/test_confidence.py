@@ -16,6 +16,7 @@ from scipy import special
 from scipy.signal import lfilter
 
 from wiregauge import stats
+from wiregauge.stats.dependence import decay_time
 
 Floats = NDArray[np.float64]
 REPEATS = 1500
@@ -148,6 +149,29 @@ def test_series_worth_few_values_are_covered(phi: float, worth: int) -> None:
     for name, each in covered.items():
         assert len(each) >= 0.85 * rounds, (name, "an interval is the rule")
         assert 0.91 <= sum(each) / len(each) <= 0.985, (name, sum(each) / len(each))
+
+
+@pytest.mark.parametrize(("phi", "n"), [(0.0, 6), (0.0, 20), (0.5, 30), (0.8, 45), (0.95, 195)])
+def test_means_of_series_worth_five_to_twenty_values_are_covered(phi: float, n: int) -> None:
+    """Normal values: of skewed ones the mean of so few is covered less, independent or not (see the docs)."""
+    rng = np.random.default_rng(37)
+    covered = []
+    for _ in range(1500):
+        mean = stats.mean_estimate(2 * np.log(correlated(rng, n, phi)))
+        assert mean is not None
+        if mean.half_width is not None:
+            covered.append(abs(mean.mean) <= mean.half_width)
+    assert len(covered) >= 0.7 * 1500, "an interval is the rule"
+    assert 0.93 <= sum(covered) / len(covered) <= 0.98
+
+
+def test_neighbours_tell_how_long_a_decaying_memory_is() -> None:
+    rng = np.random.default_rng(38)
+    times = [decay_time(np.log(correlated(rng, 4000, phi))) for phi in (0.5, 0.8, 0.95)]
+    assert times == pytest.approx([3, 9, 39], rel=0.25)
+    alone = [decay_time(rng.normal(size=50)) for _ in range(1000)]
+    assert np.mean(np.array(alone) > 1) <= 0.13
+    assert decay_time(np.full(50, 3.0)) == decay_time(np.arange(3.0)) == 1
 
 
 def test_a_series_too_short_for_its_memory_has_no_interval_and_says_what_it_needs() -> None:

@@ -8,7 +8,8 @@ An estimated `tau` is short of the true one, and itself uncertain; both matter w
 hundred values (`memory`). Subtracting the mean of the series lowers each autocovariance by the variance of that mean,
 and so a sum over `span` = 2 M + 1 of them by `span / n` of the sum (Percival, The American Statistician 47, 1993). And
 such a sum is an estimate of the spectrum at frequency zero with `n / span` degrees of freedom (Priestley, Spectral
-Analysis and Time Series, 1981, 6.2: the truncated periodogram, whose variance is doubled at zero).
+Analysis and Time Series, 1981, 6.2: the truncated periodogram, whose variance is doubled at zero). With few of
+these the sum is often cut too early; then the memory is at least what the correlation of neighbours alone tells.
 
 A block bootstrap would do as well and costs a thousand passes over the series; for a percentile it also needs a block
 length, which is this same `tau` in another dress. One pass and one rule for means, percentiles and shares is why the
@@ -18,8 +19,8 @@ effective n was chosen. What it cannot do is see a dependence longer than the se
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import ceil, fsum
+from dataclasses import dataclass, replace
+from math import ceil, fsum, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,10 @@ SHORTEST = 4
 """Shorter series say nothing of their own dependence."""
 BLOCK = 8192
 """Values whose products NumPy's linear algebra adds up on the thread that asks: it calls others from 10 001 on."""
+KNOWN_DEGREES = 15
+"""Degrees of freedom from which the sum of autocorrelations alone tells the memory of a series."""
+_BY_CHANCE = 1.28
+"""Standard errors that a correlation of independent values exceeds in one of ten series."""
 FEWEST_DEGREES = 2.0
 """Degrees of freedom below which the memory of a series is not known: it spans more than half of the series."""
 
@@ -77,6 +82,34 @@ def _memory(n: int, time: float, span: int) -> Memory:
         return Memory(n, max(time, 1.0), max(n - 1.0, 1.0), 1)
     free = 1 - min(span / n, 0.5)
     return Memory(n, max(time / free, 1.0), max(n / span, 1.0), ceil(FEWEST_DEGREES * span))
+
+
+def memory_of_mean(values: Floats) -> Memory:
+    """`memory`, and where that rests on few degrees of freedom at least as long as neighbours tell (`decay_time`).
+
+    The sum over a short series is often cut too early: of AR(1) 0.8 in 45 values the mean was covered in 90 % of the
+    cases without this, in 92 % with it. For series of yes and no it makes nothing better: they have `flag_memory`.
+    """
+    known = memory(values)
+    span = known.needed / FEWEST_DEGREES if known.needed > 1 else 3.0
+    if known.n >= KNOWN_DEGREES * span:
+        return known
+    return replace(known, time=max(known.time, decay_time(values)))
+
+
+def decay_time(values: Floats) -> float:
+    """The autocorrelation time of a memory that decays from value to value as it does from one to the next.
+
+    (1 + phi) / (1 - phi), phi the correlation of neighbours freed from its bias (Marriott and Pope, Biometrika 41,
+    1954). 1 where that is no more than chance gives to one series in ten whose values are independent.
+    """
+    n = len(values)
+    centred = values - values.mean() if n > SHORTEST else values[:0]
+    own = inner(centred, centred)
+    if own == 0:
+        return 1.0
+    phi = min((n * inner(centred[:-1], centred[1:]) / own + 1) / (n - 3), 1 - 2 / n)
+    return (1 + phi) / (1 - phi) if phi > _BY_CHANCE / sqrt(n) else 1.0
 
 
 def effective_n(values: Floats) -> float:

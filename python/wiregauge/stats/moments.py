@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.dependence import memory
+from wiregauge.stats.dependence import memory_of_mean
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -93,15 +93,15 @@ def mean_estimate(values: Floats) -> MeanEstimate | None:
     """The mean of a series in measured order, and its 95 % Student interval with the effective n.
 
     The degrees of freedom are those of the variance of the mean, which has to be estimated with the memory of the
-    series: fewer than the effective n less 1 where neighbours resemble each other (`memory`). The spread about the true
-    mean is that about the mean of the series and the variance of the latter.
+    series: fewer than the effective n less 1 where neighbours resemble each other (`memory_of_mean`). The spread about
+    the true mean is that about the mean of the series and the variance of the latter.
 
     None for an empty series; no half-width for a single value, nor where the series is too short for its own memory.
     """
     n = len(values)
     if n == 0:
         return None
-    known = memory(values)
+    known = memory_of_mean(values)
     worth = max(2.0, known.worth) if n >= 2 else float(n)
     spread = standard_deviation(values)
     half = None

@@ -100,6 +100,9 @@ def quantile_ranks(n: int, q: float | Fraction, level: float = CONFIDENCE) -> Ra
 
     The number of values at or below the true quantile is binomial (n, q); the interval keeps the fewest of its
     values, starting from equal tails, whose probability together is at least `level`. Ties only widen the coverage.
+    It moves in steps, and few values have coarse ones: 97.9 % for the median of ten. Reading between order statistics
+    (Hutson, Journal of Applied Statistics 26, 1999) would take 1 to 2 % off that, and as much off series that cluster
+    unseen and off values that repeat, which are then covered in less than 95 %.
     """
     p = float(exact(q))
     mean, spread = n * p, sqrt(max(n * p * (1 - p), 0.0))
