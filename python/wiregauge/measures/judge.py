@@ -78,7 +78,7 @@ def judge(run_dir: Path) -> Judgement:
 
 
 def exit_code(judgement: Judgement) -> int:
-    """Exit code of a command that judged: 0 within limits, 1 a limit failed or is undecided, 4 incomplete."""
+    """Exit code of a command that judged (`Judgement.exit_code`)."""
     return judgement.exit_code
 
 
