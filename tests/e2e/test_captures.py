@@ -102,6 +102,14 @@ def test_a_stranger_reads_our_captures_and_the_dissector_every_message(place: Pa
                 assert node == "mac" or whole == {("1", payload)}
 
 
+def test_every_capture_is_reported(place: Path, wiregauge: Runner) -> None:
+    """A check that knows nothing of a capture could not tell that frames are missing from it."""
+    (run,) = wiregauge("show", place, "--json").json()["runs"]
+    (check,) = (check for check in run["checks"] if check["name"] == "captures")
+    assert check["grade"] == "ok"
+    assert check["observed"].endswith(" in 3 files"), check
+
+
 def test_taps_judge_the_run_they_saw(place: Path, wiregauge: Runner, tmp_path: Path) -> None:
     """Latency between two ports of the switch, in a run directory that `show` reads like any other."""
     capture = place / "captures" / "run-0000" / "sw1.pcapng"
@@ -230,6 +238,26 @@ def test_one_tap_of_a_stranger_tells_the_time_between_arrivals(
     assert tap["step_ns"] == 1_000
     found = shown[0]["receive_period_ns"]
     assert (found["min"], found["max"], found["n"]) == (1_000_000, 2_000_000, 18)
+
+
+@needs_tshark
+def test_the_dissector_finds_messages_on_ports_a_flow_chose(tmp_path: Path) -> None:
+    """By their CRC: what only begins like one is left to others."""
+    content = message(5, 1)[14:]
+    damaged = bytearray(content)
+    damaged[20] ^= 1
+
+    def datagram(port: int, payload: bytes) -> bytes:
+        udp = struct.pack(">HHHH", 5000, port, 8 + len(payload), 0) + payload
+        ends = bytes([198, 18, 0, 1]), bytes([198, 18, 0, 2])
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 1, 17, 0, *ends)
+        return bytes.fromhex("020000000002 020000000001 0800") + ip + udp
+
+    sent = [(5001, content), (5001, bytes(damaged)), (61_188, content), (61_188, bytes(damaged))]
+    frames = [(1.0 + n / 1000, datagram(port, payload)) for n, (port, payload) in enumerate(sent)]
+    (tmp_path / "chosen.pcap").write_bytes(classic(frames))
+    rows = dissected(tmp_path / "chosen.pcap", tmp_path, "frame.number", "wiregauge.flow", "wiregauge.crc_ok")
+    assert rows == [["1", "5", "1"], ["2", "", ""], ["3", "5", "1"], ["4", "5", "0"]]
 
 
 @needs_tshark

@@ -88,6 +88,36 @@ def test_every_frame_of_background_load_is_accounted_for(
     assert "Account of background load" in (tmp_path / "r" / "report.html").read_text()
 
 
+def test_a_capture_beside_fast_load_sees_it(wiregauge: Runner, tmp_path: Path) -> None:
+    """What AF_XDP takes in comes by no capture, so the receiver is a packet ring here and says why."""
+    inject = (
+        '<inject on="mac" to="sensor" load="20%" frame="66B" burst="1"/><capture on="sensor" snap="64B"/>'
+    )
+    (tmp_path / "t.xml").write_text(DIRECT.format(inject=inject))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 0, done.err
+    got = streams(tmp_path / "r")[("sensor", "absorb", 0)]
+    assert got["backend"] == "packet-ring"
+    assert "capture" in got["why"]
+    agents = json.loads((tmp_path / "r" / "manifest.json").read_text())["runs"][0]["agents"]
+    (task,) = (task for task in agents["sensor"]["tasks"] if task["kind"] == "capture")
+    account = got["figures"]["account"]["distinct"]
+    assert task["done"] + task["unwritten"] + task["ring_drops"] >= account > 1_000
+
+
+def test_every_message_that_comes_fast_is_judged(wiregauge: Runner, tmp_path: Path) -> None:
+    """The thread that receives them never rests: it judges them itself, and no queue runs over."""
+    tasks = '<tasks duration="1s"><send flow="10" payload="64B" period="10us" mode="rate"/><receive flow="10"/></tasks>'
+    (tmp_path / "t.xml").write_text(scenario(tasks))
+    done = wiregauge("run", "t.xml", "--out", "r")
+    assert done.code == 0, done.err
+    agents = json.loads((tmp_path / "r" / "manifest.json").read_text())["runs"][0]["agents"]
+    (point,) = agents["sensor"]["access_points"]
+    (task,) = agents["sensor"]["tasks"]
+    assert point["inbox_drops"] == 0
+    assert task["done"] == point["frames_received"] > 50_000
+
+
 def test_a_capture_is_replayed_frame_by_frame(wiregauge: Runner, tmp_path: Path) -> None:
     """Sizes in their order at both ends; what a tap at the sender wrote can be replayed in turn."""
     lengths = [60, 200, 1514, 96, 400] * 40

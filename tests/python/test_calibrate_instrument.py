@@ -328,3 +328,18 @@ def test_a_crooked_instrument_is_found() -> None:
     assert linearity_results(known, jump)["linear"] is False
     with pytest.raises(CalibrationError, match="at least three"):
         linearity_results(known[:2], straight[:2])
+
+
+def test_a_reason_that_not_every_case_has_names_those_that_have_it() -> None:
+    from wiregauge.calibrate.shared import trust_of
+
+    class Outcome:
+        state = "complete"
+
+    points = [
+        {"case": "line rate, 600 B", "grade": "INVALID", "reasons": ["too late", "stolen time"]},
+        {"case": "gap, 600 B", "grade": "DEGRADED", "reasons": ["stolen time"]},
+    ]
+    trust = trust_of(Outcome(), points)
+    assert trust["grade"] == "DEGRADED", "one of the cases can be used"
+    assert trust["reasons"] == ["line rate, 600 B: too late", "stolen time"]

@@ -169,6 +169,16 @@ def test_a_capture_that_is_not_whole_is_named_by_the_file_the_user_has(tmp_path:
     ]
 
 
+def test_a_capture_whose_task_left_no_report_is_not_taken_for_whole(tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
+        manifest["plan"]["runs"][0]["captures"] = [{"on": 0, "snap": 96}]
+
+    judgement = judged(tmp_path, change=change)
+    assert grade(judgement, "captures") == Grade.DEGRADED
+    (said,) = {c.reason for run in judgement.runs for c in run.checks if c.name == "captures"}
+    assert "captures/run-0000/mac.pcapng: its task left no report" in said
+
+
 def test_stamps_of_an_interface_that_all_came_are_no_reservation(tmp_path: Path) -> None:
     judgement = judged(tmp_path, change=stamped())
     assert grade(judgement, "hardware-stamps") == Grade.OK

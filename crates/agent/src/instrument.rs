@@ -23,7 +23,7 @@ use wg_frame::probe::ProbeFlags;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::arrivals::{Arrival, Selection};
 use wg_net::transmit::{Backend, Order};
-use wg_net::{Interface, clock, realtime};
+use wg_net::{FloodSocket, Interface, clock, realtime};
 use wg_plan::{Captures, Replay, Wanted};
 use wg_traffic::sending::Schedule;
 
@@ -428,6 +428,11 @@ pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, 
         EntranceName::Xdp => (Entrance::Xdp, "forced"),
     });
     let (mut arrivals, why) = Arrivals::open(&interface, &selection, wish, true).map_err(environment)?;
+    // Without anybody at the port the host's stack answers what a packet ring sees beside it with ICMP. Where somebody is,
+    // this is refused and not needed.
+    let _nobody_reads = (!options.raw)
+        .then(|| FloodSocket::sink(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, options.port)))
+        .transpose();
     settle(options.core, options.fifo)?;
     let epoch = Epoch::new(WallNanos::new(options.epoch_ns.unwrap_or_else(|| clock::realtime().get())));
     let expected = Expected {

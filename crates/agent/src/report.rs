@@ -304,6 +304,7 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
             ..proto::TaskReport::default()
         });
     }
+    tasks.extend(gathered.captures.iter().map(capture));
     tasks.extend(watch(assignment, gathered));
     tasks
 }
@@ -378,7 +379,7 @@ fn of_flow(
 }
 
 /// The report of a capture.
-pub fn capture(figures: &CaptureFigures) -> proto::TaskReport {
+fn capture(figures: &CaptureFigures) -> proto::TaskReport {
     proto::TaskReport {
         kind: "capture".into(),
         planned: figures.seen,

@@ -310,9 +310,26 @@ def trust_of(outcome: Any, points: list[dict[str, Any]]) -> dict[str, Any]:
     worst = max(grades) if min(grades) == 2 else min(max(grades), 1)
     return {
         "grade": _GRADES[worst],
-        "reasons": sorted({reason for point in points for reason in point["reasons"]}),
+        "reasons": _reasons([(_name(point), point["reasons"]) for point in points]),
         "state": outcome.state,
     }
+
+
+def _name(point: dict[str, Any]) -> str:
+    return str(point.get("case") or f"{point['payload_bytes']} B at {point['load_percent']} %")
+
+
+def _reasons(points: list[tuple[str, list[str]]]) -> list[str]:
+    """Each reason once, with the points it is of where it is not of all."""
+    of: dict[str, dict[str, None]] = {}
+    for name, reasons in points:
+        for reason in reasons:
+            of.setdefault(reason, {})[name] = None
+    everywhere = len({name for name, _ in points})
+    return sorted(
+        reason if len(names) == everywhere else f"{', '.join(names)}: {reason}"
+        for reason, names in of.items()
+    )
 
 
 def whole_numbers(option: str, text: str, least: int, most: int) -> list[int]:

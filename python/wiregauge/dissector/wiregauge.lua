@@ -1,6 +1,7 @@
 -- Wireshark dissector for what Wiregauge measures with and measures.
 --
---   wiregauge   the probe header of every message (UDP port 61188, EtherType 0x88B5), its CRC checked
+--   wiregauge   the probe header of every message (UDP port 61188, any other port where the CRC matches, EtherType
+--               0x88B5), its CRC checked
 --   wg664       ARINC 664 part 7: virtual link, network, equipment, sequence number; steps of the number that the
 --               integrity check would not accept
 --   wgpcf       protocol control frames of SAE AS6802 (EtherType 0x891D), the transparent clock in nanoseconds
@@ -82,9 +83,12 @@ local function intact_length(bytes, length, wanted, may_be_padded)
     return nil
 end
 
+local function begins_as_probe(buffer)
+    return buffer:len() >= HEADER and buffer(0, 1):uint() == 0x57 and rshift(buffer(1, 1):uint(), 4) == 1
+end
+
 local function dissect_probe(buffer, pinfo, tree, is_raw)
-    if buffer:len() < HEADER or buffer(0, 1):uint() ~= 0x57 then return 0 end
-    if rshift(buffer(1, 1):uint(), 4) ~= 1 then return 0 end
+    if not begins_as_probe(buffer) then return 0 end
     local flow, sequence, flags = buffer(2, 2):uint(), buffer(4, 4):uint(), band(buffer(1, 1):uint(), 0x0F)
     pinfo.cols.protocol = "Wiregauge"
     local way = (band(flags, 1) ~= 0) and " (back)" or ""
@@ -120,6 +124,13 @@ function probe.dissector(buffer, pinfo, tree)
     return dissect_probe(buffer, pinfo, tree, pinfo.dst_port ~= UDP_PORT)
 end
 DissectorTable.get("udp.port"):add(UDP_PORT, probe)
+-- Flows may choose their ports. Two octets are too little to tell a message by; its CRC is enough, or that it was cut.
+probe:register_heuristic("udp", function(buffer, pinfo, tree)
+    if not begins_as_probe(buffer) then return false end
+    local is_cut = buffer:reported_len() > buffer:len()
+    if not is_cut and not intact_length(buffer:bytes(), buffer:len(), buffer(8, 4):uint(), false) then return false end
+    return dissect_probe(buffer, pinfo, tree, false) > 0
+end)
 DissectorTable.get("ethertype"):add(ETHERTYPE_PROBE, probe)
 
 -- ------------------------------------------------------------------------------------------- ARINC 664 part 7

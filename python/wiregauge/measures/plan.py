@@ -220,6 +220,8 @@ class RunPlan:
     """Flows that compare clocks; they are not under test."""
     link_rate_bps: int | None = None
     """Rate of every link where the sweep sets it."""
+    captures: tuple[str, ...] = ()
+    """Nodes with a capture."""
     disturbances: tuple[str, ...] = ()
     """What the test does to the network on purpose, by kind, one entry each."""
     cut_links: tuple[int, ...] = ()
@@ -446,6 +448,11 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
         exchanges=tuple(exchanges),
         injects=tuple(_inject(i, nodes, links, where) for i in objects(raw, "injects", where)),
         link_rate_bps=rate,
+        captures=tuple(
+            _name(nodes, get(capture, "on", int, where), where) for capture in objects(raw, "captures", where)
+        )
+        if "captures" in raw
+        else (),
         disturbances=tuple(kinds),
         cut_links=tuple(
             get(deed, "link", int, where) for deed, kind in zip(deeds, kinds, strict=True) if kind == "cut"
