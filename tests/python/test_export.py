@@ -24,7 +24,6 @@ from lxml import etree
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import synthetic
-import wiregauge as wg
 from wiregauge.export import Choice, ExportError, histograms, junit, openmetrics, tables, write
 from wiregauge.measures import SERIES, RunDirectoryError, judge, show_json
 from wiregauge.measures.definitions import COUNTS, QUANTILES
@@ -39,6 +38,8 @@ LIMITS = (
 RECIPE = synthetic.Recipe(
     protocols=("udp",), payloads=(64, 1472), messages=600, repeats=2, loss=0.01, limits=LIMITS
 )
+SMALL = synthetic.Recipe(protocols=("udp", "raw"), payloads=(64, 128), messages=30)
+WHOLE: dict[str, Any] = {}
 WHATS = ("measures", "messages", "series")
 
 
@@ -478,124 +479,3 @@ def test_a_choice_is_a_filter(
     else:
         write(place, "parquet", out, "series", Choice(run, flow, measure))
         assert pl.read_parquet(out).equals(expected)
-
-
-SMALL = synthetic.Recipe(protocols=("udp", "raw"), payloads=(64, 128), messages=30)
-WHOLE: dict[str, Any] = {}
-
-
-# -- a simulated run, which has records, switches and several receivers ---------------------------------------
-
-
-@pytest.fixture(scope="module")
-def multicast(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("multicast") / "r"
-    wg.simulate(ROOT / "examples" / "multicast.xml", place)
-    return place
-
-
-@pytest.mark.parametrize("what", ["records", "messages", "passages"])
-def test_stored_tables_are_exported_whole(multicast: Path, tmp_path: Path, what: str) -> None:
-    stored = pl.read_parquet(sorted((multicast / what).glob("*.parquet")))
-    for to in ("parquet", "arrow"):
-        write(multicast, to, tmp_path / to, what)
-        table = as_table(tmp_path / to, to)
-        assert table.height == stored.height
-        times = [name for name in table.columns if name.endswith("_ps")]
-        assert times
-        for name in times:
-            assert table[name].equals(stored[name.removesuffix("_ps")])
-    nodes = {"records": "node", "messages": "to", "passages": "switch"}[what]
-    assert table[nodes].null_count() == 0
-
-
-def test_passages_are_the_residence(multicast: Path, tmp_path: Path) -> None:
-    write(multicast, "parquet", tmp_path / "t", "passages")
-    table = pl.read_parquet(tmp_path / "t")
-    for run in judge(multicast).runs:
-        for flow in run.flows:
-            mine = table.filter((pl.col("run") == run.plan.index) & (pl.col("flow") == flow.plan.id))
-            took = (mine["left_ps"] - mine["came_ps"]).to_numpy() / 1000
-            assert set(flow.series["residence"].value) <= set(took)
-
-
-def test_one_receiver_of_several(multicast: Path, tmp_path: Path) -> None:
-    (flow,) = {f.plan.id for r in judge(multicast).runs for f in r.flows if f.plan.multicast}
-    receivers = [f.plan.destination for f in judge(multicast).runs[0].flows if f.plan.id == flow]
-    assert len(receivers) > 1
-    write(multicast, "parquet", tmp_path / "all", "messages", Choice(flow=str(flow)))
-    for receiver in receivers:
-        write(multicast, "parquet", tmp_path / receiver, "messages", Choice(flow=f"{flow} to {receiver}"))
-        mine = pl.read_parquet(tmp_path / receiver)
-        assert mine["to"].unique().to_list() == [receiver]
-        assert mine.equals(pl.read_parquet(tmp_path / "all").filter(pl.col("to") == receiver))
-    write(multicast, "hlog", tmp_path / "t.hlog")
-    tags = {
-        line.split(",")[0] for line in (tmp_path / "t.hlog").read_text().splitlines() if line[:4] == "Tag="
-    }
-    assert {f"Tag=run-0.flow-{flow}.to-{receiver}.latency" for receiver in receivers} <= tags
-
-
-@pytest.mark.parametrize("flow", [None, "10"])
-@pytest.mark.parametrize("what", ["records", "messages", "passages"])
-def test_rows_go_from_file_to_file_in_batches(multicast: Path, what: str, flow: str | None) -> None:
-    directory = open_run_directory(multicast)
-    table = getattr(tables, what)(directory, Choice(flow=flow))
-    plan = table.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
-    # Polars colours the nodes that hold more than a batch.
-    assert "multi-scan" in plan
-    assert "style=filled" not in plan
-
-
-def test_every_column_is_documented(multicast: Path, place: Path) -> None:
-    page = (ROOT / "docs" / "reference" / "export.md").read_text()
-    directory = open_run_directory(multicast)
-    judgement = judge(place)
-    for what, table in (
-        ("records", tables.records(directory, Choice())),
-        ("messages", tables.messages(directory, Choice())),
-        ("passages", tables.passages(directory, Choice())),
-        ("sketches", tables.sketches(directory, Choice())),
-        ("measures", tables.measures(judgement, Choice())),
-        ("series", tables.series(judgement, Choice())),
-    ):
-        section = page.split(f"**{what}**:")[1].split("\n**")[0].split("\n## ")[0]
-        for column in table.collect_schema().names():
-            if column == "run" or column.startswith("point_"):
-                continue
-            assert f"`{column}`" in section, f"{what}: {column}"
-
-
-def test_sketches_are_the_series_of_runs_too_big_to_read(multicast: Path, tmp_path: Path) -> None:
-    write(multicast, "hlog", tmp_path / "t.hlog", "sketches")
-    reader = HistogramLogReader(str(tmp_path / "t.hlog"), HdrHistogram(1, 10**10, histograms.DIGITS))
-    tops = {
-        line.split(",")[0][4:]: float(line.split(",")[3]) * 1e6
-        for line in (tmp_path / "t.hlog").read_text().splitlines()
-        if line.startswith("Tag=")
-    }
-    seen = set()
-    for run in judge(multicast).runs:
-        for flow in run.flows:
-            assert flow.settling == 0
-            part = reader.get_next_interval_histogram()
-            assert part is not None
-            seen.add(part.get_tag())
-    assert reader.get_next_interval_histogram() is None
-    reader.close()
-    assert seen == set(tops)
-    for run in judge(multicast).runs:
-        for flow in run.flows:
-            name = "rtt" if flow.plan.relayed else "latency"
-            values = np.sort(flow.series[name].value)
-            receiver = f" to {flow.plan.destination}" if flow.plan.multicast else ""
-            tag = f"run-{run.plan.index}.flow-{flow.plan.id}{receiver.replace(' to ', '.to-')}.{name}"
-            assert tops[tag] == pytest.approx(values[-1], abs=1e-3)
-            choice = Choice(run.plan.index, f"{flow.plan.id}{receiver}", name)
-            write(multicast, "hgrm", tmp_path / tag, "sketches", choice)
-            text = (tmp_path / tag).read_text()
-            assert f"minimum = {values[0]:.3f}, maximum = {values[-1]:.3f}]" in text
-            rows = [line.split() for line in text.splitlines()[2:] if not line.startswith("#")]
-            assert int(rows[-1][2]) == len(values)
-            for value, _, count, *_ in rows:
-                assert values[int(count) - 1] == pytest.approx(float(value), rel=2e-3, abs=1)

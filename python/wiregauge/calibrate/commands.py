@@ -26,6 +26,7 @@ from wiregauge.calibrate.shared import (
     Runs,
     Seed,
     StoreAt,
+    Where,
     cores,
     enclosed,
     finish,
@@ -233,15 +234,7 @@ def generator(
             mode=mode.value,
             backend=backend.value,
         )
-        outcome, own = measured_on(
-            bench,
-            test,
-            rate=rate,
-            interfaces=interfaces,
-            realtime=realtime,
-            rootless=rootless,
-            runs=runs,
-        )
+        outcome, own = measured_on(Where(bench, rate, interfaces, realtime, rootless, runs), test)
         found = [
             generator_results(cases[run.plan["index"]], run, protocol.value, rate_bps(rate))
             for run in outcome.runs
@@ -304,15 +297,7 @@ def loop(
             rate=rate,
             seed=seed,
         )
-        outcome, own = measured_on(
-            bench,
-            test,
-            rate=rate,
-            interfaces=interfaces,
-            realtime=realtime,
-            rootless=rootless,
-            runs=runs,
-        )
+        outcome, own = measured_on(Where(bench, rate, interfaces, realtime, rootless, runs), test)
         results = loop_results(outcome.runs, protocol.value)
     calibration = make(
         "loop",

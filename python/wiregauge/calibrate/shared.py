@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -264,16 +265,20 @@ def driver_of(bench: BenchName, lent: Any = None) -> str:
     return "veth" if bench is BenchName.NETNS else "simulated"
 
 
-def measured_on(
-    bench: BenchName,
-    test: Any,
-    *,
-    rate: str,
-    interfaces: str | None,
-    realtime: bool,
-    rootless: bool,
-    runs: Path | None,
-) -> tuple[Any, dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a calibration is measured on, as the options of its command say it."""
+
+    bench: BenchName
+    rate: str
+    interfaces: str | None
+    realtime: bool
+    rootless: bool
+    runs: Path | None
+    """Directory that keeps the runs; None: none is kept."""
+
+
+def measured_on(where: Where, test: Any) -> tuple[Any, dict[str, str]]:
     """Runs the test of a calibration on a bench; its outcome, and the identity of the instrument it was measured with.
 
     The netns bench goes on inside an enclosure (`enclosed`): what comes before is done twice.
@@ -282,8 +287,11 @@ def measured_on(
     from wiregauge.calibrate.runs import run_test, workplace
 
     period_ps(test)
-    lent = enclosed(bench, rootless=rootless, interfaces=interfaces, bit_per_s=rate_bps(rate))
-    with workplace(runs) as place:
+    bench, realtime = where.bench, where.realtime
+    lent = enclosed(
+        bench, rootless=where.rootless, interfaces=where.interfaces, bit_per_s=rate_bps(where.rate)
+    )
+    with workplace(where.runs) as place:
         outcome = run_test(
             test, place, bench=bench.value, realtime=realtime, console=progress(), interfaces=lent
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiregauge.measures.calibration import Citation
@@ -84,3 +84,9 @@ def total_of(run: Evidence, list_key: str, key: str) -> int:
 
 def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
+
+
+def few(texts: Iterable[str]) -> str:
+    """The first three of them, and how many there are beyond."""
+    each = list(texts)
+    return "; ".join(each[:3]) + (f"; and {len(each) - 3} more" if len(each) > 3 else "")

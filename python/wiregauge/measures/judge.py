@@ -48,7 +48,8 @@ from wiregauge.measures.sketched import (
 )
 from wiregauge.measures.stamping import stamp_error_ns, wire_errors_ns
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
-from wiregauge.measures.validity import judge_validity, offered_loads
+from wiregauge.measures.traffic import offered_loads
+from wiregauge.measures.validity import judge_validity
 
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
 _LOST = ("lost", "misdirected", "corrupted")

@@ -7,26 +7,23 @@ a refused real-time priority) is shown and recorded but never spoils a run by it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from wiregauge.measures import sampling
 from wiregauge.measures.calibrated import calibrated
-from wiregauge.measures.evidence import Evidence, check, graded, number, parts, percent, total_of
+from wiregauge.measures.evidence import Evidence, check, few, graded, number, parts, percent, total_of
 from wiregauge.measures.kept import captured, kept
-from wiregauge.measures.plan import RunPlan
-from wiregauge.measures.results import Check, FlowResult, Grade, Load, Stationarity, Summary
+from wiregauge.measures.results import Check, FlowResult, Grade
 from wiregauge.measures.stamping import stamps
-from wiregauge.measures.streams import load_accounts
+from wiregauge.measures.steadiness import steadiness
+from wiregauge.measures.traffic import network_load
 from wiregauge.measures.units import count_of, duration
-from wiregauge.stats import FALSE_ALARMS, FALSE_WARM_UP
 
 LATE_DEGRADED, LATE_INVALID = 0.01, 0.10
 UNSENT_INVALID = 0.01
 NEGATIVE_INVALID = 0.01
 DURATION_DEGRADED, DURATION_INVALID = 0.001, 0.10
-LOAD_DEGRADED, LOAD_INVALID = 0.01, 0.10
 CLOCK_DEGRADED, CLOCK_INVALID = 1 / 3, 1.0
-WORTH_NOTED = 0.1
 
 
 def judge_validity(run: Evidence) -> tuple[Check, ...]:
@@ -42,8 +39,8 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
             captured,
             stamps,
             _clocks,
-            _steadiness,
-            _network_load,
+            steadiness,
+            network_load,
             calibrated,
             _host,
         )
@@ -108,12 +105,12 @@ def _whole(run: Evidence) -> Iterator[Check]:
 def _held(run: Evidence) -> Iterator[Check]:
     """Whether every message was held, or what the figures of a run too big for that rest on."""
     sparse = [(flow, flow.sampled) for flow in run.flows if flow.sampled is not None]
-    named = _few(
+    named = few(
         f"flow {flow.plan.name} 1 in {one.one_in} ({one.rows} of {count_of(one.of, 'message')})"
         for flow, one in sparse
     )
-    corrected = _few(f"flow {flow.plan.name}" for flow, _ in sparse if flow.summaries["latency"].of_sample)
-    early = _few(
+    corrected = few(f"flow {flow.plan.name}" for flow, _ in sparse if flow.summaries["latency"].of_sample)
+    early = few(
         f"flow {flow.plan.name}, {count_of(one.settling, 'message')} of the sample"
         for flow, one in sparse
         if one.settling
@@ -353,7 +350,7 @@ def _kept(run: Evidence) -> Iterator[Check]:
         return
     wanted = [name for name, used in (("PTP", plan.ptp), ("chrony", plan.chrony)) if used]
     seen = [clock for clock in run.watched if clock.worst is not None]
-    told = _few(
+    told = few(
         f"{clock.node} by {clock.source}: {count_of(clock.n, 'offset')}, at most {duration(clock.worst or 0.0)}"
         for clock in seen
     )
@@ -382,178 +379,6 @@ def _kept(run: Evidence) -> Iterator[Check]:
         grade,
         f"the clocks were not kept as the test wants: {reason or silent}",
     )
-
-
-def _steadiness(run: Evidence) -> Iterator[Check]:
-    """What the figures rest on: a settled beginning, a character that stays, values that are worth their number."""
-    early = [(flow, _main(flow)) for flow in run.flows if flow.settling]
-    named = _few(
-        f"flow {flow.plan.name}: {count_of(flow.settling, 'message')}"
-        + (f", at most {duration(main.settling[1])}" if main and main.settling else "")
-        for flow, main in early
-    )
-    yield check(
-        "warm-up",
-        "Warm-up long enough",
-        f"noted: messages that still settle after it (MSER-5; false alarms {percent(FALSE_WARM_UP)})",
-        named or "nothing settles after it",
-        Grade.NOTE if early else Grade.OK,
-        f"the stated warm-up was too short: {named} still settle and are in no measure of time; "
-        "lengthen the warm-up",
-    )
-    tested = [(flow, s) for flow in run.flows if (s := _stationarity(flow)) is not None]
-    moving = [(flow, s) for flow, s in tested if s.steady is False]
-    unknown = [flow.plan.name for flow, s in tested if s.steady is None]
-    found = _few(
-        f"flow {flow.plan.name} (median {duration(s.halves[0], 3)} in the first half, "
-        f"{duration(s.halves[1], 3)} in the second{', its tail changes' if s.changes == 'tail' else ''})"
-        for flow, s in moving
-    )
-    untested = f"too correlated to test: {_few(f'flow {name}' for name in unknown)}" if unknown else ""
-    yield check(
-        "stationary",
-        "Stationary",
-        f"noted: latency or round trip that drifts or changes (false alarms {percent(FALSE_ALARMS)})",
-        "; ".join(text for text in (found and f"not: {found}", untested) if text)
-        or (f"{len(tested)} of {len(tested)} flows" if tested else "too few messages to test"),
-        Grade.NOTE if moving or unknown else Grade.OK,
-        "the figures describe this run and no other of another length: "
-        + "; ".join(text for text in (found and f"not stationary: {found}", untested) if text),
-    )
-    poor = _few(
-        f"flow {flow.plan.name} {main.n_effective:.0f} of {main.n}"
-        for flow in run.flows
-        if (main := _main(flow)) is not None
-        and main.n_effective is not None
-        and main.n_effective < WORTH_NOTED * main.n
-    )
-    yield check(
-        "independence",
-        "Values independent",
-        f"noted: an effective n below {percent(WORTH_NOTED)} of n",
-        poor or f"effective n at least {percent(WORTH_NOTED)} of n",
-        Grade.NOTE if poor else Grade.OK,
-        f"neighbouring values resemble each other, so intervals are wide: worth {poor}",
-    )
-
-
-def _few(texts: Iterable[str]) -> str:
-    """The first three of them, and how many there are beyond."""
-    each = list(texts)
-    return "; ".join(each[:3]) + (f"; and {len(each) - 3} more" if len(each) > 3 else "")
-
-
-def _main(flow: FlowResult) -> Summary | None:
-    return flow.summaries.get("rtt" if flow.plan.relayed else "latency")
-
-
-def _stationarity(flow: FlowResult) -> Stationarity | None:
-    main = _main(flow)
-    return main.stationarity if main is not None else None
-
-
-def _network_load(run: Evidence) -> Iterator[Check]:
-    loads = offered_loads(run.plan, run.agents)
-    known = [(load, load.offered) for load in loads if load.offered is not None]
-    seen = [f"{load.on}: {100 * offered:.3g} % of {100 * load.intended:.3g} %" for load, offered in known]
-    worst = max((abs(offered / load.intended - 1) for load, offered in known if load.intended), default=0.0)
-    unreported = len(loads) - len(known)
-    grade = graded(worst, LOAD_DEGRADED, LOAD_INVALID)
-    yield check(
-        "offered-load",
-        "Offered background load",
-        f"within {percent(LOAD_DEGRADED)} of the intended load; beyond {percent(LOAD_INVALID)} invalid",
-        "; ".join(seen) if seen else ("not reported" if unreported else "none planned"),
-        max(grade, Grade.INVALID if unreported else Grade.OK),
-        "the background load was not reported"
-        if unreported
-        else f"the offered load missed the intended one ({'; '.join(seen)})",
-    )
-    yield _load_account(run)
-    stray = {kind: count for kind, count in run.unplanned.items() if count and kind != "foreign"}
-    text = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in stray.items())
-    foreign = run.unplanned.get("foreign", 0)
-    babble = "babble" in run.plan.disturbances and set(stray) <= {"never_sent"}
-    grade = Grade.DEGRADED if stray and not babble else Grade.NOTE if stray or foreign else Grade.OK
-    # Where no tap is at an end, nothing could be seen to arrive.
-    watched = [flow for flow in run.flows if not flow.unseen]
-    silent = [flow.plan.name for flow in watched if flow.counts["sent"] and not _arrived(run, flow)]
-    yield check(
-        "arrivals",
-        "Something arrived",
-        "at least one message of every flow",
-        f"nothing on flow {', '.join(silent)}" if silent else "on every flow",
-        Grade.DEGRADED if silent else Grade.OK,
-        f"nothing at all arrived on flow {', '.join(silent)}: "
-        "look for a wrong address or a missing link before blaming the load",
-    )
-    yield check(
-        "unplanned",
-        "No unplanned frames",
-        "0 of our own that no message explains; foreign frames are noted",
-        text or (f"foreign {foreign}" if foreign else "0"),
-        grade,
-        (
-            f"frames that belong to no sent message: {text}"
-            + ("; the test makes a sender babble" if babble else "")
-        )
-        if stray
-        else f"{foreign} foreign frames were seen",
-    )
-
-
-def _load_account(run: Evidence) -> Check:
-    """Background load is the network's to lose, but the receiver must have counted what arrived."""
-    accounts = load_accounts(run.plan.injects, run.agents)
-    uncounted = [account for account in accounts if not account.receiver]
-    missed = sum(account.missed for account in accounts)
-    said = [
-        f"{account.on} to {account.to}: {account.distinct} of {account.sent} arrived"
-        for account in accounts
-        if account.receiver
-    ]
-    said += [f"{account.on} to {account.to}: not counted" for account in uncounted]
-    trouble = f"{missed} frames of background load found the receiver too slow" if missed else ""
-    if uncounted:
-        trouble = f"nobody counted the background load that arrived ({uncounted[0].why})"
-    return check(
-        "background-load-account",
-        "Account of background load",
-        "noted: frames the receiver was too slow for, or load nobody counted",
-        "; ".join(said) if said else "none reported",
-        Grade.NOTE if trouble else Grade.OK,
-        trouble,
-    )
-
-
-def _arrived(run: Evidence, flow: FlowResult) -> int:
-    """Messages of the flow that came; one tap alone knows that without knowing their latency."""
-    return flow.counts["delivered"] if run.tapped else flow.summaries["latency"].n
-
-
-def offered_loads(plan: RunPlan, agents: Mapping[str, Mapping[str, object]]) -> tuple[Load, ...]:
-    """Background load as planned and as its agents report it (RFC 2285, 3.5)."""
-    found = []
-    for inject in plan.injects:
-        agent = agents.get(inject.on, {})
-        tasks = [task for task in parts(agent, "tasks") if task.get("kind") == "inject"]
-        intended = inject.load_ppm / 1e6
-        ratio = None
-        if tasks:
-            done, planned = sum(number(t, "done") for t in tasks), sum(number(t, "planned") for t in tasks)
-            ratio = (
-                done / planned if planned else _offered_ratio(plan, inject.load_ppm, inject.rate_bps, tasks)
-            )
-        found.append(Load(inject.on, inject.to, intended, intended * ratio if ratio is not None else None))
-    return tuple(found)
-
-
-def _offered_ratio(
-    plan: RunPlan, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]
-) -> float:
-    seconds = (plan.warm_up_ns + plan.duration_ns) / 1e9
-    intended_bits = rate_bps * load_ppm / 1e6 * seconds
-    return sum(number(task, "wire_bytes") for task in tasks) * 8 / intended_bits if intended_bits else 1.0
 
 
 _NO_HOST = "does not apply: virtual time"

@@ -22,6 +22,8 @@ __all__ = ["WORST", "explain"]
 
 WORST = 10
 """Messages of each flow that are explained, unless told otherwise."""
+ALONE = 150_000
+"""Values of a flow whose search takes so much memory that there is none beside it."""
 STAMP_NS = 1.0
 """Resolution of time stamps."""
 
@@ -50,7 +52,11 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         estimated = clocks.offsets
         offsets = {(flow.plan.id, flow.plan.receiver): _between(estimated, flow.plan) for flow in flows}
         longest = max(len(flow.series[main_measure(flow.plan)].value) for flow in flows)
-        explained = side_by_side(_explained, flows, longest)
+        explained = (
+            [_explained(flow) for flow in flows]
+            if longest > ALONE
+            else side_by_side(_explained, flows, longest)
+        )
         medians = [float(np.median(flow.series[main_measure(flow.plan)].value)) for flow in flows]
         messages = worst_messages(
             directory,

@@ -1,0 +1,76 @@
+"""Checks of what the figures rest on: a settled beginning, a character that stays, values worth their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wiregauge.measures.evidence import Evidence, check, few, percent
+from wiregauge.measures.results import Check, FlowResult, Grade, Stationarity, Summary
+from wiregauge.measures.units import count_of, duration
+from wiregauge.stats import FALSE_ALARMS, FALSE_WARM_UP
+
+__all__ = ["steadiness"]
+
+WORTH_NOTED = 0.1
+
+
+def steadiness(run: Evidence) -> Iterator[Check]:
+    """What the figures rest on: a settled beginning, a character that stays, values that are worth their number."""
+    early = [(flow, _main(flow)) for flow in run.flows if flow.settling]
+    named = few(
+        f"flow {flow.plan.name}: {count_of(flow.settling, 'message')}"
+        + (f", at most {duration(main.settling[1])}" if main and main.settling else "")
+        for flow, main in early
+    )
+    yield check(
+        "warm-up",
+        "Warm-up long enough",
+        f"noted: messages that still settle after it (MSER-5; false alarms {percent(FALSE_WARM_UP)})",
+        named or "nothing settles after it",
+        Grade.NOTE if early else Grade.OK,
+        f"the stated warm-up was too short: {named} still settle and are in no measure of time; "
+        "lengthen the warm-up",
+    )
+    tested = [(flow, s) for flow in run.flows if (s := _stationarity(flow)) is not None]
+    moving = [(flow, s) for flow, s in tested if s.steady is False]
+    unknown = [flow.plan.name for flow, s in tested if s.steady is None]
+    found = few(
+        f"flow {flow.plan.name} (median {duration(s.halves[0], 3)} in the first half, "
+        f"{duration(s.halves[1], 3)} in the second{', its tail changes' if s.changes == 'tail' else ''})"
+        for flow, s in moving
+    )
+    untested = f"too correlated to test: {few(f'flow {name}' for name in unknown)}" if unknown else ""
+    yield check(
+        "stationary",
+        "Stationary",
+        f"noted: latency or round trip that drifts or changes (false alarms {percent(FALSE_ALARMS)})",
+        "; ".join(text for text in (found and f"not: {found}", untested) if text)
+        or (f"{len(tested)} of {len(tested)} flows" if tested else "too few messages to test"),
+        Grade.NOTE if moving or unknown else Grade.OK,
+        "the figures describe this run and no other of another length: "
+        + "; ".join(text for text in (found and f"not stationary: {found}", untested) if text),
+    )
+    poor = few(
+        f"flow {flow.plan.name} {main.n_effective:.0f} of {main.n}"
+        for flow in run.flows
+        if (main := _main(flow)) is not None
+        and main.n_effective is not None
+        and main.n_effective < WORTH_NOTED * main.n
+    )
+    yield check(
+        "independence",
+        "Values independent",
+        f"noted: an effective n below {percent(WORTH_NOTED)} of n",
+        poor or f"effective n at least {percent(WORTH_NOTED)} of n",
+        Grade.NOTE if poor else Grade.OK,
+        f"neighbouring values resemble each other, so intervals are wide: worth {poor}",
+    )
+
+
+def _main(flow: FlowResult) -> Summary | None:
+    return flow.summaries.get("rtt" if flow.plan.relayed else "latency")
+
+
+def _stationarity(flow: FlowResult) -> Stationarity | None:
+    main = _main(flow)
+    return main.stationarity if main is not None else None
