@@ -20,7 +20,7 @@ from wiregauge.export.choice import Choice, ExportError
 from wiregauge.measures import FlowResult, Judgement, RunDirectoryError
 from wiregauge.measures.plan import CampaignPlan, RunPlan
 from wiregauge.measures.quantities import flow_quantities
-from wiregauge.measures.rundir import RunDirectory
+from wiregauge.measures.rundir import TIMES, WIRE_TIMES, RunDirectory
 
 __all__ = [
     "SCHEMA",
@@ -36,21 +36,6 @@ __all__ = [
 
 SCHEMA = 1
 
-_MESSAGE_TIMES = (
-    "intended",
-    "tx_app",
-    "tx_drv",
-    "rx_drv",
-    "rx_app",
-    "back_tx_app",
-    "back_tx_drv",
-    "back_rx_drv",
-    "back_rx_app",
-    "tx_wire",
-    "tx_wire_b",
-    "rx_wire",
-    "rx_wire_b",
-)
 _NO_HEADER = 65_535
 _SCHEMAS = {"records": ("1",), "messages": ("1", "2"), "passages": ("1",), "sketches": ("1",)}
 _NEEDED = {
@@ -138,7 +123,7 @@ def messages(directory: RunDirectory, choice: Choice, rows: range | None = None)
                 pl.col("outcome").cast(pl.String),
                 *(
                     (pl.col(name) if name in columns else pl.lit(None, pl.Int64)).alias(f"{name}_ps")
-                    for name in _MESSAGE_TIMES
+                    for name in (*TIMES, *WIRE_TIMES)
                 ),
                 (pl.col("length") if "length" in columns else pl.lit(0, pl.UInt16)).alias("length_B"),
                 pl.col("copies", "corrupted_copies", "misdirected_copies"),

@@ -9,6 +9,7 @@ from wiregauge.measures.calibration import Citation
 from wiregauge.measures.compared import ClockResult, WatchedClock
 from wiregauge.measures.plan import RunPlan, SynchronisePlan
 from wiregauge.measures.results import Check, FlowResult, Grade
+from wiregauge.measures.units import count_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +91,20 @@ def few(texts: Iterable[str]) -> str:
     """The first three of them, and how many there are beyond."""
     each = list(texts)
     return "; ".join(each[:3]) + (f"; and {len(each) - 3} more" if len(each) > 3 else "")
+
+
+LOST_INSIDE = "0; invalid when messages are lost too"
+"""The limit of whatever the instrument itself loses."""
+
+
+def lost_inside(run: Evidence, count: int) -> Grade:
+    """The grade of so much lost inside the instrument: missing messages may then be its own fault."""
+    if count == 0:
+        return Grade.OK
+    return Grade.INVALID if run.total("lost") else Grade.DEGRADED
+
+
+def own_fault(run: Evidence) -> str:
+    """What a reason adds where messages are missing, too; empty where none is."""
+    lost = run.total("lost")
+    return f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""

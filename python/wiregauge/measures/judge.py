@@ -49,6 +49,7 @@ from wiregauge.measures.sketched import (
 from wiregauge.measures.stamping import stamp_error_ns, wire_errors_ns
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
 from wiregauge.measures.traffic import offered_loads
+from wiregauge.measures.units import count_of
 from wiregauge.measures.validity import judge_validity
 
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
@@ -116,8 +117,8 @@ def _campaign_checks(directory: RunDirectory, state: str, reason: str | None, do
     every = Check(
         "runs-done",
         "Every planned run was run",
-        f"{planned} runs",
-        f"{done} runs",
+        count_of(planned, "run"),
+        count_of(done, "run"),
         Grade.INVALID if done == 0 else Grade.DEGRADED if missing else Grade.OK,
         f"{missing} of {planned} planned runs were not run" if missing else "",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wiregauge.measures.evidence import Evidence, check, number, parts
+from wiregauge.measures.evidence import LOST_INSIDE, Evidence, check, lost_inside, number, own_fault, parts
 from wiregauge.measures.results import Check, Grade
 from wiregauge.measures.units import count_of
 
@@ -17,23 +17,15 @@ def kept(run: Evidence) -> Iterator[Check]:
 
     A gap spoils the run when messages are missing, for those may be its own fault.
     """
-    lost = run.total("lost")
-
-    def gate(count: int) -> Grade:
-        if count == 0:
-            return Grade.OK
-        return Grade.INVALID if lost else Grade.DEGRADED
-
-    rule = "0; invalid when messages are lost too"
-    doubt = f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""
+    doubt = own_fault(run)
     damaged = parts(run.tracking, "damaged_segments")
     first = damaged[0].get("problem", "") if damaged else ""
     yield check(
         "segments",
         "Record files whole",
-        rule,
+        LOST_INSIDE,
         f"{len(damaged)} damaged",
-        gate(len(damaged)),
+        lost_inside(run, len(damaged)),
         f"the instrument has {count_of(len(damaged), 'damaged record file')} ({first}){doubt}",
     )
     stored = number(run.tracking, "records")
@@ -41,9 +33,9 @@ def kept(run: Evidence) -> Iterator[Check]:
     yield check(
         "records-stored",
         "Every record that was written is stored",
-        rule,
+        LOST_INSIDE,
         f"{stored} of {max(run.records_written, stored)}",
-        gate(gone),
+        lost_inside(run, gone),
         f"{count_of(gone, 'record')} that the instrument wrote cannot be found: a part is missing{doubt}",
     )
     behind = sum(number(flow, "behind_window") for flow in parts(run.tracking, "flows"))

@@ -48,7 +48,7 @@ _COLUMNS: dict[str, pl.DataType] = {
 _ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
 _MESSAGE_SCHEMAS = ("1", "2")
 """The first did not know that a sender can begin its numbers anew: all its messages are of its first life."""
-_WIRE = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
+WIRE_TIMES = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 """Columns that tables written before there were two networks do not have; `to` is another."""
 
 
@@ -158,12 +158,14 @@ class RunDirectory:
                 f"{path}: column {missing[0]} is missing; `wiregauge track` makes it anew"
             )
         added = [
-            pl.lit(None, pl.Int64()).alias(name) for name in ("to", "length", *_WIRE) if name not in names
+            pl.lit(None, pl.Int64()).alias(name)
+            for name in ("to", "length", *WIRE_TIMES)
+            if name not in names
         ]
         if "life" not in names:
             added.append(pl.lit(0).alias("life"))
         columns = {"to": pl.Int64(), "length": pl.Int64(), "life": pl.Int64(), **_COLUMNS}
-        columns |= dict.fromkeys(_WIRE, pl.Int64())
+        columns |= dict.fromkeys(WIRE_TIMES, pl.Int64())
         return frame.with_columns(added).select(pl.col(name).cast(kind) for name, kind in columns.items())
 
     def _messages(self, index: int) -> Path:

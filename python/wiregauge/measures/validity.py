@@ -11,7 +11,19 @@ from collections.abc import Iterator
 
 from wiregauge.measures import sampling
 from wiregauge.measures.calibrated import calibrated
-from wiregauge.measures.evidence import Evidence, check, few, graded, number, parts, percent, total_of
+from wiregauge.measures.evidence import (
+    LOST_INSIDE,
+    Evidence,
+    check,
+    few,
+    graded,
+    lost_inside,
+    number,
+    own_fault,
+    parts,
+    percent,
+    total_of,
+)
 from wiregauge.measures.kept import captured, kept
 from wiregauge.measures.results import Check, FlowResult, Grade
 from wiregauge.measures.stamping import stamps
@@ -211,22 +223,14 @@ def _length_error(flow: FlowResult) -> float | None:
 
 def _instrument(run: Evidence) -> Iterator[Check]:
     """Losses inside the instrument. They spoil the run when messages are missing, for those may be its own fault."""
-    lost = run.total("lost")
-
-    def gate(count: int) -> Grade:
-        if count == 0:
-            return Grade.OK
-        return Grade.INVALID if lost else Grade.DEGRADED
-
-    rule = "0; invalid when messages are lost too"
-    doubt = f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""
+    doubt = own_fault(run)
     dropped = sum(number(agent, "records_dropped") for agent in run.agents.values())
     yield check(
         "record-drops",
         "Records lost (full ring)",
-        rule,
+        LOST_INSIDE,
         str(dropped),
-        gate(dropped),
+        lost_inside(run, dropped),
         f"the instrument lost {count_of(dropped, 'record')}{doubt}",
     )
     for key, title, what in (
@@ -237,9 +241,9 @@ def _instrument(run: Evidence) -> Iterator[Check]:
         yield check(
             key.replace("_", "-"),
             title,
-            rule,
+            LOST_INSIDE,
             str(count),
-            gate(count),
+            lost_inside(run, count),
             f"the instrument lost {count_of(count, 'frame')}, {what}{doubt}",
         )
 
