@@ -261,22 +261,23 @@ impl Agent for AgentService {
         let (sender, receiver) = mpsc::channel(4);
         let service = self.clone();
         tokio::spawn(async move {
+            let mut done = false;
             loop {
                 let progress = lock(&run).as_ref().map(ActiveRun::progress);
                 let Some(progress) = progress else {
+                    if done {
+                        return;
+                    }
                     let over = Status::aborted("the run was ended while it was watched");
                     drop(sender.send(Err(over)).await);
                     return;
                 };
-                let done = progress.done;
+                done |= progress.done;
                 // A stream nobody reads fills up and, like one that was closed, gives no sign of life.
                 if sender.send(Ok(progress)).await.is_err() {
                     return;
                 }
                 service.alive();
-                if done {
-                    return;
-                }
                 tokio::time::sleep(Duration::from_millis(u64::from(interval))).await;
             }
         });

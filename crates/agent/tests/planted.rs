@@ -114,6 +114,15 @@ async fn start_agent(node: &str) -> Agent {
 
 /// Runs `run` on three agents; their reports and records.
 fn perform(run: &Run, spool: &Path) -> (Vec<proto::AgentReport>, Vec<Record>) {
+    perform_behind(run, spool, [0; NODES])
+}
+
+/// Likewise, each agent so many ms behind the common start.
+fn perform_behind(
+    run: &Run,
+    spool: &Path,
+    behind_ms: [i64; NODES],
+) -> (Vec<proto::AgentReport>, Vec<Record>) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
     runtime.block_on(async {
@@ -136,8 +145,9 @@ fn perform(run: &Run, spool: &Path) -> (Vec<proto::AgentReport>, Vec<Record>) {
             agents.push(agent);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i64;
-        for agent in &mut agents {
-            let request = proto::StartRequest { epoch_realtime_ns: now + 300_000_000 };
+        for (agent, behind) in agents.iter_mut().zip(behind_ms) {
+            let epoch_realtime_ns = now + 300_000_000 + behind * 1_000_000;
+            let request = proto::StartRequest { epoch_realtime_ns };
             agent.client.start(request).await.expect("the epoch has not passed");
         }
         let mut reports = Vec::new();
@@ -343,6 +353,22 @@ fn every_point_of_a_one_way_message_is_recorded_in_order() {
                 );
             }
         }
+    });
+}
+
+/// A sender that cannot keep its schedule is late; its receiver must not have left by then.
+#[test]
+fn what_is_sent_after_the_planned_end_of_its_receiver_still_arrives() {
+    enclosed("what_is_sent_after_the_planned_end_of_its_receiver_still_arrives", || {
+        build(&network());
+        let run = run(Protocol::Udp, 100, 1_000, None);
+        // The receiver's own part is over 600 ms after the start.
+        let place = spool("late");
+        let (reports, _) = perform_behind(&run, &place, [1_500, 0, 0]);
+        drop(std::fs::remove_dir_all(place));
+        let received = reports[1].tasks.iter().find(|task| task.kind == "receive").expect("its task");
+        assert_eq!(received.done, 120, "{reports:?}");
+        assert!(reports.iter().all(|report| report.complete), "{reports:?}");
     });
 }
 

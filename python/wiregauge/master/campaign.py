@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ _STATES_BEFORE_NS: Final = 5_000_000_000
 """How much of the clocks' past belongs to a run: PTP speaks once a second, and a run may be short."""
 _EXPLAIN_S: Final = 1.0
 """How long to wait for the reason of a lost connection."""
-_OVERTIME_S: Final = 10.0
+_OVERTIME_S: Final = 12.0
 """How long after its planned end a run may take before its agents count as stuck."""
 
 
@@ -218,13 +218,16 @@ class _Campaign:
         counts = {agent.place.end_system: (0, 0) for agent in self._agents}
         errors: list[AgentLostError] = []
         alive = threading.Semaphore(0)
+        over = threading.Event()
 
         def follow(agent: Agent) -> None:
+            done = False
             try:
-                done = False
-                for progress in agent.watch(_WATCH_MS):
+                for progress in agent.watch(_WATCH_MS, over):
                     counts[agent.place.end_system] = (progress.sent, progress.received)
-                    done = progress.done
+                    if progress.done and not done:
+                        done = True
+                        alive.release()
                 if not done:
                     raise AgentLostError(
                         f"the agent of {agent.place.end_system} stopped before the run was over", gone=True
@@ -232,11 +235,29 @@ class _Campaign:
             except AgentLostError as error:
                 errors.append(error)
             finally:
-                alive.release()
+                if not done:
+                    alive.release()
 
-        for agent in self._agents:
-            self._pool.submit(follow, agent)
-        planned = (run["warm_up"] + run["duration"] + run["drain"]) / 1e12 + _LEAD_NS / 1e9
+        followed = [self._pool.submit(follow, agent) for agent in self._agents]
+        try:
+            self._until_done(position, run, counts, errors, alive)
+        finally:
+            # Agents that are done go on receiving what others send late, and are looked after until the last is done.
+            over.set()
+            for agent in self._agents:
+                agent.unwatch()
+            wait(followed, timeout=_OVERTIME_S)
+
+    def _until_done(
+        self,
+        position: int,
+        run: dict[str, Any],
+        counts: dict[str, tuple[int, int]],
+        errors: list[AgentLostError],
+        alive: threading.Semaphore,
+    ) -> None:
+        # What is sent late is waited for as long as what is sent in time.
+        planned = (run["warm_up"] + run["duration"] + 2 * run["drain"]) / 1e12 + _LEAD_NS / 1e9
         begin = time.monotonic()
         remaining = len(self._agents)
         while remaining:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -35,6 +36,7 @@ class Agent:
 
     def __init__(self, place: AgentPlace) -> None:
         self.place = place
+        self._watched: Any = None
         self._channel = grpc.insecure_channel(
             place.address,
             # The back-end network is the bench's own: a proxy of the user's environment is never on it.
@@ -76,19 +78,31 @@ class Agent:
         """Announces the common start time."""
         self._call("Start", pb.StartRequest(epoch_realtime_ns=epoch_realtime_ns), pb.StartReply)
 
-    def watch(self, interval_ms: int) -> Iterator[pb.Progress]:
-        """Counters until the agent is done. Cancel by closing the agent."""
+    def watch(self, interval_ms: int, over: threading.Event) -> Iterator[pb.Progress]:
+        """Counters until the run is finished, or `over` is set and then `unwatch` called.
+
+        Looking on is also the sign of life that the lease asks for.
+        """
         stream = self._channel.unary_stream(
             f"{_SERVICE}Watch",
             request_serializer=pb.WatchRequest.SerializeToString,
             response_deserializer=pb.Progress.FromString,
         )(pb.WatchRequest(interval_ms=interval_ms))
+        self._watched = stream
+        if over.is_set():
+            stream.cancel()
         try:
             yield from stream
         except grpc.RpcError as error:
-            raise self._lost(error) from error
+            if not stream.cancelled():
+                raise self._lost(error) from error
         finally:
             stream.cancel()
+
+    def unwatch(self) -> None:
+        """Ends `watch`, from any thread."""
+        if self._watched is not None:
+            self._watched.cancel()
 
     def finish(self, *, abort: bool) -> dict[str, Any]:
         """Ends the run and returns the agent's report."""

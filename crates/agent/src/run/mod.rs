@@ -15,7 +15,7 @@ use wg_plan::{Network, Run};
 use wg_record::RecordError;
 
 use self::opening::{check_interface, describe, open, silence};
-use self::supervision::{Crew, supervise};
+use self::supervision::{Crew, Orders, supervise};
 use self::threads::{Common, start_capture};
 use crate::assignment::{Assignment, AssignmentError, DISCARD_PORT};
 use crate::capturing::CaptureError;
@@ -105,8 +105,7 @@ pub enum RunError {
 pub struct ActiveRun {
     assignment: Arc<Assignment>,
     gate: Arc<Gate>,
-    abort: Arc<AtomicBool>,
-    done: Arc<AtomicBool>,
+    orders: Arc<Orders>,
     counters: Vec<Arc<Counters>>,
     supervisor: Option<JoinHandle<proto::AgentReport>>,
     grants: Vec<proto::Grant>,
@@ -126,8 +125,7 @@ impl ActiveRun {
         sinks.extend(silence(&assignment)?);
         let (mut grants, awake) = grants::of_process();
         let gate = Arc::new(Gate::new());
-        let abort = Arc::new(AtomicBool::new(false));
-        let done = Arc::new(AtomicBool::new(false));
+        let orders = Arc::new(Orders::default());
         let stamping = Stamping::open(&interface.name, assignment.port.1, setup.planted_hardware);
         let by_hardware = stamping.asking.is_some();
         let Stamping { told: stamped, asking, clockwork, on: stamping } = stamping;
@@ -185,10 +183,10 @@ impl ActiveRun {
         };
         let supervisor = {
             let (assignment, gate) = (Arc::clone(&assignment), Arc::clone(&gate));
-            let (abort, done, counters) = (Arc::clone(&abort), Arc::clone(&done), counters.clone());
+            let (orders, counters) = (Arc::clone(&orders), counters.clone());
             spawn("test", move || {
-                let report = supervise(&assignment, &gate, &abort, &counters, crew);
-                done.store(true, Ordering::Release);
+                let report = supervise(&assignment, &gate, &orders, &counters, crew);
+                orders.over.store(true, Ordering::Release);
                 report
             })?
         };
@@ -196,8 +194,7 @@ impl ActiveRun {
         Ok(Self {
             assignment,
             gate,
-            abort,
-            done,
+            orders,
             counters,
             supervisor: Some(supervisor),
             grants,
@@ -233,22 +230,23 @@ impl ActiveRun {
             self.counters.iter().map(|c| pick(c).load(Ordering::Relaxed)).sum()
         };
         proto::Progress {
-            done: self.done.load(Ordering::Acquire),
+            done: self.orders.over.load(Ordering::Acquire),
             sent: sum(|c| &c.sent),
             received: sum(|c| &c.received),
             to_send: self.assignment.to_send(),
         }
     }
 
-    /// Waits for the end, or brings it about with `abort`, and reports. Blocks for as long as that takes.
+    /// Waits for the end of its own part, or brings it about with `abort`, then stops receiving and reports. Blocks for as long as that takes.
     pub fn finish(mut self, abort: bool) -> proto::AgentReport {
         self.end(abort)
     }
 
     fn end(&mut self, abort: bool) -> proto::AgentReport {
         if abort {
-            self.abort.store(true, Ordering::Relaxed);
+            self.orders.abort.store(true, Ordering::Relaxed);
         }
+        self.orders.finish.store(true, Ordering::Relaxed);
         // Without a start there is nothing to wait for.
         self.gate.cancel();
         let joined = self.supervisor.take().map(JoinHandle::join);

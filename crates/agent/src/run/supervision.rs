@@ -1,4 +1,7 @@
 //! The test thread: waits for the end of a run, ends its threads in the order of the data, and reports.
+//!
+//! An end system whose own part is over goes on receiving until the testmaster ends the run: another may send late, and what
+//! came after its receiver had left would be told as lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,11 +47,22 @@ pub(super) struct Crew {
     pub(super) _awake: Option<AwakeCores>,
 }
 
+/// What others tell the test thread, and it tells them.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    /// Set to end early.
+    pub(super) abort: AtomicBool,
+    /// Set to end once its own part is over.
+    pub(super) finish: AtomicBool,
+    /// Set when its own part is over.
+    pub(super) over: AtomicBool,
+}
+
 /// The test thread: waits for the end of the run, ends the threads in the order of the data, and reports.
 pub(super) fn supervise(
     assignment: &Arc<Assignment>,
     gate: &Gate,
-    abort: &AtomicBool,
+    orders: &Orders,
     counters: &[Arc<Counters>],
     crew: Crew,
 ) -> proto::AgentReport {
@@ -58,22 +72,31 @@ pub(super) fn supervise(
     match epoch {
         None => reason = Some("the run was never started".to_owned()),
         Some(epoch) => {
-            let end = epoch.wall_nanos(assignment.last_send).get() + assignment.drain.as_nanos_floor();
+            let drain = assignment.drain.as_nanos_floor();
+            let end = epoch.wall_nanos(assignment.last_send).get() + drain;
+            // When the last message had left, and when its way ends at the latest.
+            let mut all_sent_at = None;
             loop {
                 let now = clock::realtime().get();
                 let sent: u64 = counters.iter().map(|c| c.sent.load(Ordering::Relaxed)).sum();
                 let all_sent = sent >= assignment.to_send();
-                if abort.load(Ordering::Relaxed) {
+                if all_sent && all_sent_at.is_none() {
+                    all_sent_at = Some(now);
+                }
+                let is_over = now >= end && all_sent_at.is_some_and(|at| now >= at.saturating_add(drain));
+                if orders.abort.load(Ordering::Relaxed) {
                     let left = assignment.to_send().saturating_sub(sent);
                     if now < end || !all_sent {
                         reason = Some(format!("ended early, with {left} messages still to send"));
                     }
                     break;
                 }
-                if now >= end && all_sent {
-                    break;
-                }
-                if now >= end + GRACE_NS {
+                if is_over {
+                    orders.over.store(true, Ordering::Release);
+                    if orders.finish.load(Ordering::Relaxed) {
+                        break;
+                    }
+                } else if !all_sent && now >= end + GRACE_NS {
                     let left = assignment.to_send().saturating_sub(sent);
                     reason = Some(format!(
                         "{left} messages were still to be sent 10 s after the planned end; the host is too slow for this rate"
