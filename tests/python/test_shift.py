@@ -54,6 +54,18 @@ def test_intervals_of_shifts_cover_the_truth_as_often_as_they_say(correlation: f
     assert all(0.93 <= share <= 0.97 for share in shares.values()), shares
 
 
+@pytest.mark.parametrize(("correlation", "n"), [(0.8, 90), (0.95, 390)])
+def test_shifts_of_series_worth_ten_values_are_covered(correlation: float, n: int) -> None:
+    """Their memory comes out short unless it is freed from what the mean of the series takes off."""
+    rng = np.random.default_rng(71)
+    covered = {"mean": 0, "p50": 0}
+    for _ in range(1000):
+        base, new = (Sample([skewed(rng, n, correlation)]) for _ in range(2))
+        covered["mean"] += holds(difference(base.mean(0.95), new.mean(0.95)), 0)
+        covered["p50"] += holds(difference(base.quantile(0.5, 0.95), new.quantile(0.5, 0.95)), 0)
+    assert all(0.93 <= count / 1000 <= 0.975 for count in covered.values()), covered
+
+
 def test_without_heeding_clusters_they_would_not() -> None:
     """The mutant of the test above: shuffled, clustered values promise what they cannot keep."""
     rng = np.random.default_rng(8)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.dependence import effective_n, flags_worth
+from wiregauge.stats.dependence import flag_memory, flags_worth, memory
 from wiregauge.stats.moments import around_deviation, standard_deviation, student_t
 from wiregauge.stats.quantiles import exact, quantile, supported
 
@@ -126,13 +126,13 @@ class Sample:
     @cached_property
     def _of_means(self) -> tuple[Floats, float]:
         """Variance of each repeat's mean, and the degrees of freedom they have together."""
-        worths = [effective_n(values) for values in self.runs]
+        memories = [memory(values) for values in self.runs]
         spread = float(np.var(self._pooled, ddof=1))
         variances = [
-            float(np.var(values, ddof=1)) / worth if len(values) > 1 else spread
-            for values, worth in zip(self.runs, worths, strict=True)
+            float(np.var(values, ddof=1)) / known.worth if len(values) > 1 else spread
+            for values, known in zip(self.runs, memories, strict=True)
         ]
-        return np.array(variances), max(sum(worths) - len(worths), 1.0)
+        return np.array(variances), max(sum(known.worth - 1 for known in memories), 1.0)
 
     @cached_property
     def _squares(self) -> Sample:
@@ -160,7 +160,9 @@ class Sample:
         if q not in self._worth:
             at = quantile(self.ascending, q)
             upper = q >= 0.5
-            self._worth[q] = [flags_worth(values > at if upper else values < at) for values in self.runs]
+            self._worth[q] = [
+                flag_memory(values > at if upper else values < at).worth for values in self.runs
+            ]
         return self._worth[q]
 
     def _between_ranks(self, q: float, level: float) -> tuple[float | None, float | None]:
