@@ -27,8 +27,8 @@ pub struct Arrival<'a> {
 /// Frames a receiver did not get, since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// The ring was full.
+    /// A ring was full, or had no free frame.
     pub ring: u64,
-    /// Anything else the kernel gives account of: no free frame, a frame too long.
+    /// Anything else the kernel gives account of: a frame too long.
     pub other: u64,
 }

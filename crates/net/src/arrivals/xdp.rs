@@ -102,10 +102,29 @@ impl XdpArrivals {
     /// # Errors
     /// The kernel does not tell.
     pub fn missed(&mut self) -> io::Result<Missed> {
-        let statistics = self.socket.statistics()?;
-        Ok(Missed {
-            ring: statistics.rx_ring_full + statistics.rx_fill_ring_empty_descs,
-            other: statistics.rx_dropped + statistics.rx_invalid_descs,
-        })
+        self.socket.statistics().map(|told| missed(&told))
+    }
+}
+
+/// Each frame once: one that found no room to be copied into is both among those dropped and a look into an empty fill ring
+/// (`xsk_rcv` and `xp_alloc` of the kernel), one that found the receive ring full is in `rx_ring_full` alone.
+fn missed(told: &libc::xdp_statistics) -> Missed {
+    let without_room = told.rx_fill_ring_empty_descs.min(told.rx_dropped);
+    Missed { ring: told.rx_ring_full + without_room, other: told.rx_dropped - without_room }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_without_room_is_missed_once() {
+        // SAFETY: statistics of zeroes are valid.
+        let none: libc::xdp_statistics = unsafe { std::mem::zeroed() };
+        let told =
+            libc::xdp_statistics { rx_dropped: 12, rx_fill_ring_empty_descs: 10, rx_ring_full: 3, ..none };
+        assert_eq!(missed(&told), Missed { ring: 13, other: 2 });
+        let looked_only = libc::xdp_statistics { rx_fill_ring_empty_descs: 5, ..none };
+        assert_eq!(missed(&looked_only), Missed::default());
     }
 }
