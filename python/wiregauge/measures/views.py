@@ -129,17 +129,15 @@ def views(judgement: Judgement) -> Views:
     directory = open_run_directory(judgement.directory)
     longest = max(judgement.runs, key=_longest)
     plan = longest.plan
-    table = _switch_records(directory, plan)
-    # The rows are in the order of time.
-    cut_short = table is not None and table.height == MOST_RECORDS
+    queues, read_until_s = _queues(directory, plan)
     return Views(
         run=plan,
         windows=_windows(directory, plan),
-        queues=_queues(directory.plan, plan, table) if table is not None else (),
+        queues=queues,
         clocks=_clocks(directory, plan),
         noise=noise_view(directory, longest),
         background=bool(plan.injects),
-        read_until_s=int(table["time"][-1]) / 1e12 if table is not None and cut_short else None,
+        read_until_s=read_until_s,
     )
 
 
@@ -190,14 +188,30 @@ def _switch_records(directory: RunDirectory, plan: RunPlan) -> pl.DataFrame | No
     passing = pl.col("point").is_in(["switch-in", "switch-out", "drop"])
     columns = (*_KEY, "port", "length", "point", "reason", "time")
     table = read_columns(path, columns, passing & pl.col("node").is_in(switches), most=MOST_RECORDS)
-    return table if (table["point"] == "switch-out").any() else None
+    if not (table["point"] == "switch-out").any():
+        return None
+    # Words are the widest columns by far.
+    drop = (pl.col("point") == "drop") & (pl.col("reason") == "buffer-full")
+    flags = {"came_in": pl.col("point") == "switch-in", "went_out": pl.col("point") == "switch-out"}
+    return table.select(*_KEY, "port", "length", "time", full=drop.fill_null(False), **flags)
 
 
-def _queues(campaign: CampaignPlan, plan: RunPlan, table: pl.DataFrame) -> tuple[QueueShape, ...]:
-    entered = table.filter(pl.col("point") == "switch-in").unique(_KEY, keep="first", maintain_order=True)
-    left = table.filter(pl.col("point") == "switch-out")
-    stays = left.join(entered.select(*_KEY, came="time"), on=_KEY, how="inner")
-    drops = table.filter((pl.col("point") == "drop") & (pl.col("reason") == "buffer-full"))
+def _queues(directory: RunDirectory, plan: RunPlan) -> tuple[tuple[QueueShape, ...], float | None]:
+    """The queues of a run; and until when its records were read, s, where there are more."""
+    table = _switch_records(directory, plan)
+    if table is None:
+        return (), None
+    campaign = directory.plan
+    # The rows are in the order of time.
+    until_s = int(table["time"][-1]) / 1e12 if table.height == MOST_RECORDS else None
+    entered = (
+        table.filter("came_in").select(*_KEY, came="time").unique(_KEY, keep="first", maintain_order=True)
+    )
+    drops = table.filter("full").select("node", "port", "time")
+    left = table.filter("went_out").select(*_KEY, "port", "length", "time")
+    del table
+    stays = left.join(entered, on=_KEY, how="inner").select("node", "port", "length", "time", "came")
+    del left, entered
     shapes = []
     for (node, port), part in stays.partition_by("node", "port", as_dict=True).items():
         lost = drops.filter((pl.col("node") == node) & (pl.col("port") == port))
@@ -205,7 +219,7 @@ def _queues(campaign: CampaignPlan, plan: RunPlan, table: pl.DataFrame) -> tuple
         shapes.append(_queue(plan.index, _name(campaign, int(node)), int(port), part, at))
     shapes.sort(key=lambda shape: (-shape.dropped, -shape.most_bytes, shape.switch, shape.port))
     # A port at which never two frames met has no queue to show.
-    return tuple(shape for shape in shapes if shape.most_frames > 1 or shape.dropped)[:MOST_QUEUES]
+    return tuple(shape for shape in shapes if shape.most_frames > 1 or shape.dropped)[:MOST_QUEUES], until_s
 
 
 def _queue(run: int, switch: str, port: int, stays: pl.DataFrame, drops_at: Floats) -> QueueShape:
