@@ -2,7 +2,7 @@
 //!
 //! It is a thread behind a queue, so that judging delays no reception. Where messages come so fast that the servicing thread
 //! never rests, that thread would need a core of its own, and no queue is long enough for a task that has none: there
-//! the servicing thread judges each message itself, which costs it a tenth of what taking it from the kernel does.
+//! the servicing thread judges each message itself, which costs it little beside taking it from the kernel.
 
 use std::sync::Arc;
 use std::time::Duration;
