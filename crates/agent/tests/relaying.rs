@@ -51,9 +51,9 @@ fn driven(run: &Run) -> Vec<(u32, Done)> {
         probe::seal(buffer.payload_mut(64), probe).expect("the payload holds a header");
         relay.turn(at(sequence), buffer, probe, &mut noted);
     }
-    assert_eq!(relay.deadline(), Deadline::At(at(MESSAGES - 1) + Span::from_millis(20)), "half of 40ms");
+    assert_eq!(relay.deadline(), Deadline::at(at(MESSAGES - 1) + Span::from_millis(20)), "half of 40ms");
     relay.end(&mut noted);
-    assert_eq!((relay.handled, relay.deadline()), (u64::from(MESSAGES), Deadline::Never));
+    assert_eq!((relay.handled, relay.deadline()), (u64::from(MESSAGES), Deadline::NEVER));
     noted.0
 }
 

@@ -213,20 +213,20 @@ impl<C: LocalClock> CriticalPort<C> {
     /// When a time-triggered frame that waits may begin, or make another one give way, or miss its window.
     fn next_time_triggered(&self) -> Deadline {
         let Some(windows) = self.windows.as_ref().filter(|windows| windows.waiting > 0) else {
-            return Deadline::Never;
+            return Deadline::NEVER;
         };
-        let Some(free_at) = self.port.free_at() else { return Deadline::Never };
+        let Some(free_at) = self.port.free_at() else { return Deadline::NEVER };
         let from = free_at.max(self.port.seen());
         let again = windows.access.again_at();
         if let Some((_, occupation, until)) = windows.due(self.port.line())
             && from < until
             && from + occupation <= until
         {
-            return Deadline::At(from);
+            return Deadline::at(from);
         }
         let acts_while_busy =
             windows.access.integration() == Integration::Preemption || windows.missed == Missed::Drop;
-        Deadline::At(if acts_while_busy { again } else { again.max(from) }).finite()
+        Deadline::at(if acts_while_busy { again } else { again.max(from) })
     }
 }
 

@@ -193,7 +193,7 @@ impl<P: Egress> Host<P> {
             ahead: Fifo::new(),
             transmit_free: beginning,
             unnoticed: Fifo::new(),
-            interrupt_at: Deadline::Never,
+            interrupt_at: Deadline::NEVER,
             leaving: Fifo::new(),
             receive_free: beginning,
             outputs: Fifo::new(),
@@ -268,7 +268,7 @@ impl<P: Egress> Host<P> {
                 if self.unnoticed.len() >= frames as usize {
                     self.interrupt(now);
                 } else if self.unnoticed.len() == 1 {
-                    self.interrupt_at = Deadline::At(now + wait);
+                    self.interrupt_at = Deadline::at(now + wait);
                 }
             }
             Interrupts::Polled { period } => {
@@ -276,7 +276,7 @@ impl<P: Egress> Host<P> {
                 if self.unnoticed.len() == 1 {
                     let into = now.as_picos().rem_euclid(period.as_picos());
                     let rest = if into == 0 { 0 } else { period.as_picos() - into };
-                    self.interrupt_at = Deadline::At(now + Span::from_picos(rest));
+                    self.interrupt_at = Deadline::at(now + Span::from_picos(rest));
                 }
             }
         }
@@ -345,7 +345,13 @@ impl<P: Egress> Host<P> {
             egress.handle_restart(now, device, effect);
         }
         leaving.clear();
-        (self.transmit_free, self.receive_free, self.interrupt_at) = (now, now, Deadline::Never);
+        (self.transmit_free, self.receive_free, self.interrupt_at) = (now, now, Deadline::NEVER);
+    }
+
+    /// The effects that were not taken yet, for whoever takes many.
+    #[inline]
+    pub const fn outputs(&mut self) -> &mut Fifo<Output> {
+        &mut self.outputs
     }
 
     /// The next effect; `None` when all were taken.
@@ -357,8 +363,8 @@ impl<P: Egress> Host<P> {
     /// When [`handle_deadline`](Self::handle_deadline) will have something to do.
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
-        let handed = self.handed.front().map_or(Deadline::Never, |&(at, _)| Deadline::At(at));
-        let due = self.interface.as_ref().map_or(Deadline::Never, |interface| interface.next_deadline());
+        let handed = self.handed.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
+        let due = self.interface.as_ref().map_or(Deadline::NEVER, |interface| interface.next_deadline());
         let own = handed.min(self.interrupt_at).min(due);
         self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline()))
     }
@@ -472,7 +478,8 @@ impl<P: Egress> Host<P> {
             let network = self.ports[port].0;
             if networks.has(network) {
                 sent = true;
-                send(self, port, Frame { network, ..frame });
+                let own = if frame.network == network { frame } else { Frame { network, ..frame } };
+                send(self, port, own);
             }
         }
         if !sent {
@@ -481,7 +488,7 @@ impl<P: Egress> Host<P> {
     }
 
     fn interrupt(&mut self, now: RunTime) {
-        self.interrupt_at = Deadline::Never;
+        self.interrupt_at = Deadline::NEVER;
         while let Some(Unnoticed { port, frame, wake_up }) = self.unnoticed.pop_front() {
             self.notice(now, usize::from(port), frame, wake_up);
         }
@@ -498,6 +505,17 @@ impl<P: Egress> Host<P> {
 }
 
 impl Output {
+    /// The frame it is about.
+    #[inline]
+    pub const fn frame(&self) -> &Frame {
+        match self {
+            Self::Transmit { frame, .. }
+            | Self::Abort { frame, .. }
+            | Self::Dropped { frame, .. }
+            | Self::Deliver { frame, .. } => frame,
+        }
+    }
+
     fn lost(port: usize, frame: Frame, cause: Cause) -> Self {
         Self::Dropped { port, frame, cause, all_copies: false }
     }

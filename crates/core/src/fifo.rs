@@ -1,15 +1,19 @@
 //! A first-in first-out list that seldom holds more than one thing.
 //!
 //! Frames on a link, messages in hand of a thread, effects to be taken: nearly always one or none. The first lies in
-//! the owner's own memory, so that passing one through touches no other; what follows goes to a list elsewhere.
+//! the owner's own memory, so that passing one through touches no other; what follows goes to a list elsewhere, which is
+//! made when it is first needed and kept.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 /// The list. What is behind the first is only there while the first is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Fifo<T> {
     first: Option<T>,
-    rest: VecDeque<T>,
+    /// How many are in `rest`: to know that there are none, nobody looks into it.
+    behind: u32,
+    rest: Option<Box<VecDeque<T>>>,
 }
 
 impl<T> Default for Fifo<T> {
@@ -21,13 +25,13 @@ impl<T> Default for Fifo<T> {
 impl<T> Fifo<T> {
     /// An empty list.
     pub const fn new() -> Self {
-        Self { first: None, rest: VecDeque::new() }
+        Self { first: None, behind: 0, rest: None }
     }
 
     /// How many it holds.
     #[inline]
     pub fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        usize::from(self.first.is_some()) + self.behind as usize
     }
 
     /// Whether it holds nothing.
@@ -45,7 +49,7 @@ impl<T> Fifo<T> {
     /// The youngest.
     #[inline]
     pub fn back(&self) -> Option<&T> {
-        self.rest.back().or(self.first.as_ref())
+        self.rest.as_ref().and_then(|rest| rest.back()).or(self.first.as_ref())
     }
 
     /// Puts `item` behind all others.
@@ -54,14 +58,21 @@ impl<T> Fifo<T> {
         if self.first.is_none() {
             self.first = Some(item);
         } else {
-            self.rest.push_back(item);
+            self.line_up(item);
         }
+    }
+
+    #[cold]
+    fn line_up(&mut self, item: T) {
+        self.rest.get_or_insert_default().push_back(item);
+        self.behind += 1;
     }
 
     /// Puts `item` before all others.
     pub fn push_front(&mut self, item: T) {
         if let Some(second) = self.first.replace(item) {
-            self.rest.push_front(second);
+            self.rest.get_or_insert_default().push_front(second);
+            self.behind += 1;
         }
     }
 
@@ -69,41 +80,53 @@ impl<T> Fifo<T> {
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         let first = self.first.take();
-        if !self.rest.is_empty() {
-            self.first = self.rest.pop_front();
+        if self.behind > 0 {
+            self.move_up();
         }
         first
+    }
+
+    #[cold]
+    fn move_up(&mut self) {
+        self.first = self.rest.as_mut().and_then(|rest| rest.pop_front());
+        self.behind -= u32::from(self.first.is_some());
     }
 
     /// Takes the youngest.
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
-        self.rest.pop_back().or_else(|| self.first.take())
+        let Some(last) = self.rest.as_mut().and_then(|rest| rest.pop_back()) else {
+            return self.first.take();
+        };
+        self.behind -= 1;
+        Some(last)
     }
 
     /// All of them, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(&self.rest)
+        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
     }
 
     /// Takes all of them, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
-        self.first.take().into_iter().chain(self.rest.drain(..))
+        self.behind = 0;
+        self.first.take().into_iter().chain(self.rest.iter_mut().flat_map(|rest| rest.drain(..)))
     }
 
     /// Keeps those of which `stays` is true, in their order.
     pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
         self.first = self.first.take().filter(&mut stays);
-        self.rest.retain(stays);
+        let Some(rest) = &mut self.rest else { return };
+        rest.retain(stays);
         if self.first.is_none() {
-            self.first = self.rest.pop_front();
+            self.first = rest.pop_front();
         }
+        self.behind = rest.len() as u32;
     }
 
     /// Forgets all of them.
     pub fn clear(&mut self) {
-        self.first = None;
-        self.rest.clear();
+        *self = Self::new();
     }
 }
 

@@ -20,13 +20,16 @@ const PROBES: usize = 8;
 /// A set of ports, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSet {
-    words: Box<[u64]>,
+    /// The ports below 64: all there are, of nearly every device.
+    first: u64,
+    /// 64 each.
+    others: Box<[u64]>,
 }
 
 impl PortSet {
     /// No port of a device that has `ports`.
     pub fn none(ports: usize) -> Self {
-        Self { words: vec![0; ports.div_ceil(64)].into_boxed_slice() }
+        Self { first: 0, others: vec![0; ports.div_ceil(64).saturating_sub(1)].into_boxed_slice() }
     }
     /// All of `ports` ports.
     pub fn all(ports: usize) -> Self {
@@ -36,27 +39,36 @@ impl PortSet {
     pub fn of(ports: usize, members: impl IntoIterator<Item = usize>) -> Self {
         let mut set = Self::none(ports);
         for port in members.into_iter().filter(|port| *port < ports) {
-            set.words[port / 64] |= 1 << (port % 64);
+            set.set(port, true);
         }
         set
     }
     /// Whether `port` is in it.
+    #[inline]
     pub fn has(&self, port: usize) -> bool {
-        self.words.get(port / 64).is_some_and(|word| word >> (port % 64) & 1 == 1)
+        self.word(port / 64) >> (port % 64) & 1 == 1
     }
     /// Puts `port`, which the device must have, in or takes it out.
     #[inline]
     pub fn set(&mut self, port: usize, is_in: bool) {
-        let (word, bit) = (&mut self.words[port / 64], 1 << (port % 64));
+        let word = match port / 64 {
+            0 => &mut self.first,
+            word => &mut self.others[word - 1],
+        };
+        let bit = 1 << (port % 64);
         *word = if is_in { *word | bit } else { *word & !bit };
     }
     /// The ports 64·`word` and above, as bits; 0 beyond the last.
+    #[inline]
     pub(crate) fn word(&self, word: usize) -> u64 {
-        self.words.get(word).copied().unwrap_or(0)
+        match word.checked_sub(1) {
+            None => self.first,
+            Some(other) => self.others.get(other).copied().unwrap_or(0),
+        }
     }
     /// Its ports, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, &word)| {
+        core::iter::once(&self.first).chain(&self.others).enumerate().flat_map(|(at, &word)| {
             let mut left = word;
             core::iter::from_fn(move || {
                 let bit = left.trailing_zeros();

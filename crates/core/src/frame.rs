@@ -76,7 +76,11 @@ impl Marks {
 }
 
 /// One frame.
+///
+/// Aligned as it is copied, 16 bytes at a time: what holds a frame then has its halves where a copy of the whole loads
+/// them. A load that straddles two stores that were just made waits until both are through to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(16))]
 pub struct Frame {
     /// Where it goes.
     pub destination: Mac,

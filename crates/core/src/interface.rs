@@ -352,7 +352,7 @@ impl Interface {
     /// When [`poll_departure`](Self::poll_departure) will have something.
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
-        Deadline::At(self.earliest).finite()
+        Deadline::at(self.earliest)
     }
 
     /// Numbers a frame that goes past regulator and schedule, as a babbling end system sends it, and says where it

@@ -230,10 +230,13 @@ struct OnWire {
     since: RunTime,
 }
 
-/// An egress port.
+/// An egress port. What a frame that passes through meets of it lies in two lines of cache.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct EgressPort<G> {
-    config: PortConfig,
+    rate: LineRate,
+    queue_of_priority: [u8; PRIORITIES],
+    queue_of_rate_constrained: [u8; PRIORITIES],
     queues: Queues,
     line: Line,
     on_wire: Option<OnWire>,
@@ -247,7 +250,16 @@ impl<G: Gate> EgressPort<G> {
     pub fn new(config: PortConfig, gate: G) -> Self {
         let queues = Queues::new(config.queue_limits, config.limit);
         let beginning = RunTime::from_picos(i64::MIN);
-        Self { config, queues, line: Line::FreeAt(beginning), on_wire: None, seen: beginning, gate }
+        Self {
+            rate: config.line,
+            queue_of_priority: config.queue_of_priority,
+            queue_of_rate_constrained: config.queue_of_rate_constrained,
+            queues,
+            line: Line::FreeAt(beginning),
+            on_wire: None,
+            seen: beginning,
+            gate,
+        }
     }
 
     /// A frame to send. `Ok(Some(…))`: its transmission begins at `now`, without waiting. `Ok(None)`: it waits.
@@ -346,7 +358,7 @@ impl<G: Gate> EgressPort<G> {
         if self.line == Line::Taken {
             return None;
         }
-        let transmission = |on_wire: &OnWire| self.config.line.transmission(on_wire.frame.length);
+        let transmission = |on_wire: &OnWire| self.rate.transmission(on_wire.frame.length);
         self.on_wire.filter(|on_wire| on_wire.since + transmission(on_wire) > now)
     }
 
@@ -391,14 +403,14 @@ impl<G: Gate> EgressPort<G> {
 
     fn queue_of(&self, frame: &Frame) -> usize {
         let queues = match frame.class {
-            TrafficClass::RateConstrained => &self.config.queue_of_rate_constrained,
-            TrafficClass::BestEffort | TrafficClass::TimeTriggered => &self.config.queue_of_priority,
+            TrafficClass::RateConstrained => &self.queue_of_rate_constrained,
+            TrafficClass::BestEffort | TrafficClass::TimeTriggered => &self.queue_of_priority,
         };
         usize::from(queues[usize::from(frame.priority & 7)]).min(QUEUES - 1)
     }
 
     fn admits(&self, now: RunTime, queue: usize, frame: &Frame) -> Admission {
-        self.gate.admission(now, queue, frame, self.config.line.occupation(frame.length))
+        self.gate.admission(now, queue, frame, self.rate.occupation(frame.length))
     }
 }
 
@@ -447,9 +459,9 @@ impl<G: Gate> Egress for EgressPort<G> {
     }
 
     fn next_deadline(&self) -> Deadline {
-        let Line::FreeAt(free_at) = self.line else { return Deadline::Never };
+        let Line::FreeAt(free_at) = self.line else { return Deadline::NEVER };
         if self.queues.is_empty() {
-            return Deadline::Never;
+            return Deadline::NEVER;
         }
         let from = free_at.max(self.seen);
         let admissions = self.queues.occupied().filter_map(|queue| {
@@ -474,7 +486,7 @@ impl<G: Gate> Egress for EgressPort<G> {
     }
 
     fn line(&self) -> LineRate {
-        self.config.line
+        self.rate
     }
 
     fn fill(&self) -> Fill {
@@ -555,7 +567,7 @@ mod tests {
             };
             for (sequence, (step, priority, length)) in (0..).zip(operations) {
                 let until = now + Span::from_picos(step);
-                while let Deadline::At(at) = port.next_deadline() {
+                while let Some(at) = port.next_deadline().instant() {
                     if at > until { break; }
                     prop_assert!(at >= now, "a deadline lies in the past");
                     now = at;
@@ -590,10 +602,10 @@ mod tests {
         let begun = port.offer(RunTime::ZERO, frame(0, 0, 64), &mut shared);
         let transmission = begun.expect("there is room").expect("the line is free");
         assert_eq!(port.offer(late, frame(1, 7, 64), &mut shared), Ok(None));
-        assert_eq!(port.next_deadline(), Deadline::Never);
+        assert_eq!(port.next_deadline(), Deadline::NEVER);
         assert_eq!(port.begin_next(late, &mut shared), None);
         port.handle_line_free(transmission, late);
-        assert_eq!(port.next_deadline(), Deadline::At(late));
+        assert_eq!(port.next_deadline(), Deadline::at(late));
         assert!(port.begin_next(late, &mut shared).is_some());
     }
 }

@@ -3,6 +3,7 @@
 //! A frame must find room in its own queue, in its port and in the buffer all ports of a device share. The first
 //! that has none refuses it, and the refusal says which. The frame on the wire waits no more: it counts nowhere.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use crate::frame::Frame;
@@ -88,28 +89,35 @@ impl SharedBuffer {
 /// The queues of one port. Memory grows with what waits, up to the limits.
 #[derive(Clone, Debug)]
 pub struct Queues {
+    /// Bit `i`: queue `i` holds a frame.
+    occupied: u16,
+    /// Elsewhere: most frames find the line free, and then nobody looks at it.
+    room: Box<Room>,
+}
+
+/// Where frames wait.
+#[derive(Clone, Debug)]
+struct Room {
     waiting: [VecDeque<Frame>; QUEUES],
     fills: [Fill; QUEUES],
     limits: [Limit; QUEUES],
     port: Fill,
     port_limit: Limit,
     peak_bytes: u64,
-    /// Bit `i`: queue `i` holds a frame.
-    occupied: u16,
 }
 
 impl Queues {
     /// Empty queues with a limit for each and for all together.
     pub fn new(limits: [Limit; QUEUES], port_limit: Limit) -> Self {
-        Self {
+        let room = Room {
             waiting: Default::default(),
             fills: Default::default(),
             limits,
             port: Fill::default(),
             port_limit,
             peak_bytes: 0,
-            occupied: 0,
-        }
+        };
+        Self { occupied: 0, room: Box::new(room) }
     }
 
     /// Puts `frame` at the end of queue `queue` (0 to 9).
@@ -117,31 +125,31 @@ impl Queues {
     /// # Errors
     /// What is full; the frame is then not taken and nothing has changed.
     pub fn push(&mut self, queue: usize, frame: Frame, shared: &mut SharedBuffer) -> Result<(), Full> {
-        if !self.fills[queue].has_room(frame.length, self.limits[queue]) {
+        if !self.room.fills[queue].has_room(frame.length, self.room.limits[queue]) {
             return Err(Full::Queue);
         }
-        if !self.port.has_room(frame.length, self.port_limit) {
+        if !self.room.port.has_room(frame.length, self.room.port_limit) {
             return Err(Full::Port);
         }
         if !shared.fill.has_room(frame.length, shared.limit) {
             return Err(Full::Shared);
         }
-        self.fills[queue].add(frame.length);
-        self.port.add(frame.length);
+        self.room.fills[queue].add(frame.length);
+        self.room.port.add(frame.length);
         shared.fill.add(frame.length);
-        self.peak_bytes = self.peak_bytes.max(self.port.bytes);
+        self.room.peak_bytes = self.room.peak_bytes.max(self.room.port.bytes);
         self.occupied |= 1 << queue;
-        self.waiting[queue].push_back(frame);
+        self.room.waiting[queue].push_back(frame);
         Ok(())
     }
 
     /// Takes the first frame of queue `queue`.
     pub fn pop(&mut self, queue: usize, shared: &mut SharedBuffer) -> Option<Frame> {
-        let frame = self.waiting[queue].pop_front()?;
-        self.fills[queue].take(frame.length);
-        self.port.take(frame.length);
+        let frame = self.room.waiting[queue].pop_front()?;
+        self.room.fills[queue].take(frame.length);
+        self.room.port.take(frame.length);
         shared.fill.take(frame.length);
-        if self.waiting[queue].is_empty() {
+        if self.room.waiting[queue].is_empty() {
             self.occupied &= !(1 << queue);
         }
         Some(frame)
@@ -150,16 +158,16 @@ impl Queues {
     /// Puts a frame that was taken out back at the head of its queue. It never left the memory it was in, so no limit
     /// refuses it: the limits may be exceeded by this one frame.
     pub fn put_back(&mut self, queue: usize, frame: Frame, shared: &mut SharedBuffer) {
-        self.fills[queue].add(frame.length);
-        self.port.add(frame.length);
+        self.room.fills[queue].add(frame.length);
+        self.room.port.add(frame.length);
         shared.fill.add(frame.length);
         self.occupied |= 1 << queue;
-        self.waiting[queue].push_front(frame);
+        self.room.waiting[queue].push_front(frame);
     }
 
     /// The first frame of queue `queue`.
     pub fn head(&self, queue: usize) -> Option<&Frame> {
-        self.waiting[queue].front()
+        self.room.waiting[queue].front()
     }
 
     /// Queues that hold a frame, the most urgent (the highest number) first.
@@ -178,17 +186,17 @@ impl Queues {
     }
 
     /// What waits in all queues together.
-    pub const fn fill(&self) -> Fill {
-        self.port
+    pub fn fill(&self) -> Fill {
+        self.room.port
     }
 
     /// Most bytes that ever waited in all queues together.
-    pub const fn peak_bytes(&self) -> u64 {
-        self.peak_bytes
+    pub fn peak_bytes(&self) -> u64 {
+        self.room.peak_bytes
     }
 
     /// What waits in queue `queue`.
     pub fn queue_fill(&self, queue: usize) -> Fill {
-        self.fills[queue]
+        self.room.fills[queue]
     }
 }

@@ -122,7 +122,7 @@ impl<M> Relay<M> {
             faults,
             held: VecDeque::with_capacity(MOST_HELD),
             patience,
-            flush_at: Deadline::Never,
+            flush_at: Deadline::NEVER,
             out: VecDeque::with_capacity(MOST_HELD + 1),
         }
     }
@@ -137,7 +137,7 @@ impl<M> Relay<M> {
             Treatment::Swap if self.held.len() < MOST_HELD => {
                 self.held.push_back((sequence, message));
                 let at = now.as_picos().saturating_add(self.patience.as_picos());
-                self.flush_at = Deadline::At(RunTime::from_picos(at)).finite();
+                self.flush_at = Deadline::at(RunTime::from_picos(at));
             }
             Treatment::Swap => self.out.push_back(Output::Return(message)),
             Treatment::Return | Treatment::Twice => {
@@ -172,7 +172,7 @@ impl<M> Relay<M> {
 
     /// The run is over: lets go of every held message, in the order they came.
     pub fn handle_end(&mut self) {
-        self.flush_at = Deadline::Never;
+        self.flush_at = Deadline::NEVER;
         self.out.extend(self.held.drain(..).map(|(_, message)| Output::Return(message)));
     }
 
@@ -184,7 +184,7 @@ impl<M> Relay<M> {
             self.out.push_back(Output::Return(message));
         }
         if self.held.is_empty() {
-            self.flush_at = Deadline::Never;
+            self.flush_at = Deadline::NEVER;
         }
     }
 }
@@ -241,7 +241,7 @@ mod tests {
                 relay.handle_message(RunTime::ZERO, sequence, false, sequence);
             }
             relay.handle_end();
-            prop_assert_eq!(relay.next_deadline(), Deadline::Never);
+            prop_assert_eq!(relay.next_deadline(), Deadline::NEVER);
             let out: Vec<u32> = drained(&mut relay)
                 .into_iter()
                 .map(|output| match output { Output::Return(sequence) => sequence, _ => u32::MAX })
@@ -307,7 +307,7 @@ mod tests {
             let faults = Faults::new([(0, 0, Treatment::Swap)]);
             let mut relay = Relay::new(faults, Span::from_millis(period), Span::from_millis(drain));
             relay.handle_message(at(0), 0, false, 0);
-            let Deadline::At(deadline) = relay.next_deadline() else { return None };
+            let Some(deadline) = relay.next_deadline().instant() else { return None };
             relay.handle_deadline(deadline - Span::from_picos(1));
             assert_eq!(relay.poll_output(), None, "an early call does nothing");
             relay.handle_deadline(deadline);

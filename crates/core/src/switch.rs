@@ -133,6 +133,14 @@ enum Stage {
 }
 
 impl Output {
+    /// The frame it is about.
+    #[inline]
+    pub const fn frame(&self) -> &Frame {
+        match self {
+            Self::Transmit { frame, .. } | Self::Abort { frame, .. } | Self::Dropped { frame, .. } => frame,
+        }
+    }
+
     fn of(port: usize, effect: Effect) -> Self {
         match effect {
             Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
@@ -285,6 +293,12 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         &self.ports[port]
     }
 
+    /// The effects that were not taken yet, for whoever takes many.
+    #[inline]
+    pub const fn outputs(&mut self) -> &mut Fifo<Output> {
+        &mut self.outputs
+    }
+
     /// The next effect; `None` when all were taken.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
@@ -294,7 +308,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     /// When [`handle_deadline`](Self::handle_deadline) will have something to do.
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
-        let stage = self.stages.front().map_or(Deadline::Never, |&(at, _)| Deadline::At(at));
+        let stage = self.stages.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         if self.device.is_empty() {
             return stage;
         }

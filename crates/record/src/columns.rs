@@ -11,7 +11,6 @@ use arrow_array::types::{ArrowPrimitiveType, Int64Type, UInt8Type, UInt16Type, U
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_buffer::{BooleanBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use wg_frame::time::RunTime;
 
 use crate::schema::{Clock, Coded, Crc, DropReason, Point, Record, RecordFlags};
 
@@ -82,41 +81,6 @@ impl RecordColumns {
             ],
         )
     }
-}
-
-/// Appends the records of `batch` to `into`.
-///
-/// # Errors
-/// The sentence says which column is missing, of another type, null, or outside its vocabulary; nothing is
-/// appended then.
-pub(crate) fn decode_records(batch: &RecordBatch, into: &mut Vec<Record>) -> Result<(), String> {
-    let time = number_column::<Int64Type>(batch, "time")?;
-    let flow = number_column::<UInt16Type>(batch, "flow")?;
-    let sequence = number_column::<UInt32Type>(batch, "sequence")?;
-    let node = number_column::<UInt16Type>(batch, "node")?;
-    let port = number_column::<UInt16Type>(batch, "port")?;
-    let length = number_column::<UInt16Type>(batch, "length")?;
-    let point = CodeColumn::<Point>::of(batch, "point")?;
-    let clock = CodeColumn::<Clock>::of(batch, "clock")?;
-    let crc = CodeColumn::<Crc>::of(batch, "crc")?;
-    let reason = CodeColumn::<DropReason>::of(batch, "reason")?;
-    let returning = bit_column(batch, "returning")?;
-    let warm_up = bit_column(batch, "warm_up")?;
-    into.reserve(batch.num_rows());
-    into.extend((0..batch.num_rows()).map(|i| Record {
-        time: RunTime::from_picos(time[i]),
-        sequence: sequence[i],
-        flow: flow[i],
-        node: node[i],
-        port: port[i],
-        length: length[i],
-        point: point.at(i),
-        clock: clock.at(i),
-        crc: crc.at(i),
-        reason: reason.at(i),
-        flags: RecordFlags::from_bits(u8::from(returning.value(i)) | u8::from(warm_up.value(i)) << 1),
-    }));
-    Ok(())
 }
 
 /// A column of numbers.

@@ -101,6 +101,11 @@ pub(crate) struct Agenda {
     bits: u32,
     /// From when on instants are counted.
     base: i64,
+    /// Instants this far from the base and farther have no key. One bit less than there are: no key is [`NEVER`], and no
+    /// sum with the base is beyond all time.
+    limit: u64,
+    /// The same while there are no far instants, and nothing while there are: what is set then is looked at more closely.
+    reach: u64,
     /// Instants too far from the base for a key, by source. They are later than all in the tree.
     far: BTreeMap<usize, i64>,
     starts: [usize; CLASSES + 1],
@@ -134,12 +139,16 @@ impl Agenda {
         let sources = all
             .flat_map(|(class, count)| (0..count).map(move |number| Source { class, number: number as u32 }));
         let sources: Vec<Source> = sources.collect();
+        let bits = usize::BITS - sources.len().leading_zeros();
+        let limit = 1 << (u64::BITS - 1 - bits);
         Self {
             nodes: vec![Node::EMPTY; nodes],
             levels,
             earliest: NEVER,
-            bits: usize::BITS - sources.len().leading_zeros(),
+            bits,
             base: 0,
+            limit,
+            reach: limit,
             far: BTreeMap::new(),
             starts,
             sources,
@@ -151,10 +160,10 @@ impl Agenda {
     pub(crate) fn set(&mut self, class: Class, number: usize, at: Deadline) {
         let source = self.starts[class as usize] + number;
         debug_assert!(source < self.starts[class as usize + 1], "a source of another class");
-        let key = match at.finite() {
-            Deadline::Never if self.far.is_empty() => NEVER,
-            Deadline::At(at) if self.far.is_empty() && self.is_near(at) => self.key(source, at),
-            _ => self.set_far(source, at),
+        let key = match at.instant() {
+            Some(at) if self.from_base(at) < self.reach => self.key(source, at),
+            None if self.reach > 0 => NEVER,
+            at => self.set_far(source, at),
         };
         self.put(source, key);
     }
@@ -172,15 +181,13 @@ impl Agenda {
     }
 
     #[inline]
-    fn is_near(&self, at: RunTime) -> bool {
-        // One bit less than there are: no key is NEVER, and no sum with the base is beyond all time.
-        let from_base = at.as_picos().wrapping_sub(self.base) as u64;
-        from_base >> (u64::BITS - 1 - self.bits) == 0
+    fn from_base(&self, at: RunTime) -> u64 {
+        at.as_picos().wrapping_sub(self.base) as u64
     }
 
     #[inline]
     fn key(&self, source: usize, at: RunTime) -> u64 {
-        (at.as_picos().wrapping_sub(self.base) as u64) << self.bits | source as u64
+        self.from_base(at) << self.bits | source as u64
     }
 
     #[inline]
@@ -193,16 +200,14 @@ impl Agenda {
         }
     }
 
-    /// A source comes earlier: it goes up as far as it is the least.
+    /// A source comes earlier: it goes up as far as it is the least. It is compared to the top in any case: how
+    /// far it goes cannot be guessed, and guessing wrong takes longer.
     #[inline]
     fn advance(&mut self, source: usize, key: u64) {
         let mut at = source;
         for level in &self.levels {
             let place = &mut self.nodes[level + at / WIDTH].0[at % WIDTH];
-            if *place <= key {
-                return;
-            }
-            *place = key;
+            *place = key.min(*place);
             at /= WIDTH;
         }
         self.earliest = self.earliest.min(key);
@@ -241,18 +246,20 @@ impl Agenda {
 
     /// As [`set`](Self::set) where an instant is or was far; gives the key.
     #[cold]
-    fn set_far(&mut self, source: usize, at: Deadline) -> u64 {
+    fn set_far(&mut self, source: usize, at: Option<RunTime>) -> u64 {
         self.far.remove(&source);
-        match at {
-            Deadline::Never => NEVER,
-            Deadline::At(at) if self.is_near(at) => self.key(source, at),
+        let key = match at {
+            None => NEVER,
+            Some(at) if self.from_base(at) < self.limit => self.key(source, at),
             // Nothing is planned for what is past; should it be, it is due at once.
-            Deadline::At(at) if at.as_picos() < self.base => self.key(source, RunTime::from_picos(self.base)),
-            Deadline::At(at) => {
+            Some(at) if at.as_picos() < self.base => self.key(source, RunTime::from_picos(self.base)),
+            Some(at) => {
                 self.far.insert(source, at.as_picos());
                 NEVER
             }
-        }
+        };
+        self.reach = if self.far.is_empty() { self.limit } else { 0 };
+        key
     }
 
     /// Moves the base to the first of the far instants and takes in what is near to it; whether there was one.
@@ -261,7 +268,7 @@ impl Agenda {
         let Some(first) = self.far.values().copied().min() else { return false };
         self.base = first;
         for (source, at) in std::mem::take(&mut self.far) {
-            let key = self.set_far(source, Deadline::At(RunTime::from_picos(at)));
+            let key = self.set_far(source, Some(RunTime::from_picos(at)));
             self.put(source, key);
         }
         true

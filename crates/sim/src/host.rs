@@ -3,6 +3,7 @@
 use wg_core::Deadline;
 use wg_core::critical_port::CriticalPort;
 use wg_core::end_system::{Handed, Host, Output};
+use wg_core::fifo::Fifo;
 use wg_core::frame::Frame;
 use wg_core::port::{AlwaysOpen, EgressPort, Transmission};
 use wg_core::queue::Full;
@@ -56,8 +57,8 @@ impl HostCore {
         }
     }
     #[inline]
-    pub(crate) fn poll_output(&mut self) -> Option<Output> {
-        each!(self, host => host.poll_output())
+    pub(crate) fn outputs(&mut self) -> &mut Fifo<Output> {
+        each!(self, host => host.outputs())
     }
     #[inline]
     pub(crate) fn next_deadline(&self) -> Deadline {

@@ -2,6 +2,7 @@
 
 use wg_core::Deadline;
 use wg_core::critical_port::CriticalPort;
+use wg_core::fifo::Fifo;
 use wg_core::ingress::CriticalIngress;
 use wg_core::port::{AlwaysOpen, EgressPort, Transmission};
 use wg_core::switch::{AdmitAll, Arrival, Output, Switch};
@@ -47,8 +48,8 @@ impl SwitchCore {
         each!(self, switch => switch.handle_restart(now, back_at));
     }
     #[inline]
-    pub(crate) fn poll_output(&mut self) -> Option<Output> {
-        each!(self, switch => switch.poll_output())
+    pub(crate) fn outputs(&mut self) -> &mut Fifo<Output> {
+        each!(self, switch => switch.outputs())
     }
     #[inline]
     pub(crate) fn next_deadline(&self) -> Deadline {

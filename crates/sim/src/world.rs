@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use wg_core::Deadline;
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::fifo::Fifo;
 use wg_core::frame::{Frame, Mac, NetworkId};
@@ -32,12 +33,13 @@ pub(crate) struct Flying {
     pub(crate) frame: Frame,
 }
 
-/// One direction of a link. Its delay is constant, so frames come out in the order they went in.
+/// One direction of a link. Its delay is constant, so frames come out in the order they went in. Two lines of cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Channel {
     pub(crate) to: Place,
     /// Port of the far end, by index.
-    pub(crate) to_port: usize,
+    pub(crate) to_port: u32,
     pub(crate) line: LineRate,
     /// Propagation.
     pub(crate) delay: Span,
@@ -74,9 +76,9 @@ pub(crate) struct Extra {
 /// Where a node is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    Host(usize),
-    Switch(usize),
-    Hub(usize),
+    Host(u32),
+    Switch(u32),
+    Hub(u32),
 }
 
 /// What every node has.
@@ -92,6 +94,8 @@ pub(crate) struct HostNode {
     pub(crate) node: NodeIndex,
     pub(crate) address: Mac,
     pub(crate) core: HostCore,
+    /// When its timer goes off.
+    pub(crate) timer: Deadline,
     /// Ascending by number.
     pub(crate) ports: Vec<HostPort>,
     pub(crate) wake_ups: Stream,
@@ -113,6 +117,8 @@ pub(crate) struct HostPort {
 pub(crate) struct SwitchNode {
     pub(crate) node: NodeIndex,
     pub(crate) core: SwitchCore,
+    /// When its timer goes off.
+    pub(crate) timer: Deadline,
     pub(crate) processing_delay: Span,
     /// When it is back from its last restart.
     pub(crate) back_at: Option<RunTime>,
@@ -126,10 +132,16 @@ pub(crate) struct SwitchPort {
     pub(crate) channel: usize,
     pub(crate) frames: u64,
     pub(crate) bytes: u64,
-    pub(crate) dropped: BTreeMap<&'static str, u64>,
     /// It may cut off what it sends.
     pub(crate) preempts: bool,
-    /// A frame that such a port has begun: its record is written when nothing can cut it off any more.
+    pub(crate) seldom: Box<Seldom>,
+}
+
+/// What a port of a switch has that frames passing through do not touch.
+#[derive(Debug, Default)]
+pub(crate) struct Seldom {
+    pub(crate) dropped: BTreeMap<&'static str, u64>,
+    /// A frame that a port has begun and may cut off: its record is written when nothing can cut it off any more.
     pub(crate) begun: Option<(Frame, RunTime)>,
 }
 

@@ -55,7 +55,11 @@ impl Bursts {
     /// When message `index` of both phases is due.
     fn at(&self, index: u64) -> RunTime {
         let from_first = index as i64 - self.warm_up_count;
-        let (burst, within) = (from_first.div_euclid(self.size), from_first.rem_euclid(self.size));
+        // Divisions are slow, and most bursts are of one.
+        let (burst, within) = match self.size {
+            1 => (from_first, 0),
+            size => (from_first.div_euclid(size), from_first.rem_euclid(size)),
+        };
         let after = self.period.as_picos() * burst + self.spacing.as_picos() * within;
         self.first_measured + Span::from_picos(after)
     }

@@ -53,29 +53,35 @@ pub struct Account {
     smax: u16,
     bag_ps: u64,
     /// Smax·(BAG + J), in byte·ps.
-    ceiling: u128,
+    ceiling: u64,
     /// AC·BAG, in byte·ps.
-    level: u128,
+    level: u64,
     updated: RunTime,
 }
+
+/// Most jitter an account grants: with it every sum has 64 bits. What varies by more is no network.
+pub const MAX_GRANTED_JITTER: Span = Span::from_millis(3_600_000);
 
 /// A jitter that cannot be granted: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "policing jitter {0} is negative; give the greatest delay variation of the virtual link at this port"
+    "policing jitter {0} is not between 0ps and {MAX_GRANTED_JITTER}; \
+     give the greatest delay variation of the virtual link at this port"
 )]
-pub struct NegativeJitter(pub Span);
+pub struct JitterError(pub Span);
 
 impl Account {
     /// A full account for `contract` (Smax is its Lmax, in bytes of the frame, DA to FCS) that grants `jitter`.
     ///
     /// # Errors
-    /// [`NegativeJitter`].
-    pub fn new(contract: Contract, jitter: Span, mode: Mode) -> Result<Self, NegativeJitter> {
-        let jitter_ps = u64::try_from(jitter.as_picos()).map_err(|_| NegativeJitter(jitter))?;
+    /// [`JitterError`].
+    pub fn new(contract: Contract, jitter: Span, mode: Mode) -> Result<Self, JitterError> {
+        if !(Span::ZERO..=MAX_GRANTED_JITTER).contains(&jitter) {
+            return Err(JitterError(jitter));
+        }
         let bag_ps = contract.bag().span().as_picos().unsigned_abs();
         let smax = contract.lmax();
-        let ceiling = u128::from(smax) * (u128::from(bag_ps) + u128::from(jitter_ps));
+        let ceiling = u64::from(smax) * (bag_ps + jitter.as_picos().unsigned_abs());
         Ok(Self { mode, smax, bag_ps, ceiling, level: ceiling, updated: RunTime::from_picos(i64::MIN) })
     }
 
@@ -86,10 +92,11 @@ impl Account {
     pub fn handle_frame(&mut self, now: RunTime, frame_len: usize) -> Verdict {
         self.refill(now);
         let charged = match self.mode {
-            Mode::ByteBased => frame_len as u128,
-            Mode::FrameBased => u128::from(self.smax),
+            Mode::ByteBased => frame_len as u64,
+            Mode::FrameBased => u64::from(self.smax),
         };
-        let cost = charged * u128::from(self.bag_ps);
+        // A product beyond 64 bits is beyond every account.
+        let cost = charged.saturating_mul(self.bag_ps);
         if cost > self.ceiling {
             return Verdict::BeyondAccount;
         }
@@ -97,7 +104,7 @@ impl Account {
             self.level = left;
             return Verdict::Conforming;
         }
-        let missing_ps = (cost - self.level).div_ceil(u128::from(self.smax));
+        let missing_ps = (cost - self.level).div_ceil(u64::from(self.smax));
         Verdict::Excess { early_by: Span::from_picos(i64::try_from(missing_ps).unwrap_or(i64::MAX)) }
     }
 
@@ -105,9 +112,10 @@ impl Account {
         if now <= self.updated {
             return;
         }
-        // The first refill spans from the beginning of time, hence the arithmetic beyond 64 bits.
-        let elapsed_ps = i128::from(now.as_picos()) - i128::from(self.updated.as_picos());
-        self.level = (self.level + u128::from(self.smax) * elapsed_ps.unsigned_abs()).min(self.ceiling);
+        // The first refill spans from the beginning of time; a product beyond 64 bits is more than there is room for.
+        let elapsed_ps = now.as_picos().abs_diff(self.updated.as_picos());
+        let gained = u64::from(self.smax).saturating_mul(elapsed_ps);
+        self.level += gained.min(self.ceiling - self.level);
         self.updated = now;
     }
 }
@@ -166,7 +174,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::arinc664::Bag;
+    use crate::arinc664::{Bag, MAX_FRAME_LEN};
 
     #[derive(Clone, Copy, Debug)]
     struct Setting {
@@ -375,8 +383,10 @@ mod tests {
         assert!(matches!(port.handle_frame(now, VirtualLinkId(2), 64), Ok(Verdict::Excess { .. })));
         assert_eq!(port.handle_frame(now, VirtualLinkId(5), 64), Ok(Verdict::Conforming));
         assert_eq!(port.handle_frame(now, VirtualLinkId(3), 64), Err(NoAccount(VirtualLinkId(3))));
-        let jitter = Span::from_picos(-1);
-        let contract = Contract::new(Bag::ALL[0], 64).unwrap();
-        assert_eq!(Account::new(contract, jitter, Mode::ByteBased), Err(NegativeJitter(jitter)));
+        let longest = Contract::new(Bag::ALL[7], MAX_FRAME_LEN as u16).unwrap();
+        assert!(Account::new(longest, MAX_GRANTED_JITTER, Mode::ByteBased).is_ok());
+        for jitter in [Span::from_picos(-1), MAX_GRANTED_JITTER + Span::from_picos(1)] {
+            assert_eq!(Account::new(longest, jitter, Mode::ByteBased), Err(JitterError(jitter)));
+        }
     }
 }

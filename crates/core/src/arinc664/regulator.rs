@@ -18,6 +18,7 @@
 //! before counts as made at the later instant. Poll until empty after each call: only what was polled makes
 //! room in the FIFOs. Each call inspects at most four FIFO heads.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use wg_frame::ethernet::WIRE_OVERHEAD;
@@ -98,9 +99,7 @@ struct SubLink<F> {
 #[derive(Clone, Debug)]
 pub struct Regulator<F> {
     contract: Contract,
-    /// As many as there are, then empty ones.
-    fifos: [SubLink<F>; MAX_SUB_VIRTUAL_LINKS],
-    count: usize,
+    fifos: Box<[SubLink<F>]>,
     /// The sub-virtual-link whose turn it is.
     turn: usize,
     /// Earliest eligible time of the next frame.
@@ -121,12 +120,9 @@ impl<F> Regulator<F> {
         if let Some(at) = capacities.iter().position(|capacity| *capacity == 0) {
             return Err(RegulatorError::NoRoom(at));
         }
-        let fifos = core::array::from_fn(|at| SubLink {
-            capacity: capacities.get(at).copied().unwrap_or(0),
-            frames: Fifo::new(),
-        });
+        let fifos = capacities.iter().map(|&capacity| SubLink { capacity, frames: Fifo::new() }).collect();
         let start = RunTime::from_picos(i64::MIN);
-        Ok(Self { contract, fifos, count: capacities.len(), turn: 0, gap_ends: start, now: start })
+        Ok(Self { contract, fifos, turn: 0, gap_ends: start, now: start })
     }
 
     /// Takes in a frame of `frame_len` bytes (DA to FCS) for a sub-virtual-link.
@@ -149,7 +145,7 @@ impl<F> Regulator<F> {
         if frame_len > usize::from(lmax) {
             return refusal(frame, RefusalReason::AboveLmax { lmax });
         }
-        let Some(fifo) = self.fifos[..self.count].get_mut(sub_virtual_link) else {
+        let Some(fifo) = self.fifos.get_mut(sub_virtual_link) else {
             return refusal(frame, RefusalReason::NoSuchSubVirtualLink);
         };
         if fifo.frames.len() == fifo.capacity {
@@ -167,8 +163,8 @@ impl<F> Regulator<F> {
     /// The frame.
     pub fn handle_ahead(&mut self, comes: RunTime, frame_len: usize, frame: F) -> Result<(), F> {
         let fits = (SHORTEST_FRAME_LEN..=usize::from(self.contract.lmax())).contains(&frame_len);
-        let fifo = &mut self.fifos[0];
-        if self.count != 1 || !fits || !fifo.frames.is_empty() || comes >= self.gap_ends {
+        let [fifo] = &mut self.fifos[..] else { return Err(frame) };
+        if !fits || !fifo.frames.is_empty() || comes >= self.gap_ends {
             return Err(frame);
         }
         fifo.frames.push_back(Waiting { arrived: comes, frame });
@@ -186,7 +182,7 @@ impl<F> Regulator<F> {
         if eligible_at > self.now {
             return None;
         }
-        let count = self.count;
+        let count = self.fifos.len();
         let has_arrived = |at: &usize| self.fifos[*at].head().is_some_and(|arrived| arrived <= eligible_at);
         let chosen = (0..count).map(|step| (self.turn + step) % count).find(has_arrived)?;
         let waiting = self.fifos[chosen].frames.pop_front()?;
@@ -213,7 +209,7 @@ impl<F> Regulator<F> {
     }
 
     fn next_eligible(&self) -> Option<RunTime> {
-        let earliest = self.fifos[..self.count].iter().filter_map(SubLink::head).min()?;
+        let earliest = self.fifos.iter().filter_map(SubLink::head).min()?;
         Some(earliest.max(self.gap_ends))
     }
 }
@@ -461,7 +457,7 @@ mod tests {
             );
             assert_eq!(core.poll_output(), None);
         }
-        assert_eq!(core.next_deadline(), Deadline::Never);
+        assert_eq!(core.next_deadline(), Deadline::NEVER);
         assert_eq!((jitter.greatest(), jitter.exceeded()), (Span::from_micros(400), 0));
         let verdict = jitter.handle_start(at(0), at(400_000_001));
         assert_eq!(verdict, JitterVerdict::Exceeded(Span::from_picos(400_000_001)));

@@ -86,7 +86,7 @@ impl Bench {
     }
 
     fn run_before(&mut self, until: RunTime) {
-        while let Deadline::At(at) = self.port.next_deadline()
+        while let Some(at) = self.port.next_deadline().instant()
             && at < until
         {
             let mut effects = Vec::new();

@@ -36,13 +36,14 @@ fn run(
             log.push(output);
         }
         let handed_in = frames.get(next).map(|frame| bits(frame.0));
-        match (handed_in, hub.next_deadline()) {
-            (Some(at), due) if Deadline::At(at) <= due => {
+        let due = hub.next_deadline();
+        match (handed_in, due.instant()) {
+            (Some(at), _) if Deadline::at(at) <= due => {
                 hub.handle_frame(at, frames[next].1, frames[next].2, next).unwrap();
                 next += 1;
             }
-            (_, Deadline::At(at)) => hub.handle_deadline(at),
-            (_, Deadline::Never) => {
+            (_, Some(at)) => hub.handle_deadline(at),
+            (_, None) => {
                 assert!(hub.under_way.is_empty(), "memory of what has arrived everywhere");
                 return log;
             }

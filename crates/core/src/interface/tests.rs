@@ -93,11 +93,11 @@ fn a_virtual_link_sends_a_frame_each_gap_and_no_sooner() {
     assert_eq!(send(&mut core, &TrueTime, us(10), rc(3, 0)), [(0, 0, us(10))]);
     assert_eq!(send(&mut core, &TrueTime, us(20), rc(3, 1)), []);
     assert_eq!(send(&mut core, &TrueTime, us(30), rc(3, 2)), []);
-    assert_eq!(core.next_deadline(), Deadline::At(us(1_010)));
+    assert_eq!(core.next_deadline(), Deadline::at(us(1_010)));
     assert_eq!(polled(&mut core, &TrueTime, us(1_009)), []);
     // A late call changes neither instants nor order.
     assert_eq!(polled(&mut core, &TrueTime, us(5_000)), [(1, 1, us(1_010)), (2, 2, us(2_010))]);
-    assert_eq!((core.next_deadline(), core.waiting()), (Deadline::Never, 0));
+    assert_eq!((core.next_deadline(), core.waiting()), (Deadline::NEVER, 0));
 }
 
 #[test]
@@ -115,13 +115,13 @@ fn a_schedule_sends_at_its_instants_by_the_local_clock() {
     let mut clock =
         Oscillator::new(Span::from_micros(50), FrequencyError::NONE, Span::from_picos(1)).unwrap();
     assert_eq!(send(&mut core, &clock, us(10), tt(0)), []);
-    assert_eq!(core.next_deadline(), Deadline::At(us(150)));
+    assert_eq!(core.next_deadline(), Deadline::at(us(150)));
     assert_eq!(polled(&mut core, &clock, us(150)), [(0, 0, us(150))]);
     assert_eq!(send(&mut core, &clock, us(160), tt(1)), []);
     // Set back by 100 µs, the clock comes to 200 µs again.
     clock.handle_change(us(170), Change::Step(Span::from_micros(-100))).unwrap();
     core.handle_clock_change(us(170), &clock);
-    assert_eq!(core.next_deadline(), Deadline::At(us(250)));
+    assert_eq!(core.next_deadline(), Deadline::at(us(250)));
     let mut lost = Vec::new();
     core.handle_message(us(180), &clock, tt(2), |frame, cause| lost.push((frame.sequence, cause)));
     assert_eq!(lost, [(1, Cause::Superseded)]);

@@ -108,7 +108,7 @@ fn a_restart_gives_back_all_it_held_and_forgets_what_it_learnt() {
     switch.handle_restart(us(1_020), us(2_000));
     let down = Some(Cause::Down);
     assert_eq!(drain(&mut switch, us(1_020)), [(2, down), (1, down), (1, down), (1, down)]);
-    assert_eq!((switch.staged(), switch.next_deadline()), (0, Deadline::Never));
+    assert_eq!((switch.staged(), switch.next_deadline()), (0, Deadline::NEVER));
     // A frame of 1000 bytes begins 80.64 µs before it is complete.
     assert_eq!(arrive(&mut switch, us(2_080), 0, frame(2, 1, 5)), [(0, down)]);
     assert_eq!(arrive(&mut switch, us(2_081), 0, frame(2, 1, 6)).len(), 3, "what was learnt is forgotten");

@@ -1,15 +1,19 @@
 //! Segment files: where an agent keeps its records while a run is going on.
 //!
-//! A segment is an Arrow IPC stream: schema, dictionaries, then whole batches. A batch goes to the file in one
+//! A segment is an Arrow IPC stream: schema, then whole batches. A batch goes to the file in one
 //! write, so that a crash at any byte costs at most the batch that was under way. The IPC *file* format was
 //! not taken because it is unreadable without the footer that a killed writer never writes.
+//!
+//! Its one column has records, as [`row`] lays them out: whoever records has no time to take records apart into columns,
+//! and every segment is read once, from its beginning to its end.
 //!
 //! Damage is data: [`SegmentReader`] hands out every record before it and then says what it found. The
 //! stream carries no checksum, so a bit that flips inside a number is not noticed; a torn, cut or
 //! structurally broken file is.
 
+mod message;
 mod read;
-mod stencil;
+mod row;
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -19,17 +23,18 @@ use std::path::{Path, PathBuf};
 use arrow_schema::{Metadata, SchemaRef};
 use serde::{Deserialize, Serialize};
 
-use crate::columns::{RecordColumns, record_schema};
 use crate::error::RecordError;
-use crate::schema::{RECORD_SCHEMA, Record};
+use crate::schema::Record;
 
+use message::{FullBatch, message_of, schema_message, segment_schema};
 pub(crate) use read::Messages;
 pub use read::SegmentReader;
-use stencil::{BLOCK, Block, Stencil, second_message};
 
-/// Records in a full batch.
+/// Version of the segments, stored as `wiregauge.schema` in each: of the layout of a record and of its codes.
+pub const SEGMENT_SCHEMA: u32 = 2;
+
+/// Most records of a batch.
 pub const BATCH_RECORDS: usize = 16_384;
-const _: () = assert!(BATCH_RECORDS.is_multiple_of(BLOCK), "a batch is a whole number of blocks");
 /// A new file is begun when one has reached this many bytes.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Ending of segment files.
@@ -73,12 +78,10 @@ pub struct Damage {
 pub struct SegmentWriter {
     directory: PathBuf,
     schema: SchemaRef,
-    columns: RecordColumns,
-    /// The batch under way, up to its last whole block.
-    stencil: Stencil,
-    laid: usize,
-    /// What follows it.
-    block: Block,
+    /// The message a file begins with.
+    head: Vec<u8>,
+    /// The batch under way.
+    batch: FullBatch,
     next_number: u32,
     rotate_at: u64,
     current: Option<Open>,
@@ -112,16 +115,13 @@ impl SegmentWriter {
             .last()
             .and_then(|path| path.file_stem()?.to_str()?.parse::<u32>().ok())
             .map_or(0, |number| number.saturating_add(1));
-        let schema = record_schema(info.metadata());
-        let columns = RecordColumns::new();
-        let stencil = Stencil::new(directory, &columns, &schema, BATCH_RECORDS)?;
+        let schema = segment_schema(info.metadata());
+        let encode = |error| RecordError::encode(directory, error);
         let mut writer = Self {
             directory: directory.to_owned(),
+            head: schema_message(&schema).map_err(encode)?,
+            batch: FullBatch::new(&schema, BATCH_RECORDS).map_err(encode)?,
             schema,
-            columns,
-            stencil,
-            laid: 0,
-            block: Block::new(),
             next_number,
             rotate_at,
             current: None,
@@ -149,16 +149,8 @@ impl SegmentWriter {
     /// As [`write`](Self::write).
     #[inline]
     pub fn push(&mut self, record: &Record) -> Result<(), RecordError> {
-        self.block.push(record);
-        if self.block.len() == BLOCK { self.lay() } else { Ok(()) }
-    }
-
-    /// Moves a full block into the batch.
-    fn lay(&mut self) -> Result<(), RecordError> {
-        self.stencil.lay(self.laid, &self.block);
-        self.laid += self.block.len();
-        self.block.clear();
-        if self.laid == BATCH_RECORDS { self.flush() } else { Ok(()) }
+        self.batch.push(record);
+        if self.batch.is_full() { self.flush() } else { Ok(()) }
     }
 
     /// Writes out the records gathered so far, as a batch of their own.
@@ -166,13 +158,12 @@ impl SegmentWriter {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn flush(&mut self) -> Result<(), RecordError> {
-        let records = self.laid + self.block.len();
+        let records = self.batch.records();
         if records == 0 {
             return Ok(());
         }
         let done = self.emit();
-        self.laid = 0;
-        self.block.clear();
+        self.batch.clear();
         match done {
             Ok(()) => {
                 self.records_written += records as u64;
@@ -199,7 +190,7 @@ impl SegmentWriter {
     pub fn finish(mut self) -> Result<u64, RecordError> {
         self.flush()?;
         if let Some(open) = self.current.take() {
-            open.close(&self.stencil)?;
+            open.close(&self.head)?;
         }
         Ok(self.records_written)
     }
@@ -219,22 +210,18 @@ impl SegmentWriter {
         if self.current.as_ref().is_some_and(|open| open.whole >= self.rotate_at)
             && let Some(full) = self.current.take()
         {
-            full.close(&self.stencil)?;
+            full.close(&self.head)?;
         }
         let mut open = match self.current.take() {
             Some(open) => open,
             None => self.open()?,
         };
-        let written = if self.laid == BATCH_RECORDS {
-            open.write(&self.stencil, self.stencil.message())
+        let written = if self.batch.is_full() {
+            open.write(&self.head, self.batch.message())
         } else {
-            self.stencil.lay(self.laid, &self.block);
-            let records = self.stencil.laid(self.laid + self.block.len());
-            let batch = self.columns.batch_of(&records, &self.schema);
-            let message = batch.and_then(|batch| second_message(&batch, &self.schema));
-            message
+            message_of(self.batch.cells(), &self.schema)
                 .map_err(|e| RecordError::encode(&open.path, e))
-                .and_then(|message| open.write(&self.stencil, &message))
+                .and_then(|message| open.write(&self.head, &message))
         };
         self.current = Some(open);
         written
@@ -242,12 +229,12 @@ impl SegmentWriter {
 }
 
 impl Open {
-    /// Writes the message of a batch; the first of a file brings schema and dictionaries with it.
-    fn write(&mut self, stencil: &Stencil, message: &[u8]) -> Result<(), RecordError> {
+    /// Writes the message of a batch; the first of a file brings the schema with it.
+    fn write(&mut self, head: &[u8], message: &[u8]) -> Result<(), RecordError> {
         if self.whole > 0 {
             return self.put(message);
         }
-        self.put(&[stencil.schema(), stencil.dictionaries(), message].concat())
+        self.put(&[head, message].concat())
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), RecordError> {
@@ -256,8 +243,8 @@ impl Open {
         Ok(())
     }
 
-    fn close(mut self, stencil: &Stencil) -> Result<(), RecordError> {
-        let head = if self.whole > 0 { &[][..] } else { stencil.schema() };
+    fn close(mut self, head: &[u8]) -> Result<(), RecordError> {
+        let head = if self.whole > 0 { &[][..] } else { head };
         self.put(&[head, &END_MARK].concat())
     }
 
@@ -283,8 +270,9 @@ impl Open {
 impl SegmentInfo {
     fn metadata(&self) -> HashMap<String, String> {
         [
-            ("schema", RECORD_SCHEMA.to_string()),
+            ("schema", SEGMENT_SCHEMA.to_string()),
             ("kind", "segment".to_owned()),
+            ("layout", row::LAYOUT.to_owned()),
             ("end_system", self.end_system.clone()),
             ("node", self.node.to_string()),
             ("run", self.run_index.to_string()),
@@ -301,9 +289,9 @@ impl SegmentInfo {
                 .ok_or_else(|| format!("not a segment of wiregauge: `wiregauge.{key}` is missing"))
         };
         let schema = get("schema")?;
-        if *schema != RECORD_SCHEMA.to_string() {
+        if *schema != SEGMENT_SCHEMA.to_string() {
             return Err(format!(
-                "written with record schema {schema}, this program reads {RECORD_SCHEMA}; \
+                "written with segment schema {schema}, this program reads {SEGMENT_SCHEMA}; \
                  use the version of wiregauge that wrote it"
             ));
         }

@@ -7,11 +7,13 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use arrow_array::{Array, FixedSizeBinaryArray, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::{MessageHeader, root_as_message};
 
+use super::message::COLUMN;
+use super::row::{CELL, decode};
 use super::{Damage, END_MARK, SegmentInfo};
-use crate::columns::decode_records;
 use crate::error::RecordError;
 use crate::guard::guarded;
 use crate::schema::Record;
@@ -73,7 +75,7 @@ impl SegmentReader {
         let mut stream = self.stream.take()?;
         self.batch.clear();
         let next = guarded(|| stream.next().transpose())
-            .and_then(|batch| batch.map(|batch| decode_records(&batch, &mut self.batch)).transpose());
+            .and_then(|batch| batch.map(|batch| decode_batch(&batch, &mut self.batch)).transpose());
         match next {
             Ok(Some(())) => {
                 self.records_read += self.batch.len() as u64;
@@ -221,6 +223,20 @@ fn body_length(metadata: &[u8]) -> Result<u64, String> {
         }
     }
     Ok(body)
+}
+
+/// Appends the records of `batch` to `into`; none where one of them has no meaning.
+fn decode_batch(batch: &RecordBatch, into: &mut Vec<Record>) -> Result<(), String> {
+    let column = batch.column_by_name(COLUMN).and_then(|array| array.as_any().downcast_ref());
+    let column: &FixedSizeBinaryArray =
+        column.ok_or_else(|| format!("the column `{COLUMN}` is missing or of another type"))?;
+    if column.null_count() != 0 {
+        return Err(format!("the column `{COLUMN}` has empty cells"));
+    }
+    let (cells, []) = column.value_data().as_chunks::<CELL>() else {
+        return Err(format!("cells do not have {CELL} bytes"));
+    };
+    decode(cells, into).inspect_err(|_| into.clear())
 }
 
 fn damaged(problem: impl std::fmt::Display) -> String {

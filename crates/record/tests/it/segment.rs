@@ -152,8 +152,8 @@ fn fill_the_disk(dir: &Path) {
     let all = samples(0..10 * BATCH_RECORDS as u32);
     let mut writer = SegmentWriter::create(dir, info()).unwrap();
     let (mut kept, mut lost) = (Vec::new(), 0);
-    for chunk in all.chunks(BATCH_RECORDS) {
-        match writer.write(chunk) {
+    for chunk in all.chunks(BATCH_RECORDS / 2) {
+        match writer.write(chunk).and_then(|()| writer.flush()) {
             Ok(()) => kept.extend_from_slice(chunk),
             Err(RecordError::Write { records_lost, .. }) => lost += records_lost,
             Err(other) => panic!("{other}"),

@@ -6,6 +6,7 @@ mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use wg_core::Deadline;
 use wg_core::fifo::Fifo;
 use wg_core::frame::Mac;
 use wg_core::hub::{Hub, Rate, StationPlan};
@@ -72,7 +73,7 @@ impl World {
     fn build_nodes(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
         let (mut hosts, mut switches, mut hubs) = (0, 0, 0);
         for (index, node) in (0..).zip(&network.nodes) {
-            let (counter, place): (_, fn(usize) -> Place) = match node.kind {
+            let (counter, place): (_, fn(u32) -> Place) = match node.kind {
                 NodeKind::EndSystem { .. } => (&mut hosts, Place::Host),
                 NodeKind::Switch(_) => (&mut switches, Place::Switch),
                 NodeKind::Hub { .. } => (&mut hubs, Place::Hub),
@@ -107,7 +108,7 @@ impl World {
                 };
                 self.channels.push(Channel {
                     to: self.nodes[usize::from(to.node)].place,
-                    to_port: position(&ports[usize::from(to.node)], to.port),
+                    to_port: position(&ports[usize::from(to.node)], to.port) as u32,
                     line,
                     delay: link.delay,
                     lead,
@@ -138,15 +139,15 @@ impl World {
                         channel,
                         frames: 0,
                         bytes: 0,
-                        dropped: BTreeMap::new(),
                         preempts: preempts(&node.kind),
-                        begun: None,
+                        seldom: Box::default(),
                     });
                     let ports = ports.collect();
                     let processing_delay = model.processing_delay;
                     self.switches.push(SwitchNode {
                         node: index,
                         core,
+                        timer: Deadline::NEVER,
                         processing_delay,
                         back_at: None,
                         ports,
@@ -171,6 +172,7 @@ impl World {
             node,
             address: self.addresses[usize::from(node)],
             core,
+            timer: Deadline::NEVER,
             ports: own.iter().map(|&(number, channel)| HostPort { number, channel }).collect(),
             wake_ups: Stream::new(run.seed, Purpose::ReceivingThread, u32::from(node)),
             send_wake_up: self.draws(Draws::new(&model.send_wake_up)?),
@@ -209,7 +211,7 @@ impl World {
             let Place::Host(host) = self.nodes[usize::from(end.node)].place else {
                 return Err(SimError::plan(format!("hub '{name}' joins something else than end systems")));
             };
-            let host_port = self.channels[out].to_port;
+            let (host, host_port) = (host as usize, self.channels[out].to_port as usize);
             stations.push(Station { host, host_port, channels: [back, out], transmission: None, fate: None });
         }
         let rates = own.iter().map(|&(_, out)| self.channels[out].line.bits_per_second());
@@ -270,7 +272,8 @@ impl World {
     /// What a fault on the way to a hub holds back or doubles comes out of the links of all its stations.
     fn let_stragglers_out(&mut self, network: &Network, node: NodeIndex) {
         if let Some(Place::Hub(hub)) = self.nodes.get(usize::from(node)).map(|state| state.place) {
-            let out: Vec<_> = self.hubs[hub].stations.iter().map(|station| station.channels[1]).collect();
+            let out: Vec<_> =
+                self.hubs[hub as usize].stations.iter().map(|station| station.channels[1]).collect();
             for channel in out {
                 self.extra(network, channel);
             }

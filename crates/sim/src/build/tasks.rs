@@ -238,7 +238,7 @@ impl World {
 
     fn host(&self, node: NodeIndex) -> Result<usize, SimError> {
         match self.place(node) {
-            Some(Place::Host(host)) => Ok(host),
+            Some(Place::Host(host)) => Ok(host as usize),
             _ => Err(SimError::plan(format!("node {node} is used as an end system, which it is not"))),
         }
     }

@@ -17,7 +17,7 @@ use crate::world::{HostPort, Place};
 impl<S: Sink> Engine<'_, S> {
     /// The last bit of a frame is in.
     #[inline]
-    pub(super) fn enter_host(&mut self, at: usize, port: usize, frame: Frame) {
+    pub(super) fn enter_host(&mut self, at: usize, port: usize, frame: &Frame) {
         // The network stack of the host discards background load: nobody listens on its port.
         if frame.flow == FLOW_FOREIGN {
             return;
@@ -40,17 +40,17 @@ impl<S: Sink> Engine<'_, S> {
             return;
         }
         let wake_up = host.receive_wake_up.draw(&mut host.wake_ups);
-        host.core.handle_frame(self.now, port, frame, wake_up);
+        host.core.handle_frame(self.now, port, *frame, wake_up);
         self.note(frame, node, number, Point::WireReceive, self.now);
         self.drain_host(at);
     }
 
     /// Hands a message to the host; returns when the application did so, or nothing when the host refused.
-    pub(super) fn hand_down(&mut self, host: usize, frame: Frame, wake_up: Span) -> Option<RunTime> {
+    pub(super) fn hand_down(&mut self, host: usize, frame: &Frame, wake_up: Span) -> Option<RunTime> {
         let protocol = self.access(frame);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
-        match node.core.handle_send(self.now, frame, wake_up) {
+        match node.core.handle_send(self.now, *frame, wake_up) {
             Ok(handed) => {
                 node.access[protocol].sent += 1;
                 self.note(frame, index, port, Point::ApplicationSend, handed.application);
@@ -58,7 +58,7 @@ impl<S: Sink> Engine<'_, S> {
                     let clock = &self.world.nodes[usize::from(index)].clock;
                     let time =
                         clock.as_ref().map_or(handed.application, |clock| clock.read(handed.application));
-                    self.captures.sent(&frame, time);
+                    self.captures.sent(frame, time);
                 }
                 Some(handed.application)
             }
@@ -72,42 +72,51 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     pub(super) fn drain_host(&mut self, at: usize) {
-        while let Some(output) = self.world.hosts[at].core.poll_output() {
+        loop {
+            let outputs = self.world.hosts[at].core.outputs();
+            // Copied as a whole, as in a switch.
+            let Some(&frame) = outputs.front().map(Output::frame) else { break };
+            let Some(output) = outputs.pop_front() else { break };
+            let frame = &frame;
             let host = &self.world.hosts[at];
             let node = host.node;
             match output {
-                Output::Transmit { port, frame, transmission } => {
+                Output::Transmit { port, transmission, .. } => {
                     let HostPort { number, channel: out } = host.ports[port];
                     self.note(frame, node, number, Point::DriverSend, self.now);
                     let channel = &self.world.channels[out];
                     let wire = self.now + channel.lead;
                     if let Place::Hub(hub) = channel.to {
-                        let station = channel.to_port;
-                        self.approach_medium(hub, station, wire, frame, transmission);
+                        let station = channel.to_port as usize;
+                        self.approach_medium(hub as usize, station, wire, *frame, transmission);
                         continue;
                     }
                     self.note(frame, node, number, Point::WireSend, wire);
                     let free_at = self.launch(out, frame);
                     self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
                 }
-                Output::Abort { port, frame, transmission } => {
+                Output::Abort { port, transmission, .. } => {
                     let HostPort { channel, .. } = host.ports[port];
-                    self.cut_short(channel, &frame);
+                    self.cut_short(channel, frame);
                     let free_at = self.now + self.world.channels[channel].line.time_of(GAP);
                     self.world.hosts[at].core.handle_line_free(port, transmission, free_at);
                 }
-                Output::Dropped { port, frame, cause, .. } => self.lost_at_host(at, port, frame, cause),
-                Output::Deliver { port, frame, driver, application } => {
+                Output::Dropped { port, cause, .. } => self.lost_at_host(at, port, frame, cause),
+                Output::Deliver { port, driver, application, .. } => {
                     self.deliver(at, port, frame, driver, application);
                 }
             }
         }
-        let host = &self.world.hosts[at];
-        self.agenda.set(Class::Timer, usize::from(host.node), host.core.next_deadline());
+        let host = &mut self.world.hosts[at];
+        let timer = host.core.next_deadline();
+        if timer != host.timer {
+            host.timer = timer;
+            self.agenda.set(Class::Timer, usize::from(host.node), timer);
+        }
     }
 
     /// A frame, or one of its copies, ended in a host.
-    fn lost_at_host(&mut self, at: usize, port: usize, frame: Frame, cause: Cause) {
+    fn lost_at_host(&mut self, at: usize, port: usize, frame: &Frame, cause: Cause) {
         if frame.flow == FLOW_FOREIGN {
             self.world.injectors[frame.sequence as usize].done -= 1;
             return;
@@ -124,7 +133,7 @@ impl<S: Sink> Engine<'_, S> {
             Cause::Full(_) => {
                 if host.ports.len() == 1 {
                     host.access[access].sent = host.access[access].sent.saturating_sub(1);
-                    self.unsend(&frame);
+                    self.unsend(frame);
                 }
                 self.world.hosts[at].access[access].refused += 1;
                 DropReason::SendRefused
@@ -143,7 +152,7 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    fn deliver(&mut self, at: usize, port: usize, frame: Frame, driver: RunTime, application: RunTime) {
+    fn deliver(&mut self, at: usize, port: usize, frame: &Frame, driver: RunTime, application: RunTime) {
         let access = self.access(frame);
         let host = &mut self.world.hosts[at];
         let (node, port) = (host.node, host.ports[port].number);
@@ -163,7 +172,7 @@ impl<S: Sink> Engine<'_, S> {
         let relays = &self.world.relays;
         let here = flow.relay.filter(|relay| relays[*relay].node == node);
         if let (Some(relay), true, false, false) = (here, at_home, returning, damaged) {
-            self.take_up(relay, frame, application);
+            self.take_up(relay, *frame, application);
             return;
         }
         let reception = match receiver {
@@ -195,7 +204,7 @@ impl<S: Sink> Engine<'_, S> {
         };
         let at = relay.coming.back().map_or(at, |(last, _)| at.max(*last));
         if relay.coming.is_empty() {
-            self.agenda.set(Class::Turn, number, Deadline::At(at));
+            self.agenda.set(Class::Turn, number, Deadline::at(at));
         }
         relay.coming.push_back((at, frame));
     }

@@ -54,7 +54,7 @@ impl<S: Sink> Engine<'_, S> {
 
     fn plan_medium(&mut self, number: usize) {
         let hub = &self.world.hubs[number];
-        let coming = hub.coming.front().map_or(Deadline::Never, |(at, ..)| Deadline::At(*at));
+        let coming = hub.coming.front().map_or(Deadline::NEVER, |(at, ..)| Deadline::at(*at));
         self.agenda.set(Class::Medium, number, coming.min(hub.core.next_deadline()));
     }
 
@@ -82,7 +82,7 @@ impl<S: Sink> Engine<'_, S> {
                         HubDrop::ExcessiveCollisions => DropReason::ExcessiveCollisions,
                     };
                     let (node, port) = self.port_of(number, station);
-                    self.note_drop(frame, node, port, reason, Crc::Unchecked);
+                    self.note_drop(&frame, node, port, reason, Crc::Unchecked);
                     self.medium_free(number, station);
                 }
                 Output::Received { station, from, frame, .. } => {
@@ -115,7 +115,7 @@ impl<S: Sink> Engine<'_, S> {
         let (node, port) = self.port_of(number, station);
         let channel = self.world.hubs[number].stations[station].channels[0];
         let began = self.now - self.world.channels[channel].line.transmission(frame.length);
-        self.note(frame, node, port, Point::WireSend, began);
+        self.note(&frame, node, port, Point::WireSend, began);
         let faulty = self.world.channels[channel].extra.is_some();
         let fate = faulty.then(|| {
             self.capture(channel, 0, &frame, began);
@@ -166,7 +166,7 @@ impl<S: Sink> Engine<'_, S> {
             if watched {
                 self.capture(channel, 1, &after.frame, self.now);
             }
-            self.enter_host(host, host_port, after.frame);
+            self.enter_host(host, host_port, &after.frame);
         }
     }
 }

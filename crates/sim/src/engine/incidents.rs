@@ -23,6 +23,7 @@ impl<S: Sink> Engine<'_, S> {
             Deed::Restored(link) => (0..2).for_each(|side| self.cut(2 * link + side, false)),
             Deed::Down(node, back_at) => {
                 let Place::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
+                let at = at as usize;
                 let switch = &mut self.world.switches[at];
                 // A restart during a restart lengthens it.
                 let back_at = switch.back_at.map_or(back_at, |earlier| earlier.max(back_at));
@@ -33,12 +34,12 @@ impl<S: Sink> Engine<'_, S> {
             }
             Deed::Up(node) => {
                 let Place::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
-                if self.world.switches[at].back_at == Some(self.now) {
+                if self.world.switches[at as usize].back_at == Some(self.now) {
                     self.tell(TruthKind::Up, node, 0, 0);
                 }
             }
             Deed::BabbleBegins(number) => {
-                self.agenda.set(Class::Babble, number, Deadline::At(self.now));
+                self.agenda.set(Class::Babble, number, Deadline::at(self.now));
                 let (frame, node) = (self.world.babblers[number].frame, self.world.babblers[number].node);
                 self.reveal(TruthKind::BabbleBegan, &frame, node, 0, 0);
             }
@@ -60,15 +61,17 @@ impl<S: Sink> Engine<'_, S> {
         let state = &mut self.world.nodes[usize::from(node)];
         let Some(clock) = &mut state.clock else { return Ok(()) };
         clock.hand_over(self.now)?;
-        self.agenda.set(Class::Clock, number, Deadline::At(self.now + TICK));
+        self.agenda.set(Class::Clock, number, Deadline::at(self.now + TICK));
         let place = state.place;
         let clock = clock.for_device();
         match place {
             Place::Switch(at) => {
+                let at = at as usize;
                 self.world.switches[at].core.handle_clock(self.now, &clock);
                 self.drain_switch(at);
             }
             Place::Host(at) => {
+                let at = at as usize;
                 self.world.hosts[at].core.handle_clock(self.now, &clock);
                 self.drain_host(at);
                 for number in 0..self.world.senders.len() {
@@ -88,7 +91,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     pub(super) fn sample(&mut self, number: usize) {
-        self.agenda.set(Class::Sample, number, Deadline::At(self.now + SAMPLE));
+        self.agenda.set(Class::Sample, number, Deadline::at(self.now + SAMPLE));
         self.tell_offset(self.world.clocked[number]);
     }
 

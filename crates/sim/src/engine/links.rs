@@ -15,22 +15,22 @@ use crate::world::{Flying, Place};
 
 impl<S: Sink> Engine<'_, S> {
     /// Puts a frame on a link; returns when the line is free again.
-    #[inline]
-    pub(super) fn launch(&mut self, number: usize, frame: Frame) -> RunTime {
+    #[inline(never)]
+    pub(super) fn launch(&mut self, number: usize, frame: &Frame) -> RunTime {
         self.frame_hops += 1;
         let channel = &mut self.world.channels[number];
         let first_bit = self.now + channel.lead + channel.delay;
         let complete = first_bit + channel.line.transmission(frame.length);
         let seen =
-            if channel.by_header { first_bit + channel.line.header(is_tagged(&frame)) } else { complete };
-        let flying = Flying { at: seen + channel.processing, complete, frame };
+            if channel.by_header { first_bit + channel.line.header(is_tagged(frame)) } else { complete };
+        let flying = Flying { at: seen + channel.processing, complete, frame: *frame };
         let free_at = self.now + channel.line.occupation(frame.length);
         if channel.extra.is_some() {
             self.launch_faulty(number, flying);
             return free_at;
         }
         if channel.in_flight.is_empty() {
-            self.agenda.set(Class::Arrival, number, Deadline::At(flying.at));
+            self.agenda.set(Class::Arrival, number, Deadline::at(flying.at));
         }
         channel.in_flight.push_back(flying);
         free_at
@@ -49,7 +49,7 @@ impl<S: Sink> Engine<'_, S> {
             self.hold_back(number, flying, by);
         } else {
             if channel.in_flight.is_empty() {
-                self.agenda.set(Class::Arrival, number, Deadline::At(flying.at));
+                self.agenda.set(Class::Arrival, number, Deadline::at(flying.at));
             }
             channel.in_flight.push_back(flying);
         }
@@ -108,14 +108,16 @@ impl<S: Sink> Engine<'_, S> {
 
     pub(super) fn arrival(&mut self, number: usize) {
         let channel = &mut self.world.channels[number];
-        let Some(flying) = channel.in_flight.pop_front() else { return };
-        let next = channel.in_flight.front().map(|flying| flying.at);
+        let Some(&flying) = channel.in_flight.front() else { return };
+        channel.in_flight.pop_front();
         let watched = channel.extra.is_some();
-        self.agenda.set(Class::Arrival, number, next.into());
+        if let Some(next) = channel.in_flight.front() {
+            self.agenda.set(Class::Arrival, number, Deadline::at(next.at));
+        }
         if watched {
             self.capture(number, 1, &flying.frame, flying.complete);
         }
-        self.come_out(number, flying);
+        self.come_out(number, &flying);
     }
 
     pub(super) fn straggler(&mut self, source: usize) {
@@ -125,16 +127,16 @@ impl<S: Sink> Engine<'_, S> {
         let next = extra.stragglers.first_key_value().map(|((at, _), _)| *at);
         self.agenda.set(Class::Straggler, source, next.into());
         self.capture(number, 1, &flying.frame, flying.complete);
-        self.come_out(number, flying);
+        self.come_out(number, &flying);
     }
 
-    #[inline]
-    fn come_out(&mut self, number: usize, flying: Flying) {
+    #[inline(never)]
+    fn come_out(&mut self, number: usize, flying: &Flying) {
         let channel = &self.world.channels[number];
-        let port = channel.to_port;
+        let port = channel.to_port as usize;
         match channel.to {
-            Place::Switch(at) => self.enter_switch(at, port, flying),
-            Place::Host(at) => self.enter_host(at, port, flying.frame),
+            Place::Switch(at) => self.enter_switch(at as usize, port, flying),
+            Place::Host(at) => self.enter_host(at as usize, port, &flying.frame),
             // A hub's medium carries its frames itself.
             Place::Hub(_) => {}
         }
@@ -151,7 +153,7 @@ impl<S: Sink> Engine<'_, S> {
         if channel.in_flight.back().is_some_and(is_it) {
             channel.in_flight.pop_back();
             if channel.in_flight.is_empty() {
-                self.agenda.set(Class::Arrival, number, Deadline::Never);
+                self.agenda.set(Class::Arrival, number, Deadline::NEVER);
             }
         }
     }

@@ -89,11 +89,11 @@ impl<S: Sink> Engine<'_, S> {
             self.plan_burst(number);
         }
         if let Some((at, _)) = self.world.deeds.first() {
-            self.agenda.set(Class::Incident, 0, Deadline::At(*at));
+            self.agenda.set(Class::Incident, 0, Deadline::at(*at));
         }
         for number in 0..self.world.clocked.len() {
-            self.agenda.set(Class::Clock, number, Deadline::At(RunTime::ZERO + TICK));
-            self.agenda.set(Class::Sample, number, Deadline::At(RunTime::ZERO));
+            self.agenda.set(Class::Clock, number, Deadline::at(RunTime::ZERO + TICK));
+            self.agenda.set(Class::Sample, number, Deadline::at(RunTime::ZERO));
         }
     }
 
@@ -134,12 +134,12 @@ impl<S: Sink> Engine<'_, S> {
     // -- records ----------------------------------------------------------------------------------------------
 
     #[inline]
-    fn note(&mut self, frame: Frame, node: NodeIndex, port: u16, point: Point, time: RunTime) {
+    fn note(&mut self, frame: &Frame, node: NodeIndex, port: u16, point: Point, time: RunTime) {
         let what = (point, Clock::Simulated, Crc::Unchecked, DropReason::None);
         self.write(record(frame, node, port, time, what));
     }
 
-    fn note_drop(&mut self, frame: Frame, node: NodeIndex, port: u16, reason: DropReason, crc: Crc) {
+    fn note_drop(&mut self, frame: &Frame, node: NodeIndex, port: u16, reason: DropReason, crc: Crc) {
         self.write(record(frame, node, port, self.now, (Point::Drop, Clock::Simulated, crc, reason)));
     }
 
@@ -174,7 +174,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     /// The access point a frame belongs to; background load has none and is not asked about.
-    fn access(&self, frame: Frame) -> usize {
+    fn access(&self, frame: &Frame) -> usize {
         self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.flow)])].access
     }
 }
@@ -192,7 +192,7 @@ fn flags(frame: &Frame) -> RecordFlags {
 
 #[inline]
 fn record(
-    frame: Frame,
+    frame: &Frame,
     node: NodeIndex,
     port: u16,
     time: RunTime,
@@ -209,6 +209,6 @@ fn record(
         clock,
         crc,
         reason,
-        flags: flags(&frame),
+        flags: flags(frame),
     }
 }

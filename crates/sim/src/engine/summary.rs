@@ -29,6 +29,7 @@ impl<S: Sink> Engine<'_, S> {
                 frames: port.frames,
                 bytes: port.bytes,
                 dropped: port
+                    .seldom
                     .dropped
                     .iter()
                     .map(|(reason, n)| ((*reason).to_owned(), *n))

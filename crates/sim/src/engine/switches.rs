@@ -1,7 +1,7 @@
 //! Frames through switches.
 
-use wg_core::Cause;
 use wg_core::switch::{Arrival, Output};
+use wg_core::{Cause, Deadline};
 use wg_frame::time::RunTime;
 use wg_record::{Crc, DropReason, Point, TruthKind};
 
@@ -12,8 +12,8 @@ use crate::world::{Flying, Place};
 
 impl<S: Sink> Engine<'_, S> {
     #[inline]
-    pub(super) fn enter_switch(&mut self, at: usize, port: usize, flying: Flying) {
-        let Flying { complete, frame, .. } = flying;
+    pub(super) fn enter_switch(&mut self, at: usize, port: usize, flying: &Flying) {
+        let &Flying { complete, ref frame, .. } = flying;
         let node = &mut self.world.switches[at];
         let (index, number) = (node.node, node.ports[port].number);
         // A switch that is down sees nothing of a frame.
@@ -21,7 +21,7 @@ impl<S: Sink> Engine<'_, S> {
             let line = self.world.channels[node.ports[port].channel].line;
             complete - line.transmission(frame.length) >= back_at
         });
-        node.core.handle_frame(self.now, Arrival { port, frame, complete });
+        node.core.handle_frame(self.now, Arrival { port, frame: *frame, complete });
         let taken = self.now - node.processing_delay;
         if sees {
             self.note(frame, index, number, Point::SwitchIn, taken);
@@ -32,11 +32,17 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn timer(&mut self, node: usize) {
         match self.world.nodes[node].place {
             Place::Switch(at) => {
-                self.world.switches[at].core.handle_deadline(self.now);
+                let at = at as usize;
+                let switch = &mut self.world.switches[at];
+                switch.timer = Deadline::NEVER;
+                switch.core.handle_deadline(self.now);
                 self.drain_switch(at);
             }
             Place::Host(at) => {
-                self.world.hosts[at].core.handle_deadline(self.now);
+                let at = at as usize;
+                let host = &mut self.world.hosts[at];
+                host.timer = Deadline::NEVER;
+                host.core.handle_deadline(self.now);
                 self.drain_host(at);
             }
             // Hubs have a class of their own.
@@ -45,16 +51,22 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     pub(super) fn drain_switch(&mut self, at: usize) {
-        while let Some(output) = self.world.switches[at].core.poll_output() {
-            let node = self.world.switches[at].node;
+        loop {
+            let switch = &mut self.world.switches[at];
+            let (node, outputs) = (switch.node, switch.core.outputs());
+            // The frame is copied where it lies, as a whole. As a part of the effect it would be moved in pieces, and those
+            // loaded elsewhere than they were just stored, which waits for the cache.
+            let Some(&frame) = outputs.front().map(Output::frame) else { break };
+            let Some(output) = outputs.pop_front() else { break };
+            let frame = &frame;
             match output {
-                Output::Transmit { port, frame, transmission } => {
+                Output::Transmit { port, transmission, .. } => {
                     let own = &mut self.world.switches[at].ports[port];
                     own.frames += 1;
                     own.bytes += u64::from(frame.length);
                     let (number, channel) = (own.number, own.channel);
                     if own.preempts {
-                        let earlier = own.begun.replace((frame, self.now));
+                        let earlier = own.seldom.begun.replace((*frame, self.now));
                         self.settle(node, number, earlier);
                     } else {
                         self.note(frame, node, number, Point::SwitchOut, self.now);
@@ -62,36 +74,40 @@ impl<S: Sink> Engine<'_, S> {
                     let free_at = self.launch(channel, frame);
                     self.world.switches[at].core.handle_line_free(port, transmission, free_at);
                 }
-                Output::Abort { port, frame, transmission } => {
+                Output::Abort { port, transmission, .. } => {
                     let own = &mut self.world.switches[at].ports[port];
                     own.frames -= 1;
                     own.bytes -= u64::from(frame.length);
-                    own.begun = None;
+                    own.seldom.begun = None;
                     let (number, channel) = (own.number, own.channel);
-                    self.cut_short(channel, &frame);
+                    self.cut_short(channel, frame);
                     if self.world.switches[at].back_at.is_none_or(|back_at| back_at <= self.now) {
-                        self.reveal(TruthKind::Preempted, &frame, node, number, 0);
+                        self.reveal(TruthKind::Preempted, frame, node, number, 0);
                     }
                     let free_at = self.now + self.world.channels[channel].line.time_of(wg_core::line::GAP);
                     self.world.switches[at].core.handle_line_free(port, transmission, free_at);
                 }
-                Output::Dropped { port, frame, cause } => {
+                Output::Dropped { port, cause, .. } => {
                     let reason = reason(cause);
                     let own = &mut self.world.switches[at].ports[port];
-                    *own.dropped.entry(reason.name()).or_insert(0) += 1;
+                    *own.seldom.dropped.entry(reason.name()).or_insert(0) += 1;
                     let number = own.number;
                     self.note_drop(frame, node, number, reason, Crc::Unchecked);
                 }
             }
         }
-        let node = &self.world.switches[at];
-        self.agenda.set(Class::Timer, usize::from(node.node), node.core.next_deadline());
+        let node = &mut self.world.switches[at];
+        let timer = node.core.next_deadline();
+        if timer != node.timer {
+            node.timer = timer;
+            self.agenda.set(Class::Timer, usize::from(node.node), timer);
+        }
     }
 
     /// Writes the record of a frame that was begun at a port that may cut frames off, and was not.
     fn settle(&mut self, node: u16, number: u16, begun: Option<(wg_core::frame::Frame, RunTime)>) {
         if let Some((frame, began)) = begun {
-            self.note(frame, node, number, Point::SwitchOut, began);
+            self.note(&frame, node, number, Point::SwitchOut, began);
         }
     }
 
@@ -101,7 +117,7 @@ impl<S: Sink> Engine<'_, S> {
             for port in 0..self.world.switches[at].ports.len() {
                 let switch = &mut self.world.switches[at];
                 let (node, number) = (switch.node, switch.ports[port].number);
-                let begun = switch.ports[port].begun.take();
+                let begun = switch.ports[port].seldom.begun.take();
                 self.settle(node, number, begun);
             }
         }

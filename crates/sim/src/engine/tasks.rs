@@ -43,8 +43,8 @@ impl<S: Sink> Engine<'_, S> {
         }
         self.plan_next(number);
         let what = (Point::IntendedSend, Clock::Schedule, Crc::Unchecked, DropReason::None);
-        self.write(record(frame, index, port, intended, what));
-        let application = self.hand_down(host, frame, wake_up);
+        self.write(record(&frame, index, port, intended, what));
+        let application = self.hand_down(host, &frame, wake_up);
         let sender = &mut self.world.senders[number];
         if let Some(application) = application {
             sender.done += 1;
@@ -70,7 +70,7 @@ impl<S: Sink> Engine<'_, S> {
 
     pub(super) fn inject(&mut self, number: usize) {
         if self.world.is_over(self.now) {
-            self.agenda.set(Class::Inject, number, Deadline::Never);
+            self.agenda.set(Class::Inject, number, Deadline::NEVER);
             return;
         }
         let injector = &mut self.world.injectors[number];
@@ -87,12 +87,12 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn babble(&mut self, number: usize) {
         let babbler = &mut self.world.babblers[number];
         if self.now >= babbler.until {
-            self.agenda.set(Class::Babble, number, Deadline::Never);
+            self.agenda.set(Class::Babble, number, Deadline::NEVER);
             return;
         }
         let (host, node, frame) = (babbler.host, babbler.node, babbler.frame);
         babbler.frame.sequence += 1;
-        self.agenda.set(Class::Babble, number, Deadline::At(self.now + babbler.period));
+        self.agenda.set(Class::Babble, number, Deadline::at(self.now + babbler.period));
         self.reveal(TruthKind::Babbled, &frame, node, 0, 0);
         self.world.hosts[host].core.handle_generated(self.now, frame);
         self.drain_host(host);
@@ -144,7 +144,7 @@ impl<S: Sink> Engine<'_, S> {
                 Output::Misdirect(frame, to) => self.send_on(number, frame, to),
                 Output::Drop(frame) => {
                     let port = self.world.hosts[host].ports[0].number;
-                    self.note_drop(frame, node, port, DropReason::PlantedFault, Crc::Ok);
+                    self.note_drop(&frame, node, port, DropReason::PlantedFault, Crc::Ok);
                 }
             }
         }
@@ -164,12 +164,12 @@ impl<S: Sink> Engine<'_, S> {
                 // Not numbered yet, so it names its sub-virtual-link, the only one.
                 let (virtual_link, network) = (link.0, relay.network);
                 let back = Frame { virtual_link, network, virtual_link_sequence: 0, ..frame };
-                self.hand_down(host, Frame { source, destination, marks, ..back }, Span::ZERO);
+                self.hand_down(host, &Frame { source, destination, marks, ..back }, Span::ZERO);
                 return;
             }
             None => frame,
         };
         // Its thread is at work: it need not be woken.
-        self.hand_down(host, Frame { source, destination, marks, ..frame }, Span::ZERO);
+        self.hand_down(host, &Frame { source, destination, marks, ..frame }, Span::ZERO);
     }
 }

@@ -124,7 +124,7 @@ impl Run {
         call(&mut self.port, &mut self.device, &mut |effect| effects.push(effect));
         let acted = !effects.is_empty();
         effects.into_iter().for_each(|effect| self.carry_out(effect));
-        if let Deadline::At(at) = self.port.next_deadline() {
+        if let Some(at) = self.port.next_deadline().instant() {
             assert!(at >= self.now, "a deadline lies in the past");
         }
         acted
@@ -135,7 +135,7 @@ impl Run {
         queries(&self.schedule, self.device.clock.read(now));
         let acted = self.call(|port, device, effects| port.handle_deadline(now, device, &mut |e| effects(e)));
         let next = self.port.next_deadline();
-        assert!(acted || next > Deadline::At(now), "asked back at once");
+        assert!(acted || next > Deadline::at(now), "asked back at once");
     }
 
     fn reach_next_deadline(&mut self) {

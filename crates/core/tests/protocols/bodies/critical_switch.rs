@@ -141,7 +141,7 @@ impl Run {
     fn handle_deadline(&mut self) {
         self.switch.handle_deadline(self.now);
         self.collect();
-        assert!(self.switch.next_deadline() > Deadline::At(self.now), "asked back at once");
+        assert!(self.switch.next_deadline() > Deadline::at(self.now), "asked back at once");
     }
 
     fn reach_next_deadline(&mut self) {
@@ -199,7 +199,7 @@ impl Run {
         self.incoming_free[port] = begun + line.occupation(frame.length);
         // All that is due before comes before.
         let ready = self.switch.ready_at(begun + line.header(false), complete).max(self.now);
-        while self.switch.next_deadline() <= Deadline::At(ready) && !input.one_in(32) {
+        while self.switch.next_deadline() <= Deadline::at(ready) && !input.one_in(32) {
             self.reach_next_deadline();
         }
         self.now = self.now.max(ready);

@@ -195,7 +195,7 @@ impl Run {
         self.host.handle_deadline(self.now);
         self.collect();
         let next = self.host.next_deadline();
-        assert!(next > Deadline::At(self.now), "asked back at once");
+        assert!(next > Deadline::at(self.now), "asked back at once");
     }
 
     fn reach_next_deadline(&mut self) {

@@ -1,6 +1,6 @@
 //! Token accounts.
 
-use wg_core::arinc664::policing::{Account, Mode, Verdict};
+use wg_core::arinc664::policing::{Account, MAX_GRANTED_JITTER, Mode, Verdict};
 use wg_core::arinc664::{Bag, Contract};
 use wg_frame::time::{RunTime, Span};
 
@@ -12,10 +12,11 @@ pub(crate) fn body(data: &[u8]) {
     let bag = Bag::ALL[usize::from(input.byte() % 8)].span().as_picos();
     let smax = 64 + input.below(1_455) as u16;
     let jitter = input.extreme().checked_abs().unwrap_or(0) >> (input.byte() % 64);
+    let jitter = jitter.min(MAX_GRANTED_JITTER.as_picos());
     let mode = if input.one_in(2) { Mode::ByteBased } else { Mode::FrameBased };
     let contract =
         Contract::new(Bag::new(Span::from_picos(bag)).expect("a gap"), smax).expect("within bounds");
-    let mut account = Account::new(contract, Span::from_picos(jitter), mode).expect("not negative");
+    let mut account = Account::new(contract, Span::from_picos(jitter), mode).expect("a jitter");
     let (mut time, mut effective) = (0_i64, i64::MIN);
     // Of all windows that end now, the fullest: granted minus used, in byte·ps.
     let mut room = None::<i128>;

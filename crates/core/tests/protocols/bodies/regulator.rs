@@ -52,7 +52,7 @@ pub(crate) fn body(data: &[u8]) {
                 last_out = Some(out.eligible_at);
             }
             let due = core.next_deadline();
-            assert!(due > Deadline::At(RunTime::from_picos(latest)), "something was left that is due");
+            assert!(due > Deadline::at(RunTime::from_picos(latest)), "something was left that is due");
         }
         assert_eq!(core.waiting(), queues.iter().map(VecDeque::len).sum::<usize>());
     }

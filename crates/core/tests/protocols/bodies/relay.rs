@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wg_core::Deadline;
 use wg_core::relay::{Faults, MOST_HELD, Output, Relay, Treatment};
 use wg_frame::time::{RunTime, Span};
 
@@ -86,10 +85,10 @@ pub(crate) fn body(data: &[u8]) {
         }
         assert!(flushed == 0 || held.is_empty(), "patience ends for all at once");
         let expected = latest.filter(|_| !held.is_empty()).map(|since| RunTime::from_picos(since + patience));
-        match core.next_deadline() {
-            Deadline::Never => assert!(held.is_empty(), "someone waits for ever"),
+        match core.next_deadline().instant() {
+            None => assert!(held.is_empty(), "someone waits for ever"),
             // Those that came last may have left behind another; the time set for them stays.
-            Deadline::At(at) => assert!(expected.is_some_and(|due| at >= due)),
+            Some(at) => assert!(expected.is_some_and(|due| at >= due)),
         }
     }
     core.handle_end();

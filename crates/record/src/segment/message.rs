@@ -1,0 +1,130 @@
+//! The messages of a segment: its schema, and batches of records.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{FixedSizeBinaryArray, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::root_as_message;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use super::row::{CELL, Cell, FILLER, Layout, MOST_CELLS};
+use crate::schema::Record;
+
+/// Name of the one column.
+pub(super) const COLUMN: &str = "cell";
+
+/// The one column, with file metadata.
+pub(super) fn segment_schema(metadata: HashMap<String, String>) -> SchemaRef {
+    let field = Field::new(COLUMN, DataType::FixedSizeBinary(CELL as i32), false);
+    Arc::new(Schema::new(vec![field]).with_metadata(metadata))
+}
+
+/// The message a stream begins with.
+pub(super) fn schema_message(schema: &SchemaRef) -> Result<Vec<u8>, ArrowError> {
+    let mut encoder = StreamWriter::try_new(Vec::new(), schema)?;
+    Ok(std::mem::take(encoder.get_mut()))
+}
+
+/// A batch of `cells` as a message.
+pub(super) fn message_of(cells: &[u8], schema: &SchemaRef) -> Result<Vec<u8>, ArrowError> {
+    let column = FixedSizeBinaryArray::try_new(CELL as i32, Buffer::from(cells), None)?;
+    let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(column)])?;
+    let mut encoder = StreamWriter::try_new(Vec::new(), schema)?;
+    encoder.get_mut().clear();
+    encoder.write(&batch)?;
+    Ok(std::mem::take(encoder.get_mut()))
+}
+
+/// A batch that is laid into its message as it comes.
+///
+/// The messages of all full batches differ in the bytes of the records and in nothing else: Arrow encodes one, and
+/// after that records go where that message has them.
+pub(super) struct FullBatch {
+    message: Vec<u8>,
+    /// Where its cells are.
+    place: Range<usize>,
+    /// Where the next one goes.
+    at: usize,
+    layout: Layout,
+    records: usize,
+}
+
+impl FullBatch {
+    /// For so many cells.
+    pub(super) fn new(schema: &SchemaRef, cells: usize) -> Result<Self, ArrowError> {
+        let message = message_of(&vec![0; cells * CELL], schema)?;
+        let place = place(&message).filter(|place| place.len() == cells * CELL).ok_or_else(|| {
+            ArrowError::IpcError("a batch is not laid out as the Arrow columnar format has it".to_owned())
+        })?;
+        Ok(Self { message, at: place.start, place, layout: Layout::new(), records: 0 })
+    }
+
+    /// Takes a record; to be [cleared](Self::clear) once it is full.
+    #[inline]
+    pub(super) fn push(&mut self, record: &Record) {
+        let (before, cell) = self.layout.encode(record);
+        if let Some(before) = before {
+            self.put(before);
+        }
+        self.put(cell);
+        self.records += 1;
+    }
+
+    #[inline]
+    fn put(&mut self, cell: Cell) {
+        let rest = self.message.get_mut(self.at..).unwrap_or_default();
+        if let [low, high, ..] = rest.as_chunks_mut().0 {
+            (*low, *high) = (cell[0].to_le_bytes(), cell[1].to_le_bytes());
+            self.at += CELL;
+        }
+    }
+
+    /// Whether there is no room for another record, of whatever kind.
+    #[inline]
+    pub(super) const fn is_full(&self) -> bool {
+        self.at + MOST_CELLS * CELL > self.place.end
+    }
+
+    /// Records taken so far.
+    pub(super) const fn records(&self) -> usize {
+        self.records
+    }
+
+    /// The cells so far, as they lie in the message.
+    pub(super) fn cells(&self) -> &[u8] {
+        &self.message[self.place.start..self.at]
+    }
+
+    /// The message, of a full batch.
+    pub(super) fn message(&mut self) -> &[u8] {
+        while self.at < self.place.end {
+            self.put(FILLER);
+        }
+        &self.message
+    }
+
+    /// Forgets the records.
+    pub(super) const fn clear(&mut self) {
+        self.at = self.place.start;
+        self.layout = Layout::new();
+        self.records = 0;
+    }
+}
+
+/// Where the values of the only column are in `message`: it has a bitmap of what is valid and its values.
+fn place(message: &[u8]) -> Option<Range<usize>> {
+    let length: [u8; 4] = message.get(4..8)?.try_into().ok()?;
+    let body = 8 + usize::try_from(u32::from_le_bytes(length)).ok()?;
+    let header = root_as_message(message.get(8..body)?).ok()?;
+    let buffers = header.header_as_record_batch()?.buffers()?;
+    if buffers.len() != 2 {
+        return None;
+    }
+    let values = buffers.get(1);
+    let begin = body.checked_add(usize::try_from(values.offset()).ok()?)?;
+    let place = begin..begin.checked_add(usize::try_from(values.length()).ok()?)?;
+    message.get(place.clone()).map(|_| place)
+}
