@@ -95,8 +95,7 @@ def test_a_capture_beside_fast_load_sees_it(wiregauge: Runner, tmp_path: Path) -
     )
     (tmp_path / "t.xml").write_text(DIRECT.format(inject=inject))
     done = wiregauge("run", "t.xml", "--out", "r")
-    # A busy host is late, which makes the run INVALID; what is counted holds all the same.
-    assert done.code in (0, 4), done.err
+    assert done.code == 0, done.err
     got = streams(tmp_path / "r")[("sensor", "absorb", 0)]
     assert got["backend"] == "packet-ring"
     assert "capture" in got["why"]
@@ -111,8 +110,7 @@ def test_every_message_that_comes_fast_is_judged(wiregauge: Runner, tmp_path: Pa
     tasks = '<tasks duration="1s"><send flow="10" payload="64B" period="10us" mode="rate"/><receive flow="10"/></tasks>'
     (tmp_path / "t.xml").write_text(scenario(tasks))
     done = wiregauge("run", "t.xml", "--out", "r")
-    # A busy host is late, which makes the run INVALID; what is counted holds all the same.
-    assert done.code in (0, 4), done.err
+    assert done.code == 0, done.err
     agents = json.loads((tmp_path / "r" / "manifest.json").read_text())["runs"][0]["agents"]
     (point,) = agents["sensor"]["access_points"]
     (task,) = agents["sensor"]["tasks"]

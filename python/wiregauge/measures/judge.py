@@ -80,7 +80,7 @@ def judge(run_dir: Path) -> Judgement:
 
 
 def exit_code(judgement: Judgement) -> int:
-    """Exit code of a command that judged (`Judgement.exit_code`)."""
+    """Exit code of a command that judged: 0 within limits, 1 a limit failed or is undecided, 4 incomplete."""
     return judgement.exit_code
 
 

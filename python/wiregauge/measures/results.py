@@ -372,12 +372,7 @@ class Judgement:
 
     @property
     def exit_code(self) -> int:
-        """0 done and within limits, 1 a limit failed or could not be decided, 4 incomplete, or INVALID without limits.
-
-        What must not be used never ends like what may be: where no limit says so, the code does.
-        """
+        """0 done and within limits, 4 incomplete, 1 a limit failed or could not be decided."""
         if not self.complete:
             return 4
-        if self.verdict == "NONE":
-            return 4 if self.validity == Grade.INVALID else 0
-        return 0 if self.verdict == "PASS" else 1
+        return 0 if self.verdict in ("PASS", "NONE") else 1
