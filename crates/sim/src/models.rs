@@ -20,10 +20,19 @@ use crate::random::Stream;
 ///
 /// Draws are integers from start to end, so that they are the same on every machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Draws {
+pub(crate) struct Draws(Arc<Quantiles>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Quantiles {
+    /// For each [`GUIDES`]th of the shares: the first point above its beginning.
+    guide: [u32; GUIDES],
     /// Share of draws that are not above (in units of 2⁻³², ascending from 0 to 2³²) and the time.
-    points: Arc<[(u64, Span)]>,
+    points: Box<[(u64, Span)]>,
 }
+
+/// Where among the points a share lies is looked up to a 64th, so that hardly a point has to be passed over.
+const GUIDES: usize = 64;
+const GUIDE_SHIFT: u32 = u32::BITS - GUIDES.ilog2();
 
 impl Draws {
     /// Draws by `distribution`.
@@ -44,20 +53,27 @@ impl Draws {
             return Err(SimError::plan(problem));
         }
         let scaled = |ppm: u32| (u64::from(ppm) << 32) / 1_000_000;
-        Ok(Self { points: quantiles.iter().map(|&(ppm, time)| (scaled(ppm), time)).collect() })
+        let points: Box<[_]> = quantiles.iter().map(|&(ppm, time)| (scaled(ppm), time)).collect();
+        let first_above = |share: u64| points.partition_point(|(point, _)| *point <= share).max(1) as u32;
+        let guide = core::array::from_fn(|part| first_above((part as u64) << GUIDE_SHIFT));
+        Ok(Self(Arc::new(Quantiles { guide, points })))
     }
 
     /// One draw.
     #[inline]
     pub(crate) fn draw(&self, stream: &mut Stream) -> Span {
-        let points = &*self.points;
-        match *points {
+        let Quantiles { guide, points } = &*self.0;
+        match **points {
             [] => return Span::ZERO,
             [(_, time)] => return time,
             _ => {}
         }
         let share = stream.next_u64() >> 32;
-        let above = points.partition_point(|(point, _)| *point <= share).clamp(1, points.len() - 1);
+        let mut above = guide[(share >> GUIDE_SHIFT) as usize] as usize;
+        // The last point is above every share.
+        while points[above].0 <= share {
+            above += 1;
+        }
         let ((from, low), (to, high)) = (points[above - 1], points[above]);
         let (rise, done, whole) = ((high - low).as_picos(), (share - from) as i64, (to - from) as i64);
         // Shares have 32 bits: rises below 2 ms need no wider division, which is slow.
