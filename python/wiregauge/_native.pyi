@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 
-RECORD_SCHEMA: int
+SEGMENT_SCHEMA: int
 """Version of the record columns this program writes and reads."""
 PLAN_SCHEMA: int
 """Version of the JSON form of the plan this program writes and reads."""

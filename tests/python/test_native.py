@@ -73,7 +73,7 @@ def test_functions_take_the_parameters_of_the_stub(function: ast.FunctionDef) ->
 
 
 def test_constants_and_exception_are_of_the_declared_kind() -> None:
-    assert type(_native.RECORD_SCHEMA) is int
+    assert type(_native.SEGMENT_SCHEMA) is int
     assert type(_native.PLAN_SCHEMA) is int
     assert issubclass(_native.NativeError, Exception)
     assert (

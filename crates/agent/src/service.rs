@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 use wg_frame::time::WallNanos;
 use wg_net::clock;
 use wg_plan::PLAN_SCHEMA;
-use wg_record::RECORD_SCHEMA;
+use wg_record::segment::SEGMENT_SCHEMA;
 use wg_record::segment::segment_files;
 
 use crate::capturing;
@@ -199,7 +199,7 @@ impl Agent for AgentService {
         Ok(Response::new(proto::HelloReply {
             agent_version: env!("CARGO_PKG_VERSION").into(),
             plan_schema: PLAN_SCHEMA,
-            record_schema: RECORD_SCHEMA,
+            record_schema: SEGMENT_SCHEMA,
             host: crate::doctor::host_facts().into_iter().collect(),
         }))
     }

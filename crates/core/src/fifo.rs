@@ -13,7 +13,19 @@ pub struct Fifo<T> {
     first: Option<T>,
     /// How many are in `rest`: to know that there are none, nobody looks into it.
     behind: u32,
-    rest: Option<Box<VecDeque<T>>>,
+    rest: Option<Box<Rest<T>>>,
+}
+
+/// What is behind the first.
+#[derive(Clone, Debug)]
+struct Rest<T> {
+    items: VecDeque<T>,
+}
+
+impl<T> Default for Rest<T> {
+    fn default() -> Self {
+        Self { items: VecDeque::new() }
+    }
 }
 
 impl<T> Default for Fifo<T> {
@@ -49,7 +61,7 @@ impl<T> Fifo<T> {
     /// The youngest.
     #[inline]
     pub fn back(&self) -> Option<&T> {
-        self.rest.as_ref().and_then(|rest| rest.back()).or(self.first.as_ref())
+        self.rest.as_ref().and_then(|rest| rest.items.back()).or(self.first.as_ref())
     }
 
     /// Puts `item` behind all others.
@@ -64,14 +76,14 @@ impl<T> Fifo<T> {
 
     #[cold]
     fn line_up(&mut self, item: T) {
-        self.rest.get_or_insert_default().push_back(item);
+        self.rest.get_or_insert_default().items.push_back(item);
         self.behind += 1;
     }
 
     /// Puts `item` before all others.
     pub fn push_front(&mut self, item: T) {
         if let Some(second) = self.first.replace(item) {
-            self.rest.get_or_insert_default().push_front(second);
+            self.rest.get_or_insert_default().items.push_front(second);
             self.behind += 1;
         }
     }
@@ -88,14 +100,14 @@ impl<T> Fifo<T> {
 
     #[cold]
     fn move_up(&mut self) {
-        self.first = self.rest.as_mut().and_then(|rest| rest.pop_front());
+        self.first = self.rest.as_mut().and_then(|rest| rest.items.pop_front());
         self.behind -= u32::from(self.first.is_some());
     }
 
     /// Takes the youngest.
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
-        let Some(last) = self.rest.as_mut().and_then(|rest| rest.pop_back()) else {
+        let Some(last) = self.rest.as_mut().and_then(|rest| rest.items.pop_back()) else {
             return self.first.take();
         };
         self.behind -= 1;
@@ -104,24 +116,24 @@ impl<T> Fifo<T> {
 
     /// All of them, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
+        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.items.iter()))
     }
 
     /// Takes all of them, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.behind = 0;
-        self.first.take().into_iter().chain(self.rest.iter_mut().flat_map(|rest| rest.drain(..)))
+        self.first.take().into_iter().chain(self.rest.iter_mut().flat_map(|rest| rest.items.drain(..)))
     }
 
     /// Keeps those of which `stays` is true, in their order.
     pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
         self.first = self.first.take().filter(&mut stays);
         let Some(rest) = &mut self.rest else { return };
-        rest.retain(stays);
+        rest.items.retain(stays);
         if self.first.is_none() {
-            self.first = rest.pop_front();
+            self.first = rest.items.pop_front();
         }
-        self.behind = rest.len() as u32;
+        self.behind = rest.items.len() as u32;
     }
 
     /// Forgets all of them.

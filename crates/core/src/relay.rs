@@ -307,7 +307,7 @@ mod tests {
             let faults = Faults::new([(0, 0, Treatment::Swap)]);
             let mut relay = Relay::new(faults, Span::from_millis(period), Span::from_millis(drain));
             relay.handle_message(at(0), 0, false, 0);
-            let Some(deadline) = relay.next_deadline().instant() else { return None };
+            let deadline = relay.next_deadline().instant()?;
             relay.handle_deadline(deadline - Span::from_picos(1));
             assert_eq!(relay.poll_output(), None, "an early call does nothing");
             relay.handle_deadline(deadline);

@@ -34,9 +34,9 @@ mod _native {
         track_part, version,
     };
 
-    /// Version of the record columns this program writes and reads.
+    /// Version of the segments this program writes and reads.
     #[pymodule_export]
-    const RECORD_SCHEMA: u32 = wg_record::RECORD_SCHEMA;
+    const SEGMENT_SCHEMA: u32 = wg_record::segment::SEGMENT_SCHEMA;
     /// Version of the JSON form of the plan this program writes and reads.
     #[pymodule_export]
     const PLAN_SCHEMA: u32 = wg_plan::PLAN_SCHEMA;

@@ -161,7 +161,7 @@ impl Agenda {
         let source = self.starts[class as usize] + number;
         debug_assert!(source < self.starts[class as usize + 1], "a source of another class");
         let key = match at.instant() {
-            Some(at) if self.from_base(at) < self.reach => self.key(source, at),
+            Some(at) if self.since_base(at) < self.reach => self.key(source, at),
             None if self.reach > 0 => NEVER,
             at => self.set_far(source, at),
         };
@@ -181,13 +181,13 @@ impl Agenda {
     }
 
     #[inline]
-    fn from_base(&self, at: RunTime) -> u64 {
+    fn since_base(&self, at: RunTime) -> u64 {
         at.as_picos().wrapping_sub(self.base) as u64
     }
 
     #[inline]
     fn key(&self, source: usize, at: RunTime) -> u64 {
-        self.from_base(at) << self.bits | source as u64
+        self.since_base(at) << self.bits | source as u64
     }
 
     #[inline]
@@ -250,7 +250,7 @@ impl Agenda {
         self.far.remove(&source);
         let key = match at {
             None => NEVER,
-            Some(at) if self.from_base(at) < self.limit => self.key(source, at),
+            Some(at) if self.since_base(at) < self.limit => self.key(source, at),
             // Nothing is planned for what is past; should it be, it is due at once.
             Some(at) if at.as_picos() < self.base => self.key(source, RunTime::from_picos(self.base)),
             Some(at) => {

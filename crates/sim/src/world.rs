@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use wg_core::Deadline;
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::fifo::Fifo;
-use wg_core::frame::{Frame, Mac, NetworkId};
+use wg_core::frame::{Frame, Mac, Marks, NetworkId};
 use wg_core::hub::Hub;
 use wg_core::line::LineRate;
 use wg_core::port::Transmission;
@@ -254,8 +254,11 @@ impl FlowState {
 pub(crate) struct Sender {
     pub(crate) flow: usize,
     pub(crate) host: usize,
-    /// All but number and marks.
+    /// The frame of the next message. It is made when that is planned: a frame that was just made in parts cannot be copied
+    /// before all of them are through to the cache.
     pub(crate) frame: Frame,
+    /// Of every frame.
+    pub(crate) marks: Marks,
     pub(crate) period: Span,
     pub(crate) schedule: Schedule,
     /// The next message.

@@ -135,11 +135,11 @@ class _Campaign:
         for agent, reply in zip(
             self._agents, self._each(lambda agent: agent.hello(__version__)), strict=True
         ):
-            ours = (_native.PLAN_SCHEMA, _native.RECORD_SCHEMA)
+            ours = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
             theirs = (reply["plan_schema"], reply["record_schema"])
             if theirs != ours:
                 raise AgentLostError(
-                    f"the agent of {agent.place.end_system} is version {reply['agent_version']} (plan and record "
+                    f"the agent of {agent.place.end_system} is version {reply['agent_version']} (plan and segment "
                     f"schema {theirs}); this testmaster is {__version__} ({ours}); install the same version on both"
                 )
 

@@ -69,6 +69,7 @@ impl World {
                 host,
                 // Until its sender numbers it, a frame names its sub-virtual-link.
                 frame: Frame { virtual_link_sequence: send.sub_link, ..frame },
+                marks: frame.marks,
                 period: send.period,
                 schedule,
                 due: None,

@@ -16,6 +16,10 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn plan_next(&mut self, number: usize) {
         let sender = &mut self.world.senders[number];
         sender.due = sender.schedule.next();
+        if let Some(due) = sender.due {
+            let marks = if due.warm_up { sender.marks.with(Marks::WARM_UP) } else { sender.marks };
+            sender.frame = Frame { sequence: due.sequence, length: due.length, marks, ..sender.frame };
+        }
         self.plan_send(number);
     }
 
@@ -31,8 +35,7 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn send(&mut self, number: usize) {
         let sender = &mut self.world.senders[number];
         let Some(due) = sender.due else { return };
-        let marks = if due.warm_up { sender.frame.marks.with(Marks::WARM_UP) } else { sender.frame.marks };
-        let frame = Frame { sequence: due.sequence, length: due.length, marks, ..sender.frame };
+        let frame = sender.frame;
         let (host, period) = (sender.host, sender.period);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
