@@ -15,8 +15,7 @@ use tonic::{Request, Response, Status};
 use wg_frame::time::WallNanos;
 use wg_net::clock;
 use wg_plan::PLAN_SCHEMA;
-use wg_record::segment::SEGMENT_SCHEMA;
-use wg_record::segment::segment_files;
+use wg_record::segment::{SEGMENT_SCHEMA, segment_files};
 
 use crate::capturing;
 use crate::hardware::planted::PlantedHardware;

@@ -366,6 +366,9 @@ impl<P: Egress> Host<P> {
         let handed = self.handed.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let due = self.interface.as_ref().map_or(Deadline::NEVER, |interface| interface.next_deadline());
         let own = handed.min(self.interrupt_at).min(due);
+        if self.device.is_empty() {
+            return own;
+        }
         self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline()))
     }
 
