@@ -65,6 +65,11 @@ impl Marks {
     pub const fn none() -> Self {
         Self(0)
     }
+    /// Those that a message has wherever it is seen, as bits: 0 [`RETURN`](Self::RETURN), 1 [`WARM_UP`](Self::WARM_UP).
+    #[inline]
+    pub const fn of_message(self) -> u8 {
+        self.0 & (Self::RETURN.0 | Self::WARM_UP.0)
+    }
     /// Both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -252,6 +252,7 @@ impl RecordFlags {
         Self(0)
     }
     /// The flags of this code; unknown bits are dropped.
+    #[inline]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 3)
     }

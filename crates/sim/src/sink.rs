@@ -89,17 +89,24 @@ impl Spool {
     }
 }
 
+impl Spool {
+    #[cold]
+    fn fail(&mut self, error: RecordError) {
+        self.failed.get_or_insert(error.into());
+    }
+}
+
 impl Sink for Spool {
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, record: &Record) {
         if let Err(error) = self.writer.push(record) {
-            self.failed.get_or_insert(error.into());
+            self.fail(error);
         }
     }
 
     fn truth(&mut self, truth: &Truth) {
         if let Err(error) = self.truth.push(*truth) {
-            self.failed.get_or_insert(error.into());
+            self.fail(error);
         }
     }
 
@@ -156,7 +163,7 @@ pub struct Watched<S, F> {
 }
 
 impl<S: Sink, F: FnMut(f64) -> bool> Sink for Watched<S, F> {
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, record: &Record) {
         self.sink.record(record);
     }

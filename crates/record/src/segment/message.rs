@@ -63,7 +63,7 @@ impl FullBatch {
     }
 
     /// Takes a record; to be [cleared](Self::clear) once it is full.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, record: &Record) {
         let (before, cell) = self.layout.encode(record);
         if let Some(before) = before {
@@ -73,7 +73,7 @@ impl FullBatch {
         self.records += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, cell: Cell) {
         let rest = self.message.get_mut(self.at..).unwrap_or_default();
         if let [low, high, ..] = rest.as_chunks_mut().0 {

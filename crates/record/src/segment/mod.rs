@@ -147,7 +147,7 @@ impl SegmentWriter {
     ///
     /// # Errors
     /// As [`write`](Self::write).
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, record: &Record) -> Result<(), RecordError> {
         self.batch.push(record);
         if self.batch.is_full() { self.flush() } else { Ok(()) }

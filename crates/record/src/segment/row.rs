@@ -19,6 +19,7 @@ pub(super) const MOST_CELLS: usize = 2;
 ///
 /// In the place of the point stands 15 in a cell that goes before another: its first 64 bits are a time, then come 16
 /// of a node and 16 of a port, and the cell behind it counts from that time and says neither. 14 is a cell without meaning.
+/// The first record of a batch counts from -2⁶³ ps; sums wrap at 64 bits.
 pub(super) const LAYOUT: &str = "picoseconds-since-last:i32 sequence:u32 flow:u16 length:u16 node:u10 port:u6 \
                                  returning:u1 warm_up:u1 crc:u2 clock:u3 point:u4 reason:u5";
 
@@ -43,35 +44,38 @@ pub(super) type Cell = [u64; 2];
 /// Lays records out, one after the other.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The time the next record counts from; none: it is the first.
-    last: Option<RunTime>,
+    /// The time the next record counts from, in picoseconds.
+    last: i64,
 }
+
+/// What the first record of a batch counts from: so far away that it needs a cell before it.
+const BEGINNING: i64 = i64::MIN;
 
 impl Layout {
     /// For a batch.
     pub(super) const fn new() -> Self {
-        Self { last: None }
+        Self { last: BEGINNING }
     }
 
     /// The cell of `record`, and the one that has to go before it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn encode(&mut self, record: &Record) -> (Option<Cell>, Cell) {
-        let near = self.last.and_then(|last| {
-            let since = record.time.as_picos().checked_sub(last.as_picos())?;
-            i32::try_from(since).ok().filter(|_| record.node < NODES && record.port < PORTS)
-        });
-        self.last = Some(record.time);
-        match near {
-            Some(since) => (None, record_cell(record, since as u32, (record.node, record.port))),
-            None => (Some(ahead(record)), record_cell(record, 0, (0, 0))),
+        // Differences wrap, and so do the sums of who reads.
+        let since = record.time.as_picos().wrapping_sub(self.last);
+        self.last = record.time.as_picos();
+        let too_far = since.wrapping_add(1 << 31) as u64 >> 32;
+        if too_far | u64::from(record.node / NODES) | u64::from(record.port / PORTS) == 0 {
+            (None, record_cell(record, since as u32, (record.node, record.port)))
+        } else {
+            (Some(ahead(record)), record_cell(record, 0, (0, 0)))
         }
     }
 }
 
-/// Every field is widened before it is shifted, and the uppermost is one that nothing follows in memory on four bytes:
-/// of others more would be loaded than was just stored at once, and that waits until all of it is through to the cache. A
-/// record is nearly always laid out just after it was put together.
-#[inline]
+/// Inlined to where a record is put together, so that it never comes to memory but in its cell. Where it does, every field
+/// is widened before it is shifted, and the uppermost is one that nothing follows in memory on four bytes: of others more
+/// would be loaded than was just stored at once, and that waits until all of it is through to the cache.
+#[inline(always)]
 fn record_cell(record: &Record, since: u32, (node, port): (u16, u16)) -> Cell {
     let what = u64::from(record.flags.bits())
         | u64::from(record.crc.code()) << 2
@@ -94,13 +98,13 @@ fn ahead(record: &Record) -> Cell {
 /// The records laid out in the cells of a batch; the sentence says what is wrong with them.
 pub(super) fn decode(cells: &[[u8; CELL]], into: &mut Vec<Record>) -> Result<(), String> {
     into.reserve(cells.len());
-    let (mut last, mut said) = (None, None);
+    let (mut last, mut said) = (BEGINNING, None);
     for (number, bytes) in cells.iter().enumerate() {
         let bits = u128::from_le_bytes(*bytes);
         let (low, high) = (bits as u64, (bits >> 64) as u64);
         let point = high >> POINT & 15;
         if point == AHEAD && said.is_none() {
-            last = Some(RunTime::from_picos(low as i64));
+            last = low as i64;
             said = Some((high as u16, (high >> 16) as u16));
             continue;
         }
@@ -110,7 +114,7 @@ pub(super) fn decode(cells: &[[u8; CELL]], into: &mut Vec<Record>) -> Result<(),
         let record = (|| {
             let since = i64::from(low as u32 as i32);
             let place = (high >> 32) as u16;
-            let time = RunTime::from_picos(last?.as_picos().checked_add(since)?);
+            let time = RunTime::from_picos(last.wrapping_add(since));
             let (node, port) = said.take().unwrap_or((place % NODES, place / NODES));
             Some(Record {
                 time,
@@ -127,7 +131,7 @@ pub(super) fn decode(cells: &[[u8; CELL]], into: &mut Vec<Record>) -> Result<(),
             })
         })();
         let record = record.ok_or_else(|| format!("cell {number} of a batch is no record"))?;
-        last = Some(record.time);
+        last = record.time.as_picos();
         into.push(record);
     }
     if said.is_some() {
@@ -193,8 +197,8 @@ mod tests {
             prop_assert_eq!(decode(&cells, &mut read), Ok(()));
             prop_assert_eq!(&read, &records);
             // What goes before the last record alone is a batch cut off.
-            if let Some(record) = records.first() {
-                let before = bytes(Layout::new().encode(record).0.expect("the first says all"));
+            if let Some(before) = records.first().and_then(|record| Layout::new().encode(record).0) {
+                let before = bytes(before);
                 prop_assert!(decode(&[before], &mut Vec::new()).is_err());
                 prop_assert!(decode(&[before, before], &mut Vec::new()).is_err());
             }

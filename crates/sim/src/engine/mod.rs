@@ -133,7 +133,7 @@ impl<S: Sink> Engine<'_, S> {
 
     // -- records ----------------------------------------------------------------------------------------------
 
-    #[inline]
+    #[inline(always)]
     fn note(&mut self, frame: &Frame, node: NodeIndex, port: u16, point: Point, time: RunTime) {
         let what = (point, Clock::Simulated, Crc::Unchecked, DropReason::None);
         self.write(record(frame, node, port, time, what));
@@ -143,20 +143,27 @@ impl<S: Sink> Engine<'_, S> {
         self.write(record(frame, node, port, self.now, (Point::Drop, Clock::Simulated, crc, reason)));
     }
 
-    #[inline]
+    /// Inlined to where a record is put together, so that it need not be as a whole.
+    #[inline(always)]
     fn write(&mut self, mut record: Record) {
         // Background load leaves no records: it is counted at the ports.
         if record.flow == FLOW_FOREIGN {
             return;
         }
         self.records[usize::from(record.node)] += 1;
-        if record.clock == Clock::Simulated
-            && !self.world.clocked.is_empty()
-            && let Some(clock) = &self.world.nodes[usize::from(record.node)].clock
-        {
-            (record.time, record.clock) = (clock.read(record.time), Clock::Local);
+        if record.clock == Clock::Simulated && !self.world.clocked.is_empty() {
+            (record.time, record.clock) = self.shown(record.node, record.time);
         }
         self.sink.record(&record);
+    }
+
+    /// What the clock of `node` shows at `time`, and which clock that is.
+    #[cold]
+    fn shown(&self, node: NodeIndex, time: RunTime) -> (RunTime, Clock) {
+        match &self.world.nodes[usize::from(node)].clock {
+            None => (time, Clock::Simulated),
+            Some(clock) => (clock.read(time), Clock::Local),
+        }
     }
 
     /// Writes what was done to `frame`.
@@ -179,18 +186,17 @@ impl<S: Sink> Engine<'_, S> {
     }
 }
 
-fn flags(frame: &Frame) -> RecordFlags {
-    let mut flags = RecordFlags::empty();
-    if frame.marks.has(Marks::RETURN) {
-        flags = flags.with(RecordFlags::RETURN);
-    }
-    if frame.marks.has(Marks::WARM_UP) {
-        flags = flags.with(RecordFlags::WARM_UP);
-    }
-    flags
-}
+const _: () = assert!(
+    Marks::RETURN.of_message() == RecordFlags::RETURN.bits()
+        && Marks::WARM_UP.of_message() == RecordFlags::WARM_UP.bits()
+);
 
 #[inline]
+fn flags(frame: &Frame) -> RecordFlags {
+    RecordFlags::from_bits(frame.marks.of_message())
+}
+
+#[inline(always)]
 fn record(
     frame: &Frame,
     node: NodeIndex,
