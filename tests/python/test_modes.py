@@ -155,8 +155,8 @@ def test_units_origin_and_order_do_not_matter(shift: float, scale: float, later:
     (one,) = stats.find_modes(t, values).modes
     (other,) = stats.find_modes(t[mixed] + later, values[mixed] * scale + shift).modes
     assert other.period.value == pytest.approx(one.period.value, rel=1e-6)
-    # Times are rounded where they are moved, and a value at the end of a window may then fall on its other side: that is
-    # little beside what the figures leave open themselves.
+    # Times are rounded where they are moved, and a value at the end of a window may then fall on its other side: that
+    # is little beside what the figures leave open themselves.
     for told, expected, unit in ((other.duration, one.duration, 1.0), (other.height, one.height, scale)):
         open_to = (expected.high - expected.low) * unit / 2
         assert told.value == pytest.approx(expected.value * unit, rel=1e-3, abs=open_to / 4)
