@@ -48,7 +48,7 @@ pub(super) struct Layout {
     last: i64,
 }
 
-/// What the first record of a batch counts from: so far away that it needs a cell before it.
+/// What the first record of a batch counts from: so far away that it nearly always needs a cell before it.
 const BEGINNING: i64 = i64::MIN;
 
 impl Layout {
