@@ -35,8 +35,7 @@ def test_every_message_is_accounted_for(wiregauge: Runner, tmp_path: Path, proto
     for flow in run["flows"]:
         assert (flow["sent"], flow["delivered"], flow["lost"]) == (300, 300, 0)
         assert (flow["duplicated"], flow["reordered"], flow["misdirected"], flow["corrupted"]) == (0, 0, 0, 0)
-        # What still settled when the stated warm-up was over is in every count and in no measure of time.
-        assert flow["latency_ns"]["n"] + flow["settling"] == 300
+        assert flow["latency_ns"]["n"] == 300
         assert 0 < flow["latency_ns"]["min"] <= flow["latency_ns"]["p50"] <= flow["latency_ns"]["max"]
         assert flow["latency_ns"]["uncertainty"] > 0
         assert flow["latency_ns"]["p99.9"] is None, "300 messages support no p99.9"

@@ -322,7 +322,7 @@ def test_shares_of_repeats_are_covered() -> None:
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
 @pytest.mark.parametrize("n", [300, 3000])
 def test_a_stationary_series_is_called_so(n: int, phi: float) -> None:
-    """At most 1 % are said to drift, at most 0.1 % lose a beginning; the bounds allow for the chance of the repeats."""
+    """At most 1 % are said to drift, at most 0.1 % to begin differently; the bounds allow for the chance of repeats."""
     rng = np.random.default_rng(27)
     rounds = 2000
     drifting = cut = 0
@@ -375,14 +375,13 @@ def test_a_changing_tail_is_found_though_the_median_stays() -> None:
     assert sum(f.drifts() and f.kind == "tail" for f in found) >= 95
 
 
-def test_a_planted_warm_up_is_cut_where_it_ends() -> None:
+def test_a_planted_warm_up_is_found_where_it_ends() -> None:
     rng = np.random.default_rng(32)
     cuts = []
     for _ in range(100):
         values = correlated(rng, 4000, 0.3)
         values[:60] += 2.5
         found = stats.steadiness(values)
-        assert not found.drifts()
         cuts.append(found.settled_after)
     assert np.mean(np.array(cuts) > 0) >= 0.98
     assert np.percentile(cuts, 10) >= 50

@@ -159,7 +159,7 @@ def _figure(flow: FlowResult | None, limit: LimitResult) -> Quantity | None:
 
 
 def _observed(limit: LimitResult, figure: Quantity | None) -> str:
-    """The judged figure with its interval. It can lie outside it: limits see extremes of what was still settling."""
+    """The judged figure with its interval."""
     if limit.observed is None:
         return f"is not determined: {limit.reason}"
     unit = figure.unit if figure else DEFINITIONS[limit.measure.partition(".")[0]].unit

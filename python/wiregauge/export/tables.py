@@ -285,7 +285,7 @@ def _figures(
 
 
 def series(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
-    """One row per value of every chosen measure, in measured order; without warm-up and settling."""
+    """One row per value of every chosen measure, in measured order; without the warm-up."""
     parts = [
         pl.LazyFrame(
             {"time_s": flow.series[name].t, "value_ns": flow.series[name].value},

@@ -34,9 +34,9 @@ from wiregauge.measures.results import (
     Summary,
 )
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
-from wiregauge.measures.series import SETTLING, WARM_UP, Extracted, Offsets, extract
+from wiregauge.measures.series import WARM_UP, Extracted, Offsets, extract
 from wiregauge.measures.service import pool_services, serve
-from wiregauge.measures.settling import Settled, settle, stationarity
+from wiregauge.measures.settling import character
 from wiregauge.measures.show import json_text, show_json
 from wiregauge.measures.sketched import (
     Whole,
@@ -299,14 +299,7 @@ def _judge_flow(
     between = _between(offsets, flow)
     at_wire = {"tx_wire": wire.get(flow.source, 0.0), "rx_wire": wire.get(flow.destination, 0.0)}
     measured = rows.filter(~pl.col("warm_up"))
-    settled = settle(measured, flow, among)
-    still = settled.settling.height
-    if whole is not None and still:
-        # Sketches hold every message of the measured part: nothing can be taken out of them again.
-        settled = Settled(measured.head(0), measured, None)
-    left_out = {WARM_UP: rows.height - measured.height, SETTLING: settled.settling.height}
-    extracted = extract(settled.rows, flow, between, left_out)
-    early = extract(settled.settling, flow, between, {}) if settled.settling.height else {}
+    extracted = extract(measured, flow, between, {WARM_UP: rows.height - measured.height})
     if through is not None:
         extracted["residence"] = Extracted(through.series(), {}, through.stretches() if whole else None)
     tally = dict(measured["outcome"].value_counts().iter_rows())
@@ -326,18 +319,11 @@ def _judge_flow(
     series = {name: found.series for name, found in extracted.items()}
     main = "rtt" if flow.relayed else "latency"
     summaries = _summaries(extracted, flow, between, stamp_ns)
-    for name, found in early.items():
-        if len(found.series.value):
-            extremes = float(found.series.value.min()), float(found.series.value.max())
-            summaries[name] = replace(summaries[name], settling=extremes)
     for name in ("latency", "rtt"):
         if name in summaries:
-            known = settled.whole if name == main else None
-            summaries[name] = replace(
-                summaries[name], stationarity=stationarity(series[name].value, among, known)
-            )
-    lost_settled = int(np.count_nonzero(gone[settled.settling.height :]))
-    send_errors = [found["send_error"].series.value for found in (early, extracted) if found]
+            steady, early = character(series[name].value, among)
+            summaries[name] = replace(summaries[name], stationarity=steady, settling=early)
+    begins = summaries[main].settling
     blind = tuple(sorted({flow.source, flow.destination} & set(unseen)))
     service = serve(measured, flow, gone) if not blind else None
     judged = FlowResult(
@@ -353,36 +339,34 @@ def _judge_flow(
         unseen=blind,
         summaries=summaries,
         series=series,
-        with_loss=_with_loss(settled.rows, flow, between, gone[settled.settling.height :])
-        if lost_settled
+        with_loss=_with_loss(measured, flow, between, gone)
+        if lost
         else summaries[main].percentiles or with_loss([], []),
-        lost_settled=lost_settled,
         goodput=service.goodput.value if service is not None and service.goodput is not None else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
         hops=hops_of(through, names, stamp_ns),
         second_copies=number(tracked, "second_copies"),
         lost_copies=_lost_copies(measured) if flow.both_networks else {},
-        late_sends=sum(int(np.count_nonzero(late > flow.period_ns / 10)) for late in send_errors)
+        late_sends=int(np.count_nonzero(series["send_error"].value > flow.period_ns / 10))
         if flow.period_ns
         else 0,
-        settling=settled.settling.height,
+        settling=begins.n if begins is not None else 0,
         service=service,
         pairs=pair_latencies(
-            settled.rows,
+            measured,
             flow,
             between.outward_ns,
             between.uncertainty_ns,
             stamp_ns,
             summaries,
-            settled.settling,
             at_wire,
             keep=repeated,
         ),
     )
     if whole is None:
         return judged
-    return exact(judged, extracted, whole, names, between.outward_ns, settling=still)
+    return exact(judged, extracted, whole, names, between.outward_ns)
 
 
 def _summaries(
@@ -431,7 +415,7 @@ def _pooled_with_loss(flows: Sequence[FlowResult], main: str) -> dict[str, Perce
     runs, lost = [], []
     for flow in flows:
         values = flow.series[main].value
-        runs.append(np.concatenate([values, np.zeros(flow.lost_settled)]))
+        runs.append(np.concatenate([values, np.zeros(flow.counts["lost"])]))
         lost.append(np.arange(len(runs[-1])) >= len(values))
     return with_loss(runs, lost)
 
@@ -534,10 +518,6 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         else:
             values = [flow.series[name].value for flow in members]
             summaries[name] = summarise(name, values, excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
-        early = [s for flow in members if (s := flow.summaries[name].settling) is not None]
-        if early:
-            extremes = min(low for low, _ in early), max(high for _, high in early)
-            summaries[name] = replace(summaries[name], settling=extremes)
     series = {
         name: Series(
             np.concatenate([flow.series[name].t for flow in flows if name in flow.series]),
@@ -575,7 +555,6 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         lost_copies=_added([flow.lost_copies for flow in flows]),
         late_sends=sum(flow.late_sends for flow in flows),
         settling=sum(flow.settling for flow in flows),
-        lost_settled=sum(flow.lost_settled for flow in flows),
         service=pool_services([flow.service for flow in flows if flow.service is not None]),
         pairs=pool_pairs([flow.pairs for flow in flows], summaries),
         repeats=len(flows),

@@ -64,7 +64,7 @@ def _has(flow: FlowResult, name: str, measure: str) -> bool:
 
 def observe(measure: str, flow: FlowResult) -> tuple[float | None, str]:
     """The value a limit names, or None and why it could not be determined."""
-    name, _, statistic = measure.partition(".")
+    name = measure.partition(".")[0]
     absent = f"flow {flow.plan.id} has no measure {measure}"
     if name in SERIES and name not in flow.summaries:
         return None, absent
@@ -72,29 +72,7 @@ def observe(measure: str, flow: FlowResult) -> tuple[float | None, str]:
         figure = quantity(flow, measure)
     except KeyError:
         return None, absent
-    if figure.value is None:
-        return None, figure.reason
-    return _with_settling(figure.value, name, statistic, flow), ""
-
-
-def _with_settling(value: float, name: str, statistic: str, flow: FlowResult) -> float:
-    """The worst case counts, also where a rule calls it warm-up: no rule may help a run to pass."""
-    if name == "pair_latency":
-        start, _, rest = statistic.partition("-")
-        end, _, statistic = rest.partition(".")
-        known = next((pair.settling for pair in flow.pairs if (pair.start, pair.end) == (start, end)), None)
-    else:
-        summary = flow.summaries.get("latency" if name == "range" else name)
-        known = summary.settling if summary is not None else None
-    if known is None:
-        return value
-    if name == "range":
-        latency = flow.summaries["latency"]
-        ends = [*known, *(end for end in (latency.minimum, latency.maximum) if end is not None)]
-        return max(ends) - min(ends)
-    if statistic == "min":
-        return min(value, known[0])
-    return max(value, known[1]) if statistic == "max" else value
+    return (None, figure.reason) if figure.value is None else (figure.value, "")
 
 
 def _result(limit: LimitPlan, flow: int | None, observed: float | None, reason: str) -> LimitResult:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
@@ -64,8 +64,6 @@ class PairLatency:
     maximum: float
     bound: float
     """The part of `half_width` that no averaging reduces: clocks and stamps."""
-    settling: tuple[float, float] | None = None
-    """Least and greatest of the values excluded as settling, which limits see."""
     values: Sketch | None = field(default=None, repr=False, compare=False)
     """What repeats are pooled from, of a pair that no measure tells of."""
 
@@ -77,7 +75,6 @@ def pair_latencies(
     clock_ns: float,
     stamp_ns: float,
     summaries: Mapping[str, Summary] | None = None,
-    early: pl.DataFrame | None = None,
     at_ns: Mapping[str, float] | None = None,
     *,
     keep: bool = False,
@@ -85,9 +82,8 @@ def pair_latencies(
     """Every pair that any message has, in the order of the way, from rows in the order of sequence.
 
     `shift_ns` is the clock of the destination less that of the source, `clock_ns` its uncertainty. What `summaries`
-    already tell of the same messages is taken from there. `early` are the rows excluded as settling. `at_ns` is by how
-    much times at a point are wrong beyond that, as those of a clock that had to be placed. With `keep` the values of
-    the others stay, for repeats to be pooled.
+    already tell of the same messages is taken from there. `at_ns` is by how much times at a point are wrong beyond
+    that, as those of a clock that had to be placed. With `keep` the values of the others stay, for pooling.
     """
     named, own = summaries or {}, at_ns or {}
 
@@ -99,13 +95,8 @@ def pair_latencies(
         took = rows[end] - rows[start]
         known = named.get(NAMES.get(pair, ""))
         if known is not None and known.n == rows.height - took.null_count():
-            found = known_pair(start, end, took.null_count(), known, bound)
-        else:
-            found = _pair(start, end, took, sign * shift_ns, bound, keep=keep)
-        if found is None or early is None or not early.height:
-            return found
-        settling = _pair(start, end, early[end] - early[start], sign * shift_ns, bound)
-        return replace(found, settling=(settling.minimum, settling.maximum)) if settling else found
+            return known_pair(start, end, took.null_count(), known, bound)
+        return _pair(start, end, took, sign * shift_ns, bound, keep=keep)
 
     pairs = list(_pairs(rows, flow))
     return tuple(found for found in side_by_side(one, pairs, rows.height) if found is not None)

@@ -81,6 +81,21 @@ class Stationarity:
 
 
 @dataclass(frozen=True, slots=True)
+class Settling:
+    """A beginning of a series that differs from the rest by the rule of `wiregauge.stats.steadiness`; all ns.
+
+    Said beside the figures, which hold it like every other value: the first `n` values, their least and greatest, and
+    what percentiles (None where n does not support them) and the greatest value would be without them.
+    """
+
+    n: int
+    minimum: float
+    maximum: float
+    without: Mapping[str, float | None]
+    maximum_without: float
+
+
+@dataclass(frozen=True, slots=True)
 class Uncertainty:
     """95 % half-width of the mean, ns.
 
@@ -121,8 +136,8 @@ class Summary:
     repeats: Repeats | None = None
     stationarity: Stationarity | None = None
     """Of latency and round trip in a single run."""
-    settling: tuple[float, float] | None = None
-    """Least and greatest of the values excluded as settling: what a rule takes away stays visible to limits."""
+    settling: Settling | None = None
+    """Of the same: a beginning that differs from the rest. It is in every figure; this is said beside them."""
     interval_needs: int | None = None
     """Where the mean of a single run has no interval: values that it would need."""
     of_sample: bool = False
@@ -214,9 +229,7 @@ class FlowResult:
     lost_copies: Mapping[str, int] = field(default_factory=dict)
     """Copies that one of two networks did not deliver, by network."""
     settling: int = 0
-    """Messages after the stated warm-up that by the rule still belong to it: in every count, in no measure of time."""
-    lost_settled: int = 0
-    """Messages lost after that."""
+    """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
     service: Service | None = None
     pairs: tuple[PairLatency, ...] = ()
     sampled: Sampled | None = None

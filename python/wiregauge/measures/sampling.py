@@ -32,8 +32,6 @@ class Sampled:
     one_in: int
     rows: int
     of: int
-    settling: int = 0
-    """Messages at its beginning that by the rule still settle. Sketches hold them, so they are in every figure."""
 
 
 def fair(counts: Iterable[int], rows: int) -> int | None:

@@ -21,8 +21,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 WARM_UP = "warm-up"
-SETTLING = "settling"
-"""After the stated warm-up, and by the rule still part of it."""
 LOST = "lost"
 NOT_RETURNED = "lost on the way back"
 NO_STAMP = "no stamp"

@@ -1,60 +1,53 @@
-"""The rule for the warm-up: whether the one that the test states was long enough, and what of the rest still settles.
+"""Does the beginning of a series differ from the rest, and does it keep its character? Noted beside its figures.
 
-Asked of the measure a flow is there for (its round trip, else its one-way latency). What still settles is left out of
-all measures of time of that flow alike, so that parts of a split stay the parts of one whole. It stays in every
-count: a message lost while the network settles is lost.
+Both say something about figures and take nothing away from them: every message of the measured part is in every figure
+and before every limit. The warm-up is what the test states.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.results import Stationarity
+from wiregauge.measures.results import Settling, Stationarity
 
-__all__ = ["Settled", "settle", "stationarity"]
+__all__ = ["WITHOUT", "character"]
 
 Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """The rows of the measured part, in the order of sequence: those that still settle, and the others."""
-
-    settling: pl.DataFrame
-    rows: pl.DataFrame
-    whole: stats.Steadiness | None
-    """What the tests said, where nothing was cut: then it need not be asked again."""
+WITHOUT = {"p50": 0.5, "p99": 0.99}
+"""Percentiles that are told also without a beginning that differs."""
 
 
-def settle(measured: pl.DataFrame, flow: FlowPlan, among: int) -> Settled:
-    """Splits the rows of the measured part of a flow at one receiver; `among` flows are judged by the rule together."""
-    end = "back_rx_app" if flow.relayed else "rx_app"
-    took = (measured[end] - measured["tx_app"]).cast(pl.Float64)
-    present = took.is_not_null()
-    found = stats.steadiness(took.drop_nulls().to_numpy(), among)
-    if not found.settled_after:
-        return Settled(measured.head(0), measured, found)
-    # The rule counts values; the cut is before the row of the first value that stays.
-    row = int(present.arg_true()[found.settled_after])
-    return Settled(measured.head(row), measured.slice(row), None)
+def character(values: Floats, among: int) -> tuple[Stationarity | None, Settling | None]:
+    """What the tests say of a series in measured order; None where it is too short to ask, or nothing differs.
 
-
-def stationarity(values: Floats, among: int, known: stats.Steadiness | None = None) -> Stationarity | None:
-    """What the tests say (or have said, `known`) of a series in measured order; None where it is too short to ask."""
-    found = known or stats.steadiness(values, among)
+    `among` flows are judged by the rules together and share the rate of false alarms.
+    """
+    found = stats.steadiness(values, among)
     if found.p is None and len(values) < stats.FEWEST:
-        return None
+        return None, None
     half = len(values) // 2
-    return Stationarity(
+    steady = Stationarity(
         steady=None if found.p is None else not found.drifts(among),
         p=found.p,
         changes=found.kind,
         correlation_time=found.correlation_time,
         halves=(float(np.median(values[:half])), float(np.median(values[half:]))),
+    )
+    return steady, _settling(values, found.settled_after) if found.settled_after else None
+
+
+def _settling(values: Floats, first: int) -> Settling:
+    early, rest = values[:first], np.sort(values[first:])
+    return Settling(
+        n=first,
+        minimum=float(early.min()),
+        maximum=float(early.max()),
+        without={
+            name: stats.quantile(rest, q) if stats.supported(len(rest), q) else None
+            for name, q in WITHOUT.items()
+        },
+        maximum_without=float(rest[-1]),
     )

@@ -225,7 +225,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
             "stretch": sampling.STRETCH,
             "held": flow.sampled.rows,
             "of": flow.sampled.of,
-            "settling": flow.sampled.settling,
+            "settling": flow.settling,
         }
         if flow.sampled is not None
         else None,
@@ -287,7 +287,14 @@ def _summary(summary: Summary | None) -> Json | None:
         }
         if summary.stationarity
         else None,
-        "settling": {"min": summary.settling[0], "max": summary.settling[1]} if summary.settling else None,
+        "settling": {
+            "n": summary.settling.n,
+            "min": summary.settling.minimum,
+            "max": summary.settling.maximum,
+            "without": {**summary.settling.without, "max": summary.settling.maximum_without},
+        }
+        if summary.settling
+        else None,
         "excluded": dict(summary.excluded),
         "negative": summary.negative,
     }

@@ -1,4 +1,4 @@
-"""Checks of what the figures rest on: a settled beginning, a character that stays, values worth their number."""
+"""Checks of what the figures rest on: a beginning like the rest, a character that stays, values worth their number."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ WORTH_NOTED = 0.1
 
 
 def steadiness(run: Evidence) -> Iterator[Check]:
-    """What the figures rest on: a settled beginning, a character that stays, values that are worth their number."""
-    early = [(flow, _main(flow)) for flow in run.flows if flow.settling]
+    """What the figures rest on: a beginning like the rest, a character that stays, values worth their number."""
     named = few(
-        f"flow {flow.plan.name}: {count_of(flow.settling, 'message')}"
-        + (f", at most {duration(main.settling[1])}" if main and main.settling else "")
-        for flow, main in early
+        _beginning(flow, main)
+        for flow in run.flows
+        if (main := _main(flow)) is not None and main.settling is not None
     )
     yield check(
         "warm-up",
         "Warm-up long enough",
-        f"noted: messages that still settle after it (MSER-5; false alarms {percent(FALSE_WARM_UP)})",
-        named or "nothing settles after it",
-        Grade.NOTE if early else Grade.OK,
-        f"the stated warm-up was too short: {named} still settle and are in no measure of time; "
-        "lengthen the warm-up",
+        f"noted: first values unlike the rest (MSER-5; false alarms {percent(FALSE_WARM_UP)})",
+        named or "the beginning is like the rest",
+        Grade.NOTE if named else Grade.OK,
+        f"a change near the start, which is in every figure: {named}; "
+        "where it belongs to the warm-up, lengthen the warm-up",
     )
     tested = [(flow, s) for flow in run.flows if (s := _stationarity(flow)) is not None]
     moving = [(flow, s) for flow, s in tested if s.steady is False]
@@ -65,6 +64,19 @@ def steadiness(run: Evidence) -> Iterator[Check]:
         Grade.NOTE if poor else Grade.OK,
         f"neighbouring values resemble each other, so intervals are wide: worth {poor}",
     )
+
+
+def _beginning(flow: FlowResult, main: Summary) -> str:
+    early = main.settling
+    if early is None:
+        return ""
+    values = f"{count_of(early.n, 'value')}{' of the sample' if flow.sampled is not None else ''}"
+    told = [
+        f"{name} would be {duration(value)}" for name, value in early.without.items() if value is not None
+    ]
+    without = "; with them left out " + " and ".join(told) if told else ""
+    around = f"{duration(early.minimum)} to {duration(early.maximum)}"
+    return f"flow {flow.plan.name}: the first {values} differ ({around}){without}"
 
 
 def _main(flow: FlowResult) -> Summary | None:

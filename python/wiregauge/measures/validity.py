@@ -122,11 +122,6 @@ def _held(run: Evidence) -> Iterator[Check]:
         for flow, one in sparse
     )
     corrected = few(f"flow {flow.plan.name}" for flow, _ in sparse if flow.summaries["latency"].of_sample)
-    early = few(
-        f"flow {flow.plan.name}, {count_of(one.settling, 'message')} of the sample"
-        for flow, one in sparse
-        if one.settling
-    )
     yield check(
         "held-whole",
         "Every message held",
@@ -141,8 +136,7 @@ def _held(run: Evidence) -> Iterator[Check]:
             f"{corrected}"
             if corrected
             else ""
-        )
-        + (f"; what still settles is in every figure: {early}" if early else ""),
+        ),
     )
 
 

@@ -54,7 +54,7 @@ class Picture:
 
 
 class Measure:
-    """A measure that has a distribution. Times are in ns, signed; warm-up and settling are not in it.
+    """A measure that has a distribution. Times are in ns, signed; the warm-up is not in it.
 
     >>> latency = run.latency(flow=10)
     >>> latency.n, latency.unit

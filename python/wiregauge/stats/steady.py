@@ -1,7 +1,8 @@
 """Does a series keep its character from beginning to end? The rules for the warm-up and for stationarity.
 
-A percentile of a run that drifts is a percentile of that run and of nothing else, and a first stretch that is still
-settling belongs to the warm-up. Both are found by rule, with a stated rate of false alarms, never by eye.
+A percentile of a run that drifts is a percentile of that run and of nothing else, and a beginning that differs says
+that the warm-up may be too short. Both are found by rule, with a stated rate of false alarms, never by eye; both are
+said beside figures and take nothing out of them.
 
 All tests look at *scores*, the values' places among 256 quantiles of their own series: heavy tails then weigh no more
 than anything else. Neighbouring values resemble each other, so the tests see means of blocks ten correlation times
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 FALSE_ALARMS = 0.01
 """Stationary series that are called drifting."""
 FALSE_WARM_UP = 0.001
-"""Stationary series of which a beginning is taken away. Smaller, because it changes figures."""
+"""Stationary series of which a beginning is said to differ."""
 
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 64
 BLOCK_TIMES = 10
@@ -46,7 +47,7 @@ class Steadiness:
     """What the tests say of a series of `n` values in measured order.
 
     `p` is the chance that a stationary series looks as unsteady, None where it cannot be tested; `kind` says what
-    changes most, the level or the upper tail. `settled_after` values are the warm-up that the rule finds, 0 for none.
+    changes most, the level or the upper tail. The first `settled_after` values differ from the rest, 0 for none.
     """
 
     n: int
@@ -65,20 +66,19 @@ def steadiness(values: Floats, among: int = 1) -> Steadiness:
 
     Stationarity: Mann-Kendall (trend) and Pettitt (one change) on block means of the scores, and of the share above
     p90; the smallest of the four, times four. Where the beginning differs from the rest (`_beginning`) and what
-    remains after MSER-5 has cut it is steady, it is warm-up, and `p` is that of the remainder.
+    remains beyond the cut of MSER-5 is steady, `settled_after` is that cut; `p` stays that of the whole series.
     """
     n = len(values)
     if n < FEWEST:
         return Steadiness(n, None, "level", 1.0, 0)
     scores = _scores(values)
     tau = _local_time(scores)
+    p, kind = _unsteady(scores, tau)
     if _beginning(scores, tau) * among < FALSE_WARM_UP:
         cut = mser5(scores)
-        if cut:
-            p, kind = _unsteady(scores[cut:], tau)
-            if p is not None and p * among >= FALSE_ALARMS:
-                return Steadiness(n, p, kind, tau, cut)
-    p, kind = _unsteady(scores, tau)
+        rest, _ = _unsteady(scores[cut:], tau)
+        if rest is not None and rest * among >= FALSE_ALARMS:
+            return Steadiness(n, p, kind, tau, cut)
     return Steadiness(n, p, kind, tau, 0)
 
 
@@ -169,7 +169,7 @@ def _beginning(scores: Floats, tau: float) -> float:
 
 
 def mser5(values: Floats) -> int:
-    """Values at the beginning to leave out by MSER-5 (White, Simulation 69, 1997): a multiple of 5, at most half.
+    """Values at the beginning that MSER-5 would leave out (White, Simulation 69, 1997): a multiple of 5, at most half.
 
     The cut that makes the standard error of the mean of the remaining batches of five least. Where the least lies at
     half the series, there is no steady part to be found by it, and nothing is cut: 0.

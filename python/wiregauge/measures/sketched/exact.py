@@ -30,13 +30,10 @@ def exact(
     whole: Whole,
     names: Sequence[str],
     shift_ns: float,
-    *,
-    settling: int,
 ) -> FlowResult:
     """The result of a flow from that of its sample.
 
-    `shift_ns` is the clock of the destination less that of the source, `settling` what the rule finds at the beginning
-    of the sample.
+    `shift_ns` is the clock of the destination less that of the source.
     """
     flow, counted = sample.plan, whole.tally
     counts = counted.counts()
@@ -68,7 +65,6 @@ def exact(
         with_loss=_with_loss(held[main], counts["lost"], sample.with_loss, summaries[main], gains[main])
         if main in held and counts["lost"]
         else summaries[main].percentiles or sample.with_loss,
-        lost_settled=counts["lost"],
         goodput=service.goodput.value if service is not None and service.goodput is not None else None,
         effective_bandwidth=8 * flow.payload / (mean / 1e9)
         if flow.payload is not None and mean is not None and mean > 0
@@ -80,7 +76,7 @@ def exact(
         late_sends=counted.count("late_sends"),
         service=service,
         pairs=tuple(_pair(pair, summaries, counts["sent"]) for pair in sample.pairs),
-        sampled=Sampled(whole.one_in, sample.counts["sent"], counts["sent"], settling),
+        sampled=Sampled(whole.one_in, sample.counts["sent"], counts["sent"]),
         sketches=held,
     )
 
@@ -172,7 +168,6 @@ def _summary(
         sd_interval=sketches.narrowed(sample.sd_interval, sample.sd or 0.0, deviation, gain)
         if sample.sd_interval is not None and deviation is not None
         else None,
-        settling=None,
     )
 
 

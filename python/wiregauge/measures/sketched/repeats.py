@@ -30,7 +30,6 @@ def pool_sampled(flows: Sequence[FlowResult]) -> Sampled | None:
         max(one.one_in for one in sparse),
         sum(one.rows for one in sparse) + whole,
         sum(one.of for one in sparse) + whole,
-        sum(one.settling for one in sparse),
     )
 
 
@@ -95,10 +94,10 @@ def with_loss_repeats(flows: Sequence[FlowResult], main: str) -> dict[str, Perce
             name: Percentile(q, None, None, None, stats.samples_needed(q)) for name, q in QUANTILES.items()
         }
     each = [one for _, one in parts]
-    lost = sum(flow.lost_settled for flow in flows)
+    lost = sum(flow.counts["lost"] for flow in flows)
     if len(parts) == 1 and not lost:
         return dict(parts[0][0].summaries[main].percentiles)
-    sizes = [flow.lost_settled for flow, _ in parts]
+    sizes = [flow.counts["lost"] for flow, _ in parts]
     return {name: repeated(each, sketches.merged(each), q, lost, sizes) for name, q in QUANTILES.items()}
 
 
