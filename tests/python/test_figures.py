@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import replace
@@ -166,6 +167,38 @@ def test_export_writes_whole_pictures(
         printed.save(demo[1]["network"], tmp_path, {"gif"})
 
 
+def test_the_script_is_the_bundle_that_was_published() -> None:
+    assert (
+        hashlib.sha256(interactive.script().encode()).hexdigest()
+        == "7c593b9eda0e74a1d07335cf89cbf7a55ffc114909980c3729af835453bdb02a"
+    )
+
+
+def test_equal_values_are_a_line_and_not_a_bell(tmp_path: Path) -> None:
+    def steady(columns: Columns, flow: int) -> None:
+        columns["rx_app"] = columns["tx_app"] + 12_336_000
+
+    _, figures = figures_of(tmp_path, Recipe(payloads=(64,), messages=100, relay=False, loss=0, alter=steady))
+    figure = figures["latency-density"]
+    for line in figure.panels[0].traces:
+        assert isinstance(line, Line)
+        assert line.x.tolist() == [12.336, 12.336]
+    assert any("equal" in note for note in figure.notes)
+
+
+def test_of_many_flows_the_slowest_are_drawn_and_the_others_named(
+    demo: tuple[measures.Judgement, dict[str, Figure]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judgement, _ = demo
+    monkeypatch.setattr("wiregauge.measures.shapes.MOST_FLOWS", 1)
+    shapes = measures.shapes(judgement)
+    longest = max(shapes.results, key=lambda key: shapes.results[key].summaries["latency"].maximum or 0.0)
+    assert {key.flow for key in shapes.latency} == {longest.flow}
+    assert shapes.left_out == 1
+    figure = next(f for f in build(judgement, shapes) if f.id == "latency-density")
+    assert "1 more" in figure.notes[0]
+
+
 def test_varieties_differ_in_more_than_colour() -> None:
     styles = [variety(protocol, flow) for protocol in ("udp", "raw") for flow in range(2)]
     assert len({s.colour for s in styles}) == 4
@@ -180,9 +213,24 @@ def test_log_ticks_lie_inside_and_are_few(low: float, ratio: float) -> None:
     ticks = log_ticks(low, low * ratio)
     assert len(ticks) <= 7
     assert all(low <= value <= low * ratio for value, _ in ticks)
-    assert all(math.isclose(float(text), value) for value, text in ticks)
-    if ratio >= 10:
-        assert ticks
+    assert all(math.isclose(read(text), value, rel_tol=1e-8) for value, text in ticks)
+    assert len({text for _, text in ticks}) == len(ticks)
+    assert len(ticks) >= 2
+
+
+def read(text: str) -> float:
+    """The number that a tick shows."""
+    factor, _, power = text.replace("\N{THIN SPACE}", "").rpartition("10")
+    if power and set(power) <= set("⁻⁰¹²³⁴⁵⁶⁷⁸⁹"):
+        exponent = int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
+        return float(factor.rstrip("·") or "1") * 10.0**exponent
+    return float(text.replace("\N{THIN SPACE}", ""))
+
+
+def test_a_log_axis_of_less_than_a_decade_has_equal_steps() -> None:
+    assert [text for _, text in log_ticks(12.1, 12.6)] == ["12.1", "12.2", "12.3", "12.4", "12.5", "12.6"]
+    assert [value for value, _ in log_ticks(20_000, 60_000)] == [2e4, 3e4, 4e4, 5e4, 6e4]
+    assert [text for _, text in log_ticks(1e-3, 1e12)][-2:] == ["10⁹", "10¹²"]
 
 
 def test_boxes_show_the_order_statistics(demo: tuple[measures.Judgement, dict[str, Figure]]) -> None:

@@ -7,6 +7,7 @@ flows. A figure whose data do not exist (no relay, nothing arrived) is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -17,8 +18,17 @@ from wiregauge.figures.network import network_figure
 from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
 from wiregauge.figures.views import view_figures
 from wiregauge.measures.plan import Size
-from wiregauge.measures.results import Judgement
-from wiregauge.measures.shapes import BoxShape, DensityShape, EnvelopeShape, Key, Shapes, TailShape
+from wiregauge.measures.results import FlowResult, Judgement
+from wiregauge.measures.shapes import (
+    MOST_FLOWS,
+    MOST_RUNS,
+    BoxShape,
+    DensityShape,
+    EnvelopeShape,
+    Key,
+    Shapes,
+    TailShape,
+)
 from wiregauge.measures.views import Views
 
 S = TypeVar("S")
@@ -35,8 +45,7 @@ PART_TITLES = {
 
 def build(judgement: Judgement, shapes: Shapes, views: Views | None = None) -> list[Figure]:
     """Every figure the data allow, in the order of the report; the views where they are given."""
-    made = [
-        network_figure(judgement.plan),
+    of_flows = [
         latency_density(shapes),
         latency_by_payload(shapes),
         percentiles(shapes.tail, "latency", "One-way latency"),
@@ -46,11 +55,22 @@ def build(judgement: Judgement, shapes: Shapes, views: Views | None = None) -> l
         period_density(shapes),
         period_box(shapes),
         send_error(shapes),
+    ]
+    made = [
+        network_figure(judgement.plan),
+        *(_of_some(figure, shapes.left_out) for figure in of_flows if figure is not None),
         outcomes(shapes),
         clock_figure(judgement),
         *(view_figures(judgement, views) if views is not None else ()),
     ]
     return [figure for figure in made if figure is not None]
+
+
+def _of_some(figure: Figure, left_out: int) -> Figure:
+    if not left_out:
+        return figure
+    note = f"Drawn are the {MOST_FLOWS} flows whose slowest message took longest; the tables have {left_out} more."
+    return replace(figure, notes=[note, *figure.notes])
 
 
 def _flows(keys: Sequence[Key]) -> list[int]:
@@ -112,8 +132,27 @@ def _multiples(
     return panels, columns, notes
 
 
-def _density_lines(key: Key, shape: DensityShape, style: Style) -> list[Trace]:
-    return [Line(key.label, shape.x / US, shape.y, style, filled=True)]
+def _density_lines(data: Mapping[Key, DensityShape]) -> Callable[[Key, DensityShape, Style], list[Trace]]:
+    """How densities are drawn that share an axis: equal values as a line at their place, as high as the tallest."""
+    top = max((float(shape.y.max()) for shape in data.values() if shape.constant is None), default=1.0)
+
+    def lines(key: Key, shape: DensityShape, style: Style) -> list[Trace]:
+        if shape.constant is not None:
+            return [Line(key.label, np.full(2, shape.constant / US), np.array([0.0, top]), style)]
+        return [Line(key.label, shape.x / US, shape.y, style, filled=True)]
+
+    return lines
+
+
+def _density_axis(data: Mapping[Key, DensityShape], title: str) -> Axis:
+    """The axis of densities, without numbers where no series has one."""
+    known = any(shape.constant is None for shape in data.values())
+    return Axis(title) if known else Axis(title, ticks=[(0.0, "0")])
+
+
+def _constants(data: Mapping[Key, DensityShape]) -> list[str]:
+    constant = any(shape.constant is not None for shape in data.values())
+    return ["A plain vertical line: all values are equal, which is no density."] if constant else []
 
 
 def _drawable(data: Mapping[Key, DensityShape]) -> dict[Key, DensityShape]:
@@ -132,7 +171,10 @@ def latency_density(shapes: Shapes) -> Figure | None:
     if not drawn:
         return None
     panels, columns, notes = _multiples(
-        drawn, _density_lines, Axis("one-way latency (µs)", log=True), Axis("density (1/decade)")
+        drawn,
+        _density_lines(drawn),
+        Axis("one-way latency (µs)", log=True),
+        _density_axis(drawn, "density (1/decade)"),
     )
     return Figure(
         "latency-density",
@@ -140,7 +182,7 @@ def latency_density(shapes: Shapes) -> Figure | None:
         "How fast, how steady. A narrow peak is a deterministic network; a second peak or a long right flank is not.",
         panels,
         columns,
-        notes=[*notes, *_hidden(shapes.latency, "that are not positive")],
+        notes=[*notes, *_constants(drawn), *_hidden(shapes.latency, "that are not positive")],
         measures=["latency"],
     )
 
@@ -149,7 +191,7 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     """Median with the band p1 to p99 against payload: a panel per flow, a line per protocol."""
     main = {
         key: flow.summaries["rtt" if key.relayed else "latency"]
-        for key, flow in shapes.results.items()
+        for key, flow in shapes.chosen.items()
         # A replay has no one payload to be drawn at.
         if key.size.payload and flow.summaries["rtt" if key.relayed else "latency"].value("p50") is not None
     }
@@ -247,7 +289,7 @@ def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Fig
 
 def split(shapes: Shapes) -> Figure | None:
     """Where the time goes: mean parts of the round trip (or of the one-way latency), stacked."""
-    keys = [key for key, flow in shapes.results.items() if flow.summaries["network"].n]
+    keys = [key for key, flow in shapes.chosen.items() if flow.summaries["network"].n]
     if not keys:
         return None
     panels = []
@@ -295,7 +337,7 @@ def split(shapes: Shapes) -> Figure | None:
         "flows the parts add up to the latency, for relayed flows to the round trip.",
         panels,
         min(2, len(panels)),
-        notes=["Only messages with every stamp enter; the parts of one bar come from the same messages."],
+        notes=["Only messages with every timestamp enter; the parts of one bar come from the same messages."],
         measures=["stack_down", "network", "stack_up", "turnaround"],
     )
 
@@ -309,7 +351,7 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
     runs = list(dict.fromkeys(key.run for key in keys))
     point = {run.plan.index: run.plan for run in judgement.runs}
     panels = []
-    for run in runs[:MOST_PANELS]:
+    for run in runs:
         traces: list[Trace] = []
         for key in (k for k in keys if k.run == run):
             shape: EnvelopeShape = data[key]
@@ -327,8 +369,8 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
     notes = (
         [f"Thinned: the least and the greatest of every {thinned} messages are drawn."] if thinned > 1 else []
     )
-    if len(runs) > MOST_PANELS:
-        notes.append(f"The first {MOST_PANELS} of {len(runs)} runs are drawn.")
+    if len(judgement.runs) > MOST_RUNS:
+        notes.append(f"The first {MOST_RUNS} of {len(judgement.runs)} runs are drawn.")
     return Figure(
         "latency-time",
         "Latency against time",
@@ -350,23 +392,26 @@ def period_density(shapes: Shapes) -> Figure | None:
         return None
     labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(data, key=_order)))
     sizes = sorted({key.size for key in data})
-    panels = [
-        Panel(
-            label + (f" · {rest}" if rest else ""),
-            Axis("transmit period (µs)"),
-            Axis("density (1/µs)"),
-            [
-                Line(
-                    k.size.text,
-                    data[k].x / US,
-                    data[k].y * US,
-                    ordered(sizes.index(k.size), len(sizes)),
-                )
-                for k in sorted((k for k in data if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
-            ],
+    panels = []
+    for label, rest in labels[:MOST_PANELS]:
+        mine = sorted((k for k in data if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
+        top = max((float(data[k].y.max()) * US for k in mine if data[k].constant is None), default=1.0)
+        traces: list[Trace] = []
+        for key in mine:
+            style, shape = ordered(sizes.index(key.size), len(sizes)), data[key]
+            if shape.constant is not None:
+                at = np.full(2, shape.constant / US)
+                traces.append(Line(key.size.text, at, np.array([0.0, top]), style))
+            else:
+                traces.append(Line(key.size.text, shape.x / US, shape.y * US, style))
+        panels.append(
+            Panel(
+                label + (f" · {rest}" if rest else ""),
+                Axis("transmit period (µs)"),
+                _density_axis({key: data[key] for key in mine}, "density (1/µs)"),
+                traces,
+            )
         )
-        for label, rest in labels[:MOST_PANELS]
-    ]
     return Figure(
         "period-density",
         "Transmit period: density",
@@ -374,7 +419,7 @@ def period_density(shapes: Shapes) -> Figure | None:
         "the box plot below shows the rest.",
         panels,
         min(2, len(panels)),
-        notes=_hidden(data, "outside the view"),
+        notes=[*_constants(data), *_hidden(data, "outside the view")],
         measures=["period", "period_jitter"],
     )
 
@@ -442,9 +487,9 @@ def send_error(shapes: Shapes) -> Figure | None:
         return None
     panels, columns, notes = _multiples(
         drawn,
-        _density_lines,
+        _density_lines(drawn),
         Axis("actual after intended send (µs)", log=True),
-        Axis("density (1/decade)"),
+        _density_axis(drawn, "density (1/decade)"),
     )
     return Figure(
         "send-error",
@@ -452,7 +497,7 @@ def send_error(shapes: Shapes) -> Figure | None:
         "How late messages left against the schedule. It is the instrument's own error, not the network's.",
         panels,
         columns,
-        notes=[*notes, *_hidden(shapes.send_error, "at or before the intended time")],
+        notes=[*notes, *_constants(drawn), *_hidden(shapes.send_error, "at or before the intended time")],
         measures=["send_error"],
     )
 
@@ -476,7 +521,16 @@ def outcomes(shapes: Shapes) -> Figure | None:
     panels = []
     used = [name for name in OUTCOME_STYLES if any(flow.outcomes[name] for flow in results.values())]
     labels = list(dict.fromkeys((k.label, k.rest) for k in sorted(results, key=_order)))
-    for number, (label, rest) in enumerate(labels[:MOST_PANELS]):
+    hurt = [place for place in labels if any(_not_delivered(results, place))]
+    notes = (
+        [f"{len(labels) - len(hurt)} flows and points without any are not drawn."]
+        if len(hurt) < len(labels)
+        else []
+    )
+    if len(hurt) > MOST_PANELS:
+        hurt = sorted(hurt, key=lambda place: -sum(_not_delivered(results, place)))[:MOST_PANELS]
+        notes.append(f"Of the others the {MOST_PANELS} with the most are drawn.")
+    for number, (label, rest) in enumerate(hurt):
         chosen = sorted((k for k in results if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
         x = np.array([float(sizes.index(k.size)) for k in chosen])
         base = np.zeros(len(chosen))
@@ -501,6 +555,16 @@ def outcomes(shapes: Shapes) -> Figure | None:
         "Every message has exactly one outcome; those that were simply delivered are not drawn.",
         panels,
         min(2, len(panels)),
+        notes=notes,
         measures=["lost", "duplicated", "reordered", "corrupted", "misdirected", "late"],
         panel_height=200,
     )
+
+
+def _not_delivered(results: Mapping[Key, FlowResult], place: tuple[str, str]) -> list[int]:
+    """Messages of a flow and point that were not plainly delivered, per payload."""
+    return [
+        sum(flow.outcomes[name] for name in OUTCOME_STYLES)
+        for key, flow in results.items()
+        if (key.label, key.rest) == place
+    ]

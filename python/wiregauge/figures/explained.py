@@ -87,7 +87,11 @@ def _series(shape: ExplainedShape, measure: str) -> Panel:
     )
     changes = shape.found.series[0].course.changes
     traces += [
-        Rule(change.at, f"{change.kind} changes", Style(VERMILION, "dash", width=1.4))
+        Rule(
+            change.at,
+            f"{change.kind} changes",
+            Style(VERMILION, "dash" if change.kind == "level" else "dot", width=1.4),
+        )
         for change in changes[:20]
     ]
     return Panel(f"{measure} against time", Axis("time in the run (s)"), Axis("time (µs)", span=span), traces)

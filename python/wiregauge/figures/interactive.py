@@ -1,12 +1,13 @@
 """Draws a figure for the report: the JSON that plotly.js reads, made by hand.
 
 The Python side of Plotly validates every property of every trace, which costs more than judging the campaign; the
-JSON is plain enough to write directly. Only the script itself comes from the package (`script`).
+JSON is plain enough to write directly. The script is the bundle of cartesian charts (`vendor`, decision 27).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import resources
 from math import log10
 
 import numpy as np
@@ -47,19 +48,33 @@ _SYMBOLS = {
 
 def script() -> str:
     """The text of plotly.js, to be put into the page once."""
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())
-
-
-def height(figure: Figure) -> int:
-    """Height of the drawn figure, px."""
-    return figure.rows * figure.panel_height + (figure.rows - 1) * _GAP_Y + _TOP + _BOTTOM
+    bundle = resources.files("wiregauge.figures").joinpath("vendor", "plotly-cartesian.min.js")
+    return bundle.read_text(encoding="utf-8")
 
 
-def draw(figure: Figure) -> Json:
-    """`{"data": …, "layout": …, "config": …}` of the figure for `Plotly.newPlot`."""
-    inner_w, inner_h = _WIDTH - figure.margin_left - _RIGHT, height(figure) - _TOP - _BOTTOM
+def height(figure: Figure, *, legend: bool = True) -> int:
+    """Height of the drawn figure, px, with room for a legend above it or without."""
+    inner = figure.rows * figure.panel_height + (figure.rows - 1) * _GAP_Y
+    return inner + _top(figure, legend=legend) + _below(figure)
+
+
+def _top(figure: Figure, *, legend: bool) -> int:
+    titled = any(panel.title for panel in figure.panels)
+    return _TOP if legend else 26 if titled else 10
+
+
+def _below(figure: Figure) -> int:
+    return _BOTTOM if any(panel.x.shown for panel in figure.panels) else 10
+
+
+def draw(figure: Figure, *, legend: bool = True) -> Json:
+    """`{"data": …, "layout": …, "config": …}` of the figure for `Plotly.newPlot`.
+
+    Without `legend` the page has one of its own (`figures.legend`), which wraps where the window is narrow.
+    """
+    top_margin, bottom_margin = _top(figure, legend=legend), _below(figure)
+    inner_w = _WIDTH - figure.margin_left - _RIGHT
+    inner_h = height(figure, legend=legend) - top_margin - bottom_margin
     gap_x = _GAP_X if not figure.share_y else _GAP_X * 0.62
     wide = (1 - (figure.columns - 1) * gap_x / inner_w) / figure.columns
     high = figure.panel_height / inner_h
@@ -67,11 +82,11 @@ def draw(figure: Figure) -> Json:
     # Small points need a legend larger than they are; lines would only get thicker by it.
     sizing = "constant" if only_points else "trace"
     layout: Json = {
-        "height": height(figure),
-        "margin": {"l": figure.margin_left, "r": _RIGHT, "t": _TOP, "b": _BOTTOM},
+        "height": height(figure, legend=legend),
+        "margin": {"l": figure.margin_left, "r": _RIGHT, "t": top_margin, "b": bottom_margin},
         "font": {"family": FONT, "size": 12, "color": INK},
-        "paper_bgcolor": "white",
-        "plot_bgcolor": "white",
+        "paper_bgcolor": "white" if legend else "rgba(0,0,0,0)",
+        "plot_bgcolor": "white" if legend else "rgba(0,0,0,0)",
         "hovermode": "closest",
         "hoverlabel": {"font": {"family": FONT, "size": 12}},
         "legend": {
@@ -116,7 +131,7 @@ def draw(figure: Figure) -> Json:
         if panel.title:
             annotations.append(
                 {
-                    "text": f"<b>{_plain(panel.title)}</b>",
+                    "text": f"<b>{plain(panel.title)}</b>",
                     "x": left,
                     "y": top,
                     "xref": "paper",
@@ -134,13 +149,13 @@ def draw(figure: Figure) -> Json:
                 continue
             axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
             data.extend(drawn | axes for drawn in _trace(trace, named))
-    if not any(trace.get("showlegend") for trace in data):
+    if not legend or not any(trace.get("showlegend") for trace in data):
         layout["showlegend"] = False
     layout["annotations"], layout["shapes"] = annotations, rules
     return {"data": data, "layout": layout, "config": {"displayModeBar": figure.zoomable}}
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """plotly.js reads a little markup in texts; names from files must not be able to use it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -152,7 +167,7 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json
             hidden["range"] = list(axis.span)
         return hidden
     drawn: Json = {
-        "title": {"text": _plain(axis.title), "standoff": 8, "font": {"size": 12}},
+        "title": {"text": plain(axis.title), "standoff": 8, "font": {"size": 12}},
         "showline": True,
         "linecolor": "#B8BEC8",
         "gridcolor": PALE,
@@ -181,7 +196,7 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json
     if axis.ticks:
         drawn |= {
             "tickvals": [v for v, _ in axis.ticks],
-            "ticktext": [_plain(text) for _, text in axis.ticks],
+            "ticktext": [plain(text) for _, text in axis.ticks],
         }
     if which == "y":
         drawn |= {"rangemode": "normal", "nticks": 6}
@@ -209,7 +224,7 @@ def _legend(name: str, wanted: bool, named: set[str]) -> Json:
     first = wanted and name not in named
     if first:
         named.add(name)
-    text = _plain(name)
+    text = plain(name)
     return {"name": text, "legendgroup": text, "showlegend": first}
 
 
@@ -265,14 +280,14 @@ def _trace(trace: Trace, named: set[str]) -> list[Json]:
             }
             if trace.texts:
                 marks |= {
-                    "text": [_plain(text) for text in trace.texts],
+                    "text": [plain(text) for text in trace.texts],
                     "textposition": "bottom center" if trace.texts_below else "top center",
                     "textfont": {"size": 13},
                     "hoverinfo": "text",
                     "cliponaxis": False,
                 }
             if trace.hints:
-                marks |= {"hovertext": [_plain(text) for text in trace.hints], "hoverinfo": "text"}
+                marks |= {"hovertext": [plain(text) for text in trace.hints], "hoverinfo": "text"}
             return [marks]
         case Box():
             return _box(trace, named)
@@ -315,7 +330,7 @@ def _trace(trace: Trace, named: set[str]) -> list[Json]:
                             "width": 1.4 if trace.hollow else 0.3,
                         },
                     },
-                    "hovertext": [_plain(text) for text in trace.texts],
+                    "hovertext": [plain(text) for text in trace.texts],
                     "hoverinfo": "text" if trace.texts else "skip",
                     **_legend(trace.name, trace.legend, named),
                 }
@@ -362,12 +377,8 @@ def _box(box: Box, named: set[str]) -> list[Json]:
 
 
 def _rule(rule: Rule, suffix: str) -> Json:
+    # What it means stands in the legend: a text beside a rule lies on the lines that cross it.
     line = {"color": rule.style.colour, "width": rule.style.width, "dash": rule.style.dash}
-    label = {
-        "text": _plain(rule.text),
-        "textposition": "end",
-        "font": {"size": 11, "color": rule.style.colour},
-    }
     if rule.vertical:
         place: Json = {
             "x0": rule.at,
@@ -386,4 +397,4 @@ def _rule(rule: Rule, suffix: str) -> Json:
             "x1": 1,
             "xref": f"x{suffix} domain",
         }
-    return {"type": "line", "line": line, "label": label, **place}
+    return {"type": "line", "line": line, **place}

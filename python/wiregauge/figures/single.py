@@ -23,9 +23,13 @@ def draw_shape(shape: Shape, measure: str, title: str, label: str, protocol: str
     match shape:
         case DensityShape():
             scale = 1.0 if shape.log else US
-            traces: list[Trace] = [Line(label, shape.x / US, shape.y * scale, style, filled=True)]
             x = Axis(axis, log=shape.log)
             y = Axis("density (1/decade)" if shape.log else "density (1/µs)")
+            traces: list[Trace] = [Line(label, shape.x / US, shape.y * scale, style, filled=True)]
+            if shape.constant is not None:
+                traces = [Line(label, np.full(2, shape.constant / US), np.array([0.0, 1.0]), style)]
+                y = Axis(y.title, ticks=[(0.0, "0")])
+                notes.append("All values are equal, which is no density.")
             if shape.outside:
                 notes.append(f"{shape.outside} values are not positive and not drawn.")
         case TailShape():

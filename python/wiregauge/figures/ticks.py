@@ -62,11 +62,43 @@ def linear_range(panels: Sequence[Panel], which: str) -> tuple[float, float] | N
 
 
 def log_ticks(low: float, high: float, most: int = 7) -> list[tuple[float, str]]:
-    """Round values in [low, high] with their texts; at most about `most`."""
+    """Round values in [low, high] with their texts, at most `most` and, of any range, at least two.
+
+    Over several decades 1, 2, 5 of each, 1, 3 or 1, or of every second, third, … decade; within less than one, equal
+    steps, as powers of ten would leave such an axis without a number.
+    """
     decades = range(floor(log10(low)) - 1, ceil(log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         values = [m * 10.0**k for k in decades for m in steps if low <= m * 10.0**k <= high]
         if len(values) <= most:
             break
-    thin = -(-len(values) // most) if values else 1
-    return [(v, f"{v:.12g}" if 1e-4 <= v < 1e7 else f"{v:.0e}") for v in values[::thin]]
+    if len(values) < 4 and high / low < 30:
+        values = _equal_steps(low, high, most)
+    for every in range(2, len(decades) + 1):
+        if len(values) <= most:
+            break
+        values = [10.0**k for k in decades if k % every == 0 and low <= 10.0**k <= high]
+    return [(value, tick_text(value)) for value in values]
+
+
+def _equal_steps(low: float, high: float, most: int) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten in [low, high], as many as fit."""
+    for step in (m * 10.0**k for k in range(floor(log10(high - low)) - 2, 400) for m in (1, 2, 5)):
+        first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+        if last - first < most:
+            # A product of whole numbers and a power of ten, or its quotient: no rounding shows in the text.
+            return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+    return []
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def tick_text(value: float) -> str:
+    """A number beside a tick: digits in groups of three, far from one a power of ten."""
+    if value and not 1e-3 <= abs(value) < 1e7:
+        digits, _, power = f"{value:.9e}".partition("e")
+        factor = digits.rstrip("0").rstrip(".")
+        raised = f"10{str(int(power)).translate(_RAISED)}"
+        return raised if factor == "1" else f"{factor}·{raised}"
+    return f"{value:,.12g}".replace(",", "\N{THIN SPACE}") if abs(value) >= 1e4 else f"{value:.12g}"

@@ -174,13 +174,15 @@ def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
         for place, shape in enumerate(clocks)
     ]
     steps = sorted({(float(at), shape.node) for shape in clocks for at in shape.steps_at})
-    traces += [Rule(at, f"{node} set", Style(GREY, "dot", width=1.2)) for at, node in steps[:20]]
+    traces += [Rule(at, "a clock is set", Style(GREY, "dot", width=1.2)) for at, _ in steps[:20]]
+    notes = [f"Set: {', '.join(f'{node} at {at:.4g} s' for at, node in steps[:20])}."] if steps else []
     return Figure(
         "clock-offsets",
         "Clock offsets",
         "How far each clock was off the true time. This is truth that the simulator knows and no node does; clocks "
         "that are not drawn are perfect.",
         [Panel("", Axis("true time (s)"), Axis("clock less true time (µs)"), traces)],
+        notes=notes,
         measures=["latency"],
         panel_height=300,
     )

@@ -32,6 +32,10 @@ Floats = NDArray[np.float64]
 
 MARKS_AGAINST_TIME = 24_000
 """Marks in all views against time together; beyond it each series keeps its extremes only."""
+MOST_FLOWS = 12
+"""Flows that are drawn: more lines in one panel than colours and dashes tell apart say nothing."""
+MOST_RUNS = 24
+"""Runs that are drawn against time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,11 @@ class Shapes:
     rtt_tail: Mapping[Key, TailShape]
     against_time: Mapping[Key, EnvelopeShape]
     results: Mapping[Key, FlowResult]
+    """Of every flow, drawn or not."""
+    chosen: Mapping[Key, FlowResult]
+    """Of the flows that are drawn: those whose slowest message took longest."""
+    left_out: int = 0
+    """Flows (at each receiver) that are not drawn."""
 
 
 def key_of(flow: FlowResult, point: Mapping[str, str], run: int) -> Key:
@@ -88,21 +97,27 @@ def shapes(judgement: Judgement) -> Shapes:
     results = {
         key_of(flow, point.point, point.runs[0]): flow for point in judgement.points for flow in point.flows
     }
+    flows = _longest(results)
+    drawn = set(flows[:MOST_FLOWS])
+    chosen = {key: flow for key, flow in results.items() if _flow(key, flow) in drawn}
     values = {
-        name: {key: flow.series[name].value for key, flow in results.items() if name in flow.series}
+        name: {key: flow.series[name].value for key, flow in chosen.items() if name in flow.series}
         for name in ("latency", "period", "send_error", "rtt")
     }
     latency_span = _span(list(values["latency"].values()))
     error_span = _span(list(values["send_error"].values()))
     each_run = {
-        key_of(flow, run.plan.point, run.plan.index): flow for run in judgement.runs for flow in run.flows
+        key: flow
+        for run in judgement.runs[:MOST_RUNS]
+        for flow in run.flows
+        if _flow(key := key_of(flow, run.plan.point, run.plan.index), flow) in drawn
     }
     marks = max(200, MARKS_AGAINST_TIME // max(len(each_run), 1))
     return Shapes(
         latency=_densities(values["latency"], latency_span, log=True),
         main_box={
             key: shape
-            for key in results
+            for key in chosen
             if (v := values["rtt" if key.relayed else "latency"].get(key)) is not None
             and (shape := stats.box(v)) is not None
         },
@@ -117,7 +132,23 @@ def shapes(judgement: Judgement) -> Shapes:
             if len((series := flow.series["rtt" if flow.plan.relayed else "latency"]).value)
         },
         results=results,
+        chosen=chosen,
+        left_out=max(len(flows) - MOST_FLOWS, 0),
     )
+
+
+def _flow(key: Key, flow: FlowResult) -> tuple[int, int]:
+    return key.flow, flow.plan.receiver
+
+
+def _longest(results: Mapping[Key, FlowResult]) -> list[tuple[int, int]]:
+    """Flows at their receivers, the one with the longest latency first; those nothing is known of last."""
+    greatest: dict[tuple[int, int], float] = {}
+    for key, flow in results.items():
+        found = flow.summaries["latency"].maximum
+        longest = greatest.get(_flow(key, flow), -np.inf)
+        greatest[_flow(key, flow)] = max(longest, found if found is not None else -np.inf)
+    return sorted(greatest, key=lambda flow: -greatest[flow])
 
 
 def _span(series: Sequence[Floats]) -> tuple[float, float] | None:

@@ -127,13 +127,14 @@ def _coarse(
     found: list[tuple[float, Floats, Floats, Floats]] = []
     size = 2 * spacing
     while span / size > 256:
-        number = int(span / size) + 1
-        place = np.minimum(((t + spacing / 2) / size).astype(np.int64), number - 1)
-        count = np.bincount(place, minlength=number).astype(np.float64)
-        total = np.bincount(place, y, number).astype(np.float64)
-        some = count > 0
-        middles: Floats = (np.flatnonzero(some) + 0.5).astype(np.float64) * size
-        found.append((size, middles, total[some], count[some]))
+        place = np.minimum(((t + spacing / 2) / size).astype(np.int64), int(span / size))
+        # Only bins that hold something: between bursts there may be any number of empty ones.
+        begins = np.append(True, np.diff(place) > 0)
+        bin_of = np.cumsum(begins) - 1
+        count = np.bincount(bin_of).astype(np.float64)
+        total = np.bincount(bin_of, y).astype(np.float64)
+        middles: Floats = (place[begins] + 0.5).astype(np.float64) * size
+        found.append((size, middles, total, count))
         size *= 4
     return tuple(found)
 

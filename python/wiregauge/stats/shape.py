@@ -22,7 +22,8 @@ class DensityShape:
     """A kernel density estimate on a grid.
 
     `y` integrates to `n / (n + outside)`: per unit of `x`, or per decade when `log`. `outside` counts the values that
-    the grid does not show: beyond its range, or not positive on a logarithmic axis.
+    the grid does not show: beyond its range, or not positive on a logarithmic axis. `constant` is the value that all
+    shown values have in common, None where they differ: it has no density, and is to be drawn as a line at its place.
     """
 
     x: Floats
@@ -30,6 +31,7 @@ class DensityShape:
     log: bool
     n: int
     outside: int
+    constant: float | None = None
 
 
 def density(
@@ -37,8 +39,8 @@ def density(
 ) -> DensityShape:
     """Gaussian kernel density with Silverman's bandwidth, binned linearly and convolved by FFT.
 
-    `span` fixes the range in the unit of the values; without it the grid covers the data and its margins.
-    Identical values give one narrow peak instead of an infinite one.
+    `span` fixes the range in the unit of the values; without it the grid covers the data and its margins. The
+    bandwidth is that of the values in view, and the work is bounded by `values` and `points`, whatever the values are.
     """
     total = len(values)
     shown = values[values > 0] if log else values
@@ -46,19 +48,10 @@ def density(
     if len(placed) == 0:
         empty = np.empty(0)
         return DensityShape(empty, empty, log, 0, total)
-    width = _bandwidth(placed)
-    if span is None:
-        low, high = float(placed.min()), float(placed.max())
-        # The margins must hold the kernel as it will be drawn, and none is drawn narrower than the grid.
-        width = max(width, (high - low) / (points - 7))
-        low, high = low - 3 * width, high + 3 * width
-    else:
-        low, high = (float(np.log10(s)) if log else float(s) for s in span)
-        if not low < high:
-            low, high = low - 3 * width, high + 3 * width
+    low, high, width = _view(placed, span, points, log=log)
     step = (high - low) / (points - 1)
-    # A kernel narrower than the grid would be sampled away.
-    width = max(width, step)
+    # A kernel narrower than the grid would be sampled away; one as wide as the picture says no more than a wider one.
+    width = min(max(width, step), (high - low) / 4)
     margin = int(np.ceil(4 * width / step))
     size = points + 2 * margin
     position = (placed - low) / step + margin
@@ -74,16 +67,37 @@ def density(
     y = np.maximum(smooth[2 * margin : 2 * margin + points], 0.0) / (total * step)
     grid: Floats = low + step * np.arange(points, dtype=np.float64)
     x: Floats = np.power(10.0, grid) if log else grid
-    within = int(np.count_nonzero((placed >= low) & (placed <= high)))
-    return DensityShape(x, y, log, within, total - within)
+    view = (placed >= low) & (placed <= high)
+    within = int(np.count_nonzero(view))
+    seen = shown[view]
+    same = float(seen[0]) if within and float(seen.min()) == float(seen.max()) else None
+    return DensityShape(x, y, log, within, total - within, same)
+
+
+def _view(
+    placed: Floats, span: tuple[float, float] | None, points: int, *, log: bool
+) -> tuple[float, float, float]:
+    """The range of the grid and the bandwidth, which are never so close that the grid has no steps."""
+    if span is None:
+        low, high = float(placed.min()), float(placed.max())
+        # The margins must hold the kernel as it will be drawn, and none is drawn narrower than the grid.
+        width = max(_bandwidth(placed), (high - low) / (points - 7))
+        return low - 3 * width, high + 3 * width, width
+    low, high = (float(np.log10(s)) if log else float(s) for s in span)
+    seen = placed[(placed >= low) & (placed <= high)]
+    # What lies outside may be farther away than the picture is wide: it says nothing of the values in it.
+    width = _bandwidth(seen if len(seen) else placed)
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        return low - 3 * width, high + 3 * width, width
+    return low, high, width
 
 
 def _bandwidth(placed: Floats) -> float:
     ascending = np.sort(placed)
     spread = float(ascending.std())
     quartiles = (quantile(ascending, 0.75) - quantile(ascending, 0.25)) / 1.349
-    scale = min(s for s in (spread, quartiles) if s > 0) if spread > 0 else 0.0
-    smallest = max(abs(float(ascending[-1])), 1.0) * 1e-6
+    scale = min((s for s in (spread, quartiles) if s > 0), default=0.0)
+    smallest = max(float(np.abs(ascending[[0, -1]]).max()), 1.0) * 1e-9
     return max(0.9 * scale / math.pow(len(ascending), 0.2), smallest)
 
 
