@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -63,12 +64,13 @@ def sweep(place: str, text: str, engine: str, storage: str | None) -> None:
     json.dump({key: directory.manifest[key] for key in ("state", "reason")}, sys.stdout)
 
 
-def track(place: str, engine: str, parts: int | None, storage: str | None) -> None:
+def track(place: str, engine: str, parts: int | None, storage: str | None, adopt: bool = False) -> None:
     """Tracks all runs of a directory again; prints which."""
     directory = RunDirectory.open(Path(place))
     runs = [run["index"] for run in directory.runs]
     done: list[int] = []
-    stopped = retrack(directory, runs, engine, parts=parts, storage=storage, tracked=done.append)
+    options: dict[str, Any] = {"parts": parts, "storage": storage, "adopt": adopt}
+    stopped = retrack(directory, runs, engine, **options, tracked=done.append)
     json.dump({"stopped": stopped, "done": sorted(done)}, sys.stdout)
 
 

@@ -81,6 +81,15 @@ def files(place: Path) -> dict[str, bytes]:
     return {str(path.relative_to(place)): path.read_bytes() for path in found}
 
 
+def figures(content: bytes) -> bytes:
+    """JSON of a run directory without the hashes of what it was made from."""
+    tree = json.loads(content)
+    for entry in [tree, *tree["runs"]]:
+        for key in ("digest", "sources", "files"):
+            entry.pop(key, None)
+    return json.dumps(tree).encode()
+
+
 def same_tables(one: Path, other: Path) -> None:
     """The same rows in the same order, of the same types, under the same metadata."""
     names = [f"{table}/{path.name}" for table in TABLES for path in sorted((one / table).iterdir())]
@@ -232,7 +241,8 @@ def test_a_sweep_is_the_same_on_a_cluster(two_nodes: TwoNodes, tmp_path: Path) -
     assert "measures.json" in expected
     assert came.keys() == expected.keys()
     for name, content in expected.items():
-        assert came[name] == content, name
+        same = figures if name == "measures.json" else bytes  # made from another manifest
+        assert same(came[name]) == same(content), name
     assert files(tmp_path / "storage") == {}
     assert left_behind() == before
 
@@ -259,7 +269,8 @@ def test_tracking_by_parts_is_the_same_whoever_is_killed(two_nodes: TwoNodes, tm
     assert ended == {"stopped": None, "done": [0]}
     assert len(killed) == 1
     same_tables(right, found)
-    assert (found / "tracking.json").read_bytes() == (right / "tracking.json").read_bytes()
+    one, other = (figures((place / "tracking.json").read_bytes()) for place in (found, right))
+    assert one == other
     assert sorted(files(found)) == sorted(files(right)), "nothing is left in the run directory"
 
 
@@ -273,13 +284,18 @@ def test_tracking_by_way_of_a_storage_is_the_same(two_nodes: TwoNodes, tmp_path:
     (found / "records" / "run-0000.parquet").rename(folder / "0.parquet")
     (folder / "1.parquet").write_bytes(b"PAR1")
     before = left_behind()
-    ended = told("track", str(found), two_nodes.client, None, str(tmp_path / "storage"))
+    ended = told("track", str(found), two_nodes.client, None, str(tmp_path / "storage"), True)
     assert ended == {"stopped": None, "done": [0, 1]}
     same_tables(right, found)
     entries = json.loads((found / "tracking.json").read_text())["runs"]
     assert [damage["file"] for damage in entries[0]["damaged_segments"]] == [str(folder / "1.parquet")]
     entries[0]["damaged_segments"] = []
-    assert entries == json.loads((right / "tracking.json").read_text())["runs"]
+    expected = json.loads((right / "tracking.json").read_text())["runs"]
+    for entry in entries + expected:
+        del entry["files"]
+    assert entries == expected
+    (judged,) = [check for check in measures.judge(found).checks if check.name == "files"]
+    assert "put there by hand" in judged.reason
     assert files(tmp_path / "storage") == {}
     assert left_behind() == before
 

@@ -164,6 +164,7 @@ def _stamp(flows: Sequence[FlowResult]) -> float:
 def _run(directory: RunDirectory, campaign: Mapping[str, Any], run: RunResult) -> Run:
     index = run.plan.index
     plan = next(planned for planned in campaign["runs"] if planned["index"] == index)
+    directory.inventory.check([directory.messages(index)])
     messages = pl.read_parquet(directory.messages(index)).filter(~pl.col("warm_up")).sort("flow", "sequence")
     sent = next((stream for stream in streams_of(run.agents) if stream.kind == "send"), None)
     return Run(plan, messages, _stamp(run.flows), sent, run.validity.word, run.reasons)

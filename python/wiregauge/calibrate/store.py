@@ -6,7 +6,6 @@ was not altered. Nothing is ever overwritten: a newer calibration takes the plac
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import functools
 import hashlib
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 from wiregauge import __version__
 from wiregauge.calibrate.errors import CalibrationError
+from wiregauge.files import write_whole
 
 __all__ = ["KINDS", "Calibration", "Store", "make", "schema_path", "store_folder"]
 
@@ -117,18 +117,11 @@ class Store:
         """Writes it beside the others; returns it with its file. Raises CalibrationError where the disk refuses."""
         stamp = calibration.made.strftime("%Y%m%dT%H%M%SZ")
         path = self.folder / f"{stamp}-{calibration.number}.json"
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        text = json.dumps(calibration.content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with beside.open("w", encoding="utf-8") as file:
-                json.dump(calibration.content, file, indent=1, ensure_ascii=False, allow_nan=False)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
+            write_whole(path, text)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
             raise CalibrationError(
                 f"{path}: cannot be written ({error.strerror}); name a folder that can with --store"
             ) from None

@@ -14,7 +14,8 @@ from wiregauge.cli.exporting import dissector, export
 from wiregauge.cli.host import agent, doctor
 from wiregauge.cli.reading import compare, report, show, trend
 from wiregauge.cli.running import check, run, track
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, say
+from wiregauge.cli.verifying import verify
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, say
 
 __all__ = ["app", "main"]
 
@@ -41,7 +42,7 @@ def _root(
         raise typer.Exit
 
 
-for _command in (check, run, track, show, report, compare, trend, export, dissector, doctor):
+for _command in (check, run, track, show, report, compare, trend, verify, export, dissector, doctor):
     app.command()(_command)
 app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
@@ -66,11 +67,11 @@ def main() -> NoReturn:
 
 def _report_error(error: Exception) -> int:
     """One clear message for whatever went wrong; returns the exit code."""
-    from wiregauge.records import RunDirectoryError
+    from wiregauge.records import DamagedError, RunDirectoryError
 
     if isinstance(error, RunDirectoryError):
         say(str(error))
-        return BAD_INPUT
+        return INCOMPLETE if isinstance(error, DamagedError) else BAD_INPUT
     from wiregauge.cluster import EngineError, StorageError
 
     if isinstance(error, EngineError | StorageError):

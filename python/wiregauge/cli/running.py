@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -194,14 +193,12 @@ def _run_here(
     from wiregauge.records import RunDirectory, RunDirectoryError
 
     console = Console(stderr=True)
-    existed = target.exists()
     manifest = new_manifest(loaded.campaign, file=str(test), sha256=loaded.sha256, bench=bench.value)
     if bench is BenchName.NETNS:
         manifest["calibrations"] = _cited(loaded.campaign, realtime=realtime)
     try:
         directory = RunDirectory.create(target, manifest, loaded.xml)
     except RunDirectoryError as error:
-        _discard(target, existed=existed)
         fail(str(error), BAD_INPUT)
     try:
         for warning in loaded.campaign["warnings"]:
@@ -219,12 +216,11 @@ def _run_here(
             (target / "spool").rmdir()
         if not directory.runs:
             reason = directory.manifest["reason"] or "nothing was run"
-            directory.close()
-            _discard(target, existed=existed)
+            directory.discard()
             fail(reason, INCOMPLETE if directory.manifest["state"] == "interrupted" else NO_ENVIRONMENT)
         code = judge_and_show(directory, target, as_json=as_json, with_report=True)
     except (EngineError, StorageError):  # before any run began
-        _discard(target, existed=existed)
+        directory.discard()
         raise
     except RunDirectoryError as error:  # the disk failed under a run: what is on it can be judged elsewhere
         fail(str(error), INCOMPLETE)
@@ -243,18 +239,6 @@ def _cited(campaign: dict[str, Any], *, realtime: bool) -> list[dict[str, Any]]:
     except CalibrationError as error:
         say(f"no calibration is cited: {error}")
         return []
-
-
-def _discard(target: Path, *, existed: bool) -> None:
-    """Removes a run directory in which nothing was measured, so that the same command can be given again."""
-    if not existed:
-        shutil.rmtree(target, ignore_errors=True)
-        return
-    for entry in target.iterdir() if target.is_dir() else ():
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)
 
 
 def track(
@@ -277,13 +261,19 @@ def track(
         ),
     ] = None,
     storage: StorageUrl = None,
+    adopt: Annotated[
+        bool,
+        typer.Option(
+            "--adopt-records",
+            help="Take records that are not those the run wrote, put there by hand; the runs are DEGRADED and say so.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Track the stored records of a run directory again, judge them and write the report.
 
-    For tables that are damaged, missing or of an older version, for records that were put there by hand, and on
-    a cluster for more records than one machine tracks in good time. Records are only read; what is made of them
-    is replaced, run by run.
+    For tables that are damaged, missing or of an older version, and on a cluster for more records than one machine
+    tracks in good time. Records are only read; what is made of them is replaced, run by run.
     """
     from wiregauge.cluster import retrack
     from wiregauge.records import RunDirectory
@@ -307,6 +297,7 @@ def track(
         engine,
         parts=parts,
         storage=storage,
+        adopt=adopt,
         tracked=lambda index: say(f"run {index}: tracked"),
     )
     if stopped is not None:

@@ -143,6 +143,8 @@ def open_run(place: Path) -> Any:
     if recover(directory):
         why = directory.manifest.get("reason") or "tables were missing and were made anew from the records"
         say(f"{place}: {why}")
+    if not directory.inventory.verified:
+        say(f"{place}: unverified: it is of a version that kept no hashes, so damage to it cannot be told")
     if not directory.runs:
         fail(f"{place}: no run was started, there is nothing to show", INCOMPLETE)
     return directory

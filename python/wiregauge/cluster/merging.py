@@ -6,7 +6,6 @@ that of its part already.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from wiregauge.files import whole
 from wiregauge.records import RunDirectoryError
 
 __all__ = ["merge_entries", "merge_tables"]
@@ -45,14 +45,16 @@ def merge_entries(shares: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def merge_tables(parts: Sequence[Path], target: Path) -> None:
     """Writes one table from those of all parts; `target` is replaced when it is whole. Raises RunDirectoryError."""
-    beside = target.with_name(f".{target.name}.new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         files = [pq.ParquetFile(path) for path in parts]
         schema = files[0].schema_arrow
         said = {key: value for key, value in files[0].metadata.metadata.items() if key != _OF_ARROW}
         # As the tracking kernel names what is in a list; Arrow's own choice is another.
-        with pq.ParquetWriter(beside, schema, compression="zstd", use_compliant_nested_type=False) as writer:
+        with (
+            whole(target) as beside,
+            pq.ParquetWriter(beside, schema, compression="zstd", use_compliant_nested_type=False) as writer,
+        ):
             writer.add_key_value_metadata(said)
             if sum(file.metadata.num_rows for file in files) <= SORTED_UP_TO:
                 table = pa.concat_tables([file.read() for file in files])
@@ -63,12 +65,8 @@ def merge_tables(parts: Sequence[Path], target: Path) -> None:
                         writer.write_table(file.read_row_group(group), row_group_size=_GROUP)
         for file in files:
             file.close()
-        beside.replace(target)
     except (OSError, pa.ArrowException) as error:
         raise RunDirectoryError(f"{target}: cannot be put together: {error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
 
 
 def _by_flow(table: pa.Table) -> pa.Array:

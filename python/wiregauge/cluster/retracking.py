@@ -14,7 +14,13 @@ from wiregauge.cluster.engine import LOOK_S, Cluster, EngineError, connected
 from wiregauge.cluster.merging import merge_entries, merge_tables
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
 from wiregauge.records import RunDirectory, RunDirectoryError
-from wiregauge.records.processing import note_tracking, retrack_run, tables
+from wiregauge.records.processing import (
+    adopt_records,
+    begin_replacing,
+    checked_records,
+    note_retracked,
+    retrack_run,
+)
 
 __all__ = ["retrack", "retrack_on"]
 
@@ -26,23 +32,26 @@ def retrack(
     *,
     parts: int | None = None,
     storage: str | None = None,
+    adopt: bool = False,
     tracked: Callable[[int], None],
 ) -> str | None:
     """Tracks runs again from their stored records on an engine; `tracked` is told each run that is done.
 
-    A run is replaced as a whole or left as it was. Returns why it was stopped, if it was. Raises RunDirectoryError, and
-    EngineError or StorageError of an engine that is not `local`.
+    `adopt` takes records that are not those the run wrote. A run is replaced as a whole or left as it was. Returns why
+    it was stopped, if it was. Raises RunDirectoryError, and EngineError or StorageError of an engine that is not
+    `local`.
     """
-    for index in indices:
-        if not directory.record_files(index):
-            raise RunDirectoryError(
-                f"{directory.records(index)}: the records of run {index} are missing; "
-                "without them it cannot be tracked again"
-            )
+    if not adopt:
+        for index in indices:
+            checked_records(directory, index)
     with contextlib.ExitStack() as ending:
         cluster = ending.enter_context(connected(engine, storage=storage)) if engine != "local" else None
         directory.hold()
         ending.callback(directory.close)
+        # What another process did to it before the lock was ours.
+        directory.manifest = RunDirectory.open(directory.root).manifest
+        for index in indices if adopt else ():
+            adopt_records(directory, index)
         try:
             with stoppable():
                 if cluster is None:
@@ -113,7 +122,7 @@ def _within_reach(cluster: Cluster, directory: RunDirectory, index: int) -> list
     """The records of a run as tasks find them."""
     files = [
         tasks.Stored(f"run-{index:04d}/{path.name}", str(path.resolve()), str(path))
-        for path in directory.record_files(index)
+        for path in checked_records(directory, index)
     ]
     if cluster.storage is not None:
         for file in files:
@@ -125,15 +134,16 @@ def _put_together(
     cluster: Cluster, directory: RunDirectory, index: int, results: dict[int, tasks.Result]
 ) -> None:
     shares = [results[part] for part in sorted(results)]
-    targets = dict(zip(("messages", "passages", "sketches"), tables(directory, index), strict=True))
+    targets = dict(zip(("messages", "passages", "sketches"), directory.tables(index), strict=True))
+    begin_replacing(directory, index)
     with tempfile.TemporaryDirectory(prefix="cluster-", dir=_spool(directory)) as here:
         # The messages last: a reader takes them for the sign that all is there.
         for table in ("passages", "sketches", "messages"):
             parts = [Path(here) / f"{table}-{part}.parquet" for part in range(len(shares))]
             for result, path in zip(shares, parts, strict=True):
                 cluster.bring(result, f"{table}.parquet", path)
-            merge_tables(parts, Path(targets[table]))
-    note_tracking(directory, index, merge_entries([result.told for result in shares]))
+            merge_tables(parts, targets[table])
+    note_retracked(directory, index, merge_entries([result.told for result in shares]))
     for result in shares:
         cluster.forget(result)
 

@@ -8,11 +8,11 @@ never used before, so that nobody ever reads a half-written file of somebody els
 
 from __future__ import annotations
 
-import contextlib
-import uuid
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from wiregauge.files import whole
 
 __all__ = ["Storage", "StorageError"]
 
@@ -67,16 +67,12 @@ class Storage:
 
     def get(self, name: str, local: Path) -> None:
         """Brings a file to this machine; `local` is there when it is whole, or not at all."""
-        beside = local.with_name(f".{local.name}.{uuid.uuid4().hex[:8]}")
         try:
             local.parent.mkdir(parents=True, exist_ok=True)
-            self._fs.get_file(f"{self._root}/{name}", str(beside))
-            beside.replace(local)
+            with whole(local) as beside:
+                self._fs.get_file(f"{self._root}/{name}", str(beside))
         except Exception as error:
             raise self._failed(f"{name} cannot be read", error) from error
-        finally:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
         """Removes a file, or a folder with all that is in it; what is not there is removed already."""

@@ -122,7 +122,7 @@ def simulate(place: Place, plan_json: str, position: int, note: Callable[[float]
     Its entry is None when it should stop before it began.
     """
     with _attempt(place, f"run-{position:04d}") as folder:
-        directory = RunDirectory(folder, {"plan": json.loads(plan_json), "runs": []})
+        directory = RunDirectory(folder, {"plan": json.loads(plan_json), "runs": [], "files": {}})
         (folder / "records").mkdir()
         (folder / "messages").mkdir()
 

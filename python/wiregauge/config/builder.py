@@ -30,6 +30,7 @@ from lxml import etree
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.loading import Loaded, compile_tree
 from wiregauge.config.schema import NAMESPACE
+from wiregauge.files import write_whole
 
 Value = str | int | None
 """An attribute; None leaves it out."""
@@ -450,7 +451,7 @@ class Test:
 
     def write(self, path: Path | str) -> None:
         """Writes the test as a file, UTF-8."""
-        Path(path).write_text(self.to_xml(), encoding="utf-8")
+        write_whole(Path(path), self.to_xml())
 
     def compile(self) -> Loaded:
         """The campaign; raises `TestError` with every diagnostic, named by the elements the calls made."""

@@ -12,6 +12,8 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
+from wiregauge.files import write_whole
+
 __all__ = ["NAME", "DissectorError", "install", "text"]
 
 NAME = "wiregauge.lua"
@@ -34,7 +36,7 @@ def install() -> Path:
     target = folder / NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        target.write_text(text(), encoding="utf-8")
+        write_whole(target, text())
     except OSError as error:
         raise DissectorError(f"{target}: cannot be written: {error.strerror}") from error
     return target

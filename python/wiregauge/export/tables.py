@@ -347,7 +347,7 @@ def _together(parts: list[pl.LazyFrame], what: str) -> pl.LazyFrame:
 def _scan(directory: RunDirectory, kind: str, run: RunPlan, rows: range | None = None) -> pl.LazyFrame:
     """A Parquet file of the run directory, or some of its rows, after a look at its head."""
     path = directory.path / kind / f"run-{run.index:04d}.parquet"
-    if not path.exists():
+    if directory.inventory.find(path) is None:
         raise RunDirectoryError(
             f"{path}: is missing, so there are no {kind} of run {run.index} to export; choose other runs with --run"
         )

@@ -22,6 +22,7 @@ import polars as pl
 
 from wiregauge.export import histograms, junit, openmetrics, tables
 from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError
+from wiregauge.files import ForeignFileError, whole
 from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
 
@@ -282,9 +283,8 @@ def _whole(out: Path | None) -> Iterator[Path]:
         raise ExportError(f"{out}: cannot be written: there is no directory {out.parent}")
     if not os.access(out.parent, os.W_OK | os.X_OK):
         raise ExportError(f"{out}: cannot be written: no permission to write into {out.parent}")
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        yield beside
-        beside.replace(out)
-    finally:
-        beside.unlink(missing_ok=True)
+        with whole(out, replacing=None) as beside:
+            yield beside
+    except ForeignFileError as error:  # somebody else took the name meanwhile
+        raise ExportError(f"{out}: {error.strerror}") from None

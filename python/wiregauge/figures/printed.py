@@ -22,6 +22,7 @@ from wiregauge.figures.model import (
 )
 from wiregauge.figures.palette import INK, PALE
 from wiregauge.figures.ticks import extent, linear_range, log_ticks
+from wiregauge.files import whole
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -59,7 +60,8 @@ _STYLE: dict[Any, Any] = {
 def save(figure: Figure, directory: Path, formats: Iterable[str]) -> list[Path]:
     """Writes `<id>.<format>` for each format into `directory` and returns the paths.
 
-    Raises ValueError for a format other than png and svg.
+    A figure that this program wrote before is replaced, any other file is not. Raises ForeignFileError for that, and
+    ValueError for a format other than png and svg.
     """
     wanted = sorted(set(formats))
     for name in wanted:
@@ -77,8 +79,9 @@ def save(figure: Figure, directory: Path, formats: Iterable[str]) -> list[Path]:
             _draw(figure, canvas)
             path = directory / f"{figure.id}.{name}"
             # A date in the file would make every export differ.
-            metadata = {"Date": None} if name == "svg" else {"Software": "wiregauge"}
-            canvas.savefig(path, dpi=200, metadata=metadata)
+            metadata = {"Date": None, "Creator": "wiregauge"} if name == "svg" else {"Software": "wiregauge"}
+            with whole(path, replacing=b"wiregauge") as beside:
+                canvas.savefig(beside, dpi=200, metadata=metadata)
             paths.append(path)
     return paths
 

@@ -179,8 +179,9 @@ class _Campaign:
             entry["finished"] = utc_now()
             entry["state"] = "partial" if trouble else "complete"
             entry["reason"] = trouble[0] if trouble else None
-            process_run(self._directory, run["index"])
+            # Before the run is stored, which hashes what is there.
             self._keep_states(entry)
+            process_run(self._directory, run["index"])
             self._directory.save()
         sent = messages_sent(run, entry)
         self._view.end(position, f"{sent} messages sent" + (f"; {trouble[0]}" if trouble else ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,10 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.files import write_whole
 from wiregauge.measures.calibration import citations
 from wiregauge.measures.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
-from wiregauge.measures.evidence import Evidence, number, parts
+from wiregauge.measures.evidence import Evidence, few, number, parts
 from wiregauge.measures.hops import Passages, hops_of, passages, pool_hops
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.pair_repeats import pool_pairs
@@ -51,6 +52,7 @@ from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
 from wiregauge.measures.traffic import offered_loads
 from wiregauge.measures.units import count_of
 from wiregauge.measures.validity import judge_validity
+from wiregauge.records import seal
 
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
 _LOST = ("lost", "misdirected", "corrupted")
@@ -75,7 +77,7 @@ def judge(run_dir: Path) -> Judgement:
         runs=runs,
         points=_points(runs),
     )
-    _write(run_dir / "measures.json", json_text(show_json(judgement)) + "\n")
+    _write(run_dir / "measures.json", directory, show_json(judgement))
     return judgement
 
 
@@ -84,14 +86,15 @@ def exit_code(judgement: Judgement) -> int:
     return judgement.exit_code
 
 
-def _write(path: Path, text: str) -> None:
-    """Replaces `path` whole or not at all; says nothing where the directory is read-only."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
+def _write(path: Path, directory: RunDirectory, shown: Mapping[str, object]) -> None:
+    """Replaces `path` whole or not at all; says nothing where the directory is read-only.
+
+    It carries its own digest and that of the manifest it was made from, which holds those of all other files.
+    """
+    sources = {"manifest.json": directory.digest} if directory.digest is not None else {}
+    text = json_text({"digest": "", "sources": sources, **shown}) + "\n"
+    with contextlib.suppress(OSError):
+        write_whole(path, seal(text))
 
 
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
@@ -122,7 +125,30 @@ def _campaign_checks(directory: RunDirectory, state: str, reason: str | None, do
         Grade.INVALID if done == 0 else Grade.DEGRADED if missing else Grade.OK,
         f"{missing} of {planned} planned runs were not run" if missing else "",
     )
-    return whole, every
+    return whole, every, _files_check(directory)
+
+
+def _files_check(directory: RunDirectory) -> Check:
+    """What was read is what was written, or nobody can tell: a directory of an older version has no hashes.
+
+    A file that is not what was written ends the command, so there is no worse grade.
+    """
+    verified, adopted = directory.inventory.verified, directory.inventory.adopted
+    reason = "" if verified else "unverified: the directory is of a version that kept no hashes of its files"
+    if adopted:
+        reason = f"records were put there by hand and are not those of the run: {few(adopted)}"
+    return Check(
+        "files",
+        "Files are those that were written",
+        "every file that is read has its hash in the manifest",
+        f"{count_of(len(adopted), 'file')} put there by hand"
+        if adopted
+        else "verified"
+        if verified
+        else "unverified",
+        Grade.DEGRADED if adopted else Grade.OK if verified else Grade.NOTE,
+        reason,
+    )
 
 
 def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +12,7 @@ import polars as pl
 from wiregauge.measures import sampling
 from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.plan import CampaignPlan, RunDirectoryError, get, objects, read_plan
+from wiregauge.records import DamagedError, Inventory, read_json
 
 T = TypeVar("T")
 
@@ -63,6 +62,10 @@ class RunDirectory:
     tracked: Mapping[int, Mapping[str, object]] | None
     most: int
     """Messages of a run, counted per receiver, that are held; of more a sample of about so many is."""
+    inventory: Inventory
+    """What the manifest says of its files: each is checked before it is read."""
+    digest: str | None
+    """Of the manifest; None in a directory of an older version."""
 
     def records(self, index: int) -> Path | None:
         """The records of a run; None when they are not there."""
@@ -85,8 +88,7 @@ class RunDirectory:
         return self._found("noise", index)
 
     def _found(self, folder: str, index: int) -> Path | None:
-        path = self.path / folder / f"run-{index:04d}.parquet"
-        return path if path.exists() else None
+        return self.inventory.find(self.path / folder / f"run-{index:04d}.parquet")
 
     def sketches(self, index: int) -> Path | None:
         """The sketches of a run; None in a directory that an older version tracked."""
@@ -138,8 +140,8 @@ class RunDirectory:
 
         Raises RunDirectoryError as `messages`.
         """
-        path = self._messages(index)
-        if not path.exists():
+        path = self._found("messages", index)
+        if path is None:
             return None
         metadata = _reading(path, lambda: pl.read_parquet_metadata(path))
         frame = pl.scan_parquet(path)
@@ -217,7 +219,7 @@ def open_run_directory(path: Path) -> RunDirectory:
             f"{path}: holds no manifest.json, so it is no run directory; name the one that `wiregauge run --out` wrote"
         )
     where = str(manifest_path)
-    manifest = _read_json(manifest_path)
+    manifest, digest = read_json(manifest_path)
     schema = get(manifest, "schema", int, where)
     if schema != SCHEMA:
         raise RunDirectoryError(
@@ -227,56 +229,18 @@ def open_run_directory(path: Path) -> RunDirectory:
     runs = {get(run, "index", int, where): run for run in objects(manifest, "runs", where)}
     tracking_path = path / "tracking.json"
     tracked: dict[int, Mapping[str, object]] | None = None
-    if tracking_path.exists():
-        tracking = _read_json(tracking_path)
+    if digest is None and "files" in manifest:
+        raise DamagedError(
+            f"{where}: is damaged or was altered: its digest is missing; restore it from a copy"
+        )
+    inventory = Inventory(path, get(manifest, "files", dict, where) if digest is not None else None)
+    if inventory.find(tracking_path) is not None:
+        tracking, _ = read_json(tracking_path)
         tracked = {
             get(run, "index", int, str(tracking_path)): run
             for run in objects(tracking, "runs", str(tracking_path))
         }
-    return RunDirectory(path, manifest, plan, runs, tracked, _most(tracked))
-
-
-def _read_json(path: Path) -> dict[str, object]:
-    try:
-        content = json.loads(
-            path.read_bytes(),
-            parse_constant=_refuse,
-            parse_float=_finite,
-            parse_int=_bounded,
-            object_hook=_printable,
-        )
-    except OSError as error:
-        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(f"{path}: is not JSON ({_first_line(error)}); the file is damaged") from None
-    if not isinstance(content, dict):
-        raise RunDirectoryError(f"{path}: should hold an object; the file is damaged")
-    return content
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if isfinite(value) else _refuse(text)
-
-
-def _bounded(text: str) -> int:
-    """A whole number of at most 64 bits; nothing that the program writes is larger."""
-    if len(text) > 20 or not -(2**63) <= int(text) < 2**64:
-        raise ValueError(f"{text[:20]}… is larger than 64 bits")
-    return int(text)
-
-
-def _printable(content: dict[str, object]) -> dict[str, object]:
-    """Strings without half surrogate pairs, which JSON can express and no file or terminal can show."""
-    return {_whole(key): _whole(value) if isinstance(value, str) else value for key, value in content.items()}
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return RunDirectory(path, manifest, plan, runs, tracked, _most(tracked), inventory, digest)
 
 
 def _first_line(error: BaseException) -> str:

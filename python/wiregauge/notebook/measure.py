@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from wiregauge import stats
+from wiregauge.files import write_whole
 from wiregauge.measures import DEFINITIONS, Definition, Summary
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.quantities import STATISTICS, Quantity, of_summary
@@ -44,7 +45,7 @@ class Picture:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the SVG, in the place of whatever is there."""
-        Path(path).write_text(self.svg, encoding="utf-8")
+        write_whole(Path(path), self.svg)
 
     def __repr__(self) -> str:
         return f"<Picture: {len(self.svg)} characters of SVG>"

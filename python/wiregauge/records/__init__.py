@@ -6,7 +6,19 @@ Its layout is documented in `docs/reference/run-directory.md`.
 from __future__ import annotations
 
 from wiregauge.records.clockstates import store_clock_states
-from wiregauge.records.directory import RunDirectory, RunDirectoryError
+from wiregauge.records.directory import RunDirectory
+from wiregauge.records.errors import DamagedError, RunDirectoryError
+from wiregauge.records.integrity import Inventory, read_json, seal
 from wiregauge.records.processing import process_run, recover
 
-__all__ = ["RunDirectory", "RunDirectoryError", "process_run", "recover", "store_clock_states"]
+__all__ = [
+    "DamagedError",
+    "Inventory",
+    "RunDirectory",
+    "RunDirectoryError",
+    "process_run",
+    "read_json",
+    "recover",
+    "seal",
+    "store_clock_states",
+]

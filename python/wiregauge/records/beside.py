@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 
 import polars as pl
 
-from wiregauge.records.directory import RunDirectoryError
+from wiregauge.files import whole
+from wiregauge.records.errors import RunDirectoryError
 
 __all__ = ["store_beside"]
 
@@ -20,12 +19,9 @@ def store_beside(table: pl.DataFrame, place: Path, kind: str, schema: int) -> No
     """
     if table.is_empty():
         return
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        table.write_parquet(beside, metadata={"wiregauge.kind": kind, "wiregauge.schema": str(schema)})
-        beside.replace(place)
+        with whole(place) as beside:
+            table.write_parquet(beside, metadata={"wiregauge.kind": kind, "wiregauge.schema": str(schema)})
     except (OSError, pl.exceptions.PolarsError) as error:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
         raise RunDirectoryError(f"{place}: cannot be written ({error}); free space there") from None

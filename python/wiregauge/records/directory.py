@@ -1,9 +1,9 @@
 """One campaign on disk.
 
 The manifest is replaced atomically, so it is whole at every instant, also after a crash or on a full disk. Who
-writes holds a lock that the kernel lets go when the process ends in whatever way: a directory whose manifest
-says `running` and whose lock is free belongs to a campaign that was killed. A process number could not tell
-that, because the testmaster may run in a process-number namespace of its own.
+writes holds a lock (`lock`): a directory whose manifest says `running` and whose lock is free belongs to a campaign
+that was killed. A process number could not tell that, because the testmaster may run in a process-number namespace of
+its own.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
-import fcntl
 import json
 import os
+import shutil
+import threading
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final
+
+from wiregauge.files import write_whole
+from wiregauge.records.errors import DamagedError, RunDirectoryError
+from wiregauge.records.integrity import Inventory, describe, read_json, seal
+from wiregauge.records.lock import LOCK, Lock, is_locked
 
 __all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
 
 SCHEMA = 1
 _MANIFEST = "manifest.json"
-_LOCK = ".lock"
 # Given back when the disk is full, so that the manifest can always say how the campaign ended.
 _RESERVE = ".reserve"
 _RESERVE_BYTES = 256 << 10
-
-
-class RunDirectoryError(Exception):
-    """The run directory cannot be used; the text says why and what to do."""
+_OWN_FOLDERS: Final = ("records", "messages", "spool")
 
 
 def utc_now() -> str:
@@ -42,55 +45,117 @@ class RunDirectory:
     def __init__(self, root: Path, manifest: dict[str, Any]) -> None:
         self.root = root
         self.manifest = manifest
-        self._lock: TextIO | None = None
+        self._lock: Lock | None = None
+        self._made_root = False
+        # Threads that finish runs note their files; whoever saves the manifest takes what there is.
+        self._noting = threading.Lock()
 
     # -- making and opening ---------------------------------------------------------------------------------
 
     @staticmethod
     def check_free(root: Path) -> None:
         """Refuses a place that already holds something, before anything else is done."""
-        if root.exists() and not root.is_dir():
-            raise RunDirectoryError(f"{root}: is a file; name a directory that is empty or does not exist")
-        if root.is_dir() and any(root.iterdir()):
+        try:
+            with os.scandir(root) as found:
+                taken = next(found, None) is not None
+        except FileNotFoundError:
+            return
+        except NotADirectoryError:
+            raise RunDirectoryError(
+                f"{root}: is a file or lies below one; name a directory that is empty or does not exist"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise _unwritable(root, error) from None
+        if taken:
             raise RunDirectoryError(
                 f"{root}: already holds files; results are never overwritten, so name another directory or remove it"
             )
 
     @classmethod
     def create(cls, root: Path, manifest: dict[str, Any], test_xml: bytes) -> RunDirectory:
-        """Makes the directory, writes test and manifest, and holds the lock until `close`."""
+        """Makes the directory, writes test and manifest, and holds the lock until `close`.
+
+        Of several processes that make the same directory at once one succeeds; what it made stays as it is. Raises
+        RunDirectoryError, with nothing of this process left behind.
+        """
         cls.check_free(root)
+        manifest["files"] = {}
+        directory = cls(root, manifest)
         try:
-            for sub in ("records", "messages", "spool"):
-                (root / sub).mkdir(parents=True, exist_ok=True)
+            root.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                root.mkdir()
+                directory._made_root = True
+            directory._lock = Lock.make(root)
+        except FileExistsError:
+            raise RunDirectoryError(
+                f"{root}: another command is making a run directory there; name another directory"
+            ) from None
+        except (OSError, ValueError) as error:
+            if directory._made_root:
+                with contextlib.suppress(OSError):
+                    root.rmdir()
+            raise _unwritable(root, error) from None
+        try:
+            if {path.name for path in root.iterdir()} != {LOCK}:
+                # Somebody was here between the look and the lock, and it is theirs.
+                directory.close()
+                raise RunDirectoryError(
+                    f"{root}: somebody else put files there meanwhile; name another directory"
+                )
+            for name in _OWN_FOLDERS:
+                (root / name).mkdir()
             (root / "test.xml").write_bytes(test_xml)
             (root / _RESERVE).write_bytes(b"\1" * _RESERVE_BYTES)
-        except OSError as error:
-            raise RunDirectoryError(f"{root}: cannot be written: {error.strerror}") from error
-        directory = cls(root, manifest)
-        directory._lock = (root / _LOCK).open("w")
-        fcntl.flock(directory._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        directory.save()
+            directory.note_files({"test.xml": describe(root / "test.xml", {})})
+            directory.save()
+        except (OSError, RunDirectoryError) as error:
+            directory.discard()
+            raise error if isinstance(error, RunDirectoryError) else _unwritable(root, error) from None
         return directory
+
+    def discard(self) -> None:
+        """Removes what this process made of a directory in which nothing was measured; anything else in it stays.
+
+        Without the lock, which only the maker has until it closes, nothing is touched.
+        """
+        if self._lock is None:
+            return
+        shutil.rmtree(self.root / "spool", ignore_errors=True)
+        for name in (_MANIFEST, "test.xml", "tracking.json", _RESERVE):
+            with contextlib.suppress(OSError):
+                (self.root / name).unlink()
+        for name in _OWN_FOLDERS:
+            with contextlib.suppress(OSError):
+                (self.root / name).rmdir()
+        self.close()
+        if self._made_root:
+            with contextlib.suppress(OSError):
+                self.root.rmdir()
 
     @classmethod
     def open(cls, root: Path) -> RunDirectory:
         """Opens what is there; an error says what is missing."""
         path = root / _MANIFEST
-        if not root.is_dir():
-            raise RunDirectoryError(f"{root}: no such directory; `wiregauge run TEST --out {root}` makes one")
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise RunDirectoryError(f"{root}: not a run directory: it has no {_MANIFEST}") from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise RunDirectoryError(f"{path}: cannot be read: {error}") from error
-        except json.JSONDecodeError as error:
-            raise RunDirectoryError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
-        if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-            found = manifest.get("schema") if isinstance(manifest, dict) else None
+            if not root.is_dir():
+                raise RunDirectoryError(
+                    f"{root}: no such directory; `wiregauge run TEST --out {root}` makes one"
+                )
+            if not path.exists():
+                raise RunDirectoryError(f"{root}: not a run directory: it has no {_MANIFEST}")
+        except (OSError, ValueError) as error:  # no path at all: too long, or with a zero byte
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise RunDirectoryError(f"{root}: cannot be read: {reason}; name a run directory") from None
+        manifest, digest = read_json(path)
+        if (digest is None) != ("files" not in manifest):
+            raise DamagedError(
+                f"{path}: is damaged or was altered: its digest is missing; restore it from a copy"
+            )
+        if manifest.get("schema") != SCHEMA:
             raise RunDirectoryError(
-                f"{path}: schema {found!r}, this version reads {SCHEMA}; use the version of wiregauge that wrote it"
+                f"{path}: schema {manifest.get('schema')!r}, this version reads {SCHEMA}; "
+                "use the version of wiregauge that wrote it"
             )
         missing = [key for key in ("test", "plan", "runs", "state") if key not in manifest]
         if missing:
@@ -101,59 +166,108 @@ class RunDirectory:
 
     def save(self) -> None:
         """Replaces the manifest as a whole."""
-        self.write_json(_MANIFEST, self.manifest)
+        with self._noting:
+            files = self.manifest.get("files")
+            content = (
+                self.manifest if files is None else {**self.manifest, "files": dict(sorted(files.items()))}
+            )
+        self.write_json(_MANIFEST, content)
 
-    def write_json(self, name: str, content: object) -> None:
-        """Replaces a JSON file of the directory as a whole."""
+    @property
+    def inventory(self) -> Inventory:
+        """The files of the directory, to check what is read of it."""
+        return Inventory(self.root, self.manifest.get("files"))
+
+    def note_files(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Lists files that are whole, by their paths in the directory; `save` makes it last.
+
+        A directory of an older version stays unverified: nobody knows whether its files are still what they were.
+        """
+        with self._noting:
+            if "files" in self.manifest:
+                self.manifest["files"].update(entries)
+
+    def strike_files(self, names: Iterable[str]) -> None:
+        """Takes files off the list before they are replaced: killed meanwhile, they are known to be unfinished."""
+        with self._noting:
+            for name in names:
+                self.manifest.get("files", {}).pop(name, None)
+
+    def is_listed(self, path: Path) -> bool:
+        """Whether the manifest lists a file; of a directory of an older version, whether it is there."""
+        files = self.manifest.get("files")
+        return path.exists() if files is None else self.name_of(path) in files
+
+    def name_of(self, path: Path) -> str:
+        """A file's path in the directory, as the manifest lists it."""
+        return path.relative_to(self.root).as_posix()
+
+    def describe_run(self, index: int, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
+        """What the manifest says of every file of a run that is there.
+
+        What was recorded is from `sources`, or else from the test; tables are from the records.
+        """
+        files: Mapping[str, Any] = self.manifest.get("files", {})
+        test = {"test.xml": files["test.xml"]["sha256"]} if "test.xml" in files else {}
+        measured = [
+            self.truth(index),
+            self.clocks(index),
+            self.noise(index),
+            *sorted(self.captures(index).glob("*")),
+        ]
+        # Records that are listed were checked before they were tracked again.
+        records = {
+            name: files[name]
+            if name in files
+            else describe(self.root / name, test if sources is None else sources)
+            for name in map(self.name_of, self.record_files(index))
+        }
+        beside = {self.name_of(path): describe(path, test) for path in measured if path.is_file()}
+        digests = {name: entry["sha256"] for name, entry in records.items()}
+        made = {self.name_of(path): describe(path, digests) for path in self.tables(index) if path.is_file()}
+        return records | beside | made
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Replaces a JSON file of the directory as a whole, with its digest where files of the directory have one."""
         path = self.root / name
+        digest = {"digest": ""} if "files" in self.manifest else {}
+        rest = {key: value for key, value in content.items() if key != "digest"}
+        plain = json.dumps({**digest, **rest}, indent=1, ensure_ascii=False) + "\n"
+        text = seal(plain) if digest else plain
         try:
-            _replace(path, content)
+            write_whole(path, text)
         except OSError as error:
             reserve = self.root / _RESERVE
             try:
                 if error.errno != errno.ENOSPC or not reserve.exists():
                     raise
                 reserve.unlink()
-                _replace(path, content)
+                write_whole(path, text)
             except OSError as final:
                 raise RunDirectoryError(f"{path}: cannot be written: {final.strerror}") from final
 
     def is_being_written(self) -> bool:
         """Whether another process is still running this campaign."""
-        if self._lock is not None:
-            return False
-        try:
-            with (self.root / _LOCK).open("r") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
-        return False
+        return self._lock is None and is_locked(self.root)
 
     def hold(self) -> None:
         """Takes the lock of an opened directory, until `close`. Raises RunDirectoryError when another has it."""
         try:
-            lock = (self.root / _LOCK).open("w")
-        except OSError as error:
-            raise RunDirectoryError(f"{self.root}: cannot be written: {error.strerror}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            lock.close()
+            self._lock = Lock.take(self.root)
+        except BlockingIOError:
             raise RunDirectoryError(
                 f"{self.root}: another process is working on it; wait for it to end"
-            ) from error
-        self._lock = lock
+            ) from None
+        except OSError as error:
+            raise RunDirectoryError(f"{self.root}: cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
         """Lets the lock go."""
         if self._lock is not None:
-            self._lock.close()
+            with contextlib.suppress(OSError):
+                (self.root / _RESERVE).unlink()
+            self._lock.release()
             self._lock = None
-            for name in (_LOCK, _RESERVE):
-                with contextlib.suppress(OSError):
-                    (self.root / name).unlink()
 
     # -- places ---------------------------------------------------------------------------------------------
 
@@ -210,6 +324,10 @@ class RunDirectory:
         """One row per message of a run."""
         return self.root / "messages" / f"run-{run:04d}.parquet"
 
+    def tables(self, run: int) -> tuple[Path, Path, Path]:
+        """What tracking makes of the records of a run: messages, passages, sketches."""
+        return self.messages(run), self.passages(run), self.sketches(run)
+
     def passages(self, run: int) -> Path:
         """One row per frame and switch it passed in a run."""
         return self.root / "passages" / f"run-{run:04d}.parquet"
@@ -224,17 +342,16 @@ class RunDirectory:
         return [whole] if whole.exists() else sorted(whole.with_suffix("").glob("*.parquet"))
 
 
-def _replace(path: Path, content: object) -> None:
-    """Writes beside the file and renames: a reader sees the old or the new content, never a part."""
-    temporary = path.with_name(f".{path.name}.new")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
+def _unwritable(root: Path, error: OSError | ValueError) -> RunDirectoryError:
+    """The sentence for a place where no run directory can be made."""
+    if not isinstance(error, OSError):
+        return RunDirectoryError(f"{root}: is no path ({error}); name another directory")
+    cure = {
+        errno.ENAMETOOLONG: "; a name has at most 255 bytes and a path 4095: choose a shorter one",
+        errno.EACCES: "; choose a directory this user may write to",
+        errno.EROFS: "; choose a directory on a disk that can be written",
+        errno.ENOSPC: "; free space there or choose another disk",
+        errno.EDQUOT: "; free space there or choose another disk",
+        errno.ELOOP: "; its symbolic links lead in a circle",
+    }.get(error.errno or 0, "")
+    return RunDirectoryError(f"{root}: cannot be written: {error.strerror}{cure}")

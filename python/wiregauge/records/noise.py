@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from wiregauge.records.beside import store_beside
-from wiregauge.records.directory import RunDirectory, RunDirectoryError
+from wiregauge.records.directory import RunDirectory
+from wiregauge.records.errors import RunDirectoryError
 
 __all__ = ["NOISE_SCHEMA", "store_noise"]
 

@@ -6,23 +6,46 @@ import contextlib
 import json
 import shutil
 import threading
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from wiregauge import _native
-from wiregauge.records.directory import RunDirectory, RunDirectoryError, utc_now
+from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.entry import begun_simulated
+from wiregauge.records.errors import DamagedError, RunDirectoryError
+from wiregauge.records.integrity import describe, read_json
 from wiregauge.records.noise import store_noise
 
-__all__ = ["note_tracking", "process_run", "recover", "retrack_run"]
+__all__ = [
+    "adopt_records",
+    "begin_replacing",
+    "checked_records",
+    "note_retracked",
+    "note_tracking",
+    "process_run",
+    "recover",
+    "retrack_run",
+]
 
 _ONE_WRITER: Final = threading.Lock()
 """Runs may be processed side by side; tracking.json belongs to all of them."""
 
 
-def process_run(directory: RunDirectory, index: int) -> None:
+_TRACKING: Final = "tracking.json"
+_TOLD_BY_SEGMENTS: Final = ("damaged_segments", "clock_jumps")
+_LOST: Final = {
+    "file": _TRACKING,
+    "problem": "it was damaged, and with it went what only the segments told: whether any of them was damaged",
+    "records_read": 0,
+}
+
+
+def process_run(directory: RunDirectory, index: int, sources: Mapping[str, str] | None = None) -> None:
     """Tracks one run from its spool, writes its Parquet files and its entry in tracking.json.
 
-    The spool is removed only after all files are whole.
+    `sources` are hashes of what the records were made from, where that is no test. The spool is removed only after all
+    files are whole and their hashes are on the disk.
     """
     plan = directory.plan
     try:
@@ -32,7 +55,7 @@ def process_run(directory: RunDirectory, index: int) -> None:
                 json.dumps(plan["runs"][index]),
                 [str(path) for path in directory.segments(index)],
                 str(directory.records(index)),
-                *tables(directory, index),
+                *map(str, directory.tables(index)),
             )
         )
         spooled = directory.spooled_truth(index)
@@ -42,9 +65,12 @@ def process_run(directory: RunDirectory, index: int) -> None:
                 summary["damaged_segments"].append(damage)
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
-    note_tracking(directory, index, summary)
     _keep_captures(directory, index)
     store_noise(directory, index)
+    summary["files"] = directory.describe_run(index, sources)
+    for name in map(directory.name_of, directory.record_files(index)):
+        summary["files"][name]["segments"] = {key: summary[key] for key in _TOLD_BY_SEGMENTS}
+    note_tracking(directory, index, summary)
     shutil.rmtree(directory.spool(index), ignore_errors=True)
 
 
@@ -70,42 +96,89 @@ def retrack_run(directory: RunDirectory, index: int) -> None:
 
     What only the segments told, their damage and jumps of clocks, is kept from the entry before.
     """
+    files = checked_records(directory, index)
+    plan = directory.plan
+    begin_replacing(directory, index)
+    try:
+        told = _native.retrack(
+            json.dumps(plan["network"]),
+            json.dumps(plan["runs"][index]),
+            [str(path) for path in files],
+            *map(str, directory.tables(index)),
+        )
+    except _native.NativeError as error:
+        raise RunDirectoryError(str(error)) from error
+    note_retracked(directory, index, json.loads(told))
+
+
+def checked_records(directory: RunDirectory, index: int) -> list[Path]:
+    """The stored records of a run, each of them the file that was written. Raises RunDirectoryError."""
     files = directory.record_files(index)
     if not files:
         raise RunDirectoryError(
             f"{directory.records(index)}: the records of run {index} are missing; "
             "without them it cannot be tracked again"
         )
-    plan = directory.plan
-    try:
-        told = _native.retrack(
-            json.dumps(plan["network"]),
-            json.dumps(plan["runs"][index]),
-            [str(path) for path in files],
-            *tables(directory, index),
-        )
-    except _native.NativeError as error:
-        raise RunDirectoryError(str(error)) from error
-    note_tracking(directory, index, json.loads(told))
+    directory.inventory.check(files)
+    return files
 
 
-def tables(directory: RunDirectory, index: int) -> tuple[str, str, str]:
-    """Where the tables of a run go: messages, passages, sketches."""
-    return str(directory.messages(index)), str(directory.passages(index)), str(directory.sketches(index))
+def adopt_records(directory: RunDirectory, index: int) -> None:
+    """Lists the records of a run that somebody put in the place of those that were written; judging will say so."""
+    if not directory.inventory.verified:
+        return
+    listed: dict[str, Any] = directory.manifest["files"]
+    stem = directory.name_of(directory.records(index)).removesuffix(".parquet")
+    before = {name: listed[name] for name in listed if name.startswith((f"{stem}.", f"{stem}/"))}
+    found = {directory.name_of(path): describe(path, {}) for path in directory.record_files(index)}
+    directory.strike_files(before)
+    for name, entry in found.items():
+        same = name in before and before[name]["sha256"] == entry["sha256"]
+        directory.note_files({name: before[name] if same else {**entry, "adopted": True}})
+    directory.save()
+
+
+def begin_replacing(directory: RunDirectory, index: int) -> None:
+    """Strikes the tables of a run off the list: whoever finds them unlisted knows that they were not finished."""
+    with _ONE_WRITER:
+        try:
+            _read_tracking(directory)
+        except DamagedError:
+            # The list of files tells what the segments said; where there is none it is lost, and the runs will say so.
+            lost = {} if directory.inventory.verified else {"lost": True}
+            directory.write_json(_TRACKING, {"schema": 1, **lost, "runs": []})
+        if directory.inventory.verified:
+            directory.strike_files([_TRACKING, *map(directory.name_of, directory.tables(index))])
+            directory.save()
+
+
+def note_retracked(directory: RunDirectory, index: int, summary: dict[str, Any]) -> None:
+    """Notes and lists what tracking a run again came to."""
+    if directory.inventory.verified:
+        summary["files"] = directory.describe_run(index)
+    note_tracking(directory, index, summary)
+    if directory.inventory.verified:
+        directory.save()
 
 
 def note_tracking(directory: RunDirectory, index: int, summary: dict[str, Any]) -> None:
-    """Puts the entry of a run into tracking.json."""
+    """Puts the entry of a run into tracking.json, and its files on the list of the manifest."""
     with _ONE_WRITER:
         tracking = _read_tracking(directory)
         entries = [entry for entry in tracking["runs"] if entry["index"] != index]
-        for before in tracking["runs"]:
-            if before["index"] == index:
-                for told_by_segments in ("damaged_segments", "clock_jumps"):
-                    summary[told_by_segments] = summary[told_by_segments] or before.get(told_by_segments, [])
+        # Tracking again knows records only: what their segments told is kept from before.
+        files: dict[str, Any] = summary.get("files", {})
+        told = [entry for entry in tracking["runs"] if entry["index"] == index]
+        told += [entry["segments"] for entry in files.values() if "segments" in entry]
+        for key in _TOLD_BY_SEGMENTS:
+            summary[key] = summary[key] or next((before[key] for before in told if before.get(key)), [])
+        if tracking.get("lost") and not told:
+            summary["damaged_segments"] = [*summary["damaged_segments"], _LOST]
         entries.append({**summary, "index": index})
         tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
-        directory.write_json("tracking.json", tracking)
+        directory.write_json(_TRACKING, tracking)
+        sources = {name: entry["sha256"] for name, entry in files.items() if name.startswith("records/")}
+        directory.note_files({**files, _TRACKING: describe(directory.root / _TRACKING, sources)})
 
 
 def _enter_spooled(directory: RunDirectory) -> None:
@@ -126,17 +199,48 @@ def _enter_spooled(directory: RunDirectory) -> None:
 def recover(directory: RunDirectory) -> bool:
     """Makes a campaign readable whose testmaster was killed, or whose disk was too full to track its last run.
 
-    What the bench had spooled is tracked like any other run. Returns whether there was anything to do.
+    What the bench had spooled is tracked like any other run. Returns whether there was anything to do. Raises
+    RunDirectoryError, also where another process is doing the same.
     """
-    if directory.is_being_written():
+    if directory.is_being_written() or not _is_unfinished(directory):
         return False
-    tracked = {entry["index"] for entry in _read_tracking(directory)["runs"]}
-    _enter_spooled(directory)
-    untracked = [run for run in directory.runs if run["index"] not in tracked]
+    directory.hold()
+    try:
+        # Somebody else may have finished it between the look and the lock.
+        directory.manifest = RunDirectory.open(directory.root).manifest
+        if not _is_unfinished(directory):
+            return False
+        _finish(directory)
+    finally:
+        directory.close()
+    return True
+
+
+def _is_unfinished(directory: RunDirectory) -> bool:
+    return directory.manifest["state"] == "running" or bool(_untracked(directory, _read_tracking(directory)))
+
+
+def _untracked(directory: RunDirectory, tracking: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Entries of runs that tracking has not finished; a table that is on the list and gone is damage, not that."""
+    tracked = {entry["index"] for entry in tracking["runs"]}
+    unlisted = directory.inventory.verified and directory.manifest["state"] != "running"
+    return [
+        run
+        for run in directory.runs
+        if run["index"] not in tracked
+        or (unlisted and not directory.is_listed(directory.messages(run["index"])))
+    ]
+
+
+def _finish(directory: RunDirectory) -> None:
     killed = directory.manifest["state"] == "running"
-    if not killed and not untracked:
-        return False
-    for run in untracked:
+    tracking = _read_tracking(directory)
+    if killed:
+        _enter_spooled(directory)
+        # Their hashes were on the disk before their spool was removed.
+        for entry in tracking["runs"]:
+            directory.note_files(entry.get("files", {}))
+    for run in _untracked(directory, tracking):
         if run["state"] == "running":
             run["state"] = "partial"
             run["reason"] = "the testmaster was killed during this run"
@@ -145,28 +249,45 @@ def recover(directory: RunDirectory) -> bool:
         if directory.segments(run["index"]) or not directory.record_files(run["index"]):
             process_run(directory, run["index"])
         else:
+            if killed:  # brought from a cluster as a whole, but not yet noted
+                directory.note_files(
+                    {
+                        directory.name_of(path): describe(path, {})
+                        for path in directory.record_files(run["index"])
+                        if not directory.is_listed(path)
+                    }
+                )
             retrack_run(directory, run["index"])
     if killed:
+        if (directory.root / _TRACKING).exists():
+            directory.note_files({_TRACKING: describe(directory.root / _TRACKING, {})})
         directory.manifest["state"] = "interrupted"
         directory.manifest["reason"] = "the testmaster was killed; what was recorded by then is shown"
         directory.manifest["finished"] = utc_now()
+        for entry in tracking["runs"]:  # killed between the last hash and the end of its spool
+            shutil.rmtree(directory.spool(entry["index"]), ignore_errors=True)
     directory.save()
     # Where tasks of a cluster worked for the testmaster: nobody waits for them any more.
     for left_over in (directory.root / "spool").glob("cluster-*"):
         shutil.rmtree(left_over, ignore_errors=True)
     with contextlib.suppress(OSError):
         (directory.root / "spool").rmdir()
-    return True
 
 
 def _read_tracking(directory: RunDirectory) -> dict[str, Any]:
-    path = directory.root / "tracking.json"
-    try:
-        tracking: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    """tracking.json; empty where there is none yet. Raises DamagedError where it is not the one that was written."""
+    path = directory.root / _TRACKING
+    listed = directory.inventory.verified and directory.is_listed(path)
+    if not path.exists() and not listed:
         return {"schema": 1, "runs": []}
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise RunDirectoryError(
-            f"{path}: cannot be read: {error}; remove it and `wiregauge show` makes it anew"
-        ) from error
+    # While a campaign goes on, or after it was killed, the list may be of an earlier state of the file.
+    if listed and directory.manifest["state"] != "running":
+        directory.inventory.check([path])
+    try:
+        tracking, _ = read_json(path)
+    except RunDirectoryError as error:
+        raise DamagedError(f"{error}; or remove it, and `wiregauge show` makes it anew") from None
+    runs = tracking.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, dict) and "index" in run for run in runs):
+        raise DamagedError(f"{path}: has no list of runs; remove it, and `wiregauge show` makes it anew")
     return tracking

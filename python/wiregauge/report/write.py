@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 from collections.abc import Collection, Mapping
 from importlib import resources
 from pathlib import Path
 
 from wiregauge.figures import Figure, build
 from wiregauge.figures.explained import explained_figures
+from wiregauge.files import ForeignFileError, write_whole
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
+from wiregauge.records import seal
 from wiregauge.report import corrected, generated, served, tables
 from wiregauge.report.explained import MOST_FLOWS, flow_sections
 from wiregauge.report.tables import Table
 
 REPORT = "report.html"
 """The page of a run directory."""
+
+MARK = b'<meta name="generator" content="wiregauge">'
+"""In the head of every page of ours."""
+_CHARSET = '<meta charset="utf-8">\n'
 
 LONG_TABLE = 30
 """Rows from which a table starts folded on the screen (print shows it whole)."""
@@ -33,7 +38,8 @@ def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
     judgement = judgement or judge(run_dir)
     explanation = explain(judgement, most=MOST_FLOWS)
     path = run_dir / REPORT
-    store(path, page(judgement, _figures(judgement, explanation), explanation))
+    text = page(judgement, _figures(judgement, explanation), explanation)
+    store(path, text, made_from=judgement.manifest.get("digest"))
     return path
 
 
@@ -140,14 +146,21 @@ def render(template: str, figures: list[Figure], **content: object) -> str:
     )
 
 
-def store(path: Path, text: str) -> None:
-    """Puts a page in its place as a whole. Raises RunDirectoryError when the disk refuses."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+def store(path: Path, text: str, made_from: object = None) -> None:
+    """Puts a page in its place as a whole; another page of ours is replaced, anything else is not.
+
+    It carries its own digest and that of the manifest it was `made_from`, which holds those of all other files. Raises
+    RunDirectoryError for a place that is taken, and when the disk refuses.
+    """
+    source = f'<meta name="made-from" content="{made_from}">\n' if made_from is not None else ""
+    signs = f'{_CHARSET}{MARK.decode()}\n<meta name="digest" content="">\n{source}'
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        write_whole(
+            path, seal(text.replace(_CHARSET, signs, 1)), replacing=b"" if path.name == REPORT else MARK
+        )
+    except ForeignFileError as error:
+        raise RunDirectoryError(f"{path}: {error.strerror}") from None
     except OSError as error:
-        beside.unlink(missing_ok=True)
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         cure = (
             f"make room, then `wiregauge report {path.parent}` writes it"

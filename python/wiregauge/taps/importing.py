@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -64,9 +64,10 @@ def import_captures(captured: Captured, out: Path) -> RunDirectory:
         order["test"] = {"network": test["network"], "run": _run_of(test, captured.run)}
     started = utc_now()
     # Beside the directory, which is made only once there is something to put into it.
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
+    beside: Path | None = None
     try:
-        beside.mkdir(parents=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=".wiregauge-", dir=out.parent))
         taken = json.loads(_native.take_captures(json.dumps(order), str(beside)))
         campaign = taken["campaign"] if test is None else _only(test, captured.run)
         manifest = new_manifest(
@@ -76,6 +77,7 @@ def import_captures(captured: Captured, out: Path) -> RunDirectory:
             bench=BENCH,
         )
         manifest["bench_facts"] = [asdict(fact) for fact in _facts(taken)]
+        manifest["sources"] = {str(path): _sha256(path) for path in captured.files}
         manifest["started"] = started
         manifest["runs"] = [_entry(captured, taken, started)]
         directory = RunDirectory.create(out, manifest, captured.test_xml or _summary(captured, taken))
@@ -87,8 +89,9 @@ def import_captures(captured: Captured, out: Path) -> RunDirectory:
     except OSError as error:
         raise RunDirectoryError(f"{out}: cannot be written: {error.strerror}") from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    process_run(directory, 0)
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
+    process_run(directory, 0, manifest["sources"])
     entry = manifest["runs"][0]
     manifest["state"] = "complete" if entry["state"] == "complete" else "failed"
     manifest["reason"] = entry["reason"]
@@ -114,11 +117,12 @@ def _digest(captured: Captured) -> str:
     """Of the test, or of the captures where there is none."""
     if captured.test_xml:
         return hashlib.sha256(captured.test_xml).hexdigest()
-    total = hashlib.sha256()
-    for path in captured.files:
-        with path.open("rb") as file:
-            total.update(hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()
+    return hashlib.sha256(b"".join(bytes.fromhex(_sha256(path)) for path in captured.files)).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[str, Any]:

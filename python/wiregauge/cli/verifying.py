@@ -1,0 +1,28 @@
+"""`verify`: is a run directory still what was written?"""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+from wiregauge.cli.shared import AsJson, RunDir
+from wiregauge.terminal import INCOMPLETE
+
+__all__ = ["verify"]
+
+
+def verify(place: RunDir, as_json: AsJson = False) -> None:
+    """Compare every file of a run directory with its hash; exit code 4 names what is damaged, missing or foreign."""
+    from wiregauge.records import verifying
+
+    found = verifying.verify(place)
+    if as_json:
+        print(json.dumps(found.as_json(), indent=1))
+    else:
+        for finding in found.findings:
+            print(f"{finding.file}: {finding.state}: {finding.detail}")
+        checked = f"{found.files} files, {found.size / 1e6:.1f} MB compared with their hashes in {found.seconds:.2f} s"
+        print(f"{place}: {found.state}: {checked}")
+    if found.state is not verifying.State.WHOLE:
+        raise typer.Exit(INCOMPLETE)

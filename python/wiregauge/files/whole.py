@@ -1,0 +1,101 @@
+"""Writing a file so that it appears under its name only when it is whole.
+
+It is written beside its place under a hidden name, synced, and renamed: a reader sees the old or the new content, never
+a part, also after a crash. What a killed writer leaves is hidden and begins with `TEMPORARY`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+__all__ = ["TEMPORARY", "ForeignFileError", "sync_folder", "whole", "write_whole"]
+
+TEMPORARY: Final = ".wiregauge-"
+"""How hidden names of files under way begin. The name of the file itself is not part of it: with it, a name as long as
+the file system allows would be too long."""
+_HEAD: Final = 4096
+_NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+class ForeignFileError(OSError):
+    """There is a file of that name already, and it is not one that may be replaced."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            errno.EEXIST,
+            "there is a file of that name that this command did not make; name another or remove it",
+            str(path),
+        )
+
+
+@contextlib.contextmanager
+def whole(path: Path, *, replacing: bytes | None = b"") -> Iterator[Path]:
+    """A path beside `path` to write to. It becomes `path` when the block ends well, and nothing stays when it does not.
+
+    `replacing` says what may be replaced: `b""` any file, None none, other bytes one whose first 4 KiB hold them, as
+    files of that kind that this program wrote do. Raises ForeignFileError for another, OSError where the disk refuses.
+    """
+    _check(path, replacing)
+    beside = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}{path.suffix[:8]}")
+    try:
+        yield beside
+        with beside.open("rb") as file:
+            os.fsync(file.fileno())
+        if replacing == b"":
+            beside.replace(path)
+        else:
+            _check(path, replacing)
+            _put(beside, path, new=not path.exists())
+        sync_folder(path.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes | str, *, replacing: bytes | None = b"") -> None:
+    """Puts `content` (text as UTF-8) into its place as a whole; see `whole`. Raises OSError."""
+    with whole(path, replacing=replacing) as beside:
+        beside.write_bytes(
+            content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+        )
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes names in a folder last; a file system that cannot is none the worse for it."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _put(beside: Path, path: Path, *, new: bool) -> None:
+    """Gives the file its name; a new one only if nobody else took it meanwhile."""
+    if not new:
+        beside.replace(path)
+        return
+    try:
+        os.link(beside, path, follow_symlinks=False)
+    except FileExistsError:
+        raise ForeignFileError(path) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        beside.replace(path)  # a file system without links: what was checked a moment ago has to do
+
+
+def _check(path: Path, replacing: bytes | None) -> None:
+    if replacing == b"" or not (path.exists() or path.is_symlink()):
+        return
+    if replacing is None or not path.is_file():
+        raise ForeignFileError(path)
+    with path.open("rb") as file:
+        if replacing not in file.read(_HEAD):
+            raise ForeignFileError(path)

@@ -1,0 +1,227 @@
+"""Is a file of a run directory the one that was written? Hashes say so, and every command checks what it reads.
+
+The manifest lists every file with its length, rows and SHA-256, and what it was made from; JSON files carry a digest of
+themselves. A directory of an older version has neither: it is read as *unverified*. SHA-256 is the one hash that every
+system can compute without this program (`sha256sum`), and processors have instructions for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import polars as pl
+
+from wiregauge.records.errors import DamagedError, RunDirectoryError
+
+__all__ = ["Inventory", "describe", "read_json", "seal", "sealed_digest"]
+
+_UNSEALED: Final = re.compile(rb'(?:\A\{\s{0,4}"digest": |<meta name="digest" content=)"(?=")')
+_SEAL: Final = re.compile(rb'(?:\A\{\s{0,4}"digest": |<meta name="digest" content=)"([0-9a-f]{64})"')
+_HEAD: Final = 600
+"""Bytes at the beginning of a file that hold its digest."""
+_CHECKED: set[tuple[object, ...]] = set()
+"""Files that this process has found to be whole: none is hashed twice."""
+_CHECKING: Final = threading.Lock()
+
+
+# -- JSON files that carry their own digest ----------------------------------------------------------------
+
+
+def seal(text: str) -> bytes:
+    """The bytes of a JSON object whose first key is `"digest": ""`, with SHA-256 of these bytes filled in.
+
+    Of an HTML page likewise, whose head holds `<meta name="digest" content="">`.
+    """
+    data = text.encode("utf-8", "backslashreplace")
+    empty = _UNSEALED.search(data, 0, _HEAD)
+    if empty is None:
+        raise ValueError("there is no empty digest at the beginning")
+    return data[: empty.end()] + hashlib.sha256(data).hexdigest().encode() + data[empty.end() :]
+
+
+def sealed_digest(data: bytes, path: Path) -> str | None:
+    """The digest that the bytes of a file carry; None where they carry none.
+
+    Raises DamagedError where it is not theirs.
+    """
+    found = _SEAL.search(data, 0, _HEAD)
+    if found is None:
+        return None
+    start, end = found.span(1)
+    if hashlib.sha256(data[:start] + data[end:]).hexdigest().encode() != found[1]:
+        raise DamagedError(
+            f"{path}: is damaged or was altered: its digest is not that of its content; restore it from a copy"
+        )
+    return found[1].decode()
+
+
+def read_json(path: Path) -> tuple[dict[str, Any], str | None]:
+    """A JSON object that the program wrote, and the digest it carries.
+
+    Numbers that are none or exceed 64 bits are refused. Raises RunDirectoryError, DamagedError where a digest tells it.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
+    digest = sealed_digest(data, path)
+    try:
+        content = json.loads(
+            data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded, object_hook=_printable
+        )
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path}: is not JSON ({_first_line(error)}); the file is damaged") from None
+    if not isinstance(content, dict):
+        raise DamagedError(f"{path}: should hold an object; the file is damaged")
+    if digest is None and "digest" in content:
+        raise DamagedError(
+            f"{path}: is damaged or was altered: its digest is no digest; restore it from a copy"
+        )
+    return content, digest
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if isfinite(value) else _refuse(text)
+
+
+def _bounded(text: str) -> int:
+    """A whole number of at most 64 bits; nothing that the program writes is larger."""
+    if len(text) > 20 or not -(2**63) <= int(text) < 2**64:
+        raise ValueError(f"{text[:20]}… is larger than 64 bits")
+    return int(text)
+
+
+def _printable(content: dict[str, Any]) -> dict[str, Any]:
+    """Strings without half surrogate pairs, which JSON can express and no file or terminal can show."""
+    return {_whole(key): _whole(value) if isinstance(value, str) else value for key, value in content.items()}
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0][:160] if lines else type(error).__name__
+
+
+# -- files and what the manifest says of them ---------------------------------------------------------------
+
+
+def describe(path: Path, made_from: Mapping[str, str]) -> dict[str, Any]:
+    """What the manifest says of a file: `bytes`, `rows` (of a table), `sha256`, and `from`, the hashes of its sources.
+
+    Raises RunDirectoryError where it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
+    return {"bytes": size, "rows": _rows(path), "sha256": digest, "from": dict(made_from)}
+
+
+def _rows(path: Path) -> int | None:
+    """Rows of a table; None of what is none."""
+    if path.suffix != ".parquet":
+        return None
+    try:
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+
+
+class Inventory:
+    """The files of a run directory as its manifest lists them; None where it is of an older version and lists none."""
+
+    def __init__(self, root: Path, files: Mapping[str, Any] | None) -> None:
+        self.root = root
+        self.files = files
+
+    @property
+    def verified(self) -> bool:
+        """Whether what is read is checked; False for a directory of an older version."""
+        return self.files is not None
+
+    @property
+    def adopted(self) -> list[str]:
+        """Records that somebody put in the place of those that the run wrote."""
+        return sorted(name for name, entry in (self.files or {}).items() if entry.get("adopted"))
+
+    def find(self, path: Path) -> Path | None:
+        """`path` if it is there, checked; None where there is no such file and should be none.
+
+        Raises DamagedError for a file that is missing, not as it was written, or does not belong to the run.
+        """
+        there = path.is_file()
+        if self.files is None:
+            return path if there else None
+        listed = self.files.get(path.relative_to(self.root).as_posix())
+        if listed is None:
+            if there:
+                raise DamagedError(
+                    f"{path}: does not belong to this run: the manifest does not list it; move it elsewhere"
+                )
+            return None
+        wrong = fault(path, listed)
+        if wrong is not None:
+            raise DamagedError(f"{path}: {wrong}; {_cure(path, self.root)}")
+        return path
+
+    def check(self, paths: Iterable[Path]) -> None:
+        """Checks each file, as `find`."""
+        for path in paths:
+            self.find(path)
+
+
+def fault(path: Path, listed: Mapping[str, Any]) -> str | None:
+    """What is wrong with a file of which the manifest says `listed`, in a few words; None where nothing is."""
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            if found.st_size != listed["bytes"]:
+                kind = "was cut short" if found.st_size < listed["bytes"] else "has grown"
+                return f"{kind}: {found.st_size} bytes, {listed['bytes']} were written"
+            key = (
+                found.st_dev,
+                found.st_ino,
+                found.st_size,
+                found.st_mtime_ns,
+                found.st_ctime_ns,
+                listed["sha256"],
+            )
+            with _CHECKING:
+                if key in _CHECKED:
+                    return None
+                if hashlib.file_digest(file, "sha256").hexdigest() != listed["sha256"]:
+                    return "is not the file that was written: its content is another"
+                _CHECKED.add(key)
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return None
+
+
+_MADE_ANEW: Final = {"messages", "passages", "sketches", "tracking.json"}
+
+
+def _cure(path: Path, root: Path) -> str:
+    """Tables can be made again from whole records; what was measured cannot."""
+    if path.relative_to(root).parts[0] in _MADE_ANEW:
+        return f"`wiregauge track {root}` makes it anew from the records, or restore it from a copy"
+    return "restore it from a copy"
