@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -190,7 +191,7 @@ def test_of_many_flows_the_slowest_are_drawn_and_the_others_named(
     demo: tuple[measures.Judgement, dict[str, Figure]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judgement, _ = demo
-    monkeypatch.setattr("wiregauge.measures.shapes.MOST_FLOWS", 1)
+    monkeypatch.setattr(sys.modules["wiregauge.measures.shapes"], "MOST_FLOWS", 1)
     shapes = measures.shapes(judgement)
     longest = max(shapes.results, key=lambda key: shapes.results[key].summaries["latency"].maximum or 0.0)
     assert {key.flow for key in shapes.latency} == {longest.flow}

@@ -17,6 +17,8 @@ import pytest
 
 from synthetic import Columns, Recipe, make
 from wiregauge import measures, report
+from wiregauge.measures.units import in_unit, share
+from wiregauge.report.tables import NONE, ZERO, Cell, Head, Section, Table, short_interval
 from wiregauge.report.write import store
 
 SMALL = Recipe(payloads=(64, 1472), messages=320, warm_up=10)
@@ -75,20 +77,82 @@ def test_verdict_and_validity_come_first(demo: Path) -> None:
     source = (demo / "report.html").read_text()
     text = Page(source).text
     assert re.findall(r"<h2>(.*?)</h2>", source) == [
-        "Results",
+        "Limits",
+        "One-way latency and loss of each flow: the worst of 4 points",
+        "Latency against payload",
+        "All results",
         "What became of every message",
         "What explains it",
         "Figures",
         "Validity: can these figures be trusted?",
-        "Limits",
         "Test and hosts",
         "Definitions",
     ]
     places = [
-        text.index(mark) for mark in ("verdict", "validity", "Median one-way latency", "How fast?", "payload")
+        text.index(mark) for mark in ("verdict", "validity", "Median one-way latency", "margin", "10 udp/raw")
     ]
     assert places == sorted(places)
-    assert "FAIL" in text[: text.index("How fast?")]
+    assert "FAIL" in text[: text.index("margin")]
+
+
+def test_the_first_screen_has_limits_with_margins_and_a_row_per_flow_and_the_rest_is_folded(
+    demo: Path,
+) -> None:
+    source = (demo / "report.html").read_text()
+    folds = [found.start() for found in re.finditer(r"<details", source)]
+    first = Page(source[: folds[0]])
+    judgement = measures.judge(demo)
+    worst = max(
+        (flow.summaries["latency"].maximum or 0.0)
+        for point in judgement.points
+        for flow in point.flows
+        if flow.plan.id == 10
+    )
+    assert f"{in_unit(1e9 - worst, 'ns')} ({share(1 - worst / 1e9)})" in first.text
+    lost = [
+        sum(
+            flow.counts["lost"]
+            for point in judgement.points
+            for flow in point.flows
+            if flow.plan.id == number
+        )
+        for number in (10, 20)
+    ]
+    for count in lost:
+        assert f"{count} of 1280" in first.text
+    assert source.count('class="plot"', 0, folds[0]) == 1
+    # Whatever has a heading of its own after that is folded, and nothing is open from the beginning.
+    assert source.count("<details open") == 0
+    assert all(
+        source.rfind("<details", 0, at) > source.rfind("</details", 0, at)
+        for at in _headings(source, folds[0])
+    )
+
+
+def _headings(source: str, after: int) -> list[int]:
+    return [found.start() for found in re.finditer(r"<h2", source) if found.start() > after]
+
+
+def test_columns_that_say_nothing_vanish_and_are_named() -> None:
+    heads = [Head("flow"), Head("lost"), Head("p99.9"), Head("n")]
+    rows = [[Cell("10"), Cell(ZERO), Cell(NONE), Cell("7")], [Cell("20"), Cell(ZERO), Cell(NONE), Cell("8")]]
+    table = Table("t", heads, [Section("", rows)], groups=[Head("all", span=3)]).pruned()
+    assert [head.text for head in table.heads] == ["flow", "n"]
+    assert [[cell.text for cell in row] for row in table.sections[0].rows] == [["10", "7"], ["20", "8"]]
+    assert [group.span for group in table.groups] == [1]
+    assert any("lost" in note for note in table.notes)
+    assert any("p99.9" in note for note in table.notes)
+
+
+def test_an_interval_with_one_end_says_which() -> None:
+    assert short_interval(5_000, 4_000, None) == "≥ 4.00"
+    assert short_interval(5_000, None, 6_000) == "≤ 6.00"
+    table = Table("t", [Head("p99")], [Section("", [[Cell("5", "95 % interval 4.00 to unbounded µs")]])])
+    assert table.half_open
+
+
+def test_the_demo_fits_three_megabytes(demo: Path) -> None:
+    assert (demo / "report.html").stat().st_size < 3_000_000
 
 
 def test_every_definition_is_in_the_page_and_every_link_leads_to_one(demo: Path) -> None:
@@ -172,7 +236,7 @@ STATES = {
     "nothing run": (replace(SMALL, state="running", stop_after=0), "No message was sent"),
     "three messages": (replace(SMALL, messages=3, warm_up=0), "at most"),
     "one message": (replace(SMALL, messages=1, warm_up=0, loss=0), "at most"),
-    "loads and repeats": (replace(SMALL, loads=(0, 50, 100), repeats=2), "Each cell pools 2 repeats"),
+    "loads and repeats": (replace(SMALL, loads=(0, 50, 100), repeats=2), "Each row pools 2 repeats"),
 }
 
 
@@ -240,7 +304,7 @@ def test_a_browser_without_a_network_draws_every_figure_without_a_complaint(
             "--virtual-time-budget=30000",
             f"--user-data-dir={tmp_path / 'profile'}",
             "--dump-dom",
-            (demo / "report.html").as_uri(),
+            (demo / "report.html").as_uri() + "#all",
         ],
         capture_output=True,
         text=True,

@@ -6,7 +6,7 @@ flows. A figure whose data do not exist (no relay, nothing arrived) is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -73,8 +73,17 @@ def _of_some(figure: Figure, left_out: int) -> Figure:
     return replace(figure, notes=[note, *figure.notes])
 
 
-def _flows(keys: Sequence[Key]) -> list[int]:
-    return sorted({key.flow for key in keys})
+def _name(key: Key) -> str:
+    """Flow and receiver, whatever the protocol."""
+    return key.label.partition(" · ")[2]
+
+
+def _by_size(keys: Iterable[Key]) -> bool:
+    """Whether the test sweeps the payload; flows that each have their own are no sweep."""
+    sizes: dict[tuple[str, str], set[Size]] = {}
+    for key in keys:
+        sizes.setdefault((key.label, key.rest), set()).add(key.size)
+    return any(len(found) > 1 for found in sizes.values())
 
 
 def _order(key: Key) -> tuple[int, int, Size]:
@@ -82,24 +91,32 @@ def _order(key: Key) -> tuple[int, int, Size]:
 
 
 def _style(key: Key, keys: Sequence[Key]) -> Style:
-    return variety(key.protocol, _flows(keys).index(key.flow))
+    names = list(dict.fromkeys(_name(key) for key in sorted(keys, key=_order)))
+    return variety(key.protocol, names.index(_name(key)), len(names))
 
 
-def _panel_title(size: Size, rest: str) -> str:
-    return size.text + (f" · {rest}" if rest else "")
+def _panel_title(size: Size | None, rest: str) -> str:
+    return " · ".join(part for part in (size.text if size is not None else "", rest) if part)
 
 
-def _groups(keys: Sequence[Key]) -> tuple[list[tuple[Size, str]], int]:
-    """The (size, rest) pairs in reading order and the columns: loads side by side, payloads below each other."""
-    sizes = sorted({key.size for key in keys})
+def _groups(keys: Sequence[Key]) -> tuple[list[tuple[Size | None, str]], int]:
+    """The (size, rest) pairs in reading order and the columns: loads side by side, payloads below each other.
+
+    Without a sweep of the payload the size is None: flows share a panel, whatever each one's payload is.
+    """
     rests = list(dict.fromkeys(key.rest for key in keys))
-    present = {(key.size, key.rest) for key in keys}
-    groups = [(size, rest) for size in sizes for rest in rests if (size, rest) in present]
+    groups: list[tuple[Size | None, str]]
+    if _by_size(keys):
+        present = {(key.size, key.rest) for key in keys}
+        sizes = sorted({key.size for key in keys})
+        groups = [(size, rest) for size in sizes for rest in rests if (size, rest) in present]
+    else:
+        groups = [(None, rest) for rest in rests]
     columns = len(rests) if 1 < len(rests) <= 4 else min(3, len(groups))
     return groups, max(columns, 1)
 
 
-def _cut(groups: Sequence[tuple[Size, str]]) -> tuple[Sequence[tuple[Size, str]], list[str]]:
+def _cut(groups: Sequence[tuple[Size | None, str]]) -> tuple[Sequence[tuple[Size | None, str]], list[str]]:
     if len(groups) <= MOST_PANELS:
         return groups, []
     return groups[:MOST_PANELS], [
@@ -123,7 +140,7 @@ def _multiples(
             y,
             [
                 part
-                for key in sorted((k for k in keys if (k.size, k.rest) == (size, rest)), key=_order)
+                for key in sorted((k for k in keys if size in (None, k.size) and k.rest == rest), key=_order)
                 for part in trace(key, data[key], _style(key, keys))
             ],
         )
@@ -139,9 +156,16 @@ def _density_lines(data: Mapping[Key, DensityShape]) -> Callable[[Key, DensitySh
     def lines(key: Key, shape: DensityShape, style: Style) -> list[Trace]:
         if shape.constant is not None:
             return [Line(key.label, np.full(2, shape.constant / US), np.array([0.0, top]), style)]
-        return [Line(key.label, shape.x / US, shape.y, style, filled=True)]
+        seen = _seen(shape, top)
+        return [Line(key.label, shape.x[seen] / US, shape.y[seen], style, filled=True)]
 
     return lines
+
+
+def _seen(shape: DensityShape, top: float) -> slice:
+    """From the first to the last point that can be told from zero beside `top`, and one more at either side."""
+    high = np.flatnonzero(shape.y > 1e-3 * top)
+    return slice(max(int(high[0]) - 1, 0), int(high[-1]) + 2) if len(high) else slice(0, 0)
 
 
 def _density_axis(data: Mapping[Key, DensityShape], title: str) -> Axis:
@@ -197,7 +221,7 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     }
     keys = sorted(main, key=_order)
     payloads = sorted({key.size.payload for key in keys})
-    if len(payloads) < 2:
+    if not _by_size(keys):
         return None
     panels = []
     for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in keys))[:MOST_PANELS]:
@@ -292,44 +316,34 @@ def split(shapes: Shapes) -> Figure | None:
     keys = [key for key, flow in shapes.chosen.items() if flow.summaries["network"].n]
     if not keys:
         return None
-    panels = []
+    # Of a sweep a panel per flow and a bar per payload; else one panel and a bar per flow.
+    by_size = _by_size(keys)
     sizes = sorted({key.size for key in keys})
-    place = {size: float(k) for k, size in enumerate(sizes)}
-    groups = list(dict.fromkeys((key.label, key.rest, key.relayed) for key in sorted(keys, key=_order)))
-    first = True
-    for label, rest, relayed in groups[:MOST_PANELS]:
-        chosen = sorted((k for k in keys if (k.label, k.rest) == (label, rest)), key=lambda k: k.size)
-        x = np.array([place[k.size] for k in chosen])
+    names = list(dict.fromkeys(key.label for key in sorted(keys, key=_order)))
+    groups = list(dict.fromkeys((key.label if by_size else "", key.rest) for key in sorted(keys, key=_order)))
+    panels = []
+    for number, (label, rest) in enumerate(groups[:MOST_PANELS]):
+        chosen = sorted((k for k in keys if label in ("", k.label) and k.rest == rest), key=_order)
+        x = np.array([float(sizes.index(k.size) if by_size else names.index(k.label)) for k in chosen])
         base = np.zeros(len(chosen))
         traces: list[Trace] = []
         for part, title in PART_TITLES.items():
-            if part == "turnaround" and not relayed:
+            if part == "turnaround" and not any(key.relayed for key in chosen):
                 continue
-            height = np.array([shapes.results[k].summaries[part].mean or 0.0 for k in chosen]) / US
-            style = Style(PARTS[part])
+            means = [shapes.chosen[k].summaries.get(part) for k in chosen]
+            height = np.array([(mean.mean or 0.0) if mean is not None else 0.0 for mean in means]) / US
+            legend = number == 0 or part == "turnaround"
             traces.append(
-                Bars(
-                    title,
-                    x,
-                    height,
-                    base,
-                    0.62,
-                    style,
-                    PATTERNS[part],
-                    legend=first or part == "turnaround",
-                )
+                Bars(title, x, height, base, 0.62, Style(PARTS[part]), PATTERNS[part], legend=legend)
             )
             base = base + height
-        ticks = [(place[p], p.tick) for p in sizes]
-        panels.append(
-            Panel(
-                label + (f" · {rest}" if rest else ""),
-                Axis("payload (B)", ticks=ticks),
-                Axis("mean time (µs)"),
-                traces,
-            )
+        axis = (
+            Axis("payload (B)", ticks=[(float(k), size.tick) for k, size in enumerate(sizes)])
+            if by_size
+            else Axis("flow (number)", ticks=[(float(names.index(k.label)), str(k.flow)) for k in chosen])
         )
-        first = False
+        title = " · ".join(part for part in (label, rest) if part)
+        panels.append(Panel(title, axis, Axis("mean time (µs)"), traces))
     return Figure(
         "split",
         "Where the time goes",
@@ -403,7 +417,8 @@ def period_density(shapes: Shapes) -> Figure | None:
                 at = np.full(2, shape.constant / US)
                 traces.append(Line(key.size.text, at, np.array([0.0, top]), style))
             else:
-                traces.append(Line(key.size.text, shape.x / US, shape.y * US, style))
+                seen = _seen(shape, top / US)
+                traces.append(Line(key.size.text, shape.x[seen] / US, shape.y[seen] * US, style))
         panels.append(
             Panel(
                 label + (f" · {rest}" if rest else ""),

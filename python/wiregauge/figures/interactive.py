@@ -87,6 +87,7 @@ def draw(figure: Figure, *, legend: bool = True) -> Json:
         "font": {"family": FONT, "size": 12, "color": INK},
         "paper_bgcolor": "white" if legend else "rgba(0,0,0,0)",
         "plot_bgcolor": "white" if legend else "rgba(0,0,0,0)",
+        "separators": ".\N{THIN SPACE}",
         "hovermode": "closest",
         "hoverlabel": {"font": {"family": FONT, "size": 12}},
         "legend": {
@@ -97,6 +98,7 @@ def draw(figure: Figure, *, legend: bool = True) -> Json:
             "traceorder": "normal",
             "itemsizing": sizing,
         },
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#8A8F98", "activecolor": INK},
         "barmode": "overlay",
         "dragmode": "zoom" if figure.zoomable else False,
         "annotations": [],
@@ -178,9 +180,10 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json
         "automargin": False,
         "tickfont": {"size": 11},
         "separatethousands": True,
+        "exponentformat": "none",
     }
     if axis.log:
-        drawn |= {"type": "log", "exponentformat": "none"}
+        drawn |= {"type": "log"}
         span = axis.span or extent(panels, which, positive=True)
         if span is not None:
             low, high = span

@@ -34,9 +34,14 @@ def protocol_order(protocol: str) -> int:
     return PROTOCOLS.index(protocol) if protocol in PROTOCOLS else len(PROTOCOLS)
 
 
-def variety(protocol: str, flow_position: int) -> Style:
-    """The style of a protocol (hue) and flow (tone, dash, marker): the same in every figure of a report."""
-    tones = _COLOURS[protocol_order(protocol)]
+def variety(protocol: str, flow_position: int, flows: int = 1) -> Style:
+    """The style of a protocol (hue) and flow (tone, dash, marker): the same in every figure of a report.
+
+    With more than four flows the tones are the six shades of the hue: twelve flows look like twelve.
+    """
+    tones: tuple[str, ...] = _COLOURS[protocol_order(protocol)]
+    if flows > 4:
+        tones = tuple(shade(protocol, place).colour for place in range(len(_SHADES)))
     return Style(
         tones[flow_position % len(tones)],
         _DASHES[flow_position % len(_DASHES)],

@@ -87,7 +87,8 @@ def _equal_steps(low: float, high: float, most: int) -> list[float]:
         first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
         if last - first < most:
             # A product of whole numbers and a power of ten, or its quotient: no rounding shows in the text.
-            return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+            values = (float(f"{k * step:.12g}") for k in range(first, last + 1))
+            return [value for value in values if low <= value <= high]
     return []
 
 

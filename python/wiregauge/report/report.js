@@ -3,6 +3,7 @@
   // The buttons are named one by one: the default bar has one that would send the data away.
   const settings = { responsive: true, displaylogo: false, modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "resetScale2d"]], toImageButtonOptions: { format: "svg" } };
   const plots = [...document.querySelectorAll(".plot")];
+  const folds = [...document.querySelectorAll("details")];
   // A zoom below about a decade leaves few of the fixed ticks in view: let the axis choose its own until the zoom ends.
   const retick = (plot) => (change) => {
     const update = {};
@@ -16,15 +17,41 @@
     }
     if (Object.keys(update).length) Plotly.relayout(plot, update);
   };
+  // A plot below a closed fold has no width to be drawn in: it waits until the fold opens.
+  const drawn = new Set();
   const draw = (plot) => {
+    if (drawn.has(plot) || !plot.offsetWidth) return;
+    drawn.add(plot);
     const figure = JSON.parse(document.getElementById("data-" + plot.dataset.figure).textContent);
-    return Plotly.newPlot(plot, figure.data, figure.layout, { ...settings, ...figure.config, displayModeBar: figure.config.displayModeBar && "hover" }).then(() => plot.on("plotly_relayout", retick(plot)));
+    Plotly.newPlot(plot, figure.data, figure.layout, { ...settings, ...figure.config, displayModeBar: figure.config.displayModeBar && "hover" }).then(() => plot.on("plotly_relayout", retick(plot)));
+    document.body.dataset.drawn = String(drawn.size);
   };
-  const next = (k) => { if (k < plots.length) draw(plots[k]).then(() => setTimeout(next, 0, k + 1)); else document.body.dataset.drawn = String(k); };
-  next(0);
-  const open = (state) => document.querySelectorAll("details.fold").forEach((fold) => { if (state || fold.dataset.wasOpen === undefined) { fold.dataset.wasOpen = fold.open ? "1" : ""; fold.open = true; } else { fold.open = fold.dataset.wasOpen === "1"; delete fold.dataset.wasOpen; } });
-  // Paper has one width, whatever the window had: 1040 px at the zoom that report.css sets for print.
+  const visible = new IntersectionObserver((seen) => seen.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: "400px" });
+  plots.forEach((plot) => visible.observe(plot));
+  document.querySelectorAll(".legend button").forEach((button) => button.addEventListener("click", () => {
+    const plot = button.closest("figure").querySelector(".plot");
+    if (!plot.data) return;
+    const off = button.classList.toggle("off");
+    const own = plot.data.flatMap((trace, k) => trace.legendgroup === button.dataset.group ? [k] : []);
+    Plotly.restyle(plot, { visible: !off }, own);
+  }));
+  const unfold = () => { folds.forEach((fold) => { fold.open = true; }); plots.forEach(draw); };
+  document.getElementById("unfold")?.addEventListener("click", unfold);
+  // A link leads to what it names, folded or not; "#all" opens everything.
+  const lead = () => {
+    const name = decodeURIComponent(location.hash.slice(1));
+    if (name === "all") { unfold(); return; }
+    const target = name && document.getElementById(name);
+    if (!target) return;
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", lead);
+  document.addEventListener("click", (event) => { if (event.target.closest?.("a[href^='#']")) setTimeout(lead); });
+  lead();
+  // Paper shows everything, and has one width, whatever the window had: 1040 px at the zoom that report.css sets for print.
+  let closed = [];
   const fit = (size) => plots.forEach((plot) => { if (plot.layout) Plotly.relayout(plot, size); });
-  addEventListener("beforeprint", () => { open(true); fit({ width: 1040 }); });
-  addEventListener("afterprint", () => { open(false); fit({ width: null, autosize: true }); });
+  addEventListener("beforeprint", () => { closed = folds.filter((fold) => !fold.open); folds.forEach((fold) => { if (!fold.classList.contains("long")) fold.open = true; }); plots.forEach(draw); fit({ width: 1040 }); });
+  addEventListener("afterprint", () => { fit({ width: null, autosize: true }); closed.forEach((fold) => { fold.open = false; }); });
 })();

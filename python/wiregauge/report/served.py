@@ -11,6 +11,7 @@ from wiregauge.measures.service import Conformity, Rate, Service, Share
 from wiregauge.measures.units import rate, share, significant
 from wiregauge.report.tables import (
     NONE,
+    ZERO,
     Cell,
     Head,
     Section,
@@ -30,7 +31,7 @@ def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult, Serv
     for point in judgement.points:
         for flow in point.flows:
             if flow.service is not None:
-                where = ", ".join(point.point.values()) or "the test"
+                where = ", ".join(point.point.values())
                 yield (
                     [Cell(where, kind="text short"), Cell(flow_text(flow), kind="text short")],
                     flow,
@@ -92,7 +93,7 @@ def order_table(judgement: Judgement) -> Table:
 
 
 def _number(count: int, hint: str = "") -> Cell:
-    return Cell(str(count) if count else "·", hint if count else "", "" if count else "faint")
+    return Cell(str(count) if count else ZERO, hint if count else "", "" if count else "faint")
 
 
 def _or_none(value: int | None) -> str:

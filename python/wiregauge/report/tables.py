@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
 from wiregauge.measures.evidence import parts
-from wiregauge.measures.plan import Size
 from wiregauge.measures.results import (
     Check,
     FlowResult,
     Grade,
     Hop,
     Judgement,
-    PointResult,
+    LimitResult,
     RunResult,
     Summary,
 )
@@ -22,6 +21,8 @@ from wiregauge.measures.units import duration, in_unit, share, untapped
 
 US = 1e3
 NONE = "\N{EN DASH}"
+ZERO = "·"
+"""A count of zero where zero is what one hopes for."""
 DRIFT = "\N{NO-BREAK SPACE}\N{UP DOWN ARROW}"
 """Beside a figure of a series that is not stationary."""
 
@@ -71,70 +72,51 @@ class Table:
         """Rows in all sections."""
         return sum(len(section.rows) for section in self.sections)
 
+    @property
+    def half_open(self) -> bool:
+        """Whether an interval in the table has one end only."""
+        return any(
+            "unbounded" in cell.hint for section in self.sections for row in section.rows for cell in row
+        )
 
-_STATISTICS = ("n", "lost", "mean ± u", "sd", "p50", "p99", "p99.9", "max")
+    def pruned(self) -> Table:
+        """Without columns that say the same nothing in every row; what they were is told in one note.
 
-
-def key_tables(judgement: Judgement) -> list[Table]:
-    """The main tables, laid out like MAPS 2015, Table 3: a row per payload, a column group per load or protocol."""
-    flows = [(point, flow) for point in judgement.points for flow in point.flows]
-    tables = []
-    each = dict.fromkeys((flow.plan.id, flow.plan.receiver) for _, flow in flows)
-    for number, receiver in sorted(each, key=lambda key: key[0]):
-        members = [(p, flow) for p, flow in flows if (flow.plan.id, flow.plan.receiver) == (number, receiver)]
-        plan = members[0][1].plan
-        way = f"flow {number}, {plan.source} to {plan.destination}"
-        tables.append(_key_table(judgement, members, "latency", f"One-way latency, {way}"))
-        if plan.relayed:
-            tables.append(_key_table(judgement, members, "rtt", f"Round trip, {way} and back"))
-    return tables
-
-
-def _key_table(
-    judgement: Judgement, members: Sequence[tuple[PointResult, FlowResult]], measure: str, title: str
-) -> Table:
-    by = "load" if len(judgement.plan.axes.get("load", ())) > 1 else "protocol"
-
-    def group(point: PointResult, flow: FlowResult) -> str:
-        return point.point.get("load", "") if by == "load" else flow.plan.protocol
-
-    groups = list(dict.fromkeys(group(point, flow) for point, flow in members))
-    cells: dict[tuple[str, str, str], FlowResult] = {}
-    sizes: dict[str, Size] = {}
-    sections: dict[str, dict[str, None]] = {}
-    for point, flow in members:
-        rest = ", ".join(f"{k} {v}" for k, v in point.point.items() if k not in ("payload", "protocol", by))
-        section = flow.plan.protocol if by == "load" else ""
-        section = " · ".join(part for part in (section, rest) if part)
-        row = flow.plan.size.tick
-        sizes[row] = flow.plan.size
-        sections.setdefault(section, {})[row] = None
-        cells[section, row, group(point, flow)] = flow
-    rare = any(
-        s.value("p99.9") is not None for _, flow in members if (s := flow.summaries.get(measure)) is not None
-    )
-    shown = [name for name in _STATISTICS if rare or name != "p99.9"]
-    made = []
-    for section, rows in sections.items():
-        body = []
-        for row in sorted(rows, key=lambda name: sizes[name]):
-            line = [Cell(row)]
-            for name in groups:
-                found = cells.get((section, row, name))
-                line += figures_of(found, measure, shown) if found else [Cell("")] * len(shown)
-            body.append(line)
-        made.append(Section(section, body))
-    heads = [Head("payload", unit="B")]
-    for _ in groups:
-        heads += [
-            Head(s, "lost" if s == "lost" else measure, unit="" if s in ("n", "lost") else "µs")
-            for s in shown
-        ]
-    names = [f"load {name}" if by == "load" else name for name in groups]
-    notes = [] if rare else ["No cell has the 2995 values that p99.9 needs; max is the largest of n."]
-    if judgement.plan.repeats > 1:
-        notes.append(f"Each cell pools {judgement.plan.repeats} repeats; ± u sees the spread between them.")
-    return Table(title, heads, made, [Head(name, span=len(shown)) for name in names], notes=notes)
+        A column of zeros, of figures that nobody knows or of nothing at all fills a screen and answers no question.
+        """
+        rows = [row for section in self.sections for row in section.rows]
+        if not rows or any(len(row) != len(self.heads) for row in rows):
+            return self
+        texts = [{row[k].text for row in rows} for k in range(len(self.heads))]
+        kept = [k for k, found in enumerate(texts) if found - {"", NONE, ZERO} or (k == 0 and found != {""})]
+        if not kept or len(kept) == len(self.heads):
+            return self
+        notes = []
+        for nothing, word in ((ZERO, "0 in every row"), (NONE, "Not known in any row, or not asked for")):
+            names = [
+                self.heads[k].text
+                for k, found in enumerate(texts)
+                if k not in kept and nothing in found and (nothing == NONE or NONE not in found)
+            ]
+            if names:
+                notes.append(f"{word}: {', '.join(dict.fromkeys(names))}.")
+        begin, groups = self.lead, []
+        for group in self.groups:
+            span = sum(begin <= k < begin + group.span for k in kept)
+            begin += group.span
+            if span:
+                groups.append(replace(group, span=span))
+        return Table(
+            self.title,
+            [self.heads[k] for k in kept],
+            [
+                Section(section.title, [[row[k] for k in kept] for row in section.rows])
+                for section in self.sections
+            ],
+            groups,
+            sum(k < self.lead for k in kept),
+            [*self.notes, *notes],
+        )
 
 
 def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cell]:
@@ -209,7 +191,7 @@ def _mean(summary: Summary) -> Cell:
     )
     hint = (
         f"95 % half-width {duration(u.total)}: sampling {duration(u.sampling)} "
-        f"({basis}), clocks {duration(u.clock)}, stamps {duration(u.stamp)}"
+        f"({basis}), clocks {duration(u.clock)}, timestamps {duration(u.stamp)}"
     )
     moving = summary.stationarity is not None and summary.stationarity.steady is False
     if moving:
@@ -241,14 +223,19 @@ def no_interval(needed: int | None) -> str:
 
 
 def short_interval(value: float, low: float | None, high: float | None) -> str:
-    """An interval for the line below its figure, open where it is; nothing where all three print alike."""
-    ends = [micro(end) if end is not None else "" for end in (low, high)]
-    return "" if ends == [micro(value)] * 2 or ends == ["", ""] else "…".join(ends)
+    """An interval for the line below its figure, nothing where all three print alike.
+
+    Half open where too few values lie beyond: then only the end that is known stands there.
+    """
+    if low is None or high is None:
+        return f"≥ {micro(low)}" if low is not None else f"≤ {micro(high)}" if high is not None else ""
+    ends = [micro(low), micro(high)]
+    return "" if ends == [micro(value)] * 2 else "…".join(ends)
 
 
 def place_cell(point: Mapping[str, str]) -> Cell:
     """The point of a sweep as the first cell of a row."""
-    return Cell(", ".join(point.values()) or "the test", kind="text short")
+    return Cell(", ".join(point.values()), kind="text short")
 
 
 def outcome_table(judgement: Judgement) -> Table:
@@ -294,7 +281,7 @@ def outcome_table(judgement: Judgement) -> Table:
 
 def _outcome(name: str, count: int) -> Cell:
     bad = name in ("lost", "misdirected", "corrupted") and count
-    return Cell(str(count) if count else "·", kind="bad" if bad else "" if count else "faint")
+    return Cell(str(count) if count else ZERO, kind="bad" if bad else "" if count else "faint")
 
 
 def _loss_short(flow: FlowResult) -> str:
@@ -399,7 +386,7 @@ def hop_table(judgement: Judgement) -> Table:
 def _hop_mean(hop: Hop) -> Cell:
     if hop.half_width is None:
         return Cell(micro(hop.mean), "no uncertainty: too few values, or repeats")
-    hint = f"95 % half-width {duration(hop.half_width)}, of it stamps {duration(hop.bound)}"
+    hint = f"95 % half-width {duration(hop.half_width)}, of it timestamps {duration(hop.bound)}"
     return Cell(f"{micro(hop.mean)} ± {micro(hop.half_width)}", hint, "mean")
 
 
@@ -444,41 +431,83 @@ def _check_row(check: Check, where: str, observed: str | None = None) -> list[Ce
 
 
 def limit_table(judgement: Judgement) -> Table | None:
-    """One row per limit and flow: in how many runs it holds, and the worst figure; None without limits."""
+    """One row per limit and flow, what failed first and then what has least room; None without limits.
+
+    The figure is that of the run where the limit has least room; the margin is what is left to the limit, negative
+    beyond it, and its share of the limit.
+    """
     if not judgement.plan.limits:
         return None
     heads = [
+        Head("result", kind="text"),
         Head("limit", kind="text"),
-        Head("flow"),
-        Head("worst observed"),
+        Head("flow", kind="text"),
+        Head("observed"),
+        Head("margin"),
         Head("holds in"),
-        Head("result"),
         Head("why", kind="text"),
     ]
-    groups: dict[tuple[int, str, str, int | None], list[tuple[RunResult, float | None, bool, str]]] = {}
+    groups: dict[tuple[int, str, str, int | None], list[tuple[RunResult, LimitResult]]] = {}
     for run in judgement.runs:
         for limit in run.limits:
             key = (limit.line, limit.measure, f"{limit.bound.replace('-', ' ')} {limit.written}", limit.flow)
-            groups.setdefault(key, []).append((run, limit.observed, limit.holds, limit.reason))
-    rows = []
+            groups.setdefault(key, []).append((run, limit))
+    rows: list[tuple[int, float, list[Cell]]] = []
     for (_, measure, bound, flow), results in groups.items():
-        valid = [holds for run, _, holds, _ in results if run.validity != Grade.INVALID]
-        held = sum(holds for _, _, holds, _ in results)
-        seen = [value for _, value, _, _ in results if value is not None]
-        worst = (max(seen) if "most" in bound else min(seen)) if seen else None
-        word = "FAIL" if not all(valid) else "PASS" if len(valid) == len(results) else "UNDECIDED"
-        why = next((reason for _, _, holds, reason in results if not holds and reason), "")
-        rows.append(
-            [
-                Cell(f"{measure} {bound}", kind="text"),
-                Cell(str(flow) if flow is not None else "run"),
-                Cell(quantity(measure, worst)),
-                Cell(f"{held} of {len(results)} runs"),
-                Cell(word, kind=f"grade {word.lower()}"),
-                Cell(why, kind="text"),
-            ]
+        words = [_word(run, limit) for run, limit in results]
+        word = min(words, key=_GRAVITY.index)
+        seen = [(_margin(limit), run, limit) for run, limit in results if limit.observed is not None]
+        room, worst = min(
+            ((m, found) for m, _, found in seen), key=lambda pair: pair[0], default=(None, None)
         )
-    return Table("Limits", heads, [Section("", rows)], lead=1)
+        why = next((limit.reason for _, limit in results if not limit.holds and limit.reason), "")
+        part = room / abs(worst.value) if worst is not None and room is not None and worst.value else None
+        holds = f"{sum(limit.holds for _, limit in results)} of {len(results)} runs"
+        cells = [
+            Cell(word, kind=f"grade text {word.lower()}"),
+            Cell(f"{measure} {bound}", kind="text short"),
+            Cell(_flow_of(judgement, flow), kind="text short"),
+            Cell(quantity(measure, worst.observed) if worst is not None else "not determined"),
+            _room(measure, room, part),
+            Cell(holds if len(judgement.runs) > 1 else ""),
+            Cell(why, kind="text"),
+        ]
+        # A limit of nothing at all has no room while it holds: it says less than one with little.
+        rows.append((_GRAVITY.index(word), part if part is not None else float("inf"), cells))
+    rows.sort(key=lambda row: row[:2])
+    return Table("Limits", heads, [Section("", [row for _, _, row in rows])], lead=1)
+
+
+_GRAVITY = ("FAIL", "UNDECIDED", "PASS")
+
+
+def _word(run: RunResult, limit: LimitResult) -> str:
+    if run.validity == Grade.INVALID:
+        return "UNDECIDED"
+    return "PASS" if limit.holds else "FAIL"
+
+
+def _room(measure: str, room: float | None, part: float | None) -> Cell:
+    """What is left to a limit, and how much of it that is."""
+    if room is None:
+        return Cell(NONE)
+    sign = "\N{MINUS SIGN}" if room < 0 else ""
+    of_limit = f" ({sign}{share(abs(part))})" if part is not None else ""
+    return Cell(f"{sign}{quantity(measure, abs(room))}{of_limit}", kind="bad" if room < 0 else "")
+
+
+def _margin(limit: LimitResult) -> float:
+    """What is left to the limit; negative beyond it."""
+    assert limit.observed is not None
+    room = limit.value - limit.observed
+    return room if limit.bound == "at-most" else -room
+
+
+def _flow_of(judgement: Judgement, number: int | None) -> str:
+    if number is None:
+        return "the run"
+    plan = next((f.plan for run in judgement.runs for f in run.flows if f.plan.id == number), None)
+    return str(number) if plan is None else f"{number}: {plan.source} → {plan.destination}"
 
 
 def quantity(measure: str, value: float | None) -> str:

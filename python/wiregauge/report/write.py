@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.records import seal
 from wiregauge.report import corrected, generated, served, tables
-from wiregauge.report.explained import MOST_FLOWS, flow_sections
+from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
+from wiregauge.report.first import Glance, glance
+from wiregauge.report.keys import key_tables
 from wiregauge.report.tables import Table
 
 REPORT = "report.html"
@@ -76,8 +78,9 @@ def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) 
         figures,
         judgement=judgement,
         headline=headline(judgement),
-        answers=_answers(judgement),
-        key_tables=_all_or_nothing(judgement, tables.key_tables(judgement)),
+        glance=glance(judgement),
+        picture=_picture(figures),
+        key_tables=key_tables(judgement),
         outcomes=tables.outcome_table(judgement),
         details=tables.detail_table(judgement),
         corrected=corrected.correction_table(judgement),
@@ -108,6 +111,7 @@ def render(template: str, figures: list[Figure], **content: object) -> str:
     from markupsafe import Markup
 
     from wiregauge.figures import interactive
+    from wiregauge.figures.legend import legend
 
     files = resources.files("wiregauge.report")
 
@@ -128,14 +132,21 @@ def render(template: str, figures: list[Figure], **content: object) -> str:
             "caption": figure.caption,
             "notes": figure.notes,
             "measures": [DEFINITIONS[name] for name in figure.measures if name in DEFINITIONS],
-            "json": Markup(_embedded(interactive.draw(figure))),
-            "height": interactive.height(figure),
+            "json": Markup(_embedded(interactive.draw(figure, legend=False))),
+            "height": interactive.height(figure, legend=False),
+            "width": min(300 * figure.columns, 760),
+            "legend": [
+                {"text": entry.text, "group": entry.group, "sample": Markup(entry.sample)}
+                for entry in legend(figure)
+            ],
         }
         for figure in figures
     ]
     # A script element ends at the first "</script", wherever it stands.
     plotly = interactive.script().replace("</script", "<\\/script") if figures else ""
+    named = {head.measure for table in _tables_in(content.values()) for head in table.heads}
     return environment.get_template(template).render(
+        used=named | {name for figure in figures for name in figure.measures},
         figures=drawn,
         titles=DEFINITIONS,
         long_table=LONG_TABLE,
@@ -172,70 +183,31 @@ def store(path: Path, text: str, made_from: object = None) -> None:
         raise RunDirectoryError(f"{path}: cannot be written ({error.strerror}); {cure}") from None
 
 
+def _tables_in(value: object) -> Iterator[Table]:
+    """Every table in the content of a page, wherever it is."""
+    if isinstance(value, Table):
+        yield value
+    elif isinstance(value, Glance):
+        yield from _tables_in([value.flows, value.limits])
+    elif isinstance(value, FlowSection):
+        yield from _tables_in([value.modes, value.worst])
+    elif isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        for part in value:
+            yield from _tables_in(part)
+
+
 def _embedded(value: object) -> str:
     """JSON that may stand in a script element: no "<" can begin a tag."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _all_or_nothing(judgement: Judgement, found: list[Table]) -> list[Table]:
-    return found if any(flow.counts["sent"] for point in judgement.points for flow in point.flows) else []
+_PICTURES = ("latency-by-payload", "latency-percentiles", "latency-density", "network")
+"""What the picture on the first screen is: the first of these that the data allow."""
 
 
-def _answers(judgement: Judgement) -> list[dict[str, str]]:
-    """The four questions a report answers at a glance, each with its figure."""
-    from wiregauge.measures.units import count_of, interval_text, share, untapped
-
-    flows = [flow for point in judgement.points for flow in point.flows]
-    latencies = [flow.summaries["latency"] for flow in flows if flow.summaries["latency"].n]
-    medians = [v for s in latencies if (v := s.value("p50")) is not None]
-    tails = [v for s in latencies if (v := s.value("p99")) is not None]
-    spreads = [v for s in latencies if (v := s.sd) is not None]
-    seen = [flow for flow in flows if not flow.unseen]
-    sent, lost = sum(f.counts["sent"] for f in seen), sum(f.counts["lost"] for f in seen)
-    unseen = sorted({name for flow in flows for name in flow.unseen})
-    rtts = [v for f in flows if "rtt" in f.summaries and (v := f.summaries["rtt"].value("p50")) is not None]
-    damaged = {
-        name: sum(f.counts[name] for f in flows)
-        for name in ("duplicated", "reordered", "corrupted", "misdirected", "late")
-    }
-    hurt = ", ".join(f"{count} {name}" for name, count in damaged.items() if count)
-    return [
-        {
-            "question": "How fast?",
-            "figure": interval_text(min(medians), max(medians))
-            if medians
-            else "not known"
-            if unseen
-            else "nothing arrived",
-            "detail": "median one-way latency"
-            + (f"; round trip {interval_text(min(rtts), max(rtts))}" if rtts else ""),
-        },
-        {
-            "question": "How steady?",
-            "figure": interval_text(min(spreads), max(spreads)) if spreads else "not known",
-            "detail": "standard deviation"
-            + (f"; p99 {interval_text(min(tails), max(tails))}" if tails else ""),
-        },
-        {
-            "question": "What was lost?",
-            "figure": f"{lost} of {sent}" if sent else "not known" if unseen else "nothing was sent",
-            "detail": "; ".join(
-                text
-                for text in (
-                    (f"{share(lost / sent)} of the messages" if lost else "no message") if seen else "",
-                    hurt,
-                    untapped(unseen) if unseen else "",
-                )
-                if text
-            ),
-        },
-        {
-            "question": "Can I trust it?",
-            "figure": judgement.validity.word,
-            "detail": f"{len(judgement.runs)} of {len(judgement.plan.runs)} runs, "
-            + (count_of(len(judgement.reasons), "reservation") if judgement.reasons else "every check held"),
-        },
-    ]
+def _picture(figures: list[Figure]) -> str:
+    made = {figure.id for figure in figures}
+    return next((name for name in _PICTURES if name in made), "")
 
 
 def _strings(value: object) -> Mapping[str, str]:

@@ -1,0 +1,164 @@
+"""What a report says first: every limit with its margin, and one row per flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from wiregauge.measures.results import FlowResult, Judgement, PointResult, Summary
+from wiregauge.measures.units import count_of, share, untapped
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, limit_table, loss_text, micro
+
+__all__ = ["Glance", "glance"]
+
+MOST_ROWS = 8
+"""Rows of a table that are in view at once; the others are below a fold."""
+_TIMES = ("p50", "p99", "p99.9", "max")
+_TITLES = {"p50": "median", "max": "max"}
+
+Found = tuple[PointResult, FlowResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """Two tables, each as far as it is in view, and whole where it has more rows than that."""
+
+    limits: Table | None
+    all_limits: Table | None
+    flows: Table | None
+    all_flows: Table | None
+
+
+def glance(judgement: Judgement) -> Glance:
+    """The tables of the first screen."""
+    limits = limit_table(judgement)
+    flows = _flow_table(judgement)
+    return Glance(
+        *_in_view(limits, "Failed or with least room"), *_in_view(flows, "With the longest latency")
+    )
+
+
+def _in_view(table: Table | None, why: str) -> tuple[Table | None, Table | None]:
+    """A table as far as it fits and, where that is not all, whole. Its rows come with the gravest first."""
+    if table is None or not table.size:
+        return None, None
+    if table.size <= MOST_ROWS:
+        return table, None
+    rows = [row for section in table.sections for row in section.rows]
+    note = f"{why}: {MOST_ROWS} of {len(rows)}; all are below."
+    return Table(
+        table.title, table.heads, [Section("", rows[:MOST_ROWS])], lead=table.lead, notes=[note, *table.notes]
+    ), table
+
+
+def _flow_table(judgement: Judgement) -> Table | None:
+    members: dict[tuple[int, int], list[Found]] = {}
+    for point in judgement.points:
+        for flow in point.flows:
+            if flow.counts["sent"] or flow.unseen:
+                members.setdefault((flow.plan.id, flow.plan.receiver), []).append((point, flow))
+    if not members:
+        return None
+    order = list(members)
+    if len(order) > MOST_ROWS:
+        order.sort(key=lambda key: -max((_greatest(flow) for _, flow in members[key]), default=0.0))
+    points = len(judgement.points)
+    known = {
+        name
+        for found in members.values()
+        for _, flow in found
+        for name in _TIMES
+        if flow.summaries["latency"].value(name) is not None
+    }
+    times = [name for name in _TIMES if name in known]
+    rows = {key: _row(found, times) for key, found in members.items()}
+    heads = [
+        Head("flow", kind="text"),
+        *(Head(_TITLES.get(name, name), "latency", unit="µs") for name in times),
+        Head("lost", "lost"),
+        Head("loss, 95 %", "loss"),
+    ]
+    what = "One-way latency and loss of each flow"
+    notes = (
+        [f"{NONE}: the flow has too few messages for this percentile."]
+        if _without(members.values(), times)
+        else []
+    )
+    few = " and ".join(name for name in ("p99", "p99.9") if name not in known)
+    if few:
+        notes.append(f"No flow has messages enough for {few} (p99 needs 299, p99.9 2995).")
+    if points > 1:
+        what += f": the worst of {points} points"
+        notes.insert(0, "Each figure is that of the point where it is worst; hover it for the point.")
+    return Table(what, heads, [Section("", [rows[key] for key in order])], notes=notes)
+
+
+def _without(members: Iterable[Sequence[Found]], times: Sequence[str]) -> bool:
+    return any(
+        (summary := flow.summaries["latency"]).n and summary.value(name) is None
+        for found in members
+        for _, flow in found
+        for name in times
+    )
+
+
+def _greatest(flow: FlowResult) -> float:
+    return flow.summaries["latency"].maximum or 0.0
+
+
+def _row(found: Sequence[Found], times: Sequence[str]) -> list[Cell]:
+    plan = found[0][1].plan
+    protocols = list(dict.fromkeys(flow.plan.protocol for _, flow in found))
+    name = f"{plan.id} {'/'.join(protocols)}: {plan.source} → {plan.destination}"
+    if plan.relayed:
+        name += " and back"
+    return [Cell(name, kind="text short"), *(_worst(found, statistic) for statistic in times), *_lost(found)]
+
+
+def _worst(found: Sequence[Found], statistic: str) -> Cell:
+    def value(pair: Found) -> float:
+        known = pair[1].summaries["latency"].value(statistic)
+        return known if known is not None else float("-inf")
+
+    point, flow = max(found, key=value)
+    summary = flow.summaries["latency"]
+    known = summary.value(statistic)
+    if known is None:
+        return Cell(NONE, _needed(summary, statistic), "faint")
+    return Cell(
+        micro(known), "; ".join(part for part in (_at(point, found), _interval(summary, statistic)) if part)
+    )
+
+
+def _needed(summary: Summary, statistic: str) -> str:
+    percentile = summary.percentiles.get(statistic)
+    if percentile is None or not summary.n:
+        return "no message of the flow arrived" if not summary.n else ""
+    return f"needs {percentile.needed} values, n is {summary.n}"
+
+
+def _interval(summary: Summary, statistic: str) -> str:
+    if statistic == "max":
+        return f"largest of {summary.n}"
+    percentile = summary.percentiles[statistic]
+    low, high = percentile.low, percentile.high
+    if low is None and high is None:
+        return "no interval"
+    ends = f"{micro(low) if low is not None else 'unbounded'} to {micro(high) if high is not None else 'unbounded'}"
+    return f"95 % interval {ends} µs, n = {summary.n}"
+
+
+def _at(point: PointResult, found: Sequence[Found]) -> str:
+    return f"at {', '.join(point.point.values())}" if len(found) > 1 else ""
+
+
+def _lost(found: Sequence[Found]) -> list[Cell]:
+    unseen = sorted({name for _, flow in found for name in flow.unseen})
+    if unseen:
+        why = f"not known: {untapped(unseen)}"
+        return [Cell(NONE, why), Cell(NONE, why)]
+    lost, sent = (sum(flow.counts[name] for _, flow in found) for name in ("lost", "sent"))
+    point, worst = max(found, key=lambda pair: pair[1].loss.high)
+    count = Cell(f"{lost} of {sent}", count_of(lost, "message") + " lost", "bad" if lost else "")
+    hint = "; ".join(part for part in (_at(point, found), loss_text(worst)) if part)
+    return [count, Cell(f"≤ {share(worst.loss.high, 2)}", hint)]
