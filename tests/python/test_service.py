@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from wiregauge import stats
 from wiregauge.measures.hops import pool_hops
 from wiregauge.measures.pair_repeats import pool_pairs
-from wiregauge.measures.pairs import OUTWARD, RETURN, PairLatency, pair_latencies
+from wiregauge.measures.pairs import OUTWARD, RETURN, Correction, PairLatency, pair_latencies
 from wiregauge.measures.plan import FlowPlan, Schedule
 from wiregauge.measures.results import Hop
 from wiregauge.measures.service import OVERHEAD_BYTES, pool_services, serve
@@ -184,7 +184,7 @@ def test_rates_are_counts_over_spans(rows: list[Row]) -> None:
 
 @given(messages())
 def test_every_pair_of_points_has_its_latency(rows: list[Row]) -> None:
-    found = {(p.start, p.end): p for p in pair_latencies(table(rows), plan(), 2.0, 1.0, 0.5)}
+    found = {(p.start, p.end): p for p in pair_latencies(table(rows), plan(), Correction(2.0, 1.0, 0.5))}
     sender = {"intended", "tx_app", "tx_drv", "tx_wire"}
     for start, end in combinations(OUTWARD, 2):
         took = [row[end] - row[start] for row in rows if row[start] is not None and row[end] is not None]
@@ -215,7 +215,9 @@ def test_repeats_add_their_counts_and_keep_their_extremes(first: list[Row], seco
     assert [one.outside.count for one in both.conformity] == [
         a.outside.count + b.outside.count for a, b in zip(runs[0].conformity, runs[1].conformity, strict=True)
     ]
-    pairs = [pair_latencies(table(rows), plan(), 0.0, 0.0, 0.0, keep=True) for rows in (first, second)]
+    pairs = [
+        pair_latencies(table(rows), plan(), Correction(0.0, 0.0, 0.0), keep=True) for rows in (first, second)
+    ]
     for pair in pool_pairs(pairs, {}):
         own = [p for run in pairs for p in run if (p.start, p.end) == (pair.start, pair.end)]
         assert pair.n == sum(p.n for p in own)
@@ -253,9 +255,7 @@ def test_pairs_of_repeats_without_a_measure_have_the_percentiles_of_all_values(s
         pair_latencies(
             table([{"tx_drv": 0, "tx_wire": int(value)} for value in values]),
             plan(),
-            0.0,
-            0.0,
-            0.0,
+            Correction(0.0, 0.0, 0.0),
             keep=True,
         )
         for values in each
@@ -276,7 +276,7 @@ def test_pairs_of_repeats_without_a_measure_have_the_percentiles_of_all_values(s
             assert (one is None) == (other is None)
             if one is not None and other is not None:
                 assert one == pytest.approx(other, abs=max(off, 1e-9))
-    unkept = pair_latencies(table([{"tx_drv": 0, "tx_wire": 1}] * 400), plan(), 0.0, 0.0, 0.0)
+    unkept = pair_latencies(table([{"tx_drv": 0, "tx_wire": 1}] * 400), plan(), Correction(0.0, 0.0, 0.0))
     assert pool_pairs([unkept] * 2, {})[0].p50 is None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from wiregauge.measures.definitions import COUNTS, QUANTILES
 from wiregauge.measures.explaining import explain
 from wiregauge.measures.results import FlowResult, Judgement
 from wiregauge.measures.rundir import open_run_directory
+from wiregauge.measures.sketched import census, wholes
 from wiregauge.stats import sketch as sketches
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,9 +50,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def judged(run: Path) -> tuple[Judgement, Judgement]:
     """The run judged whole, and judged as too big to be held."""
+    return both_ways(run, ROWS)
+
+
+def both_ways(run: Path, rows: int) -> tuple[Judgement, Judgement]:
+    """A run judged whole, and judged as if no more than `rows` messages could be held."""
     whole = measures.judge(run)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "ROWS", ROWS)
+        patch.setattr(sampling, "ROWS", rows)
+        # Stretches of a flow that are looked at in any case would be most of a small run.
+        patch.setattr(sampling, "STRETCH", 128)
+        patch.setattr(sampling, "FEWEST", 2)
+        patch.setattr(census, "BATCH", 3000)
+        patch.setattr(wholes, "BATCH", 3000)
         return whole, measures.judge(run)
 
 
@@ -116,7 +128,8 @@ def test_counts_are_those_of_all_messages(judged: tuple[Judgement, Judgement]) -
                 other.service.deadline.tardiness_max_ns
             )
     assert all(
-        run.validity == same.validity for run, same in zip(judged[0].runs, judged[1].runs, strict=True)
+        run.validity.word == same.validity.word
+        for run, same in zip(judged[0].runs, judged[1].runs, strict=True)
     )
 
 
@@ -149,6 +162,73 @@ def test_figures_are_those_of_all_messages(judged: tuple[Judgement, Judgement]) 
                 assert overlap((mine.low, mine.high), (its.low, its.high)), (name, quantile)
                 seen += 1
     assert seen > 100
+
+
+def test_order_contracts_and_pairs_of_points_are_those_of_all_messages(
+    judged: tuple[Judgement, Judgement],
+) -> None:
+    same_exact_figures(judged)
+    assert sum(flow.service.reordering.n_reordered[1] for flow in flows(judged[1]) if flow.service) > 100
+
+
+@pytest.mark.parametrize("example", ["exchange", "afdx", "mixed-criticality", "multicast"])
+def test_every_contract_and_clock_is_judged_from_all_messages(example: str, tmp_path: Path) -> None:
+    """Stamps corrected one by one, virtual links on two networks, schedules, several receivers."""
+    text = (ROOT / "examples" / f"{example}.xml").read_text(encoding="utf-8")
+    (tmp_path / "t.xml").write_text(
+        re.sub(r"<sweep>.*?</sweep>", "", text, flags=re.DOTALL), encoding="utf-8"
+    )
+    command("run", tmp_path / "t.xml", "--bench", "sim", "--out", tmp_path / "r")
+    judged = both_ways(tmp_path / "r", 500)
+    assert any(flow.sampled is not None for flow in flows(judged[1]))
+    same_exact_figures(judged)
+    test_counts_are_those_of_all_messages(judged)
+    test_figures_are_those_of_all_messages(judged)
+    assert not any(summary.of_sample for flow in flows(judged[1]) for summary in flow.summaries.values())
+
+
+def test_limits_on_what_only_single_messages_tell_see_all_of_them(tmp_path: Path) -> None:
+    """A sample told of 683 messages that are 3-reordered, and of a maximum within its limit."""
+    test = ROOT / "tests" / "faults" / "limits-of-sampled-counts.xml"
+    command("run", test, "--bench", "sim", "--out", tmp_path / "r")
+    shown = json.loads(command("show", tmp_path / "r", "--json"))
+    assert shown["verdict"] == "FAIL"
+    (run,) = shown["runs"]
+    observed = {limit["measure"]: (limit["observed"], limit["holds"]) for limit in run["limits"]}
+    rows = pl.read_parquet(tmp_path / "r" / "messages" / "*.parquet")
+    rows = rows.filter((pl.col("flow") == 10) & ~pl.col("warm_up"))
+    before = [int(number) for number in rows.drop_nulls("rx_app").sort("rx_app", "sequence")["sequence"]]
+    three = sum(min(before[at - 3 : at]) > before[at] for at in range(3, len(before)))
+    longest = int((rows["tx_drv"] - rows["intended"]).max()) / 1000
+    assert observed["n_reordering.3"] == (three, False)
+    assert observed["pair_latency.intended-tx_drv.max"] == (longest, False)
+    assert observed["reordered"][1] is True
+
+
+def same_exact_figures(judged: tuple[Judgement, Judgement]) -> None:
+    """What is no shape is the same however a run was judged."""
+    for one, other in zip(*map(everything, judged), strict=True):
+        assert one.service is not None
+        assert other.service is not None
+        mine, its = one.service.reordering, other.service.reordering
+        assert its.extent_mean == pytest.approx(mine.extent_mean)
+        assert (mine.extent_max, mine.n_reordered, mine.n_max, mine.late_time_max_ns) == (
+            its.extent_max,
+            its.n_reordered,
+            its.n_max,
+            its.late_time_max_ns,
+        )
+        assert one.service.conformity == other.service.conformity
+        assert [(p.start, p.end) for p in one.pairs] == [(p.start, p.end) for p in other.pairs]
+        for pair, same in zip(one.pairs, other.pairs, strict=True):
+            assert (pair.n, pair.missing) == (same.n, same.missing)
+            assert (same.minimum, same.mean, same.maximum) == pytest.approx(
+                (pair.minimum, pair.mean, pair.maximum), rel=1e-12
+            )
+            for percentile, again in ((pair.p50, same.p50), (pair.p99, same.p99)):
+                assert (percentile is None) == (again is None)
+                if percentile is not None and again is not None:
+                    assert again[0] == pytest.approx(percentile[0], rel=WIDTH, abs=1e-3)
 
 
 def test_percentiles_with_loss_know_all_that_were_lost(judged: tuple[Judgement, Judgement]) -> None:

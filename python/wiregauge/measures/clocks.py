@@ -20,6 +20,7 @@ from wiregauge.measures.compared import ClockResult, WatchedClock
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.rundir import RunDirectory
+from wiregauge.measures.series import Offsets
 from wiregauge.stats import OffsetTrack
 
 __all__ = ["RunClocks", "clock_offsets", "corrected", "on_one_clock", "run_clocks", "watched_clocks"]
@@ -55,6 +56,11 @@ class RunClocks:
     def moved(self, flow: FlowPlan) -> bool:
         """Whether stamps of the flow were corrected one by one."""
         return flow.source in self.tracks or flow.destination in self.tracks
+
+    def between(self, flow: FlowPlan) -> Offsets:
+        """Clock of the destination against that of the source; the two uncertainties are bounds and add."""
+        source, destination = (self.offsets.get(name, (0.0, 0.0)) for name in (flow.source, flow.destination))
+        return Offsets(destination[0] - source[0], destination[1] + source[1])
 
     @property
     def furthest_ns(self) -> float:

@@ -15,7 +15,7 @@ from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.service import Availability, Losses, Share, availability_of, losses_of, share_of
 from wiregauge.measures.tally import LOST_OUTCOMES
 
-__all__ = ["Fates", "fates"]
+__all__ = ["Fates", "fates", "of_receiver"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,8 @@ class Fates:
 
 def fates(rows: pl.LazyFrame, flow: FlowPlan) -> Fates:
     """The fates of a flow at its receiver, from the message table of a run in the order of its file."""
-    mine = (pl.col("flow") == flow.id) & ~pl.col("warm_up")
-    if flow.multicast:
-        mine &= pl.col("to") == flow.receiver
     table = (
-        rows.filter(mine)
+        of_receiver(rows, flow)
         .select(
             pl.col("sequence").cast(pl.UInt32),
             pl.col("late", "reordered").fill_null(value=False),
@@ -55,3 +52,9 @@ def fates(rows: pl.LazyFrame, flow: FlowPlan) -> Fates:
         reordered=share_of(reordered[~lost]),
         lost_worth=stats.flags_worth(lost),
     )
+
+
+def of_receiver(rows: pl.LazyFrame, flow: FlowPlan) -> pl.LazyFrame:
+    """The rows of the measured part of a flow at its receiver."""
+    mine = (pl.col("flow") == flow.id) & ~pl.col("warm_up")
+    return rows.filter(mine & (pl.col("to") == flow.receiver) if flow.multicast else mine)

@@ -21,7 +21,7 @@ from wiregauge.measures.evidence import Evidence, few, number, parts
 from wiregauge.measures.hops import Passages, hops_of, passages, pool_hops
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.pair_repeats import pool_pairs
-from wiregauge.measures.pairs import pair_latencies, side_by_side
+from wiregauge.measures.pairs import Correction, pair_latencies, side_by_side
 from wiregauge.measures.plan import FlowPlan, RunPlan
 from wiregauge.measures.results import (
     Check,
@@ -156,11 +156,11 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     tracked = (directory.tracked or {}).get(plan.index)
     # Counting passes over all messages: before any of them are held.
     one_in = directory.sampled(plan.index)
-    wholes = read_wholes(directory, plan, one_in)
+    clocks = run_clocks(directory, plan)
+    wholes = read_wholes(directory, plan, one_in, clocks)
     frame = directory.messages(plan.index)
     through = passages(directory.passages(plan.index), one_in) if frame is not None else {}
     agents = _reports(entry)
-    clocks = run_clocks(directory, plan)
     offsets = clocks.offsets
     contradictions: list[str] = []
     flows = []
@@ -177,14 +177,14 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             flow,
             rows,
             count or {},
-            offsets,
+            clocks.between(flow),
             stamp_error_ns(entry, agents),
             wire_errors_ns(agents),
             unseen,
             names,
             through.get(flow.id),
             len(plan.flows),
-            _uncorrected_left_out(wholes.get((flow.id, flow.receiver)), flow, clocks),
+            wholes.get((flow.id, flow.receiver)),
             repeated=directory.plan.repeats > 1,
         )
         contradictions += _contradictions(result, count, clocks) if tracked is not None else []
@@ -199,7 +199,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             reason=str(entry["reason"]) if entry.get("reason") else None,
             agents=agents,
             clock_uncertainty_ns=max(
-                (_between(offsets, flow).uncertainty_ns for flow in plan.flows), default=0.0
+                (clocks.between(flow).uncertainty_ns for flow in plan.flows), default=0.0
             ),
             # Where nobody stamped there is no clock to know.
             clocks_missing=sorted(ends - offsets.keys() - unseen),
@@ -260,14 +260,6 @@ def _by_flow(
         yield flow, rows.filter(pl.col("to") == flow.receiver) if flow.multicast else rows
 
 
-def _uncorrected_left_out(whole: Whole | None, flow: FlowPlan, clocks: RunClocks) -> Whole | None:
-    """Sketches are of stamps as they were: where clocks were corrected one by one, the sample tells more."""
-    if whole is None or not clocks.moved(flow):
-        return whole
-    kept = {name: one for name, one in whole.sketches.items() if name in ("rtt", "turnaround")}
-    return replace(whole, sketches=kept)
-
-
 def _reports(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     agents = entry.get("agents")
     if not isinstance(agents, dict):
@@ -288,12 +280,6 @@ def _captures(
     return {name: task for name, task in found.items() if isinstance(task, dict)}
 
 
-def _between(offsets: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Offsets:
-    """Clock of the destination against the clock of the source; the two uncertainties are bounds and add."""
-    source, destination = offsets.get(flow.source, (0.0, 0.0)), offsets.get(flow.destination, (0.0, 0.0))
-    return Offsets(destination[0] - source[0], destination[1] + source[1])
-
-
 def _records_written(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> int:
     """What the bench says it recorded: a simulation as a whole, agents one by one."""
     simulation = entry.get("simulation")
@@ -306,7 +292,7 @@ def _judge_flow(
     flow: FlowPlan,
     rows: pl.DataFrame,
     tracked: Mapping[str, object],
-    offsets: Mapping[str, tuple[float, float]],
+    between: Offsets,
     stamp_ns: float,
     wire: Mapping[str, float],
     unseen: Collection[str],
@@ -322,8 +308,8 @@ def _judge_flow(
 
     `repeated` results are pooled with those of other runs, and keep what that needs.
     """
-    between = _between(offsets, flow)
     at_wire = {"tx_wire": wire.get(flow.source, 0.0), "rx_wire": wire.get(flow.destination, 0.0)}
+    correction = Correction(between.outward_ns, between.uncertainty_ns, stamp_ns, at_wire)
     measured = rows.filter(~pl.col("warm_up"))
     extracted = extract(measured, flow, between, {WARM_UP: rows.height - measured.height})
     if through is not None:
@@ -382,17 +368,14 @@ def _judge_flow(
         pairs=pair_latencies(
             measured,
             flow,
-            between.outward_ns,
-            between.uncertainty_ns,
-            stamp_ns,
+            correction,
             summaries,
-            at_wire,
             keep=repeated,
         ),
     )
     if whole is None:
         return judged
-    return exact(judged, extracted, whole, names, between.outward_ns)
+    return exact(judged, extracted, whole, names, correction)
 
 
 def _summaries(

@@ -24,7 +24,7 @@ from wiregauge.stats.sketch import Sketch
 if TYPE_CHECKING:
     from wiregauge.measures.results import Summary
 
-__all__ = ["NAMES", "PairLatency", "known_pair", "pair_latencies", "side_by_side"]
+__all__ = ["NAMES", "Correction", "PairLatency", "known_pair", "pair_latencies", "pair_of", "side_by_side"]
 
 OUTWARD = ("intended", "tx_app", "tx_drv", "tx_wire", "rx_wire", "rx_drv", "rx_app")
 RETURN = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
@@ -66,37 +66,54 @@ class PairLatency:
     """The part of `half_width` that no averaging reduces: clocks and stamps."""
     values: Sketch | None = field(default=None, repr=False, compare=False)
     """What repeats are pooled from, of a pair that no measure tells of."""
+    worth: Mapping[str, float | None] = field(default_factory=dict, repr=False, compare=False)
+    """Independent values behind mean, p50 and p99 of a single run, of such a pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What is to be taken out of times between two points, and what remains unknown of them, ns.
+
+    `shift` is the clock of the destination less that of the source, `clock` its uncertainty; `at` is by how much times
+    at a point are wrong beyond that, as those of a clock that had to be placed.
+    """
+
+    shift: float
+    clock: float
+    stamp: float
+    at: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, start: str, end: str) -> tuple[float, float]:
+        """What to subtract from a time between two points, and the bound of its error."""
+        crossing = (start in _SENDING) != (end in _SENDING)
+        sign = 0.0 if not crossing else 1.0 if start in _SENDING else -1.0
+        bound = self.stamp + (self.clock if crossing else 0.0)
+        return sign * self.shift, bound + self.at.get(start, 0.0) + self.at.get(end, 0.0)
 
 
 def pair_latencies(
     rows: pl.DataFrame,
     flow: FlowPlan,
-    shift_ns: float,
-    clock_ns: float,
-    stamp_ns: float,
+    correction: Correction,
     summaries: Mapping[str, Summary] | None = None,
-    at_ns: Mapping[str, float] | None = None,
     *,
     keep: bool = False,
 ) -> tuple[PairLatency, ...]:
     """Every pair that any message has, in the order of the way, from rows in the order of sequence.
 
-    `shift_ns` is the clock of the destination less that of the source, `clock_ns` its uncertainty. What `summaries`
-    already tell of the same messages is taken from there. `at_ns` is by how much times at a point are wrong beyond
-    that, as those of a clock that had to be placed. With `keep` the values of the others stay, for pooling.
+    What `summaries` already tell of the same messages is taken from there. With `keep` the values of the others stay,
+    for repeats to be pooled.
     """
-    named, own = summaries or {}, at_ns or {}
+    named = summaries or {}
 
     def one(pair: tuple[str, str]) -> PairLatency | None:
         start, end = pair
-        crossing = (start in _SENDING) != (end in _SENDING)
-        sign = 0.0 if not crossing else 1.0 if start in _SENDING else -1.0
-        bound = stamp_ns + (clock_ns if crossing else 0.0) + own.get(start, 0.0) + own.get(end, 0.0)
+        shift, bound = correction.of(start, end)
         took = rows[end] - rows[start]
         known = named.get(NAMES.get(pair, ""))
         if known is not None and known.n == rows.height - took.null_count():
             return known_pair(start, end, took.null_count(), known, bound)
-        return _pair(start, end, took, sign * shift_ns, bound, keep=keep)
+        return _pair(start, end, took, shift, bound, keep=keep)
 
     pairs = list(_pairs(rows, flow))
     return tuple(found for found in side_by_side(one, pairs, rows.height) if found is not None)
@@ -137,6 +154,7 @@ def _pair(
     ascending = np.sort(values)
     estimate = stats.mean_estimate(values)
     half = estimate.half_width if estimate is not None else None
+    median, upper = (_percentile(values, ascending, q) for q in (0.5, 0.99))
     return PairLatency(
         start,
         end,
@@ -145,11 +163,47 @@ def _pair(
         float(ascending[0]),
         float(values.mean()),
         half + bound if half is not None else None,
-        _percentile(values, ascending, 0.5),
-        _percentile(values, ascending, 0.99),
+        _ends(median),
+        _ends(upper),
         float(ascending[-1]),
         bound,
         values=sketches.coarse_sketch_of(ascending) if keep else None,
+        worth={
+            "mean": estimate.n_effective if estimate is not None else None,
+            "p50": median[1].worth if median else None,
+            "p99": upper[1].worth if upper else None,
+        },
+    )
+
+
+def pair_of(
+    start: str, end: str, missing: int, sketch: Sketch, bound: float, worth: Mapping[str, float | None]
+) -> PairLatency:
+    """The pair whose values `sketch` holds; `worth` are independent values that at least are behind it."""
+    mean, spread = worth.get("mean"), sketch.deviation()
+    half = (
+        sketches.mean_half_width(spread, min(mean, sketch.n))
+        if mean is not None and spread is not None
+        else None
+    )
+    found: dict[str, tuple[float, float | None, float | None] | None] = {}
+    for name, q in (("p50", 0.5), ("p99", 0.99)):
+        own = worth.get(name)
+        ends = sketches.scaled_interval(sketch, q, min(own, sketch.n)) if own is not None else (None, None)
+        found[name] = (sketch.quantile(q), *ends) if stats.supported(sketch.n, q) else None
+    return PairLatency(
+        start,
+        end,
+        sketch.n,
+        missing,
+        sketch.minimum,
+        sketch.mean,
+        half + bound if half is not None else None,
+        found["p50"],
+        found["p99"],
+        sketch.maximum,
+        bound,
+        values=sketch,
     )
 
 
@@ -169,8 +223,13 @@ def known_pair(start: str, end: str, missing: int, summary: Summary, bound: floa
 
 def _percentile(
     values: NDArray[np.float64], ascending: NDArray[np.float64], q: float
-) -> tuple[float, float | None, float | None] | None:
+) -> tuple[float, stats.QuantileInterval] | None:
     if not stats.supported(len(ascending), q):
         return None
-    found = stats.quantile_interval(values, ascending, q)
-    return stats.quantile(ascending, q), found.low, found.high
+    return stats.quantile(ascending, q), stats.quantile_interval(values, ascending, q)
+
+
+def _ends(
+    found: tuple[float, stats.QuantileInterval] | None,
+) -> tuple[float, float | None, float | None] | None:
+    return (found[0], found[1].low, found[1].high) if found is not None else None

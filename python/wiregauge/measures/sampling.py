@@ -15,12 +15,46 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["ROWS", "STRETCH", "Sampled", "chosen", "every", "fair", "is_sampled", "seams", "stretches"]
+__all__ = [
+    "FIGURES",
+    "OF_SUMMARY",
+    "ROWS",
+    "STRETCH",
+    "Sampled",
+    "chosen",
+    "every",
+    "fair",
+    "is_sampled",
+    "seams",
+    "stretches",
+]
 
 ROWS = 600_000
 """Messages of a run directory, counted per receiver, that are held; of more a sample of about so many is."""
 STRETCH = 1024
 """Consecutive numbers in a stretch."""
+FIGURES = (
+    "percentiles_with_loss_intervals",
+    "throughput_interval",
+    "effective_bandwidth_interval",
+    "pairs.uncertainty",
+    "pairs.intervals",
+    "hops.uncertainty",
+    "load.offered_interval",
+    "deadline.tardiness_uncertainty_ns",
+)
+"""What `show --json` says of a sampled flow beside its summaries that rests on the sample: how far intervals reach."""
+OF_SUMMARY = (
+    "mad",
+    "n_effective",
+    "uncertainty",
+    "intervals",
+    "percentiles_n_effective",
+    "sd_interval",
+    "stationarity",
+    "settling",
+)
+"""Likewise of a summary."""
 FEWEST = 8
 """Stretches of a flow that are looked at, however many flows share the rows."""
 

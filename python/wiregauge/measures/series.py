@@ -145,22 +145,31 @@ def extract(
     return found | _on_the_wire(rows, flow, left_out)
 
 
+def on_the_wire(flow: FlowPlan) -> dict[str, pl.Expr]:
+    """Measures of critical traffic that are one message's own, ps; each only where the flow can have it."""
+    found: dict[str, pl.Expr] = {}
+    if flow.both_networks:
+        found["skew"] = (pl.col("rx_wire_b") - pl.col("rx_wire")).abs()
+    if flow.schedule is not None:
+        period, planned = (round(ns * 1000) for ns in (flow.schedule.period_ns, flow.schedule.reception_ns))
+        half = period // 2
+        found["window_error"] = (pl.col("rx_wire") - planned + half) % period - half
+    return found
+
+
 def _on_the_wire(rows: pl.DataFrame, flow: FlowPlan, left_out: Mapping[str, int]) -> dict[str, Extracted]:
     """The measures of critical traffic, from the stamps of the wire; each only where the flow can have it."""
     found: dict[str, Extracted] = {}
-    if flow.both_networks:
-        skew = (pl.col("rx_wire_b") - pl.col("rx_wire")).abs()
-        found["skew"] = _of_messages(rows, skew, "tx_wire", ONE_COPY, left_out)
+    own = on_the_wire(flow)
+    if "skew" in own:
+        found["skew"] = _of_messages(rows, own["skew"], "tx_wire", ONE_COPY, left_out)
     if flow.bag_ns is not None:
         spaced = _spaced(rows, "tx_wire", {**left_out, NO_STAMP: rows["tx_wire"].null_count()})
         found["bag_spacing"] = spaced
         early = np.maximum(flow.bag_ns - spaced.series.value, 0.0)
         found["bag_jitter"] = replace(spaced, series=Series(spaced.series.t, early))
-    if flow.schedule is not None:
-        period, planned = (round(ns * 1000) for ns in (flow.schedule.period_ns, flow.schedule.reception_ns))
-        half = period // 2
-        error = (pl.col("rx_wire") - planned + half) % period - half
-        found["window_error"] = _of_messages(rows, error, "rx_wire", LOST, left_out)
+    if "window_error" in own:
+        found["window_error"] = _of_messages(rows, own["window_error"], "rx_wire", LOST, left_out)
     return found
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures import patterns, sampling
+from wiregauge.measures.arrivals import Arrivals
 from wiregauge.measures.plan import FlowPlan
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "Service",
     "Share",
     "availability_of",
+    "conformity_of",
     "losses_of",
+    "order_of",
     "pool_services",
     "serve",
     "share_of",
@@ -174,7 +177,7 @@ class Service:
 def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags) -> Service:
     """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones.
 
-    Of a sample only what needs no neighbours across its seams is right; `sketched` puts the rest in its place.
+    Of a sample it is right in nothing but the intervals of its rates; `sketched` puts all else in its place.
     """
     final = "back_rx_app" if flow.relayed else "rx_app"
     late = measured["late"].fill_null(False).to_numpy()
@@ -183,7 +186,7 @@ def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags) -> Service:
         reordering=_reordering(measured, final, lost),
         availability=availability_of(lost | late),
         deadline=_deadline(measured, flow, final, lost, late),
-        conformity=_conformity(measured, flow),
+        conformity=conformity_of(measured, flow),
         rates=_rates(measured, flow),
         goodput=_goodput(measured.filter(pl.Series(~lost)), final, flow.payload),
     )
@@ -219,20 +222,23 @@ def _reordering(measured: pl.DataFrame, final: str, lost: Flags) -> Reordering:
     share = share_of(flags[~lost])
     if not share.count:
         return Reordering(share, 0, None, {1: 0, 2: 0, 3: 0}, 0, None)
-    arrivals = measured.filter(pl.Series(~lost)).select("sequence", final).drop_nulls()
-    arrivals = arrivals.sort(final, "sequence")
-    sequence, at = arrivals["sequence"].to_numpy(), arrivals[final].to_numpy()
-    extents = patterns.reorder_extents(sequence)
-    degree = patterns.n_reordering(sequence)
-    late = np.flatnonzero(extents)
     recorded = measured["reorder_extent"].filter(pl.Series(flags)).cast(pl.Float64).to_numpy()
+    came = Arrivals()
+    came.take_rows(measured.filter(pl.Series(~lost)), final)
+    came.finish()
+    return order_of(share, int(recorded.max()), float(recorded.mean()), came)
+
+
+def order_of(share: Share, extent_max: int, extent_mean: float | None, came: Arrivals) -> Reordering:
+    """The order of arrivals from the messages that tracking calls reordered, and from who overtook whom."""
+    late = came.late_time_max
     return Reordering(
         share=share,
-        extent_max=int(recorded.max()),
-        extent_mean=float(recorded.mean()),
-        n_reordered={n: int(np.count_nonzero(degree >= n)) for n in (1, 2, 3)},
-        n_max=int(degree.max(initial=0)),
-        late_time_max_ns=float((at[late] - at[late - extents[late]]).max()) / 1000 if len(late) else None,
+        extent_max=extent_max,
+        extent_mean=extent_mean,
+        n_reordered=dict(came.n_reordered),
+        n_max=came.n_max,
+        late_time_max_ns=late / 1000 if late is not None else None,
     )
 
 
@@ -260,7 +266,7 @@ def _deadline(
     )
 
 
-def _conformity(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, ...]:
+def conformity_of(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, ...]:
     """The contracts of critical traffic that the flow has: of its virtual link, its two networks, its schedule."""
     found = []
     if flow.bag_ns is not None and flow.bag_jitter_ns is not None:

@@ -178,7 +178,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
         "reorder_extent": flow.reorder_extent,
         "late_sends": flow.late_sends,
         "settling": flow.settling,
-        **{f"{name}_ns": _summary(flow.summaries.get(name)) for name in SERIES},
+        **{f"{name}_ns": _summary(flow.summaries.get(name), flow.sampled is not None) for name in SERIES},
         "pdv_ns": latency.pdv(),
         "range_ns": latency.span(),
         "percentiles_with_loss_ns": {name: _or_lost(p.value) for name, p in flow.with_loss.items()},
@@ -225,6 +225,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
             "stretch": sampling.STRETCH,
             "held": flow.sampled.rows,
             "of": flow.sampled.of,
+            "figures": list(sampling.FIGURES),
             "settling": flow.settling,
         }
         if flow.sampled is not None
@@ -239,7 +240,7 @@ def _or_lost(value: float | None) -> float | str | None:
     return "lost" if value is not None and isinf(value) else value
 
 
-def _summary(summary: Summary | None) -> Json | None:
+def _summary(summary: Summary | None, sampled: bool) -> Json | None:
     if summary is None:
         return None
     parts = summary.uncertainty
@@ -260,7 +261,7 @@ def _summary(summary: Summary | None) -> Json | None:
         "percentiles_n_effective": {
             name: p.worth for name, p in summary.percentiles.items() if p.value is not None
         },
-        "of_sample": summary.of_sample,
+        "of_sample": _of_sample(summary) if sampled else [],
         "interval_needs": {
             **({"mean": summary.interval_needs} if summary.interval_needs is not None else {}),
             **{
@@ -298,6 +299,14 @@ def _summary(summary: Summary | None) -> Json | None:
         "excluded": dict(summary.excluded),
         "negative": summary.negative,
     }
+
+
+def _of_sample(summary: Summary) -> list[str]:
+    """Keys of a summary whose figures rest on the sample of a flow too big to be held."""
+    if not summary.n:
+        return []
+    figures = ("min", "mean", "sd", *QUANTILES, "max", "negative") if summary.of_sample else ()
+    return [*figures, *sampling.OF_SUMMARY]
 
 
 def _intervals(summary: Summary) -> Mapping[str, list[float | None]]:

@@ -115,6 +115,7 @@ def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
         "sent": pl.len(),
         "lost": lost.sum(),
         "reorder_extent": pl.col("reorder_extent").max(),
+        "mean extent": pl.when(pl.col("reordered")).then(pl.col("reorder_extent")).mean(),
         "late_sends": _late_sends(flows).sum(),
         "lost A": (pl.col("tx_wire").is_not_null() & pl.col("rx_wire").is_null()).sum(),
         "lost B": (pl.col("tx_wire_b").is_not_null() & pl.col("rx_wire_b").is_null()).sum(),

@@ -121,7 +121,6 @@ def _held(run: Evidence) -> Iterator[Check]:
         f"flow {flow.plan.name} 1 in {one.one_in} ({one.rows} of {count_of(one.of, 'message')})"
         for flow, one in sparse
     )
-    corrected = few(f"flow {flow.plan.name}" for flow, _ in sparse if flow.summaries["latency"].of_sample)
     yield check(
         "held-whole",
         "Every message held",
@@ -129,14 +128,8 @@ def _held(run: Evidence) -> Iterator[Check]:
         f"sampled: {named}" if sparse else "all",
         Grade.NOTE if sparse else Grade.OK,
         "judged from sketches and a sample of 1 in k stretches: "
-        f"{named}; counts, losses, outages, extremes and means are exact, percentiles have 3 significant digits, "
-        "contracts, series and pictures are of the sample"
-        + (
-            "; where clocks were compared all figures of latency are of the sample, extremes and means, too: "
-            f"{corrected}"
-            if corrected
-            else ""
-        ),
+        f"{named}; counts, losses, outages, reordering, contracts, extremes and means are of all messages, "
+        "percentiles too, with 3 significant digits; series, pictures and how far intervals reach rest on the sample",
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
-from wiregauge.measures.pairs import NAMES, PairLatency, known_pair
+from wiregauge.measures.pairs import NAMES, OUTWARD, RETURN, Correction, PairLatency, known_pair, pair_of
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import FlowResult, Hop, Percentile, Series, Summary, Uncertainty
 from wiregauge.measures.sampling import Sampled
@@ -29,19 +30,19 @@ def exact(
     extracted: Mapping[str, Extracted],
     whole: Whole,
     names: Sequence[str],
-    shift_ns: float,
+    correction: Correction,
 ) -> FlowResult:
-    """The result of a flow from that of its sample.
-
-    `shift_ns` is the clock of the destination less that of the source.
-    """
+    """The result of a flow from that of its sample; `correction` is what is to be taken out of its times."""
     flow, counted = sample.plan, whole.tally
     counts = counted.counts()
-    held = _corrected(flow, whole, shift_ns)
+    held = _corrected(flow, whole, correction.shift)
     main = "rtt" if flow.relayed else "latency"
     gains = {name: _gain(extracted[name], held[name].n) for name in sample.summaries if name in held}
     summaries = {
-        name: _summary(summary, held[name], extracted[name], gains[name], _excluded(name, whole, held, flow))
+        name: replace(
+            _summary(summary, held[name], extracted[name], gains[name], _excluded(name, whole, held, flow)),
+            negative=whole.census.below.get((name, 0.0), (held[name].below_zero(), 0))[0],
+        )
         if name in held
         else _of_sample(summary, counts["sent"] - sample.counts["sent"])
         for name, summary in sample.summaries.items()
@@ -75,7 +76,7 @@ def exact(
         lost_copies={network: counted.count(f"lost {network}") for network in sample.lost_copies},
         late_sends=counted.count("late_sends"),
         service=service,
-        pairs=tuple(_pair(pair, summaries, counts["sent"]) for pair in sample.pairs),
+        pairs=_pairs(sample.pairs, whole, summaries, correction),
         sampled=Sampled(whole.one_in, sample.counts["sent"], counts["sent"]),
         sketches=held,
     )
@@ -223,9 +224,22 @@ def _hop(node: int, port: int, one: Sketch, names: Sequence[str], sample: Sequen
     )
 
 
-def _pair(pair: PairLatency, summaries: Mapping[str, Summary], sent: int) -> PairLatency:
-    """A pair that is a measure of its own is told like it; the others are of the sample."""
-    known = summaries.get(NAMES.get((pair.start, pair.end), ""))
-    if known is None or not known.n:
-        return pair
-    return known_pair(pair.start, pair.end, sent - known.n, known, pair.bound) or pair
+def _pairs(
+    sample: Sequence[PairLatency], whole: Whole, summaries: Mapping[str, Summary], correction: Correction
+) -> tuple[PairLatency, ...]:
+    """Pairs of points in the order of the way, of all messages; independent are at least as many as in the sample."""
+    sent, relayed = whole.tally.count("sent"), whole.tally.relayed
+    worth = {(pair.start, pair.end): pair.worth for pair in sample}
+    latencies = whole.census.latencies()
+    found = []
+    for pair in (
+        pair for points in ((OUTWARD, RETURN) if relayed else (OUTWARD,)) for pair in combinations(points, 2)
+    ):
+        shift, bound = correction.of(*pair)
+        known = summaries.get(NAMES.get(pair, ""))
+        if known is not None:
+            found.append(known_pair(*pair, sent - known.n, known, bound))
+        elif pair in latencies:
+            one = latencies[pair].moved(shift)
+            found.append(pair_of(*pair, sent - one.n, one, bound, worth.get(pair, {})))
+    return tuple(pair for pair in found if pair is not None)

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.service import OVERHEAD_BYTES, Rate, Rates, Service
-from wiregauge.measures.sketched.wholes import PS, Whole
+from wiregauge.measures.service import OVERHEAD_BYTES, Rate, Rates, Service, order_of
+from wiregauge.measures.sketched.census import PS
+from wiregauge.measures.sketched.wholes import Whole
 from wiregauge.measures.tally import Tally
 
 __all__ = ["service_of_all"]
 
 
 def service_of_all(sample: Service, flow: FlowPlan, whole: Whole) -> Service:
-    """Counts, rates and fates of all messages; how arrivals overtook one another and conformity stay of the sample."""
+    """Everything of all messages, but for how far intervals of rates and of tardiness reach."""
     counted = whole.tally
-    order = replace(
-        sample.reordering,
-        share=whole.fates.reordered,
-        extent_max=counted.count("reorder_extent"),
-    )
+    extent = counted.figures.get("mean extent")
+    order = order_of(whole.fates.reordered, counted.count("reorder_extent"), extent, whole.census.arrivals)
     deadline = sample.deadline
     if deadline is not None:
         mean, most = counted.figures.get("tardy on average"), counted.time("tardiest")
@@ -36,6 +34,7 @@ def service_of_all(sample: Service, flow: FlowPlan, whole: Whole) -> Service:
         losses=whole.fates.losses,
         availability=whole.fates.availability,
         reordering=order,
+        conformity=whole.conformity,
         deadline=deadline,
         rates=_rates(sample.rates, counted) if sample.rates is not None else None,
         goodput=_rate(sample.goodput, counted, "arrivals", 8.0 * payload)

@@ -10,17 +10,21 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from wiregauge.measures.fates import Fates, fates
+from wiregauge.measures.clocks import RunClocks, corrected
+from wiregauge.measures.fates import Fates, fates, of_receiver
 from wiregauge.measures.hops import read_columns
-from wiregauge.measures.plan import RunPlan
+from wiregauge.measures.plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.rundir import RunDirectory
+from wiregauge.measures.series import differences
+from wiregauge.measures.service import Conformity, conformity_of
+from wiregauge.measures.sketched.census import BATCH, PS, Census, Mark, census
+from wiregauge.measures.sketched.recount import Recount
 from wiregauge.measures.tally import Tally, tally
 from wiregauge.stats.sketch import Sketch
 
 __all__ = ["PS", "Whole", "read_wholes"]
 
-PS = 1000.0
-"""Picoseconds in a nanosecond."""
+_OF_CONTRACTS = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +34,20 @@ class Whole:
     one_in: int
     tally: Tally
     fates: Fates
+    census: Census
+    conformity: tuple[Conformity, ...]
     sketches: Mapping[str, Sketch]
-    """By measure; clocks not corrected."""
+    """By measure; what one offset per run corrects is still in them."""
     hops: Sequence[tuple[int, int, Sketch]]
     """Residence by node and output port."""
 
 
 def read_wholes(
-    directory: RunDirectory, plan: RunPlan, one_in: Mapping[int, int]
+    directory: RunDirectory, plan: RunPlan, one_in: Mapping[int, int], clocks: RunClocks
 ) -> dict[tuple[int, int], Whole]:
     """What is known of the sampled flows of a run, by number and receiver; `one_in` how many stretches is looked at.
+
+    Stamps are in the time of the reference as far as `clocks` tell it.
 
     Raises RunDirectoryError for files that cannot be read.
     """
@@ -47,9 +55,14 @@ def read_wholes(
     rows, path = directory.scan(plan.index), directory.sketches(plan.index)
     if not flows or rows is None or path is None:
         return {}
+    names = [node.name for node in directory.plan.nodes]
+    if any(clocks.moved(flow) for flow in flows):
+        by_clock = partial(corrected, flows=plan.flows, names=names, clocks=clocks)
+        rows = rows.map_batches(by_clock, streamable=True)
     counted = directory.reading(plan.index, lambda: tally(rows, flows))
+    passed = directory.reading(plan.index, partial(_census, rows, flows, directory.plan.limits, clocks))
     kept = _read_sketches(path, sorted(one_in))
-    nodes = {node.name: place for place, node in enumerate(directory.plan.nodes)}
+    nodes = {name: place for place, name in enumerate(names)}
     found = {}
     for flow in flows:
         at = nodes.get(flow.destination)
@@ -58,10 +71,47 @@ def read_wholes(
             one_in[flow.id],
             counted[flow.id, flow.receiver],
             directory.reading(plan.index, partial(fates, rows, flow)),
-            {key[3]: one for key, one in own.items() if key[3] != "residence" and key[1] == at},
+            passed[flow.id, flow.receiver],
+            directory.reading(plan.index, partial(_conformity, rows, flow)),
+            recount.sketches(rows)
+            if (recount := passed[flow.id, flow.receiver].recount) is not None
+            else {key[3]: one for key, one in own.items() if key[3] != "residence" and key[1] == at},
             [(key[1], key[2], one) for key, one in sorted(own.items()) if key[3] == "residence"],
         )
     return found
+
+
+def _census(
+    rows: pl.LazyFrame, flows: Sequence[FlowPlan], limits: Sequence[LimitPlan], clocks: RunClocks
+) -> dict[tuple[int, int], Census]:
+    found = {}
+    for flow in flows:
+        shift = clocks.between(flow).outward_ns
+        recount = Recount(flow) if clocks.moved(flow) else None
+        found[flow.id, flow.receiver] = Census(flow, shift, _marks(flow, limits), recount=recount)
+
+    def read(wanted: pl.Expr, place: int) -> pl.DataFrame:
+        return rows.slice(place, BATCH).filter(wanted).collect()
+
+    census(found, rows.select(pl.len()).collect(engine="streaming").item(), read)
+    return found
+
+
+def _marks(flow: FlowPlan, limits: Sequence[LimitPlan]) -> set[Mark]:
+    """Zero, for values that should not be negative, and the bounds of limits on percentiles."""
+    marks = {(name, 0.0) for name in differences(flow, 0.0)} | {("lateness", 0.0)}
+    for limit in limits:
+        name, _, statistic = limit.measure.partition(".")
+        if limit.flow in (None, flow.id) and statistic.startswith("p"):
+            marks.add((name, limit.value))
+    return marks
+
+
+def _conformity(rows: pl.LazyFrame, flow: FlowPlan) -> tuple[Conformity, ...]:
+    """The contracts of a flow at its receiver, from the stamps of the wire of all its messages."""
+    if flow.bag_ns is None and flow.schedule is None and not flow.both_networks:
+        return ()
+    return conformity_of(of_receiver(rows, flow).select(_OF_CONTRACTS).collect(engine="streaming"), flow)
 
 
 def _read_sketches(path: Path, flows: Sequence[int]) -> dict[tuple[int, int, int, str], Sketch]:
