@@ -308,7 +308,9 @@ def test_a_verdict_keeps_to_the_schema(place: Path, shown: dict[str, Any], tmp_p
     for run, suite in zip(shown["runs"], suites[1:], strict=True):
         assert len(suite.findall("testcase")) == len(run["limits"]) + len(run["checks"])
         failed = suite.findall("testcase/failure")
-        assert len(failed) == sum(not limit["holds"] for limit in run["limits"])
+        assert len(failed) == sum(limit["result"] == "fail" for limit in run["limits"])
+        undecided = suite.findall("testcase/error[@type='UNDECIDED']")
+        assert len(undecided) == sum(limit["result"] == "undecided" for limit in run["limits"])
         facts = {p.get("name"): p.get("value") for p in suite.iter("property")}
         assert len(facts["test.sha256"] or "") == 64
         assert facts["seed"] == "7"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from types import FrameType
@@ -13,12 +14,20 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 _INCOMPLETE = 4
+"""As in `wiregauge.terminal.exits`, which is not imported yet when a signal may come."""
+_SAID = {
+    signal.SIGINT: "stopped by Ctrl-C",
+    signal.SIGTERM: "stopped by SIGTERM",
+    signal.SIGHUP: "stopped: its terminal went away",
+}
 
 
 def main() -> NoReturn:
     """Entry point of the `wiregauge` command."""
     # Before anything is imported, which takes a moment in which a user may change their mind.
-    signal.signal(signal.SIGINT, _stop)
+    for number in _SAID:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _stop)
     # Decoded row groups that wait to be looked at are most of what reading a long run takes in memory.
     os.environ.setdefault("POLARS_ROW_GROUP_PREFETCH_SIZE", "1")
     from wiregauge.cli.program import main as begin
@@ -26,10 +35,12 @@ def main() -> NoReturn:
     begin()
 
 
-def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Ctrl-C outside of a run, which ends in its own way and keeps what was measured."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.write(2, b"\nwiregauge: stopped by Ctrl-C\n")
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    """A signal outside of a run, which ends in its own way and keeps what was measured."""
+    for each in _SAID:
+        signal.signal(each, signal.SIG_IGN)
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        os.write(2, f"\nwiregauge: {_SAID[signal.Signals(number)]}\n".encode())
     raise SystemExit(_INCOMPLETE)
 
 

@@ -119,9 +119,7 @@ def judge_and_show(
         say(f"incomplete: {directory.manifest['reason']}")
     if unwritten is not None:
         say(f"the report is missing: {unwritten}")
-    if unwritten is not None or directory.manifest["state"] != "complete":
-        return INCOMPLETE
-    return measures.exit_code(judgement)
+    return INCOMPLETE if unwritten is not None else judgement.exit_code
 
 
 def _give_back_memory() -> None:

@@ -18,8 +18,6 @@ from lxml import etree
 
 from wiregauge.export.choice import Choice
 from wiregauge.measures import Check, FlowResult, Grade, Judgement, LimitResult, RunResult
-from wiregauge.measures.definitions import DEFINITIONS
-from wiregauge.measures.quantities import Quantity, quantity
 
 __all__ = ["document", "schema_path"]
 
@@ -124,16 +122,20 @@ def _limits(run: RunResult, choice: Choice) -> Iterable[_Case]:
         flow = _flow_of(run, limit)
         if choice.flow is not None and (flow is None or not choice.has_flow(flow.plan)):
             continue
-        where = f", flow {limit.flow}" if limit.flow is not None else ""
+        where = f", {limit.subject}" if limit.flow is not None else ""
         bound = f"{limit.bound.replace('-', ' ')} {limit.written}"
         name = f"{limit.measure} {bound}{where}"
-        figure = _figure(flow, limit)
-        seen = _observed(limit, figure)
+        seen = _observed(limit)
         if run.validity == Grade.INVALID:
             message = f"undecided: the run is INVALID: {'; '.join(run.reasons)}"
             yield _Case(name, "limits", "error", "INVALID", message, f"{limit.measure} {seen}")
         elif limit.holds:
             yield _Case(name, "limits", "", "", "", f"{limit.measure} {seen}")
+        elif limit.result == "undecided":
+            message = f"undecided: {limit.measure} {seen}"
+            yield _Case(
+                name, "limits", "error", "UNDECIDED", message, f"{message}\nline {limit.line} of the test"
+            )
         else:
             message = f"{limit.measure} {seen}, limit {bound}"
             text = f"{message}\nline {limit.line} of the test"
@@ -141,34 +143,19 @@ def _limits(run: RunResult, choice: Choice) -> Iterable[_Case]:
 
 
 def _flow_of(run: RunResult, limit: LimitResult) -> FlowResult | None:
-    """The flow whose figure was judged: of a multicast flow the receiver with that very value."""
-    flows = [flow for flow in run.flows if flow.plan.id == limit.flow]
-    if len(flows) > 1:
-        return next((f for f in flows if (q := _figure(f, limit)) and q.value == limit.observed), flows[0])
-    return flows[0] if flows else None
+    return next(
+        (flow for flow in run.flows if (flow.plan.id, flow.plan.destination) == (limit.flow, limit.to)), None
+    )
 
 
-def _figure(flow: FlowResult | None, limit: LimitResult) -> Quantity | None:
-    name = limit.measure.partition(".")[0]
-    if flow is None or name not in DEFINITIONS or name == "unplanned":
-        return None
-    try:
-        return quantity(flow, limit.measure)
-    except KeyError:
-        return None
-
-
-def _observed(limit: LimitResult, figure: Quantity | None) -> str:
-    """The judged figure with its interval."""
-    if limit.observed is None:
+def _observed(limit: LimitResult) -> str:
+    """The judged figure with its interval and margin."""
+    if limit.observed is None or limit.margin is None:
         return f"is not determined: {limit.reason}"
-    unit = figure.unit if figure else DEFINITIONS[limit.measure.partition(".")[0]].unit
-    text = f"is {limit.observed:.12g} {unit}"
-    if figure is None:
-        return text
-    bounds = [f"{edge:.12g}" if edge is not None else "open" for edge in (figure.low, figure.high)]
-    interval = f"95 % interval {bounds[0]} to {bounds[1]} {unit}, " if figure.interval else ""
-    return f"{text} ({interval}n = {figure.n})"
+    ends = [f"{edge:.12g}" if edge is not None else "open" for edge in (limit.low, limit.high)]
+    interval = f"95 % interval {ends[0]} to {ends[1]} {limit.unit}, " if ends != ["open", "open"] else ""
+    text = f"is {limit.observed:.12g} {limit.unit} ({interval}n = {limit.n}), margin {limit.margin:.12g} {limit.unit}"
+    return f"{text}; {limit.reason}" if limit.reason else text
 
 
 def _check(check: Check) -> _Case:

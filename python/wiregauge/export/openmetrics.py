@@ -110,12 +110,15 @@ def _judged(families: _Families, run: RunResult, labels: dict[str, str]) -> None
         family = families.made.setdefault(name, StateSetMetricFamily(name, text, labels=list(labels)))
         assert isinstance(family, StateSetMetricFamily)
         family.add_metric(list(labels.values()), {word: word == state for word in states})
-    seen: dict[tuple[str, ...], int] = {}
     for limit in run.limits:
-        key = (limit.measure, limit.bound, limit.written, str(limit.flow or ""))
-        seen[key] = seen.get(key, 0) + 1
-        of_limit = dict(zip(("measure", "bound", "limit", "flow"), key, strict=True))
-        own = {**labels, **of_limit, "receiver": str(seen[key])}
+        own = {
+            **labels,
+            "measure": limit.measure,
+            "bound": limit.bound,
+            "limit": limit.written,
+            "flow": str(limit.flow or ""),
+            "receiver": limit.to or "",
+        }
         families.gauge(
             "wiregauge_limit_holds", "", "1 where the limit of the test holds.", own, float(limit.holds)
         )

@@ -5,7 +5,7 @@ figures what they draw. The definition of every measure is in `DEFINITIONS`.
 """
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition
-from wiregauge.measures.judge import exit_code, judge
+from wiregauge.measures.judge import judge
 from wiregauge.measures.plan import RunDirectoryError
 from wiregauge.measures.results import (
     Check,
@@ -19,7 +19,7 @@ from wiregauge.measures.results import (
 )
 from wiregauge.measures.shapes import Shapes, shapes
 from wiregauge.measures.show import json_text, schema_path, show_json
-from wiregauge.measures.text import headline, show_text
+from wiregauge.measures.text import headline, limit_text, show_text
 from wiregauge.measures.views import Views, views
 
 __all__ = [
@@ -37,10 +37,10 @@ __all__ = [
     "Shapes",
     "Summary",
     "Views",
-    "exit_code",
     "headline",
     "json_text",
     "judge",
+    "limit_text",
     "schema_path",
     "shapes",
     "show_json",

@@ -81,11 +81,6 @@ def judge(run_dir: Path) -> Judgement:
     return judgement
 
 
-def exit_code(judgement: Judgement) -> int:
-    """Exit code of a command that judged: 0 within limits, 1 a limit failed or is undecided, 4 incomplete."""
-    return judgement.exit_code
-
-
 def _write(path: Path, directory: RunDirectory, shown: Mapping[str, object]) -> None:
     """Replaces `path` whole or not at all; says nothing where the directory is read-only.
 

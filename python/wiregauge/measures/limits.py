@@ -1,13 +1,24 @@
-"""The test's limits against the measures of one run. A measure that could not be determined does not hold."""
+"""The test's limits against the measures of one run: pass, fail, or undecided with the reason.
+
+The observed figure decides. It is undecided where there is no figure, or where values that the instrument did not see
+could turn a pass into a failure; a failure that was seen is one whatever was not seen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isinf
+from typing import Literal
 
-from wiregauge.measures.definitions import SERIES
+import numpy as np
+
+from wiregauge import stats
+from wiregauge.measures.definitions import COUNTS, DEFINITIONS, SERIES
 from wiregauge.measures.plan import LimitPlan
-from wiregauge.measures.quantities import flow_quantities, quantity
+from wiregauge.measures.quantities import Quantity, flow_quantities, quantity
 from wiregauge.measures.results import FlowResult, LimitResult
+from wiregauge.measures.series import GAP, NO_STAMP
+from wiregauge.measures.units import count_of, untapped
 
 _OF_SOME = frozenset(
     {
@@ -29,6 +40,20 @@ _OF_SOME = frozenset(
 )
 """Measures that not every flow has."""
 
+_OF_ALL_SENT = frozenset({*COUNTS, "loss", "latency_with_loss"})
+"""Measures that say nothing where an end of a flow has no tap."""
+
+_RESTS_ON = {
+    **dict.fromkeys(("range", "pdv", "latency_with_loss", "effective_bandwidth", "ipdv"), "latency"),
+    **dict.fromkeys(("throughput", "reordered", "n_reordering", "reorder_extent"), "latency"),
+    "reorder_late_time": "latency",
+    **dict.fromkeys(("late", "deadline_missed", "tardiness"), "lateness"),
+    "period_jitter": "period",
+}
+"""By measure the one whose missing stamps it would have needed."""
+
+Result = Literal["pass", "fail", "undecided"]
+
 
 def judge_limits(
     limits: Sequence[LimitPlan], flows: Sequence[FlowResult], unplanned: Mapping[str, int]
@@ -40,7 +65,8 @@ def judge_limits(
 def _judge(limit: LimitPlan, flows: Sequence[FlowResult], unplanned: Mapping[str, int]) -> list[LimitResult]:
     if limit.measure == "unplanned":
         stray = sum(count for kind, count in unplanned.items() if kind != "foreign")
-        return [_result(limit, None, float(stray), "")]
+        unit = DEFINITIONS["unplanned"].unit
+        return [_result(limit, Quantity("unplanned", "", float(stray), unit, stray), None)]
     # A limit on the round trip of every flow means every flow that has one; likewise what only critical traffic has.
     name = limit.measure.partition(".")[0]
     chosen = [
@@ -49,8 +75,8 @@ def _judge(limit: LimitPlan, flows: Sequence[FlowResult], unplanned: Mapping[str
         if flow.plan.id == limit.flow or (limit.flow is None and _has(flow, name, limit.measure))
     ]
     if not chosen:
-        return [_result(limit, limit.flow, None, "the run has no messages of such a flow")]
-    return [_result(limit, flow.plan.id, *observe(limit.measure, flow)) for flow in chosen]
+        return [_result(limit, _absent(limit.measure, "the run has no messages of such a flow"), None)]
+    return [_result(limit, observe(limit.measure, flow), flow) for flow in chosen]
 
 
 def _has(flow: FlowResult, name: str, measure: str) -> bool:
@@ -62,34 +88,104 @@ def _has(flow: FlowResult, name: str, measure: str) -> bool:
     return name in flow.summaries or any(figure.measure == name for figure in flow_quantities(flow))
 
 
-def observe(measure: str, flow: FlowResult) -> tuple[float | None, str]:
-    """The value a limit names, or None and why it could not be determined."""
+def observe(measure: str, flow: FlowResult) -> Quantity:
+    """The figure a limit names; without a value, with the reason, where it could not be determined."""
     name = measure.partition(".")[0]
-    absent = f"flow {flow.plan.id} has no measure {measure}"
     if name in SERIES and name not in flow.summaries:
-        return None, absent
+        return _absent(measure, f"flow {flow.plan.name} has no measure {measure}")
     try:
-        figure = quantity(flow, measure)
+        return quantity(flow, measure)
     except KeyError:
-        return None, absent
-    return (None, figure.reason) if figure.value is None else (figure.value, "")
+        return _absent(measure, f"flow {flow.plan.name} has no measure {measure}")
 
 
-def _result(limit: LimitPlan, flow: int | None, observed: float | None, reason: str) -> LimitResult:
-    if observed is None:
-        holds = False
-    elif limit.bound == "at-most":
-        holds = observed <= limit.value
-    else:
-        holds = observed >= limit.value
+def _absent(measure: str, reason: str) -> Quantity:
+    name, _, statistic = measure.partition(".")
+    unit = DEFINITIONS[name].unit if name in DEFINITIONS else "ns"
+    return Quantity(name, statistic, None, unit, 0, None, None, reason)
+
+
+def _result(limit: LimitPlan, figure: Quantity, flow: FlowResult | None) -> LimitResult:
+    missing = unseen(figure, flow) if flow is not None else 0
+    result, reason = _decided(limit, figure, flow, missing)
+    low, high = (None if edge is None or isinf(edge) else edge for edge in (figure.low, figure.high))
     return LimitResult(
-        flow=flow,
+        flow=flow.plan.id if flow is not None else limit.flow,
+        to=flow.plan.destination if flow is not None else None,
+        subject=_subject(limit, flow),
         measure=limit.measure,
         bound=limit.bound,
         value=limit.value,
         written=limit.written,
         line=limit.line,
-        observed=observed,
-        holds=holds,
+        unit=figure.unit,
+        result=result,
         reason=reason,
+        observed=figure.value,
+        n=figure.n,
+        low=low,
+        high=high,
+        missing=missing,
     )
+
+
+def _subject(limit: LimitPlan, flow: FlowResult | None) -> str:
+    if flow is not None:
+        return f"flow {flow.plan.name}"
+    return f"flow {limit.flow}" if limit.flow is not None else "the run"
+
+
+def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missing: int) -> tuple[Result, str]:
+    """The result, and why it is undecided or has no figure."""
+    value = figure.value if figure.value is not None else figure.stands_for
+    if flow is not None and flow.unseen and figure.measure in _OF_ALL_SENT:
+        return "undecided", f"not known: {untapped(flow.unseen)}"
+    if value is None:
+        return "undecided", figure.reason
+    if _beyond(limit, value):
+        return "fail", figure.reason
+    if missing and flow is not None and _could_break(limit, figure, flow, missing):
+        return "undecided", (
+            f"{count_of(missing, 'value')} that the instrument did not see, besides the {figure.n} it did, "
+            "could lie beyond it"
+        )
+    return "pass", figure.reason
+
+
+def _beyond(limit: LimitPlan, value: float) -> bool:
+    return value > limit.value if limit.bound == "at-most" else value < limit.value
+
+
+def unseen(figure: Quantity, flow: FlowResult) -> int:
+    """Values of the measured part that are not in a figure because the instrument has no time stamp for them.
+
+    What was lost has no latency, by definition and not for want of a stamp.
+    """
+    delivered = flow.counts["delivered"]
+    if figure.measure == "pair_latency":
+        expected = flow.counts["sent"] if figure.statistic.startswith("intended-tx_app.") else delivered
+        return max(expected - figure.n, 0)
+    of = _RESTS_ON.get(figure.measure, figure.measure)
+    contract = of.removesuffix("_conformity")
+    if contract != of:
+        contracts = flow.service.conformity if flow.service is not None else ()
+        return next((one.missing for one in contracts if one.of == contract), 0)
+    summary = flow.summaries.get(of)
+    if summary is None:
+        return 0
+    if of == "window_error":
+        return max(delivered - summary.n, 0)
+    return summary.excluded.get(GAP if of == "period" else NO_STAMP, 0)
+
+
+def _could_break(limit: LimitPlan, figure: Quantity, flow: FlowResult, missing: int) -> bool:
+    """Whether the limit would fail if every value that was not seen lay beyond it."""
+    percentile = flow.summaries[figure.measure].percentiles if figure.measure in flow.summaries else {}
+    if figure.statistic not in percentile or flow.sampled is not None:
+        return True
+    ascending = np.sort(flow.series[figure.measure].value)
+    n = len(ascending) + missing
+    # Those that were not seen lie at the end that breaks the limit.
+    before = 0 if limit.bound == "at-most" else missing
+    place = stats.rank(n, percentile[figure.statistic].q) - before
+    return not 1 <= place <= len(ascending) or _beyond(limit, float(ascending[place - 1]))

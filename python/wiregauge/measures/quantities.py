@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from math import isinf
+from math import inf, isinf
 
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
 from wiregauge.measures.results import FlowResult, Summary
@@ -40,6 +40,8 @@ class Quantity:
     low: float | None = None
     high: float | None = None
     reason: str = ""
+    stands_for: float | None = None
+    """Of a figure without a value what a limit may take for it: 0 where nothing happened, infinite among the lost."""
 
     @property
     def name(self) -> str:
@@ -161,6 +163,7 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
             f"{statistic} falls among the lost messages"
             if among
             else f"{statistic} needs {percentile.needed} messages, {sent} were sent",
+            inf if among else None,
         )
     for name, of in (("period_jitter", "period"), ("receive_period_jitter", "receive_period")):
         spread = flow.summaries.get(of) or Summary(of, 0, {}, 0)
@@ -199,15 +202,15 @@ def _served(service: Service, sent: int) -> Iterator[Quantity]:
     yield _single("loss_period", "longest", losses.longest, sent)
     yield _single("loss_period", "count", losses.periods, sent)
     yield _single(
-        "loss_distance", "min", losses.least_distance, sent, None, "fewer than two messages were lost"
+        "loss_distance", "min", losses.least_distance, sent, None, "fewer than two messages were lost", inf
     )
     yield _single(
         "availability", "", up.ratio, up.down.n, (1 - up.down.high, 1 - up.down.low), "nothing was sent"
     )
     none = "no message was reordered"
     yield _single("reorder_extent", "max", order.extent_max, order.share.n)
-    yield _single("reorder_extent", "mean", order.extent_mean, order.share.count, None, none)
-    yield _single("reorder_late_time", "max", order.late_time_max_ns, order.share.n, None, none)
+    yield _single("reorder_extent", "mean", order.extent_mean, order.share.count, None, none, 0.0)
+    yield _single("reorder_late_time", "max", order.late_time_max_ns, order.share.n, None, none, 0.0)
     for n, count in order.n_reordered.items():
         yield _single("n_reordering", str(n), count, order.share.n)
     if service.deadline is not None:
@@ -218,10 +221,9 @@ def _served(service: Service, sent: int) -> Iterator[Quantity]:
         none = "no message was late"
         tardy, half = service.deadline.tardiness_mean_ns, service.deadline.tardiness_half_width_ns
         around = (tardy - half, tardy + half) if tardy is not None and half is not None else None
-        yield _single("tardiness", "mean", tardy, service.deadline.late, around, none)
-        yield _single(
-            "tardiness", "max", service.deadline.tardiness_max_ns, service.deadline.late, None, none
-        )
+        late, most = service.deadline.late, service.deadline.tardiness_max_ns
+        yield _single("tardiness", "mean", tardy, late, around, none, 0.0)
+        yield _single("tardiness", "max", most, late, None, none, 0.0)
     for one in service.conformity:
         outside = one.outside
         bounds = (outside.low, outside.high)
@@ -239,11 +241,12 @@ def _single(
     n: int,
     interval: tuple[float | None, float | None] | None = None,
     reason: str = "",
+    stands_for: float | None = None,
 ) -> Quantity:
     """`reason` is why it is not determined, should it not be; then it has no interval either."""
     unit = DEFINITIONS[measure].unit
     if value is None:
-        return Quantity(measure, statistic, None, unit, n, None, None, reason)
+        return Quantity(measure, statistic, None, unit, n, None, None, reason, stands_for)
     low, high = interval or (None, None)
     return Quantity(measure, statistic, float(value), unit, n, low, high)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.service import Service
 from wiregauge.stats.sketch import Sketch
+from wiregauge.terminal import exits
 
 Floats = NDArray[np.float64]
 
@@ -262,17 +264,49 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class LimitResult:
-    """One limit of the test on one flow of one run. `observed` None: it could not be determined, and so fails."""
+    """One limit of the test on one flow at one receiver in one run; figures in `unit`.
+
+    The observed figure decides: a count or an extreme is what happened, and of a percentile or mean it is the figure
+    of this run, whose 95 % interval (`low`, `high`; None where it has none, or on an open side) says how far another
+    run may lie off. `reason` says why a result is undecided, or why there is no figure.
+    """
 
     flow: int | None
+    to: str | None
+    """The receiver; None for a limit on the run as a whole."""
+    subject: str
+    """What was judged, in words: its flow, of a multicast flow with the receiver, or the run."""
     measure: str
     bound: str
     value: float
     written: str
     line: int
-    observed: float | None
-    holds: bool
-    reason: str
+    unit: str
+    result: Literal["pass", "fail", "undecided"]
+    reason: str = ""
+    observed: float | None = None
+    n: int = 0
+    low: float | None = None
+    high: float | None = None
+    missing: int = 0
+    """Values that are not in the figure because the instrument did not see them."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is known to hold."""
+        return self.result == "pass"
+
+    @property
+    def margin(self) -> float | None:
+        """What is left to the bound; negative: by how much it is exceeded. None without a figure."""
+        if self.observed is None:
+            return None
+        return self.value - self.observed if self.bound == "at-most" else self.observed - self.value
+
+    @property
+    def straddled(self) -> bool:
+        """Whether the bound lies within the interval of the figure: another run may well decide otherwise."""
+        return self.low is not None and self.high is not None and self.low <= self.value <= self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,12 +340,13 @@ class RunResult:
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL, NONE (no limits) or UNDECIDED (the run is not fit to decide)."""
+        """PASS, FAIL, NONE (no limits) or UNDECIDED: the run is not fit to decide, or a limit could not be judged."""
         if not self.limits:
             return "NONE"
+        results = {limit.result for limit in self.limits}
         if self.validity == Grade.INVALID:
             return "UNDECIDED"
-        return "PASS" if all(limit.holds for limit in self.limits) else "FAIL"
+        return "FAIL" if "fail" in results else "UNDECIDED" if "undecided" in results else "PASS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +420,9 @@ class Judgement:
 
     @property
     def exit_code(self) -> int:
-        """0 done and within limits, 4 incomplete, 1 a limit failed or could not be decided."""
-        if not self.complete:
-            return 4
-        return 0 if self.verdict in ("PASS", "NONE") else 1
+        """Of a command that judged; INVALID is no answer, with limits or without."""
+        return exits.exit_code(
+            answered=self.complete and self.validity != Grade.INVALID,
+            failed=self.verdict == "FAIL",
+            undecided=self.verdict == "UNDECIDED",
+        )

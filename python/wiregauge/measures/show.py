@@ -143,11 +143,18 @@ def _check(check: Check) -> Json:
 def _limit(limit: LimitResult) -> Json:
     return {
         "flow": limit.flow,
+        "to": limit.to,
         "measure": limit.measure,
         "bound": limit.bound,
         "written": limit.written,
         "value": limit.value,
         "observed": limit.observed,
+        "unit": limit.unit,
+        "result": limit.result,
+        "margin": limit.margin,
+        "n": limit.n,
+        "interval": [limit.low, limit.high] if (limit.low, limit.high) != (None, None) else None,
+        "missing": limit.missing,
         "holds": limit.holds,
         "reason": limit.reason,
     }

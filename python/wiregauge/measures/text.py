@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.definitions import DEFINITIONS
-from wiregauge.measures.results import FlowResult, Grade, Judgement, Summary
+from wiregauge.measures.results import FlowResult, Grade, Judgement, LimitResult, RunResult, Summary
 from wiregauge.measures.units import BEYOND, count_of, duration, in_unit, interval_text, share
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
@@ -30,7 +30,11 @@ def headline(judgement: Judgement) -> str:
     }.get(judgement.validity, "and nothing speaks against trusting it (VALID)")
     if sent == 0 and not unseen:
         return f"No message was sent, {trust}."
-    fate = f"{lost} of {count_of(sent, 'message')} lost" if lost else f"none of {sent} messages lost"
+    fate = (
+        f"{lost} of {count_of(sent, 'message')} lost{_losers(seen)}"
+        if lost
+        else f"none of {sent} messages lost"
+    )
     if unseen:
         blind = (
             "what was lost before the tap is not known"
@@ -41,12 +45,41 @@ def headline(judgement: Judgement) -> str:
     if not speeds:
         told = "No latency was seen" if unseen else "Nothing arrived"
         return f"{told}: {fate}, {trust}."
-    medians = [median for _, summary in speeds if (median := summary.value("p50")) is not None]
-    worst = max(summary.maximum for _, summary in speeds if summary.maximum is not None)
-    typical = f"median one-way latency {interval_text(min(medians), max(medians))}, " if medians else ""
-    tails = [top for _, summary in speeds if (top := summary.value("p99")) is not None]
-    steady = f"p99 {interval_text(min(tails), max(tails))}, " if tails else ""
-    return _sentence(f"{typical}{steady}at most {duration(worst)}; {fate}, {trust}.")
+    medians = _reach(speeds, lambda summary: summary.value("p50"))
+    tails = _reach(speeds, lambda summary: summary.value("p99"))
+    slowest, summary = max(speeds, key=lambda one: one[1].maximum or -inf)
+    several = len({flow.plan.name for flow in flows}) > 1
+    at_most = duration(summary.maximum) + (f" (flow {slowest.plan.name})" if several else "")
+    typical = f"median one-way latency {medians}, " if medians else ""
+    steady = f"p99 {tails}, " if tails else ""
+    return _sentence(f"{typical}{steady}at most {at_most}; {fate}, {trust}.")
+
+
+_MOST_NAMED = 3
+
+
+def _reach(speeds: Sequence[tuple[FlowResult, Summary]], figure: Callable[[Summary], float | None]) -> str:
+    """From the least to the greatest over all flows, each end with the flow it is of where there are several."""
+    found = [(value, flow.plan.name) for flow, summary in speeds if (value := figure(summary)) is not None]
+    if not found:
+        return ""
+    (low, first), (high, last) = min(found), max(found)
+    if first == last or interval_text(low, low) == interval_text(high, high):
+        return interval_text(low, high)
+    return f"{duration(low, 3)} (flow {first}) to {duration(high, 3)} (flow {last})"
+
+
+def _losers(flows: Sequence[FlowResult]) -> str:
+    """The flows that lost messages, most first, where not all of them did or they are several."""
+    lost: dict[str, int] = {}
+    for flow in flows:
+        lost[flow.plan.name] = lost.get(flow.plan.name, 0) + flow.counts["lost"]
+    if len(lost) < 2:
+        return ""
+    ordered = sorted((name for name, count in lost.items() if count), key=lambda name: -lost[name])
+    named = [f"{lost[name]} of flow {name}" for name in ordered[:_MOST_NAMED]]
+    left = len(ordered) - _MOST_NAMED
+    return f" ({', '.join(named)}{f', the rest of {left} more' if left > 0 else ''})"
 
 
 def _sentence(text: str) -> str:
@@ -66,24 +99,59 @@ def show_text(judgement: Judgement, console: Console) -> None:
     sampled = [check.reason for run in judgement.runs for check in run.checks if check.name == "held-whole"]
     for reason in dict.fromkeys(reason for reason in sampled if reason):
         console.print(f"  [dim]-[/] {escape(reason)}", soft_wrap=True)
-    failed = [(run, limit) for run in judgement.runs for limit in run.limits if not limit.holds]
-    for run, limit in failed[:20]:
-        where = f"flow {limit.flow} " if limit.flow is not None else ""
-        unit = DEFINITIONS[limit.measure.partition(".")[0]].unit
-        seen = limit.reason if limit.observed is None else f"is {in_unit(limit.observed, unit)}"
-        console.print(
-            f"  [red]x[/] run {run.plan.index}: {where}{escape(limit.measure)} {limit.bound.replace('-', ' ')} "
-            f"{escape(limit.written)}: {escape(seen)}",
-            soft_wrap=True,
-        )
-    if len(failed) > 20:
-        console.print(f"  … and {len(failed) - 20} more failed limits")
+    _limits(judgement, console)
     # A narrow terminal gets fewer columns, then no intervals, but never a cut figure.
     for columns, intervals in ((_WIDE, True), (_NARROW, True), (_NARROW, False), (_LEAST, False)):
         table = _table(judgement, columns, intervals=intervals)
         if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
             break
     console.print(table)
+
+
+_MOST_LIMITS = 20
+_RESULTS = {"fail": "red", "undecided": "yellow", "pass": "green"}
+
+
+def _limits(judgement: Judgement, console: Console) -> None:
+    """Every limit that failed or is undecided; of the others, a line per limit of the test: where it was closest."""
+    found = [(run, limit) for run in judgement.runs for limit in run.limits]
+    for result in ("fail", "undecided"):
+        those = [(run, limit) for run, limit in found if limit.result == result]
+        for run, limit in those[:_MOST_LIMITS]:
+            _limit(console, judgement, run, limit)
+        if len(those) > _MOST_LIMITS:
+            console.print(f"  … and {len(those) - _MOST_LIMITS} more limits: {result}")
+    passed: dict[tuple[int, str, str], list[tuple[RunResult, LimitResult]]] = {}
+    for run, limit in found:
+        if limit.result == "pass":
+            passed.setdefault((limit.line, limit.measure, limit.bound), []).append((run, limit))
+    for members in list(passed.values())[:_MOST_LIMITS]:
+        run, limit = min(members, key=lambda one: one[1].margin if one[1].margin is not None else inf)
+        _limit(console, judgement, run, limit, of=len(members))
+    if len(passed) > _MOST_LIMITS:
+        console.print(f"  … and {len(passed) - _MOST_LIMITS} more limits: pass")
+
+
+def _limit(console: Console, judgement: Judgement, run: RunResult, limit: LimitResult, of: int = 1) -> None:
+    where = f"run {run.plan.index}, " if len(judgement.plan.runs) > 1 else ""
+    closest = f" (closest of {of})" if of > 1 else ""
+    console.print(
+        f"  [{_RESULTS[limit.result]}]{limit.result}[/] {where}{escape(limit_text(limit))}{closest}",
+        soft_wrap=True,
+    )
+
+
+def limit_text(limit: LimitResult) -> str:
+    """A limit with what was observed, its margin, and why it is undecided where it is."""
+    text = f"{limit.subject}: {limit.measure} {limit.bound.replace('-', ' ')} {limit.written}: "
+    if limit.observed is None or limit.margin is None:
+        return text + limit.reason
+    beyond = "margin" if limit.margin >= 0 else "exceeded by" if limit.bound == "at-most" else "short by"
+    text += f"{in_unit(limit.observed, limit.unit)}, {beyond} {in_unit(abs(limit.margin), limit.unit)}"
+    if limit.straddled and limit.low is not None and limit.high is not None:
+        ends = f"{in_unit(limit.low, limit.unit)} to {in_unit(limit.high, limit.unit)}"
+        text += f"; the bound lies within its 95 % interval, {ends}"
+    return text + (f"; {limit.reason}" if limit.reason else "")
 
 
 _WIDE = (

@@ -129,12 +129,15 @@ class Run:
         schema = {
             "run": pl.UInt32(),
             "flow": pl.UInt16(),
+            "to": pl.String(),
             "measure": pl.String(),
             "bound": pl.String(),
             "written": pl.String(),
             "value": pl.Float64(),
             "observed": pl.Float64(),
             "unit": pl.String(),
+            "margin": pl.Float64(),
+            "result": pl.String(),
             "holds": pl.Boolean(),
             "reason": pl.String(),
         }
@@ -142,12 +145,15 @@ class Run:
             (
                 run.plan.index,
                 limit.flow,
+                limit.to,
                 limit.measure,
                 limit.bound,
                 limit.written,
                 limit.value,
                 limit.observed,
-                DEFINITIONS[limit.measure.partition(".")[0]].unit,
+                limit.unit,
+                limit.margin,
+                limit.result,
                 limit.holds,
                 limit.reason or None,
             )

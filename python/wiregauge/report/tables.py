@@ -447,26 +447,24 @@ def limit_table(judgement: Judgement) -> Table | None:
         Head("holds in"),
         Head("why", kind="text"),
     ]
-    groups: dict[tuple[int, str, str, int | None], list[tuple[RunResult, LimitResult]]] = {}
+    groups: dict[tuple[int, str, str, str], list[tuple[RunResult, LimitResult]]] = {}
     for run in judgement.runs:
         for limit in run.limits:
-            key = (limit.line, limit.measure, f"{limit.bound.replace('-', ' ')} {limit.written}", limit.flow)
-            groups.setdefault(key, []).append((run, limit))
+            bound = f"{limit.bound.replace('-', ' ')} {limit.written}"
+            groups.setdefault((limit.line, limit.measure, bound, limit.subject), []).append((run, limit))
     rows: list[tuple[int, float, list[Cell]]] = []
-    for (_, measure, bound, flow), results in groups.items():
+    for (_, measure, bound, _), results in groups.items():
         words = [_word(run, limit) for run, limit in results]
         word = min(words, key=_GRAVITY.index)
-        seen = [(_margin(limit), run, limit) for run, limit in results if limit.observed is not None]
-        room, worst = min(
-            ((m, found) for m, _, found in seen), key=lambda pair: pair[0], default=(None, None)
-        )
+        seen = [(limit.margin, limit) for _, limit in results if limit.margin is not None]
+        room, worst = min(seen, key=lambda pair: pair[0], default=(None, None))
         why = next((limit.reason for _, limit in results if not limit.holds and limit.reason), "")
         part = room / abs(worst.value) if worst is not None and room is not None and worst.value else None
         holds = f"{sum(limit.holds for _, limit in results)} of {len(results)} runs"
         cells = [
             Cell(word, kind=f"grade text {word.lower()}"),
             Cell(f"{measure} {bound}", kind="text short"),
-            Cell(_flow_of(judgement, flow), kind="text short"),
+            Cell(_subject(judgement, results[0][1]), kind="text short"),
             Cell(quantity(measure, worst.observed) if worst is not None else "not determined"),
             _room(measure, room, part),
             Cell(holds if len(judgement.runs) > 1 else ""),
@@ -484,7 +482,7 @@ _GRAVITY = ("FAIL", "UNDECIDED", "PASS")
 def _word(run: RunResult, limit: LimitResult) -> str:
     if run.validity == Grade.INVALID:
         return "UNDECIDED"
-    return "PASS" if limit.holds else "FAIL"
+    return limit.result.upper()
 
 
 def _room(measure: str, room: float | None, part: float | None) -> Cell:
@@ -496,18 +494,11 @@ def _room(measure: str, room: float | None, part: float | None) -> Cell:
     return Cell(f"{sign}{quantity(measure, abs(room))}{of_limit}", kind="bad" if room < 0 else "")
 
 
-def _margin(limit: LimitResult) -> float:
-    """What is left to the limit; negative beyond it."""
-    assert limit.observed is not None
-    room = limit.value - limit.observed
-    return room if limit.bound == "at-most" else -room
-
-
-def _flow_of(judgement: Judgement, number: int | None) -> str:
-    if number is None:
-        return "the run"
-    plan = next((f.plan for run in judgement.runs for f in run.flows if f.plan.id == number), None)
-    return str(number) if plan is None else f"{number}: {plan.source} → {plan.destination}"
+def _subject(judgement: Judgement, limit: LimitResult) -> str:
+    """What a limit judges: the flow with its two ends, at the receiver that was judged."""
+    plans = (f.plan for run in judgement.runs for f in run.flows)
+    plan = next((p for p in plans if (p.id, p.destination) == (limit.flow, limit.to)), None)
+    return limit.subject if plan is None else f"{plan.id}: {plan.source} → {plan.destination}"
 
 
 def quantity(measure: str, value: float | None) -> str:

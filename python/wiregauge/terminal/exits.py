@@ -1,15 +1,45 @@
-"""Exit codes, and errors as one line."""
+"""Exit codes, decided in one place and in one order, and errors as one line.
+
+In this order: 2 bad input or usage; 3 this machine cannot; 4 no answer, because the campaign is incomplete, INVALID, or
+was stopped by a signal or a disk that filled; 1 a limit failed, or a comparison found worse; 4 undecided, whether a
+limit, a named threshold or an equivalence; 0 within limits. DEGRADED alone changes nothing.
+
+Bad input and an unfit machine end a command where they are met (`fail`); `exit_code` orders what is left.
+"""
 
 from __future__ import annotations
 
 import sys
 from typing import NoReturn
 
-import typer
+__all__ = [
+    "BAD_INPUT",
+    "FAILED",
+    "INCOMPLETE",
+    "NO_ENVIRONMENT",
+    "UNDECIDED",
+    "WITHIN",
+    "exit_code",
+    "fail",
+    "say",
+]
 
-__all__ = ["BAD_INPUT", "INCOMPLETE", "NO_ENVIRONMENT", "fail", "say"]
+WITHIN, FAILED, BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 0, 1, 2, 3, 4
+UNDECIDED = INCOMPLETE
+"""Neither gives an answer."""
 
-BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 2, 3, 4
+
+def exit_code(*, answered: bool, failed: bool = False, undecided: bool = False) -> int:
+    """The exit code of a command that judged or compared.
+
+    `answered`: everything that was to be measured was, and is fit to judge. `failed`: a limit failed, or a comparison
+    found worse. `undecided`: something that was asked for could not be decided.
+    """
+    if not answered:
+        return INCOMPLETE
+    if failed:
+        return FAILED
+    return UNDECIDED if undecided else WITHIN
 
 
 def say(text: str) -> None:
@@ -19,5 +49,7 @@ def say(text: str) -> None:
 
 def fail(text: str, code: int) -> NoReturn:
     """Says why, and ends the command with `code`."""
+    import typer  # only a command ends so; whoever judges in Python needs no command line
+
     say(text)
     raise typer.Exit(code)

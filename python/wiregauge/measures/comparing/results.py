@@ -9,6 +9,7 @@ from typing import Literal
 from wiregauge.measures.comparing.thresholds import Threshold
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
 from wiregauge.stats import Estimate
+from wiregauge.terminal import exits
 
 Verdict = Literal["better", "same", "worse", "undecided"]
 Basis = Literal["identical", "equivalent", "no-difference", "significant", "beyond-threshold", "open"]
@@ -186,12 +187,14 @@ class Comparison:
 
     @property
     def exit_code(self) -> int:
-        """0 nothing got worse, 1 something did (or, asked for equivalence, it was not shown), 4 a side is unfit."""
-        if self.unfit:
-            return 4
-        if self.equivalence:
-            return 0 if self.verdict == "same" else 1
-        return 1 if self.verdict == "worse" else 0
+        """No answer where a side is unfit; what a threshold names, or an equivalence, can be undecided."""
+        named = [shift for flow in self.flows for _, shift in flow.judged if shift.tolerance is not None]
+        return exits.exit_code(
+            answered=not self.unfit,
+            failed=self.verdict == "worse" or (self.equivalence and self.verdict == "better"),
+            undecided=any(shift.verdict == "undecided" for shift in named)
+            or (self.equivalence and self.verdict == "undecided"),
+        )
 
 
 def combined(verdicts: list[Verdict]) -> Verdict:

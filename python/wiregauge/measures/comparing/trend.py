@@ -20,6 +20,7 @@ from wiregauge.measures.comparing.results import Basis, Verdict, combined
 from wiregauge.measures.comparing.thresholds import SHARES, SHIFT_QUANTILES, Threshold, chosen
 from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
+from wiregauge.terminal import exits
 
 STATISTICS = ("mean", "p50", "p99")
 """Statistics of latency and round trip that are followed without being asked for; `lost` is followed beside them."""
@@ -110,12 +111,19 @@ class Trend:
         return self.verdict_of(self.newest)
 
     @property
+    def answered(self) -> bool:
+        """Whether the newest run, and any before it, is fit to compare."""
+        return self.newest not in self.unfit and any(run not in self.unfit for run in range(self.newest))
+
+    @property
     def exit_code(self) -> int:
-        """0 the newest run is not worse, 1 it is, 4 it (or every run before it) is not fit to compare."""
-        fit_before = [run for run in range(self.newest) if run not in self.unfit]
-        if self.newest in self.unfit or not fit_before:
-            return 4
-        return 1 if self.verdict == "worse" else 0
+        """Of the newest run; what a threshold names can be undecided."""
+        points = [point for series in self.series if (point := series.at(self.newest)) is not None]
+        return exits.exit_code(
+            answered=self.answered,
+            failed=self.verdict == "worse",
+            undecided=any(p.tolerance is not None and p.verdict == "undecided" for p in points),
+        )
 
 
 @dataclass(frozen=True, slots=True)

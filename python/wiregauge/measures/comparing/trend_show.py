@@ -135,7 +135,7 @@ def trend_headline(trend: Trend) -> str:
     name, before = trend.names[trend.newest], count_of(trend.newest, "earlier run")
     if trend.newest in trend.unfit:
         return f"{name}, the newest run, is not fit to compare: {trend.unfit[trend.newest]}."
-    if trend.exit_code == 4:
+    if not trend.answered:
         return f"No run before {name} is fit to compare with."
     told = {}
     for word in ("worse", "better", "undecided"):
