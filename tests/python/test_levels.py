@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from test_modes import NOISES, noise
 from wiregauge import stats
+from wiregauge.stats import levels
 from wiregauge.stats.levels import FALSE_CHANGE
 
 
@@ -85,3 +86,12 @@ def test_order_and_missing_values_do_not_matter() -> None:
     values[::11] = np.nan
     mixed = rng.permutation(4_000)
     assert stats.level_changes(t, values) == stats.level_changes(t[mixed], values[mixed])
+
+
+@pytest.mark.parametrize("blocks", [16, 64, 256])
+def test_the_table_of_chance_is_what_simulation_gives(blocks: int) -> None:
+    scales, greatest = levels._null(blocks)
+    again, ratios = levels.simulated(blocks)
+    assert list(again) == list(scales)
+    np.testing.assert_allclose(list(scales.values()), list(again.values()), rtol=1e-9)
+    np.testing.assert_allclose(greatest, ratios, rtol=1e-9)

@@ -211,12 +211,25 @@ def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json
 
 def _numbers(values: Floats) -> list[float | None]:
     """Six significant digits are more than a screen shows, and half the bytes of the page."""
-    return [float(f"{v:.6g}") if np.isfinite(v) else None for v in values.tolist()]
+    known = np.isfinite(values)
+    shown = _significant(np.where(known, values, 0.0), 6).tolist()
+    return shown if known.all() else [v if k else None for v, k in zip(shown, known.tolist(), strict=True)]
 
 
 def _exact(values: Floats) -> list[float]:
     """Nine significant digits, for places that are close together and far from zero."""
-    return [float(f"{v:.9g}") for v in values.tolist()]
+    exact: list[float] = _significant(values, 9).tolist()
+    return exact
+
+
+def _significant(values: Floats, digits: int) -> Floats:
+    """Values with so many significant digits. Scaled by whole powers of ten, so that each prints with these digits."""
+    size = np.abs(values)
+    place = digits - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0))).astype(np.int64)
+    place = np.clip(place, -22, 22)
+    up, down = 10.0 ** np.maximum(place, 0), 10.0 ** np.maximum(-place, 0)
+    rounded: Floats = np.round(values * up / down) / up * down
+    return rounded
 
 
 def _rgba(colour: str, alpha: float) -> str:

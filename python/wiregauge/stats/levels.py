@@ -6,17 +6,18 @@ blocks' medians (for the level) and median absolute deviations (for the spread) 
 that no outlier and no distribution matters. A change is judged by the self-normalised CUSUM of Shao and Zhang
 (Journal of the American Statistical Association 105, 2010), whose own normaliser takes up the autocorrelation,
 on seeded intervals (Kovacs et al., Biometrika 110, 2023), so that a change that is undone later is seen as
-well. The null distribution of the greatest statistic over all intervals is made by simulation, once per number
-of blocks, so the false alarm rate holds for the whole search.
+well. The null distribution of the greatest statistic over all intervals was made by simulation, once per number
+of blocks, so the false alarm rate holds for the whole search; its upper end is a table (`changes.npz`, made by
+tools/null_of_changes.py, held by a test), as it takes seconds and never changes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from importlib import resources
+from itertools import groupby, pairwise
 from math import log, sqrt
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +31,13 @@ __all__ = ["FALSE_CHANGE", "Change", "Course", "level_changes"]
 FALSE_CHANGE = 0.01
 """Probability of any change in a stationary series, level and spread together."""
 LEAST_BLOCK = 8
-_BLOCKS = (16, 32, 64, 128, 256)
+BLOCKS = (16, 32, 64, 128, 256)
+"""Numbers of blocks that a series is cut into: the most that its length allows."""
 _LEAST = 16
 """Blocks in the shortest interval that is tested."""
 _SIMULATED = 4000
-_SIMULATING = Lock()
+TABLED = 400
+"""Simulated maxima that are kept, the greatest: a p-value above a tenth is no finding, however far above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def level_changes(t: Floats, values: Floats, *, false_alarm: float = FALSE_CHANG
     n = len(value)
     # A block has to outlast what neighbours have in common, or blocks resemble each other as values do.
     least = max(LEAST_BLOCK, 3 * _memory(value))
-    fitting = [number for number in _BLOCKS if n >= number * least]
+    fitting = [number for number in BLOCKS if n >= number * least]
     if not fitting:
         return Course((), None, n, 0, false_alarm, False)
     blocks = fitting[-1]
@@ -149,14 +152,18 @@ def _segment(values: Floats, false_alarm: float) -> list[tuple[int, float]]:
     if np.ptp(values) == 0:
         return []
     ranks = scipy_stats.rankdata(values)
-    spans, null = _null(len(values))
+    scales, null = _null(len(values))
     found: list[tuple[int, float]] = []
     judged = []
-    for (begin, end), scale in spans:
-        split, statistic = _statistic(ranks[None, begin:end])
-        judged.append((float(statistic[0]) / scale, begin, end, begin + int(split[0])))
+    for (length, scale), spans in zip(scales.items(), _by_length(len(values)), strict=True):
+        begins = np.array([begin for begin, _ in spans])
+        splits, statistic = _statistic(ranks[begins[:, None] + np.arange(length)])
+        judged += [
+            (float(value) / scale, int(begin), int(begin) + length, int(begin + split))
+            for begin, split, value in zip(begins, splits, statistic, strict=True)
+        ]
     for ratio, begin, end, place in sorted(judged, key=lambda entry: (entry[2] - entry[1], -entry[0])):
-        p = (1 + float((null >= ratio).sum())) / (1 + len(null))
+        p = (1 + float((null >= ratio).sum())) / (1 + _SIMULATED)
         # The narrowest interval that tells holds one change only (Baranowski, Chen and Fryzlewicz, 2019).
         if p < false_alarm and not any(begin < other < end for other, _ in found):
             found.append((place, p))
@@ -191,26 +198,37 @@ def _statistic(ranks: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
     return (k[best]).astype(np.int64), ratio[np.arange(rows), best]
 
 
-def _null(blocks: int) -> tuple[tuple[tuple[tuple[int, int], float], ...], Floats]:
-    """The seeded intervals with the usual size of their statistic, and its greatest ratio to that by chance."""
-    # Series are looked at side by side: the second waits for what the first has simulated.
-    with _SIMULATING:
-        return _simulated(blocks)
+@lru_cache(maxsize=len(BLOCKS))
+def _null(blocks: int) -> tuple[dict[int, float], Floats]:
+    """By length of an interval the usual size of its statistic; and the greatest ratios to that by chance."""
+    with (
+        resources.files("wiregauge.stats").joinpath("changes.npz").open("rb") as file,
+        np.load(file) as table,
+    ):
+        lengths, scales, greatest = (table[f"{name}-{blocks}"] for name in ("lengths", "scales", "greatest"))
+    return dict(zip(lengths.tolist(), scales.tolist(), strict=True)), greatest
 
 
-@lru_cache(maxsize=8)
-def _simulated(blocks: int) -> tuple[tuple[tuple[tuple[int, int], float], ...], Floats]:
+def simulated(blocks: int) -> tuple[dict[int, float], Floats]:
+    """What the table holds for so many blocks: scales by length, and the `TABLED` greatest ratios, descending."""
     rng = np.random.default_rng(blocks)
     ranks = np.argsort(rng.random((_SIMULATED, blocks)), axis=1).astype(np.float64)
-    spans = _seeded(blocks)
     usual: dict[int, float] = {}
     greatest = np.zeros(_SIMULATED)
-    for begin, end in spans:
+    for begin, end in _seeded(blocks):
         _, statistic = _statistic(ranks[:, begin:end])
         # One scale per length: a high quantile, so that short intervals, with their heavier tails, do not rule.
         scale = usual.setdefault(end - begin, float(np.quantile(statistic, 0.99)))
         greatest = np.maximum(greatest, statistic / scale)
-    return tuple((span, usual[span[1] - span[0]]) for span in spans), greatest
+    return usual, np.sort(greatest)[: -TABLED - 1 : -1]
+
+
+def _by_length(blocks: int) -> list[list[tuple[int, int]]]:
+    """The seeded intervals, those of one length together, in the order in which lengths come first."""
+    spans = _seeded(blocks)
+    order = {length: place for place, length in enumerate(dict.fromkeys(end - begin for begin, end in spans))}
+    ordered = sorted(spans, key=lambda span: order[span[1] - span[0]])
+    return [list(group) for _, group in groupby(ordered, key=lambda span: span[1] - span[0])]
 
 
 def _seeded(n: int) -> list[tuple[int, int]]:

@@ -1,0 +1,26 @@
+"""Writes the table of null distributions that `wiregauge.stats.levels` judges changes by; takes some ten seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from wiregauge.stats import levels
+
+TABLE = Path(levels.__file__).with_name("changes.npz")
+
+
+def main() -> None:
+    """Simulates each number of blocks and replaces the table."""
+    arrays = {}
+    for blocks in levels.BLOCKS:
+        scales, greatest = levels.simulated(blocks)
+        arrays[f"lengths-{blocks}"] = np.array(list(scales))
+        arrays[f"scales-{blocks}"] = np.array(list(scales.values()))
+        arrays[f"greatest-{blocks}"] = greatest
+    np.savez(TABLE, **arrays)
+
+
+if __name__ == "__main__":
+    main()
