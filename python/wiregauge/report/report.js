@@ -49,9 +49,9 @@
   addEventListener("hashchange", lead);
   document.addEventListener("click", (event) => { if (event.target.closest?.("a[href^='#']")) setTimeout(lead); });
   lead();
-  // Paper shows everything, and has one width, whatever the window had: 1040 px at the zoom that report.css sets for print.
+  // Paper shows everything, and has one width, whatever the window had: 1120 px at the zoom that report.css sets for print.
   let closed = [];
   const fit = (size) => plots.forEach((plot) => { if (plot.layout) Plotly.relayout(plot, size); });
-  addEventListener("beforeprint", () => { closed = folds.filter((fold) => !fold.open); folds.forEach((fold) => { if (!fold.classList.contains("long")) fold.open = true; }); plots.forEach(draw); fit({ width: 1040 }); });
+  addEventListener("beforeprint", () => { closed = folds.filter((fold) => !fold.open); folds.forEach((fold) => { if (!fold.classList.contains("long")) fold.open = true; }); plots.forEach(draw); fit({ width: 1120 }); });
   addEventListener("afterprint", () => { fit({ width: null, autosize: true }); closed.forEach((fold) => { fold.open = false; }); });
 })();

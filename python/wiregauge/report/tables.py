@@ -74,10 +74,9 @@ class Table:
 
     @property
     def half_open(self) -> bool:
-        """Whether an interval in the table has one end only."""
-        return any(
-            "unbounded" in cell.hint for section in self.sections for row in section.rows for cell in row
-        )
+        """Whether the line below a figure shows an interval with one end only."""
+        cells = (cell for section in self.sections for row in section.rows for cell in row)
+        return any(cell.below and "unbounded" in cell.hint for cell in cells)
 
     def pruned(self) -> Table:
         """Without columns that say the same nothing in every row; what they were is told in one note.
@@ -444,8 +443,6 @@ def limit_table(judgement: Judgement) -> Table | None:
         Head("flow", kind="text"),
         Head("observed"),
         Head("margin"),
-        Head("holds in"),
-        Head("why", kind="text"),
     ]
     groups: dict[tuple[int, str, str, str], list[tuple[RunResult, LimitResult]]] = {}
     for run in judgement.runs:
@@ -460,15 +457,16 @@ def limit_table(judgement: Judgement) -> Table | None:
         room, worst = min(seen, key=lambda pair: pair[0], default=(None, None))
         why = next((limit.reason for _, limit in results if not limit.holds and limit.reason), "")
         part = room / abs(worst.value) if worst is not None and room is not None and worst.value else None
-        holds = f"{sum(limit.holds for _, limit in results)} of {len(results)} runs"
+        same = sum(one == word for one in words)
+        where = f"in {same} of {len(words)} runs" if len(judgement.runs) > 1 else ""
         cells = [
-            Cell(word, kind=f"grade text {word.lower()}"),
-            Cell(f"{measure} {bound}", kind="text short"),
+            Cell(word, where, f"grade text {word.lower()}", "" if same == len(words) else where),
+            Cell(f"{measure} {bound}", kind="text short", below=why),
             Cell(_subject(judgement, results[0][1]), kind="text short"),
-            Cell(quantity(measure, worst.observed) if worst is not None else "not determined"),
+            Cell(quantity(measure, worst.observed), _observed_hint(worst))
+            if worst
+            else Cell("not determined"),
             _room(measure, room, part),
-            Cell(holds if len(judgement.runs) > 1 else ""),
-            Cell(why, kind="text"),
         ]
         # A limit of nothing at all has no room while it holds: it says less than one with little.
         rows.append((_GRAVITY.index(word), part if part is not None else float("inf"), cells))
@@ -483,6 +481,16 @@ def _word(run: RunResult, limit: LimitResult) -> str:
     if run.validity == Grade.INVALID:
         return "UNDECIDED"
     return limit.result.upper()
+
+
+def _observed_hint(limit: LimitResult) -> str:
+    """What another run may show, where the figure has an interval."""
+    ends = [
+        quantity(limit.measure, end) if end is not None else "unbounded" for end in (limit.low, limit.high)
+    ]
+    n = f"n = {limit.n}" if limit.n else ""
+    interval = f"95 % interval {ends[0]} to {ends[1]}" if (limit.low, limit.high) != (None, None) else ""
+    return "; ".join(part for part in (interval, n) if part)
 
 
 def _room(measure: str, room: float | None, part: float | None) -> Cell:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from wiregauge.figures import Figure, build
 from wiregauge.figures.explained import explained_figures
+from wiregauge.figures.model import Panel
+from wiregauge.figures.ticks import extent
 from wiregauge.files import ForeignFileError, write_whole
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
@@ -73,13 +76,15 @@ def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
 
 def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) -> str:
     """The text of report.html."""
+    picture = _picture(figures)
     return render(
         "report.html.j2",
-        figures,
+        figures
+        if picture is None
+        else [picture, *(f for f in figures if len(f.panels) > 2 or f.title != picture.title)],
         judgement=judgement,
         headline=headline(judgement),
         glance=glance(judgement),
-        picture=_picture(figures),
         key_tables=key_tables(judgement),
         outcomes=tables.outcome_table(judgement),
         details=tables.detail_table(judgement),
@@ -144,7 +149,8 @@ def render(template: str, figures: list[Figure], **content: object) -> str:
     ]
     # A script element ends at the first "</script", wherever it stands.
     plotly = interactive.script().replace("</script", "<\\/script") if figures else ""
-    named = {head.measure for table in _tables_in(content.values()) for head in table.heads}
+    shown = [table.pruned() for table in _tables_in(content.values()) if table.size]
+    named = {head.measure for table in shown for head in table.heads}
     return environment.get_template(template).render(
         used=named | {name for figure in figures for name in figure.measures},
         figures=drawn,
@@ -205,9 +211,30 @@ _PICTURES = ("latency-by-payload", "latency-percentiles", "latency-density", "ne
 """What the picture on the first screen is: the first of these that the data allow."""
 
 
-def _picture(figures: list[Figure]) -> str:
-    made = {figure.id for figure in figures}
-    return next((name for name in _PICTURES if name in made), "")
+def _picture(figures: list[Figure]) -> Figure | None:
+    """The picture of the first screen: of many panels the two that reach highest, the whole is among the figures."""
+    made = {figure.id: figure for figure in figures}
+    whole = next((made[name] for name in _PICTURES if name in made), None)
+    if whole is None:
+        return None
+
+    def top(panel: Panel) -> float:
+        return (extent([panel], "y", positive=False) or (0.0, 0.0))[1]
+
+    chosen = sorted(whole.panels, key=top, reverse=True)[:2]
+    panels = [panel for panel in whole.panels if any(panel is one for one in chosen)]
+    left = len(whole.panels) - len(panels)
+    notes = [
+        f"Shown are the {len(panels)} panels that reach highest; {left} more are below, among the figures."
+    ]
+    return replace(
+        whole,
+        id="picture",
+        panels=panels,
+        columns=len(panels) if all(len(panel.title) < 28 for panel in panels) else 1,
+        notes=[*(notes if left else []), *whole.notes],
+        panel_height=min(whole.panel_height, 230),
+    )
 
 
 def _strings(value: object) -> Mapping[str, str]:
