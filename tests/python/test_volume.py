@@ -205,6 +205,29 @@ def test_limits_on_what_only_single_messages_tell_see_all_of_them(tmp_path: Path
     assert observed["reordered"][1] is True
 
 
+def test_a_limit_within_the_bucket_of_its_percentile_is_decided_by_counting(
+    run: Path, tmp_path: Path
+) -> None:
+    """A bound at the percentile itself, and one a picosecond below: no sketch knows them apart."""
+    shown = json.loads(command("show", run, "--json"))["runs"][0]["flows"][0]
+    limits = "".join(
+        f'<limit flow="10" measure="{of}.{name}" at-most="{round(shown[f"{of}_ns"][name], 3) - less:.3f}ns"/>'
+        for of in ("latency", "lateness", "receive_period")
+        if shown[f"{of}_ns"] is not None
+        for name, less in (("p90", 0.0), ("p99", 0.001))
+    )
+    text = (run.parent / "t.xml").read_text(encoding="utf-8")
+    text = re.sub(r"<limits>.*?</limits>", "", text, flags=re.DOTALL)
+    text = text.replace("</test>", f"<limits>{limits}</limits></test>").replace('times="2"', 'times="1"')
+    (tmp_path / "t.xml").write_text(text, encoding="utf-8")
+    command("run", tmp_path / "t.xml", "--bench", "sim", "--out", tmp_path / "r")
+    whole, big = both_ways(tmp_path / "r", ROWS)
+    for one, other in zip(whole.runs[0].limits, big.runs[0].limits, strict=True):
+        counted = not one.measure.startswith("receive_period")
+        assert other.result in ((one.result,) if counted else (one.result, "undecided")), one
+    assert [limit.result for limit in big.runs[0].limits][:2] == ["pass", "fail"]
+
+
 def same_exact_figures(judged: tuple[Judgement, Judgement]) -> None:
     """What is no shape is the same however a run was judged."""
     for one, other in zip(*map(everything, judged), strict=True):

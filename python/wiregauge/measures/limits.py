@@ -13,12 +13,14 @@ from typing import Literal
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.definitions import COUNTS, DEFINITIONS, SERIES
+from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
+from wiregauge.measures.pairs import NAMES
 from wiregauge.measures.plan import LimitPlan
 from wiregauge.measures.quantities import Quantity, flow_quantities, quantity
 from wiregauge.measures.results import FlowResult, LimitResult
 from wiregauge.measures.series import GAP, NO_STAMP
 from wiregauge.measures.units import count_of, untapped
+from wiregauge.stats.sketch import Sketch
 
 _OF_SOME = frozenset(
     {
@@ -142,7 +144,16 @@ def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missin
         return "undecided", f"not known: {untapped(flow.unseen)}"
     if value is None:
         return "undecided", figure.reason
-    if _beyond(limit, value):
+    beyond = _beyond(limit, value)
+    if flow is not None and flow.sampled is not None:
+        known = _counted_beyond(limit, figure, flow)
+        if known is None:
+            return (
+                "undecided",
+                "the bound lies within what a percentile of a run too big to be held leaves open",
+            )
+        beyond = known
+    if beyond:
         return "fail", figure.reason
     if missing and flow is not None and _could_break(limit, figure, flow, missing):
         return "undecided", (
@@ -154,6 +165,60 @@ def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missin
 
 def _beyond(limit: LimitPlan, value: float) -> bool:
     return value > limit.value if limit.bound == "at-most" else value < limit.value
+
+
+def _counted_beyond(limit: LimitPlan, figure: Quantity, flow: FlowResult) -> bool | None:
+    """Whether a figure of a flow too big to be held lies beyond the limit; None where its sketch leaves that open.
+
+    A percentile lies in a bucket; where the bound does, too, the values up to the bound were counted.
+    """
+    value = figure.value if figure.value is not None else figure.stands_for
+    if figure.measure in flow.summaries and flow.summaries[figure.measure].of_sample:
+        # Of a sample what lies beyond is beyond; what does not says little of the others.
+        return True if value is not None and _beyond(limit, value) else None
+    if figure.value is None or (found := _ranked(figure, flow)) is None:
+        return value is not None and _beyond(limit, value)
+    sketch, place, less = found
+    low, high = sketch.around(place, place)
+    if low is None or high is None:
+        return None
+    low, high = low - less, high - less
+    if _beyond(limit, low) == _beyond(limit, high):
+        return _beyond(limit, low)
+    below, up_to = flow.marks.get((_distributed(figure.measure, flow), limit.value), (None, None))
+    if below is None or up_to is None or less:
+        return None
+    return up_to < place if limit.bound == "at-most" else below >= place
+
+
+def _ranked(figure: Quantity, flow: FlowResult) -> tuple[Sketch, int, float] | None:
+    """The sketch that a percentile is read off, at which rank, and what is taken off it; None for other figures."""
+    if figure.measure == "pair_latency":
+        between, _, statistic = figure.statistic.rpartition(".")
+        pairs = (pair.values for pair in flow.pairs if f"{pair.start}-{pair.end}" == between)
+        sketch, q, less, lost = next(pairs, None), {"p50": 0.5, "p99": 0.99}.get(statistic), 0.0, 0
+        if sketch is None:
+            start, _, end = between.partition("-")
+            sketch = flow.sketches.get(NAMES.get((start, end), ""))
+    else:
+        of = _distributed(figure.measure, flow)
+        sketch, q = (
+            flow.sketches.get(of),
+            QUANTILES.get("p99.9" if figure.measure == "pdv" else figure.statistic),
+        )
+        less = sketch.minimum if sketch is not None and figure.measure == "pdv" else 0.0
+        lost = flow.counts["lost"] if figure.measure == "latency_with_loss" else 0
+    if sketch is None or q is None:
+        return None
+    place = stats.rank(sketch.n + lost, q)
+    return (sketch, place, less) if place <= sketch.n else None
+
+
+def _distributed(measure: str, flow: FlowResult) -> str:
+    """The measure whose distribution the percentiles of a measure are read off."""
+    if measure == "latency_with_loss":
+        return "rtt" if flow.plan.relayed else "latency"
+    return "latency" if measure == "pdv" else measure
 
 
 def unseen(figure: Quantity, flow: FlowResult) -> int:
@@ -181,8 +246,17 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
 def _could_break(limit: LimitPlan, figure: Quantity, flow: FlowResult, missing: int) -> bool:
     """Whether the limit would fail if every value that was not seen lay beyond it."""
     percentile = flow.summaries[figure.measure].percentiles if figure.measure in flow.summaries else {}
-    if figure.statistic not in percentile or flow.sampled is not None:
+    if figure.statistic not in percentile:
         return True
+    if flow.sampled is not None:
+        sketch = flow.sketches.get(figure.measure)
+        if sketch is None:
+            return True
+        before = 0 if limit.bound == "at-most" else missing
+        place = stats.rank(sketch.n + missing, percentile[figure.statistic].q) - before
+        return not 1 <= place <= sketch.n or any(
+            edge is None or _beyond(limit, edge) for edge in sketch.around(place, place)
+        )
     ascending = np.sort(flow.series[figure.measure].value)
     n = len(ascending) + missing
     # Those that were not seen lie at the end that breaks the limit.

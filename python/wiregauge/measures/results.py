@@ -247,6 +247,8 @@ class FlowResult:
     """Of a flow too big to be held whole: what the series are of. None where they hold every message."""
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
     """Of such a flow the distributions of its measures, clocks corrected, ns: what its summaries rest on."""
+    marks: Mapping[tuple[str, float], tuple[int, int]] = field(default_factory=dict)
+    """Of such a flow by measure and value, ns: how many values are below it, and how many at it or below; exact."""
 
 
 @dataclass(frozen=True, slots=True)

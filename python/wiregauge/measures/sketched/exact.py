@@ -79,6 +79,7 @@ def exact(
         pairs=_pairs(sample.pairs, whole, summaries, correction),
         sampled=Sampled(whole.one_in, sample.counts["sent"], counts["sent"]),
         sketches=held,
+        marks=whole.census.below,
     )
 
 

@@ -103,7 +103,8 @@ def _marks(flow: FlowPlan, limits: Sequence[LimitPlan]) -> set[Mark]:
     for limit in limits:
         name, _, statistic = limit.measure.partition(".")
         if limit.flow in (None, flow.id) and statistic.startswith("p"):
-            marks.add((name, limit.value))
+            main = "rtt" if flow.relayed else "latency"
+            marks.add((main if name == "latency_with_loss" else name, limit.value))
     return marks
 
 
