@@ -2,6 +2,7 @@
 # make test   run every test
 # make lint   formatting, lints and types
 # make bench  ratios against peers, in one run
+# make nightly  campaigns against the whole program: run directories damaged in 1000 ways (some 40 minutes on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make notebook  execute the example notebook and keep its outputs
 
@@ -11,13 +12,12 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO := demo-run
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench fuzz notebook proto limit-names clean
+.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly notebook proto limit-names clean
 
 help:
-	@sed -n '1,6s/^# //p' Makefile
+	@sed -n '1,7s/^# //p' Makefile
 
 setup: $(VENV)/.installed
 
@@ -32,8 +32,9 @@ $(VENV)/.installed: $(VENV)/.python $(SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check '.[dev]'
 	@touch $@
 
+# The first name that is free: results of an earlier demo are somebody's.
+demo: DEMO := $(shell n=1; d=demo-run; while [ -e "$$d" ]; do n=$$((n + 1)); d=demo-run-$$n; done; echo "$$d")
 demo: setup
-	rm -rf $(DEMO)
 	mkdir $(DEMO)
 	$(BIN)/wiregauge run examples/demo.xml --bench sim --out $(DEMO)/sim
 	@tools/demo-live $(BIN)/wiregauge $(DEMO)
@@ -68,6 +69,9 @@ bench: setup
 fuzz:
 	@tools/fuzz $(FUZZ_SECONDS)
 
+nightly: setup
+	cd tests && nice ../$(BIN)/python -m campaigns.damage
+
 notebook: setup
 	$(BIN)/python tools/notebook.py
 
@@ -78,4 +82,4 @@ limit-names: setup
 	$(BIN)/python tools/limit_names.py
 
 clean:
-	rm -rf $(VENV) $(DEMO) target
+	rm -rf $(VENV) target

@@ -38,7 +38,7 @@ from wiregauge.calibrate.shared import (
     trust_of,
     whole_numbers,
 )
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, finite
 
 __all__ = ["app"]
 
@@ -56,7 +56,12 @@ def clocks(
     reads: Annotated[int, typer.Option(min=100, max=100_000_000, help="Readings of each clock.")] = 1_000_000,
     seconds: Annotated[
         float,
-        typer.Option(min=0.2, max=86_400.0, help="How long the clocks are compared for their drift, s."),
+        typer.Option(
+            min=0.2,
+            max=86_400.0,
+            callback=finite,
+            help="How long the clocks are compared for their drift, s.",
+        ),
     ] = 10.0,
     phc: Annotated[
         list[Path] | None,

@@ -22,7 +22,7 @@ from wiregauge.calibrate.shared import (
     trust,
     whole_numbers,
 )
-from wiregauge.terminal import BAD_INPUT, fail
+from wiregauge.terminal import BAD_INPUT, fail, finite
 
 __all__ = ["cable", "linearity"]
 
@@ -44,10 +44,10 @@ def cable(
         str, typer.Option(metavar="M,M,...", help="--simulate: lengths, m.")
     ] = "5,10,20,30,40,50,60,100",
     per_metre: Annotated[
-        float, typer.Option(min=0.1, max=1000, help="--simulate: delay of a metre, ns.")
+        float, typer.Option(min=0.1, max=1000, callback=finite, help="--simulate: delay of a metre, ns.")
     ] = 4.9,
     overhead: Annotated[
-        float, typer.Option(min=0, max=1e9, help="--simulate: constant overhead, ns.")
+        float, typer.Option(min=0, max=1e9, callback=finite, help="--simulate: constant overhead, ns.")
     ] = 813.3,
     granularity: Annotated[
         str, typer.Option(metavar="TIME", help="--simulate: step of the clocks.")

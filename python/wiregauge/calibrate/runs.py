@@ -83,11 +83,11 @@ class Outcome:
 def workplace(keep: Path | None) -> Iterator[Path]:
     """A folder for run directories: `keep`, which stays, or one that goes."""
     if keep is not None:
-        if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-            raise CalibrationError(
-                f"{keep}: already holds something; name a folder that is empty or does not exist"
-            )
         try:
+            if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+                raise CalibrationError(
+                    f"{keep}: already holds something; name a folder that is empty or does not exist"
+                )
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CalibrationError(f"{keep}: cannot be made ({error.strerror})") from None

@@ -67,11 +67,12 @@ def main() -> NoReturn:
 
 def _report_error(error: Exception) -> int:
     """One clear message for whatever went wrong; returns the exit code."""
-    from wiregauge.records import DamagedError, RunDirectoryError
+    from wiregauge.records import DamagedError, NoRoomError, RunDirectoryError
 
     if isinstance(error, RunDirectoryError):
         say(str(error))
-        return INCOMPLETE if isinstance(error, DamagedError) else BAD_INPUT
+        codes = {DamagedError: INCOMPLETE, NoRoomError: NO_ENVIRONMENT}
+        return codes.get(type(error), BAD_INPUT)
     from wiregauge.cluster import EngineError, StorageError
 
     if isinstance(error, EngineError | StorageError):

@@ -196,10 +196,7 @@ def _run_here(
     manifest = new_manifest(loaded.campaign, file=str(test), sha256=loaded.sha256, bench=bench.value)
     if bench is BenchName.NETNS:
         manifest["calibrations"] = _cited(loaded.campaign, realtime=realtime)
-    try:
-        directory = RunDirectory.create(target, manifest, loaded.xml)
-    except RunDirectoryError as error:
-        fail(str(error), BAD_INPUT)
+    directory = RunDirectory.create(target, manifest, loaded.xml)
     try:
         for warning in loaded.campaign["warnings"]:
             console.print(f"note: {warning}", highlight=False, markup=False)
@@ -219,8 +216,9 @@ def _run_here(
             directory.discard()
             fail(reason, INCOMPLETE if directory.manifest["state"] == "interrupted" else NO_ENVIRONMENT)
         code = judge_and_show(directory, target, as_json=as_json, with_report=True)
-    except (EngineError, StorageError):  # before any run began
-        directory.discard()
+    except (EngineError, StorageError):
+        if not directory.runs:
+            directory.discard()
         raise
     except RunDirectoryError as error:  # the disk failed under a run: what is on it can be judged elsewhere
         fail(str(error), INCOMPLETE)

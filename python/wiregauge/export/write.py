@@ -273,9 +273,14 @@ def _whole(out: Path | None) -> Iterator[Path]:
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
+    try:
+        taken = out.is_dir() or out.exists() or out.is_symlink()
+    except (OSError, ValueError) as error:  # no path at all: too long, or with a zero byte
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ExportError(f"{out}: cannot be written: {reason}; name another file") from None
     if out.is_dir():
         raise ExportError(f"{out}: is a directory; name a file")
-    if out.exists() or out.is_symlink():
+    if taken:
         raise ExportError(
             f"{out}: already exists; results are never overwritten, so name another file or remove it"
         )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from wiregauge.records.clockstates import store_clock_states
 from wiregauge.records.directory import RunDirectory
-from wiregauge.records.errors import DamagedError, RunDirectoryError
+from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError
 from wiregauge.records.integrity import Inventory, read_json, seal
 from wiregauge.records.processing import process_run, recover
 
 __all__ = [
     "DamagedError",
     "Inventory",
+    "NoRoomError",
     "RunDirectory",
     "RunDirectoryError",
     "process_run",

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.files import write_whole
-from wiregauge.records.errors import DamagedError, RunDirectoryError
+from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
 
@@ -55,6 +55,7 @@ class RunDirectory:
     @staticmethod
     def check_free(root: Path) -> None:
         """Refuses a place that already holds something, before anything else is done."""
+        _check_name(root)
         try:
             with os.scandir(root) as found:
                 taken = next(found, None) is not None
@@ -111,7 +112,8 @@ class RunDirectory:
             directory.save()
         except (OSError, RunDirectoryError) as error:
             directory.discard()
-            raise error if isinstance(error, RunDirectoryError) else _unwritable(root, error) from None
+            cause = error.__cause__ if isinstance(error, RunDirectoryError) else error
+            raise _unwritable(root, cause) if isinstance(cause, OSError) else error from None
         return directory
 
     def discard(self) -> None:
@@ -137,6 +139,7 @@ class RunDirectory:
     def open(cls, root: Path) -> RunDirectory:
         """Opens what is there; an error says what is missing."""
         path = root / _MANIFEST
+        _check_name(root)
         try:
             if not root.is_dir():
                 raise RunDirectoryError(
@@ -342,6 +345,17 @@ class RunDirectory:
         return [whole] if whole.exists() else sorted(whole.with_suffix("").glob("*.parquet"))
 
 
+def _check_name(root: Path) -> None:
+    """Refuses names that are no text: tables cannot be opened by them, nor pages and JSON show them."""
+    try:
+        os.fspath(root.absolute()).encode("utf-8")
+    except UnicodeEncodeError:
+        shown = os.fsencode(root).decode("utf-8", "backslashreplace")
+        raise RunDirectoryError(
+            f"{shown}: its path is not UTF-8; give the directory a name that is"
+        ) from None
+
+
 def _unwritable(root: Path, error: OSError | ValueError) -> RunDirectoryError:
     """The sentence for a place where no run directory can be made."""
     if not isinstance(error, OSError):
@@ -354,4 +368,5 @@ def _unwritable(root: Path, error: OSError | ValueError) -> RunDirectoryError:
         errno.EDQUOT: "; free space there or choose another disk",
         errno.ELOOP: "; its symbolic links lead in a circle",
     }.get(error.errno or 0, "")
-    return RunDirectoryError(f"{root}: cannot be written: {error.strerror}{cure}")
+    kind = NoRoomError if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunDirectoryError
+    return kind(f"{root}: cannot be written: {error.strerror}{cure}")

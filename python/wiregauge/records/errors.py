@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DamagedError", "RunDirectoryError"]
+__all__ = ["DamagedError", "NoRoomError", "RunDirectoryError"]
 
 
 class RunDirectoryError(Exception):
@@ -11,3 +11,7 @@ class RunDirectoryError(Exception):
 
 class DamagedError(RunDirectoryError):
     """What was recorded is not what was written, or not all of it: no figure can be given. The text names the file."""
+
+
+class NoRoomError(RunDirectoryError):
+    """The disk has no room to begin a run directory."""

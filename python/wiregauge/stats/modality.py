@@ -139,7 +139,10 @@ def _empirical(ascending: Floats, step: float) -> tuple[Floats, Floats]:
     share = (integral(x + step / 2) - integral(x - step / 2)) / step / n
     share = np.maximum.accumulate(np.clip(share, 0.0, 1.0))
     share[0], share[-1] = 0.0, 1.0
-    return x + origin, share
+    x = x + origin
+    # Beside values many orders greater, neighbours fall together when they are moved: a knot stands once.
+    apart = np.append(np.diff(x) > 0, True)
+    return x[apart], np.concatenate([[0.0], share[apart][1:]])
 
 
 def taut_string(x: Floats, share: Floats, band: float) -> tuple[Floats, Floats]:

@@ -9,6 +9,7 @@ from wiregauge.terminal.exits import (
     WITHIN,
     exit_code,
     fail,
+    finite,
     say,
 )
 from wiregauge.terminal.tables import print_table
@@ -22,6 +23,7 @@ __all__ = [
     "WITHIN",
     "exit_code",
     "fail",
+    "finite",
     "print_table",
     "say",
 ]

@@ -9,6 +9,7 @@ Bad input and an unfit machine end a command where they are met (`fail`); `exit_
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import NoReturn
 
@@ -21,6 +22,7 @@ __all__ = [
     "WITHIN",
     "exit_code",
     "fail",
+    "finite",
     "say",
 ]
 
@@ -43,8 +45,17 @@ def exit_code(*, answered: bool, failed: bool = False, undecided: bool = False) 
 
 
 def say(text: str) -> None:
-    """One line for the user, on standard error."""
-    print(f"wiregauge: {text}", file=sys.stderr)
+    """One line for the user, on standard error; a name with a line feed or an escape in it stays one line."""
+    print(f"wiregauge: {''.join(c if c.isprintable() else repr(c)[1:-1] for c in text)}", file=sys.stderr)
+
+
+def finite(value: float) -> float:
+    """Refuses `nan` and infinities as the value of an option: bounds do not, as nothing is less than `nan`."""
+    if not math.isfinite(value):
+        import typer
+
+        raise typer.BadParameter("is no number that can be used; write one like 2.5")
+    return value
 
 
 def fail(text: str, code: int) -> NoReturn:

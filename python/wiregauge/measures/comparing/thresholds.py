@@ -92,7 +92,7 @@ def read_threshold(text: str) -> Threshold:
 def _value(text: str, written: str, *, share: bool) -> tuple[float, bool]:
     form = _VALUE.fullmatch(written.strip())
     number = float(form["number"]) if form else float("nan")
-    if form is None or not isfinite(number):
+    if form is None or not isfinite(number * _TIMES.get(form["unit"], 1.0)):
         raise ThresholdError(
             f'"{text}": "{written}" is no value; write a number with its unit, as in 5us or 5%'
         )

@@ -1,0 +1,1 @@
+"""Long seeded campaigns against the whole program: `make nightly`."""
