@@ -230,7 +230,7 @@ def main() -> int:
         test.write_text(SCENARIO)
         bench = NetnsBench(load(test).campaign)
         try:
-            bench.open()
+            bench.build()
             line_rate(folder)
             gaps()
         except subprocess.CalledProcessError as error:

@@ -18,14 +18,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
-from wiregauge.benches import AgentPlace, NetnsBench, agent_program
-from wiregauge.benches.base import Fact
+from wiregauge.benches import NetnsBench, agent_program
 from wiregauge.benches.netns import ENCLOSED
 from wiregauge.config import load
 from wiregauge.master import ProgressView, new_manifest, run_campaign
@@ -57,32 +54,7 @@ def scenario(rate: int) -> str:
 """
 
 
-class KeptBench:
-    """One bench for many campaigns: built once, taken down at the end."""
-
-    name = "netns"
-
-    def __init__(self, campaign: dict[str, Any]) -> None:
-        self.bench = NetnsBench(campaign)
-        self.places = self.bench.open()
-
-    def open(self) -> Sequence[AgentPlace]:
-        return self.places
-
-    def prepare(self, run: dict[str, Any]) -> None:
-        self.bench.prepare(run)
-
-    def facts(self) -> Sequence[Fact]:
-        return self.bench.facts()
-
-    def agent_failure(self, end_system: str) -> str | None:
-        return self.bench.agent_failure(end_system)
-
-    def close(self) -> None:
-        pass
-
-
-def relay(bench: KeptBench, test: Path, folder: Path) -> dict[str, float]:
+def relay(bench: NetnsBench, test: Path, folder: Path) -> dict[str, float]:
     """Round-trip percentiles in microseconds, as `wiregauge show --json` gives them."""
     loaded = load(test)
     directory = RunDirectory.create(
@@ -135,7 +107,8 @@ def compare(folder: Path) -> None:
     """Takes turns at each rate and prints medians over the rounds and their ratio."""
     test = folder / "round-trip.xml"
     test.write_text(scenario(RATES[0]))
-    bench = KeptBench(load(test).campaign)
+    bench = NetnsBench(load(test).campaign)
+    bench.build()
     try:
         for rate in RATES:
             test.write_text(scenario(rate))
@@ -154,7 +127,7 @@ def compare(folder: Path) -> None:
                 print(f"  {name}: relay {a:8.2f} us   sockperf {b:8.2f} us   ratio {a / b:.2f}   {verdict}")
             print(f"  rounds: {json.dumps({'relay': ours, 'sockperf': theirs})}")
     finally:
-        bench.bench.close()
+        bench.close()
 
 
 def main() -> int:

@@ -51,6 +51,11 @@ impl Gate {
         first
     }
 
+    /// Whether nothing is decided yet.
+    pub fn is_closed(&self) -> bool {
+        *self.order.lock().unwrap_or_else(PoisonError::into_inner) == Order::Wait
+    }
+
     /// Waits for the order: the epoch, or `None` when the run is off.
     pub fn wait(&self) -> Option<Epoch> {
         let mut now = self.order.lock().unwrap_or_else(PoisonError::into_inner);

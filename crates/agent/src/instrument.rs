@@ -275,6 +275,9 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
         mode,
         witnessed: false,
         alone: true,
+        distrusted: &[],
+        // A receiver that takes live frames is somebody else's to start here, and nobody asks it what came.
+        tried_later: false,
         plain_headers: own(*options.from.ip()),
         launch: options.launch.into(),
     };

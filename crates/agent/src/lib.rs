@@ -37,6 +37,7 @@ pub mod run;
 pub mod service;
 pub mod servicing;
 pub mod spin;
+pub mod spool;
 pub mod stream;
 pub mod ticks;
 pub mod wire;

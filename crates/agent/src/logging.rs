@@ -12,8 +12,10 @@ use crate::hardware::placing::{PlacedFigures, Placer};
 use crate::log::LogSource;
 use crate::planted_clock::PlantedClock;
 
-/// Pause when every ring was empty.
+/// Pause when every ring was empty, the first time; doubled each time they are found empty again. A ring holds what a fast
+/// sender makes in several of the longest.
 const PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 /// Longest time a record stays out of the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
 /// Time between looks at the clocks.
@@ -88,6 +90,7 @@ pub fn run(
     let mut watch = ClockWatch::new(wall.get(), raw);
     let mut watched = Instant::now();
     let mut flushed = Instant::now();
+    let mut pause = PAUSE;
     loop {
         let over = sources.iter().all(|source| source.ring.is_abandoned());
         let mut moved = 0;
@@ -117,7 +120,10 @@ pub fn run(
             break;
         }
         if moved == 0 {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        } else {
+            pause = PAUSE;
         }
     }
     changing.finish(&mut writer, &mut figures);

@@ -51,10 +51,14 @@ enum Command {
 /// How to serve.
 #[derive(clap::Args)]
 struct ServeOptions {
-    /// Where to listen: ADDRESS:PORT (port 0: any) or unix:PATH. Over unix:PATH a client must name an authority such as
-    /// `localhost`; grpcio does with the channel option `grpc.default_authority`.
+    /// Where to listen: unix:PATH. Only programs of the same user and of root are heard. A client must name an authority
+    /// such as `localhost`; grpcio does with the channel option `grpc.default_authority`.
     #[arg(long)]
     listen: String,
+    /// Folder for everything this agent records, which must belong to this user alone (mode 700). Without it a new folder
+    /// below /var/lib/wiregauge/agent for root and below ~/.local/state/wiregauge/agent for others.
+    #[arg(long, value_name = "DIR")]
+    spool: Option<PathBuf>,
     /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside.
     #[arg(long)]
     netns: Option<PathBuf>,

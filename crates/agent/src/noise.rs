@@ -21,10 +21,12 @@ use wg_net::clock;
 pub const FILE: &str = "noise.tsv";
 /// Time between two looks of a run that is not long.
 const EVERY: Duration = Duration::from_millis(100);
+/// Agents of one host that look so often; of more, each looks less often, for all looks of a host cost it time.
+const SHARING: u32 = 8;
 /// Looks at a run, at most: of a longer one they are farther apart, and the series stays small.
 const MOST_LOOKS: u32 = 36_000;
 /// How soon the thread sees that the run is over.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(20);
 /// Times in `/proc/stat` are in units of 1/100 s whatever the kernel's own tick (USER_HZ, proc(5)).
 const TICK_NS: i64 = 10_000_000;
 /// Counters of one look, at most; a host with more interrupt lines than this is cut short.
@@ -41,6 +43,8 @@ pub struct Noise {
     pub rings: Vec<Arc<AtomicU64>>,
     /// Planned length of the run.
     pub length: Duration,
+    /// Agents on this host.
+    pub sharing: u32,
 }
 
 /// Counter and key.
@@ -61,7 +65,7 @@ impl Noise {
             Err(error) => return Some(failed(error)),
         };
         let mut last = Look::new();
-        let every = EVERY.max(self.length / MOST_LOOKS);
+        let every = EVERY.max(self.length / MOST_LOOKS) * self.sharing.div_ceil(SHARING).max(1);
         loop {
             let over = stop.load(Ordering::Relaxed);
             let time = clock::realtime().get().saturating_sub(epoch.wall().get()).saturating_mul(1_000);

@@ -1,33 +1,32 @@
 //! `wiregauge-agent serve`.
 
 use std::io::Write;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
 use wg_agent::hardware::planted::PlantedHardware;
 use wg_agent::proto::agent_server::AgentServer;
 use wg_agent::service::AgentService;
+use wg_agent::spool::Spool;
 use wg_net::realtime;
 
 use crate::ServeOptions;
-
-enum Listener {
-    Tcp(std::net::TcpListener),
-    Unix(std::os::unix::net::UnixListener, PathBuf),
-}
 
 /// Bytes of one call to the agent, at most.
 const LARGEST_REQUEST: usize = 128 << 20;
 /// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     let served = planted(options).and_then(|planted| {
-        let (listener, address) = prepare(options)?;
-        run(listener, &address, options, planted)
+        let (listener, path) = prepare(options)?;
+        let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
+        run(listener, &path, options, AgentService::new(spool, planted))
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,7 +64,7 @@ type Failure = (u8, String);
 
 /// Listens in the namespace the program was started in, then enters the one of the network under test: so the
 /// control connection never shares a link with what is measured.
-fn prepare(options: &ServeOptions) -> Result<(Listener, String), Failure> {
+fn prepare(options: &ServeOptions) -> Result<(UnixListener, PathBuf), Failure> {
     if options.die_with_parent {
         let parent = realtime::parent();
         realtime::die_with_parent().map_err(|e| (3, format!("--die-with-parent: {e}")))?;
@@ -73,43 +72,67 @@ fn prepare(options: &ServeOptions) -> Result<(Listener, String), Failure> {
             return Err((3, "--die-with-parent: the parent has gone already".into()));
         }
     }
-    let (listener, address) = listen(&options.listen)?;
-    if let Some(path) = &options.netns {
-        wg_net::namespace::enter_network(path).map_err(|e| (3, e.to_string()))?;
+    let (listener, path) = listen(&options.listen)?;
+    // The spool becomes the working directory.
+    let path = std::path::absolute(path).map_err(|e| (3, format!("--listen {}: {e}", options.listen)))?;
+    if let Some(space) = &options.netns {
+        wg_net::namespace::enter_network(space).map_err(|e| (3, e.to_string()))?;
     }
-    Ok((listener, address))
+    Ok((listener, path))
 }
 
-fn listen(at: &str) -> Result<(Listener, String), Failure> {
-    if let Some(path) = at.strip_prefix("unix:") {
-        let path = Path::new(path);
-        // A socket file nobody listens on is left over from a killed agent.
-        if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
-            drop(std::fs::remove_file(path));
+/// Whose orders are taken: those of this user's programs and of root's.
+fn is_heard(stream: &tokio::net::UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    match stream.peer_cred() {
+        Ok(peer) if peer.uid() == own || peer.uid() == 0 => true,
+        Ok(peer) => {
+            eprintln!(
+                "wiregauge-agent: refused a program of user {}: it takes orders of user {own} and of root",
+                peer.uid()
+            );
+            false
         }
-        let listener = std::os::unix::net::UnixListener::bind(path)
-            .map_err(|e| (3, format!("cannot listen on {}: {e}", path.display())))?;
-        return Ok((Listener::Unix(listener, path.to_owned()), at.to_owned()));
+        Err(error) => {
+            eprintln!("wiregauge-agent: refused a program the kernel does not name: {error}");
+            false
+        }
     }
-    let address: std::net::SocketAddr = at.parse().map_err(|_| {
-        (2, format!("--listen {at}: give ADDRESS:PORT, for example 127.0.0.1:0, or unix:PATH"))
-    })?;
-    let listener =
-        std::net::TcpListener::bind(address).map_err(|e| (3, format!("cannot listen on {at}: {e}")))?;
-    let bound = listener.local_addr().map_err(|e| (3, format!("cannot listen on {at}: {e}")))?;
-    Ok((Listener::Tcp(listener), bound.to_string()))
+}
+
+fn listen(at: &str) -> Result<(UnixListener, PathBuf), Failure> {
+    let Some(path) = at.strip_prefix("unix:").map(Path::new) else {
+        return Err((
+            2,
+            format!(
+                "--listen {at}: only unix:PATH is served; over TCP, on loopback too, anybody could give orders, and \
+                 nothing tells who it is"
+            ),
+        ));
+    };
+    let problem = |e: std::io::Error| (3, format!("cannot listen on {}: {e}", path.display()));
+    // A socket of this user that nobody listens on is left over from a killed agent; nothing else is removed.
+    let own = rustix::process::geteuid().as_raw();
+    let left = std::fs::symlink_metadata(path)
+        .is_ok_and(|found| found.file_type().is_socket() && found.uid() == own);
+    if left && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path).map_err(problem)?;
+    }
+    let listener = UnixListener::bind(path).map_err(problem)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(problem)?;
+    Ok((listener, path.to_owned()))
 }
 
 fn run(
-    listener: Listener,
-    address: &str,
+    listener: UnixListener,
+    path: &Path,
     options: &ServeOptions,
-    planted: Option<PlantedHardware>,
+    service: AgentService,
 ) -> Result<(), Failure> {
+    let address = format!("unix:{}", path.display());
     let problem = |e: std::io::Error| (3, format!("cannot serve on {address}: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(problem)?;
     let outcome = runtime.block_on(async {
-        let service = AgentService::new(planted);
         let mut terminate = signal(SignalKind::terminate()).map_err(problem)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(problem)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(problem)?;
@@ -148,28 +171,12 @@ fn run(
                     .and_then(|()| std::io::stdout().flush());
             }
         };
-        let served = match listener {
-            Listener::Tcp(listener) => {
-                listener.set_nonblocking(true).map_err(problem)?;
-                let listener = tokio::net::TcpListener::from_std(listener).map_err(problem)?;
-                ready();
-                or_overdue(
-                    server.serve_with_incoming_shutdown(service, TcpListenerStream::new(listener), stop),
-                    overdue,
-                )
-                .await
-            }
-            Listener::Unix(listener, path) => {
-                listener.set_nonblocking(true).map_err(problem)?;
-                let listener = UnixListener::from_std(listener).map_err(problem)?;
-                ready();
-                let serving =
-                    server.serve_with_incoming_shutdown(service, UnixListenerStream::new(listener), stop);
-                let served = or_overdue(serving, overdue).await;
-                drop(std::fs::remove_file(path));
-                served
-            }
-        };
+        listener.set_nonblocking(true).map_err(problem)?;
+        let listener = tokio::net::UnixListener::from_std(listener).map_err(problem)?;
+        let heard = UnixListenerStream::new(listener).filter(|caller| caller.as_ref().map_or(true, is_heard));
+        ready();
+        let served = or_overdue(server.serve_with_incoming_shutdown(service, heard, stop), overdue).await;
+        drop(std::fs::remove_file(path));
         served.map_err(|e| (3, format!("cannot serve on {address}: {e}")))
     });
     // Streams of callers that went away must not keep the program alive.

@@ -14,13 +14,15 @@ use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status};
 use wg_frame::time::WallNanos;
 use wg_net::clock;
-use wg_plan::PLAN_SCHEMA;
+use wg_net::transmit::Backend;
+use wg_plan::{Network, PLAN_SCHEMA, Run};
 use wg_record::segment::{SEGMENT_SCHEMA, segment_files};
 
 use crate::capturing;
 use crate::hardware::planted::PlantedHardware;
 use crate::proto::{self, agent_server::Agent};
 use crate::run::{ActiveRun, RunError, Setup};
+use crate::spool::Spool;
 
 /// Bytes of a file sent at a time.
 const CHUNK: usize = 256 << 10;
@@ -45,6 +47,7 @@ struct Lease {
 }
 
 struct Shared {
+    spool: Spool,
     state: Mutex<State>,
     lease: Mutex<Lease>,
     shutdown: Notify,
@@ -61,19 +64,14 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Default for AgentService {
-    fn default() -> Self {
-        Self::new(None)
-    }
-}
-
 impl AgentService {
-    /// An agent with nothing to do; `planted_hardware` stands in for the clock of its interface, which is a test facility.
-    pub fn new(planted_hardware: Option<PlantedHardware>) -> Self {
+    /// An agent with nothing to do, which writes to `spool`; `planted_hardware` stands in for the clock of its interface, which is a test facility.
+    pub fn new(spool: Spool, planted_hardware: Option<PlantedHardware>) -> Self {
         let lease = Lease { length: None, seen: Instant::now() };
         Self {
             planted_hardware,
             shared: Arc::new(Shared {
+                spool,
                 state: Mutex::new(State::Idle(None)),
                 lease: Mutex::new(lease),
                 shutdown: Notify::new(),
@@ -150,29 +148,42 @@ fn status(error: &RunError) -> Status {
         | RunError::Record(_)
         | RunError::Capture(_)
         | RunError::Way(_)
-        | RunError::EpochPassed { .. }
+        | RunError::NotAnnounced
         | RunError::Started => Status::failed_precondition(error.to_string()),
+        RunError::EpochPassed { .. } => Status::out_of_range(error.to_string()),
     }
 }
 
-fn setup(request: proto::PrepareRequest, planted_hardware: Option<PlantedHardware>) -> Result<Setup, Status> {
-    let network = serde_json::from_slice(&request.network_json)
+fn setup(
+    request: proto::PrepareRequest,
+    spool: &Spool,
+    planted_hardware: Option<PlantedHardware>,
+) -> Result<Setup, Status> {
+    let network: Network = serde_json::from_slice(&request.network_json)
         .map_err(|e| Status::invalid_argument(format!("network_json is no network: {e}")))?;
-    let run = serde_json::from_slice(&request.run_json)
+    let run: Run = serde_json::from_slice(&request.run_json)
         .map_err(|e| Status::invalid_argument(format!("run_json is no run: {e}")))?;
-    if request.spool.is_empty() {
-        return Err(Status::invalid_argument("spool is empty; it names the directory for segment files"));
-    }
     if request.fifo_priority > 99 {
         let asked = request.fifo_priority;
         return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it goes from 0 to 99")));
     }
+    // An end system the plan does not have is refused, by name, when its part is looked up.
+    let node = network.nodes.iter().position(|node| node.name == request.end_system).unwrap_or_default();
+    let node =
+        u16::try_from(node).map_err(|_| Status::invalid_argument("the plan has more than 65536 nodes"))?;
+    let spool = spool.place(run.index, node).map_err(|e| Status::failed_precondition(e.to_string()))?;
     Ok(Setup {
         network,
         run,
         end_system: request.end_system,
         interface: request.interface,
-        spool: request.spool.into(),
+        spool,
+        agents_on_host: request.agents_on_host,
+        distrusted: request
+            .distrusted
+            .into_iter()
+            .filter_map(|one| Some((Backend::named(&one.backend)?, one.seen)))
+            .collect(),
         servicing_core: usize::try_from(request.servicing_core).ok(),
         fifo_priority: request.fifo_priority,
         planted_hardware,
@@ -208,44 +219,75 @@ impl Agent for AgentService {
         request: Request<proto::PrepareRequest>,
     ) -> Result<Response<proto::PrepareReply>, Status> {
         self.alive();
-        let setup = setup(request.into_inner(), self.planted_hardware)?;
         let run = Arc::new(Mutex::new(None));
-        {
+        let setup = {
             let mut state = lock(&self.shared.state);
             if matches!(&*state, State::Active { .. }) {
                 return Err(Status::failed_precondition("a run is prepared or going on; call Finish first"));
             }
+            let setup = setup(request.into_inner(), &self.shared.spool, self.planted_hardware)?;
             *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
-        }
+            setup
+        };
+        let place = setup.spool.clone();
         let prepared = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup)).await;
         let prepared = match prepared {
             Ok(Ok(prepared)) => Ok(prepared),
             Ok(Err(error)) => Err(status(&error)),
             Err(_) => Err(Status::internal("preparing the run failed; this is a defect of wiregauge")),
         };
-        let prepared = prepared.inspect_err(|_| *lock(&self.shared.state) = State::Idle(None))?;
+        let prepared = prepared.inspect_err(|_| {
+            self.shared.spool.discard(&place);
+            *lock(&self.shared.state) = State::Idle(None);
+        })?;
         let reply = proto::PrepareReply {
             grants: prepared.grants().to_vec(),
             access_points: prepared.access_points().to_vec(),
+            streams: prepared.streams(),
         };
         *lock(&run) = Some(prepared);
         self.alive();
         Ok(Response::new(reply))
     }
 
+    async fn try_stream(
+        &self,
+        request: Request<proto::TryStreamRequest>,
+    ) -> Result<Response<proto::TryStreamReply>, Status> {
+        self.alive();
+        let (run, request) = (self.active()?, request.into_inner());
+        let tried = tokio::task::spawn_blocking(move || lock(&run).as_ref().map(|run| run.try_out(&request)));
+        match tried.await {
+            Ok(Some(Ok(sent))) => Ok(Response::new(proto::TryStreamReply { sent })),
+            Ok(Some(Err(why))) => Err(Status::failed_precondition(why)),
+            Ok(None) => Err(Status::failed_precondition("the run is not prepared yet")),
+            Err(_) => Err(Status::internal("trying a stream failed; this is a defect of wiregauge")),
+        }
+    }
+
+    async fn read_interface(
+        &self,
+        request: Request<proto::ReadInterfaceRequest>,
+    ) -> Result<Response<proto::ReadInterfaceReply>, Status> {
+        self.alive();
+        let counted = wg_net::link_counters(&request.into_inner().interface)
+            .map_err(|error| Status::not_found(error.to_string()))?;
+        let (received, receive_dropped) = (counted.received, counted.receive_dropped);
+        Ok(Response::new(proto::ReadInterfaceReply { received, receive_dropped }))
+    }
+
+    async fn announce(
+        &self,
+        request: Request<proto::StartRequest>,
+    ) -> Result<Response<proto::StartReply>, Status> {
+        self.with_prepared(&request.into_inner(), ActiveRun::announce)
+    }
+
     async fn start(
         &self,
         request: Request<proto::StartRequest>,
     ) -> Result<Response<proto::StartReply>, Status> {
-        self.alive();
-        let epoch = WallNanos::new(request.into_inner().epoch_realtime_ns);
-        let run = self.active()?;
-        let run = lock(&run);
-        let Some(run) = run.as_ref() else {
-            return Err(Status::failed_precondition("the run is not prepared yet"));
-        };
-        run.start(epoch).map_err(|error| status(&error))?;
-        Ok(Response::new(proto::StartReply {}))
+        self.with_prepared(&request.into_inner(), |run, epoch| run.start(epoch))
     }
 
     type WatchStream = Streamed<proto::Progress>;
@@ -342,6 +384,21 @@ impl Agent for AgentService {
 }
 
 impl AgentService {
+    fn with_prepared(
+        &self,
+        request: &proto::StartRequest,
+        act: impl FnOnce(&mut ActiveRun, WallNanos) -> Result<(), RunError>,
+    ) -> Result<Response<proto::StartReply>, Status> {
+        self.alive();
+        let run = self.active()?;
+        let mut run = lock(&run);
+        let Some(run) = run.as_mut() else {
+            return Err(Status::failed_precondition("the run is not prepared yet"));
+        };
+        act(run, WallNanos::new(request.epoch_realtime_ns)).map_err(|error| status(&error))?;
+        Ok(Response::new(proto::StartReply {}))
+    }
+
     /// One file in chunks; an empty one as a single empty chunk. Returns early when the caller has gone.
     async fn send_file(
         &self,

@@ -3,7 +3,9 @@
 //! Every test re-runs itself through `wiregauge-agent enclose` and builds its network inside.
 
 use std::collections::BTreeSet;
+use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -97,10 +99,15 @@ impl Drop for Agent {
     }
 }
 
-async fn start_agent(node: &str) -> Agent {
+async fn start_agent(node: &str, spool: &Path) -> Agent {
+    drop(DirBuilder::new().mode(0o700).create(spool));
     let mut program = Command::new(AGENT)
-        .args(["serve", "--listen", "127.0.0.1:0", "--announce", "--die-with-parent", "--netns"])
+        .args(["serve", "--announce", "--die-with-parent", "--listen"])
+        .arg(format!("unix:/run/netns/{node}.socket"))
+        .arg("--netns")
         .arg(format!("/run/netns/{node}"))
+        .arg("--spool")
+        .arg(spool)
         .stdout(Stdio::piped())
         .spawn()
         .expect("the agent program runs");
@@ -108,7 +115,7 @@ async fn start_agent(node: &str) -> Agent {
     let output = program.stdout.take().expect("its output is piped");
     BufReader::new(output).read_line(&mut line).expect("it announces itself");
     let address = line.trim().strip_prefix("listening ").expect("the documented line").to_owned();
-    let client = AgentClient::connect(format!("http://{address}")).await.expect("it listens");
+    let client = AgentClient::connect(address).await.expect("it listens");
     Agent { program, client }
 }
 
@@ -129,7 +136,7 @@ fn perform_behind(
         let network = network();
         let mut agents = Vec::new();
         for node in &network.nodes {
-            let mut agent = start_agent(&node.name).await;
+            let mut agent = start_agent(&node.name, spool).await;
             let hello = proto::HelloRequest { master_version: "test".into(), lease_ms: 60_000 };
             agent.client.hello(hello).await.expect("Hello is answered");
             let request = proto::PrepareRequest {
@@ -137,9 +144,9 @@ fn perform_behind(
                 run_json: serde_json::to_vec(run).expect("a run is JSON"),
                 end_system: node.name.clone(),
                 interface: "eth0".into(),
-                spool: spool.join(&node.name).to_string_lossy().into_owned(),
                 servicing_core: -1,
                 fifo_priority: 50,
+                agents_on_host: NODES as u32,
             };
             agent.client.prepare(request).await.expect("the run can be prepared");
             agents.push(agent);
@@ -148,7 +155,8 @@ fn perform_behind(
         for (agent, behind) in agents.iter_mut().zip(behind_ms) {
             let epoch_realtime_ns = now + 300_000_000 + behind * 1_000_000;
             let request = proto::StartRequest { epoch_realtime_ns };
-            agent.client.start(request).await.expect("the epoch has not passed");
+            agent.client.announce(request).await.expect("the epoch has not passed");
+            agent.client.start(request).await.expect("it was announced");
         }
         let mut reports = Vec::new();
         for agent in &mut agents {
@@ -163,8 +171,9 @@ fn perform_behind(
             reports.extend(finished.expect("it finishes").into_inner().report);
         }
         let mut records = Vec::new();
-        for node in &network.nodes {
-            for file in segment_files(&spool.join(&node.name)).expect("the spool exists") {
+        for number in 0..network.nodes.len() {
+            let place = spool.join(format!("run-0000/node-{number:04}"));
+            for file in segment_files(&place).expect("the spool exists") {
                 let mut reader = SegmentReader::open(&file).expect("a segment");
                 while let Some(batch) = reader.next_batch() {
                     records.extend(batch);
@@ -378,22 +387,29 @@ fn a_missing_interface_is_named_together_with_those_that_exist() {
         build(&network());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime can be built").block_on(async {
-            let mut agent = start_agent("n0").await;
+            let mut agent = start_agent("n0", &spool("missing")).await;
             let request = proto::PrepareRequest {
                 network_json: serde_json::to_vec(&network()).expect("a network is JSON"),
                 run_json: serde_json::to_vec(&run(Protocol::Udp, 1, 1000, None)).expect("a run is JSON"),
                 end_system: "n0".into(),
                 interface: "eth7".into(),
-                spool: spool("missing").to_string_lossy().into_owned(),
                 servicing_core: -1,
                 fifo_priority: 0,
+                agents_on_host: 1,
             };
             let refusal = agent.client.prepare(request.clone()).await.expect_err("there is no eth7");
             assert!(refusal.message().contains("'eth7'") && refusal.message().contains("eth0"), "{refusal}");
             let good = proto::PrepareRequest { interface: "eth0".into(), ..request };
             agent.client.prepare(good).await.expect("one failure does not spoil the next run");
             let late = proto::StartRequest { epoch_realtime_ns: 1 };
-            let refusal = agent.client.start(late).await.expect_err("1970 has passed");
+            let refusal = agent.client.announce(late).await.expect_err("1970 has passed");
+            assert_eq!(refusal.code(), tonic::Code::OutOfRange);
+            let in_time = proto::StartRequest { epoch_realtime_ns: i64::MAX / 2 };
+            let refusal = agent.client.start(in_time).await.expect_err("nobody announced it");
+            assert_eq!(refusal.code(), tonic::Code::FailedPrecondition);
+            agent.client.announce(in_time).await.expect("it lies ahead");
+            agent.client.announce(late).await.expect_err("1970 has passed");
+            let refusal = agent.client.start(in_time).await.expect_err("what was announced last counts");
             assert_eq!(refusal.code(), tonic::Code::FailedPrecondition);
             tokio::time::sleep(Duration::from_millis(10)).await;
         });

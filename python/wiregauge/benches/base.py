@@ -31,7 +31,8 @@ class AgentPlace:
     """Where an agent is and what the testmaster tells it about its host."""
 
     end_system: str
-    address: str  # host:port on the back-end network
+    node: int  # its number in the plan
+    address: str  # where it listens, unix:PATH
     interface: str  # the interface in the network under test
     servicing_core: int  # -1: no affinity
     fifo_priority: int  # 0: ordinary scheduling
@@ -39,17 +40,24 @@ class AgentPlace:
 
 
 class Bench(Protocol):
-    """Built by `open`, taken down by `close`, which never raises and may be called at any time."""
+    """Built by `open`; `close` ends its agents, never raises and may be called at any time."""
 
     name: str
 
-    def open(self) -> Sequence[AgentPlace]: ...
+    def open(self, spool: Path) -> Sequence[AgentPlace]:
+        """Builds the network, unless it stands, and starts the agents, which write below `spool`."""
 
     def prepare(self, run: dict[str, Any], captures: Path) -> None:
         """Sets what differs from run to run, and begins the captures of switches, into files of that folder."""
 
     def end_captures(self) -> dict[str, dict[str, Any]]:
         """Ends the captures of switches; by switch the report of its task, as `TaskReport` of `agent.proto`."""
+
+    def first_ports(self) -> dict[str, dict[str, Any]]:
+        """By end system the port at the other end of its link, and the frames it has received since it was made.
+
+        Empty where the bench cannot look at the network's ports.
+        """
 
     def facts(self) -> Sequence[Fact]: ...
 
@@ -58,6 +66,9 @@ class Bench(Protocol):
 
     def agent_failure(self, end_system: str) -> str | None:
         """Why the agent of this end system is gone, or None while it runs."""
+
+    def give_up(self, end_system: str) -> str | None:
+        """Ends an agent that gives no sign of life; what state its process was in, where that explains it."""
 
     def close(self) -> None: ...
 

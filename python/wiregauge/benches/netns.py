@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,12 @@ __all__ = ["ENCLOSED", "NetnsBench"]
 ENCLOSED: Final = "WIREGAUGE_ENCLOSED"
 """Environment variable that says this process is inside the enclosure."""
 
+_CONTROL: Final = Path("/run/netns/.control")
+"""Where agents listen: in the enclosure's own file system, which ends with it."""
 _START_SECONDS: Final = 10.0
 _BUILD_SECONDS: Final = 60.0
+_NODE_SECONDS: Final = 1.0
+_LEAVE_SECONDS: Final = 2.0
 
 
 @dataclass
@@ -61,20 +66,28 @@ class NetnsBench:
                 if (mac := flow.get("addresses", {}).get("mac", {}).get("destination"))
             }
         )
+        self._pairs = sorted(_pairs(campaign))
         self._realtime = realtime
         self._rate: int | None = None
+        self._built = False
         self._agents: dict[str, _Agent] = {}
         self._taps: dict[str, Tap] = {}
         self._interfaces: dict[str, str] = {}
 
-    def open(self) -> Sequence[AgentPlace]:
-        """Builds the network and starts the agents."""
+    def build(self) -> None:
+        """Builds the network, unless it stands."""
         if ENCLOSED not in os.environ:
             raise BenchError(
                 "the netns bench has to be opened inside its enclosure; use `wiregauge run --bench netns`"
             )
-        self._work_on_network("build")
-        return self._start_agents()
+        if not self._built:
+            self._work_on_network("build")
+            self._built = True
+
+    def open(self, spool: Path) -> Sequence[AgentPlace]:
+        """Builds the network, unless it stands, and starts the agents, which write below `spool`."""
+        self.build()
+        return self._start_agents(spool.resolve())
 
     def prepare(self, run: dict[str, Any], captures: Path) -> None:
         """Sets the rate of all links where the test sweeps it, and begins the captures of switches."""
@@ -85,7 +98,9 @@ class NetnsBench:
         for capture in run.get("captures", []):
             node = self._nodes[capture["on"]]
             if not is_end_system(node):
-                captures.mkdir(parents=True, exist_ok=True)
+                # Agents of this run share the folder around it, and none writes where others may.
+                captures.parent.mkdir(mode=0o700, exist_ok=True)
+                captures.mkdir(exist_ok=True)
                 self._taps[node["name"]] = Tap(
                     node, self._ports(capture["on"]), captures / f"{node['name']}.pcapng", capture["snap"]
                 )
@@ -95,6 +110,25 @@ class NetnsBench:
         reports = {name: tap.end() for name, tap in self._taps.items()}
         self._taps.clear()
         return reports
+
+    def first_ports(self) -> dict[str, dict[str, Any]]:
+        """By end system the port at the other end of its link, and the frames it has received since it was made."""
+        behind: dict[int, list[tuple[str, dict[str, Any]]]] = {}
+        for link in self._network["links"]:
+            for near, far in (link["ends"], link["ends"][::-1]):
+                if is_end_system(self._nodes[near["node"]]):
+                    behind.setdefault(far["node"], []).append((self._nodes[near["node"]]["name"], far))
+        found = {}
+        for index, ends in behind.items():
+            node = self._nodes[index]
+            counters = _received_by(space_name(node))
+            for name, end in ends:
+                system = is_end_system(node)
+                port = self._interfaces.get(node["name"], "eth0") if system else f"p{end['port']}"
+                if port in counters:
+                    called = node["name"] if system else f"{node['name']}:{end['port']}"
+                    found[name] = {"port": called, "received": counters[port]}
+        return found
 
     def _ports(self, node: int) -> dict[int, int]:
         """The ports of a node, each with the rate of its link in bit/s."""
@@ -108,6 +142,7 @@ class NetnsBench:
             "task": task,
             "link_rate_bps": self._rate,
             "chosen": self._chosen,
+            "pairs": self._pairs,
         }
 
     def _passed_on(self) -> tuple[int, ...]:
@@ -115,6 +150,7 @@ class NetnsBench:
         return ()
 
     def _work_on_network(self, task: str) -> None:
+        seconds = _BUILD_SECONDS + _NODE_SECONDS * len(self._nodes)
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "wiregauge.benches.network"],
@@ -122,13 +158,11 @@ class NetnsBench:
                 pass_fds=self._passed_on(),
                 capture_output=True,
                 text=True,
-                timeout=_BUILD_SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise BenchError(
-                f"the kernel did not {task} the network within {_BUILD_SECONDS:.0f} s"
-            ) from error
+            raise BenchError(f"the kernel did not {task} the network within {seconds:.0f} s") from error
         if done.returncode != 0:
             said = done.stderr.strip().splitlines()
             raise BenchError(
@@ -136,17 +170,22 @@ class NetnsBench:
                 "`wiregauge doctor` shows what this machine grants"
             )
 
-    def _start_agents(self) -> Sequence[AgentPlace]:
+    def _start_agents(self, spool: Path) -> Sequence[AgentPlace]:
         program = agent_program()
-        for node in filter(is_end_system, self._nodes):
+        _CONTROL.mkdir(mode=0o700, exist_ok=True)
+        numbers = {node["name"]: number for number, node in enumerate(self._nodes) if is_end_system(node)}
+        self._agents.clear()
+        for name, number in numbers.items():
             process = subprocess.Popen(
                 [
                     str(program),
                     "serve",
                     "--listen",
-                    "127.0.0.1:0",
+                    f"unix:{_CONTROL}/{number}",
                     "--netns",
-                    f"/run/netns/{space_name(node)}",
+                    f"/run/netns/{space_name(self._nodes[number])}",
+                    "--spool",
+                    str(spool),
                     "--die-with-parent",
                     "--announce",
                 ],
@@ -157,13 +196,14 @@ class NetnsBench:
             )
             errors: list[str] = []
             reader = threading.Thread(target=_drain, args=(process, errors), daemon=True)
-            self._agents[node["name"]] = _Agent(process, errors, reader)
+            self._agents[name] = _Agent(process, errors, reader)
         cores = sorted(os.sched_getaffinity(0))
         places = []
         for position, (name, agent) in enumerate(self._agents.items()):
             places.append(
                 AgentPlace(
                     end_system=name,
+                    node=numbers[name],
                     address=_await_announcement(name, agent),
                     interface=self._interfaces.get(name, "eth0"),
                     servicing_core=cores[position % len(cores)],
@@ -189,6 +229,15 @@ class NetnsBench:
             return None
         how = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
         return f"{how}: {agent.errors[-1]}" if agent.errors else how
+
+    def give_up(self, end_system: str) -> str | None:
+        """Kills this agent; why it was silent, where its process shows it."""
+        agent = self._agents.get(end_system)
+        if agent is None or agent.process.poll() is not None:
+            return None
+        stopped = _state(agent.process.pid) in ("T", "t")
+        agent.process.kill()
+        return "its process was stopped (SIGSTOP)" if stopped else None
 
     def facts(self) -> Sequence[Fact]:
         """What a reader must know of this bench."""
@@ -238,12 +287,56 @@ class NetnsBench:
         for agent in self._agents.values():
             with contextlib.suppress(OSError):
                 agent.process.terminate()
+        end = time.monotonic() + _LEAVE_SECONDS
         for agent in self._agents.values():
             try:
-                agent.process.wait(timeout=2)
+                agent.process.wait(timeout=max(end - time.monotonic(), 0.0))
             except subprocess.TimeoutExpired:
                 agent.process.kill()
                 agent.process.wait()
+
+
+def _received_by(space: str) -> dict[str, int]:
+    """Frames received by the interfaces of a namespace, by their names; empty where nobody can look."""
+    command = ["nsenter", f"--net=/run/netns/{space}", "--", "cat", "/proc/net/dev"]
+    try:
+        table = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=_START_SECONDS
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    # proc_net(5): after two heads a line for each interface; the second figure is frames received.
+    rows = (line.partition(":") for line in table.splitlines()[2:])
+    return {name.strip(): int(figures.split()[1]) for name, _, figures in rows}
+
+
+def _pairs(campaign: dict[str, Any]) -> set[tuple[int, int]]:
+    """Who sends to whom, both ways, by numbers in the plan: for messages, loads, misdirected ones and clocks."""
+    nodes = campaign["network"]["nodes"]
+    met: set[tuple[int, int]] = set()
+    for run in campaign["runs"]:
+        ends = {flow["id"]: (flow["from"], flow["to"]) for flow in run["flows"]}
+        met.update(ends.values())
+        met.update((flow["from"], to) for flow in run["flows"] for to in flow.get("also_to", []))
+        met.update((inject["on"], inject["to"]) for inject in run.get("injects", []))
+        met.update(
+            (relay["on"], fault["kind"]["to"])
+            for relay in run.get("relays", [])
+            for fault in relay.get("faults", [])
+            if fault["kind"].get("type") == "misdirect"
+        )
+    reference = (campaign.get("synchronise") or {}).get("reference")
+    if reference is not None:
+        met.update((reference, other) for other, node in enumerate(nodes) if is_end_system(node))
+    return {pair for a, b in met for pair in ((a, b), (b, a)) if a != b}
+
+
+def _state(process: int) -> str:
+    """The state letter of a process, proc(5); empty where it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return ""
 
 
 def _await_announcement(name: str, agent: _Agent) -> str:

@@ -4,11 +4,12 @@ pyroute2 forks a child for every namespace it talks to. In the testmaster, which
 child can inherit a lock nobody will ever release and hang. This process has no threads; it does its work and
 ends. What it made stays, because the namespaces are bound to files in `/run/netns` of the enclosure.
 
-Called as `python -m wiregauge.benches.network`, with one JSON object on standard input:
-`{"network": …, "task": "build" | "shape", "link_rate_bps": null | int, "chosen": [[bytes of a MAC address that flows
-chose as destination, index of the end system it leads to], …]}`. Exit code 0, or 1 and one line on standard
-error. With `"interfaces": {end system: interface of the host}` and `"home": number of the open file of the host's
-namespace, "were_up": those that were up}` these take the place of veth pairs, and `"task": "return"` gives them back.
+Called as `python -m wiregauge.benches.network`, with one JSON object on standard input: `{"network": …,
+"task": "build" | "shape", "link_rate_bps": null | int, "chosen": [[bytes of a MAC address that flows chose as
+destination, index of the end system it leads to], …], "pairs": [[index of an end system, index of one it sends to],
+…]}`. Exit code 0, or 1 and one line on standard error. With `"interfaces": {end system: interface of the host}` and
+`"home": number of the open file of the host's namespace, "were_up": those that were up}` these take the place of veth
+pairs, and `"task": "return"` gives them back.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def main() -> int:
     """Does the one task it is given."""
     order = json.load(sys.stdin)
     try:
-        builder = _Builder(order["network"], order["link_rate_bps"], order["chosen"])
+        builder = _Builder(order["network"], order["link_rate_bps"], order["chosen"], order["pairs"])
         lent = _Lent(order["interfaces"], order["home"], order["were_up"]) if "interfaces" in order else None
         if order["task"] == "build":
             builder.build(lent)
@@ -65,12 +66,17 @@ def main() -> int:
 
 class _Builder:
     def __init__(
-        self, network: dict[str, Any], link_rate_bps: int | None, chosen: list[tuple[list[int], int]]
+        self,
+        network: dict[str, Any],
+        link_rate_bps: int | None,
+        chosen: list[tuple[list[int], int]],
+        pairs: list[tuple[int, int]],
     ) -> None:
         self._nodes: list[dict[str, Any]] = network["nodes"]
         self._links: list[dict[str, Any]] = network["links"]
         self._rate = link_rate_bps
         self._chosen = chosen
+        self._pairs = pairs
         self._spaces: dict[int, NetNS] = {}
         self._interfaces: dict[str, str] = {}
 
@@ -137,19 +143,20 @@ class _Builder:
 
     def _teach_addresses(self) -> None:
         """Fixed neighbours and forwarding entries: no ARP and no flooding among the measured frames."""
-        end_systems = [i for i, node in enumerate(self._nodes) if is_end_system(node)]
-        for here in end_systems:
+        interfaces: dict[int, int] = {}
+        # Of those that meet: all of 250 end systems would be 62 250 calls of the kernel.
+        for here, there in self._pairs:
             space = self._space(here)
-            index = space.link_lookup(ifname=self._interfaces.get(self._nodes[here]["name"], "eth0"))[0]
-            for there in end_systems:
-                if there != here:
-                    space.neigh(
-                        "add",
-                        dst=_ipv4(self._nodes[there]),
-                        lladdr=_mac(self._nodes[there]),
-                        ifindex=index,
-                        state=_NUD_PERMANENT,
-                    )
+            if here not in interfaces:
+                name = self._interfaces.get(self._nodes[here]["name"], "eth0")
+                interfaces[here] = space.link_lookup(ifname=name)[0]
+            space.neigh(
+                "add",
+                dst=_ipv4(self._nodes[there]),
+                lladdr=_mac(self._nodes[there]),
+                ifindex=interfaces[here],
+                state=_NUD_PERMANENT,
+            )
         for switch, node in enumerate(self._nodes):
             if is_end_system(node):
                 continue

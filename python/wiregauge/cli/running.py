@@ -114,6 +114,7 @@ def run(
     """Run a test on a bench, judge it and write the report."""
     from wiregauge.benches import beyond_namespaces
     from wiregauge.benches.netns import ENCLOSED
+    from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
 
     loaded = load_test(test)
@@ -134,6 +135,7 @@ def run(
         if ENCLOSED not in os.environ:
             _enclose(rootless=rootless)
     with contextlib.ExitStack() as ending:
+        ending.enter_context(leaving_at_second_request(INCOMPLETE))
         cluster = None
         if engine != "local":
             from wiregauge.cluster import connected

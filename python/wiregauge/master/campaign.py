@@ -6,36 +6,41 @@ it finished, and nothing competes with the agents for the processor while they m
 
 from __future__ import annotations
 
-import threading
+import shutil
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from wiregauge import __version__, _native
+from wiregauge import __version__
 from wiregauge.benches.base import AgentPlace, Bench, BenchError
 from wiregauge.clocks import ClockError, ClockKeeper
 from wiregauge.clocks.keeper import EndSystem
-from wiregauge.master.client import Agent, AgentLostError
+from wiregauge.master.client import Agent, AgentLostError, StartMissedError
+from wiregauge.master.crew import Crew
 from wiregauge.master.host import host_facts
 from wiregauge.master.progress import ProgressView, messages_sent
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
+from wiregauge.master.trial import try_streams
+from wiregauge.master.watching import watch
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run, store_clock_states
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
 
 __all__ = ["new_manifest", "run_campaign"]
 
-_LEAD_NS: Final = 200_000_000
-"""How far ahead the start is announced: agents need a moment to be waiting for it."""
-_WATCH_MS: Final = 100
 _STATES_BEFORE_NS: Final = 5_000_000_000
 """How much of the clocks' past belongs to a run: PTP speaks once a second, and a run may be short."""
 _EXPLAIN_S: Final = 1.0
 """How long to wait for the reason of a lost connection."""
-_OVERTIME_S: Final = 12.0
-"""How long after its planned end a run may take before its agents count as stuck."""
+_FINISH_S: Final = 60.0
+"""How long agents may take to end a run and write what they have recorded."""
+_END_S: Final = 3.5
+"""How long they may when somebody has asked to stop and waits."""
+_LEAST_S: Final = 0.2
+_STARTS: Final = 3
+"""How often a run is prepared and started before its agents count as unable to start together."""
 
 
 def new_manifest(
@@ -66,7 +71,7 @@ def run_campaign(directory: RunDirectory, bench: Bench, view: ProgressView) -> N
     keeper: ClockKeeper | None = None
     with stoppable():
         try:
-            places = bench.open()
+            places = bench.open(directory.root / "spool")
             manifest["bench_facts"] = [vars(fact) for fact in bench.facts()]
             directory.save()
             keeper = _keeper(directory, bench, places)
@@ -116,56 +121,38 @@ class _Campaign:
         self._view = view
         # Their agents write times as the wrong clock the test gives them would have shown them.
         self._planted = {node["name"] for node in directory.plan["network"]["nodes"] if node.get("clock")}
-        self._agents = [Agent(place) for place in places]
-        self._pool = ThreadPoolExecutor(max_workers=max(1, len(self._agents)), thread_name_prefix="agent")
+        self._crew = Crew(places)
+        self._ports: dict[str, dict[str, Any]] = {}
+        self._distrusted: dict[str, dict[str, str]] = {}
 
     def run(self) -> None:
         try:
-            self._greet()
+            self._crew.greet()
             for position, run in enumerate(self._directory.plan["runs"]):
                 self._view.begin(position)
                 if not self._one(position, run):
                     return
+        except AgentLostError as error:
+            raise AgentLostError(self._explain(error)) from error
         finally:
-            for agent in self._agents:
-                agent.close()
-            self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _greet(self) -> None:
-        for agent, reply in zip(
-            self._agents, self._each(lambda agent: agent.hello(__version__)), strict=True
-        ):
-            ours = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
-            theirs = (reply["plan_schema"], reply["record_schema"])
-            if theirs != ours:
-                raise AgentLostError(
-                    f"the agent of {agent.place.end_system} is version {reply['agent_version']} (plan and segment "
-                    f"schema {theirs}); this testmaster is {__version__} ({ours}); install the same version on both"
-                )
+            self._crew.close()
 
     def _one(self, position: int, run: dict[str, Any]) -> bool:
         """One run; returns whether the campaign can go on."""
         unfit = self._keeper.wait() if self._keeper is not None else None
-        names = (agent.place.end_system for agent in self._agents)
-        together = (name for name in names if name not in self._planted)
+        together = (name for name in self._crew.names if name not in self._planted)
         entry = begun(run["index"], together, method="same-clock")
         if self._keeper is not None:
             entry["clock_gate"] = {"fit": unfit is None, "reason": unfit}
+        entry["trials"] = []
         self._directory.runs.append(entry)
         stop: Interrupted | None = None
         trouble: list[str] = []
         try:
-            self._bench.prepare(run, self._directory.spooled_captures(run["index"]))
-            network = self._directory.plan["network"]
-            self._each(
-                lambda agent: agent.prepare(
-                    network, run, str(self._directory.spool(run["index"], agent.place.end_system).resolve())
-                )
-            )
-            entry["epoch_realtime_ns"] = time.time_ns() + _LEAD_NS
-            self._directory.save()
-            self._each(lambda agent: agent.start(entry["epoch_realtime_ns"]))
-            self._watch(position, run)
+            self._start(entry, run)
+            # What is sent late is waited for as long as what is sent in time.
+            planned_s = (run["warm_up"] + run["duration"] + 2 * run["drain"]) / 1e12 + self._crew.lead_s
+            watch(self._crew, planned_s, lambda *counts: self._view.update(position, *counts))
         except AgentLostError as error:
             trouble.append(self._explain(error))
         except BenchError as error:
@@ -174,7 +161,8 @@ class _Campaign:
             stop = event
             trouble.append(str(event))
         with deaf():
-            self._finish(entry, trouble)
+            self._finish(entry, trouble, seconds=_END_S if stop is not None else _FINISH_S)
+            self._count_ports(entry)
             entry["captures"] = self._bench.end_captures()
             entry["finished"] = utc_now()
             entry["state"] = "partial" if trouble else "complete"
@@ -188,6 +176,73 @@ class _Campaign:
         if stop is not None:
             raise stop
         return not trouble
+
+    def _start(self, entry: dict[str, Any], run: dict[str, Any]) -> None:
+        """Has every agent begin at one instant: all of them, or none and all once more.
+
+        Raises AgentLostError when that cannot be had.
+        """
+        for _ in range(_STARTS):
+            self._bench.prepare(run, self._directory.spooled_captures(run["index"]))
+            self._prepare(entry, run)
+            self._ports = self._bench.first_ports()
+            epoch = entry["epoch_realtime_ns"] = self._crew.agree_on_start()
+            self._directory.save()
+            try:
+                self._crew.each(lambda agent, at=epoch: agent.start(at))  # type: ignore[misc]  # mypy: lambda default
+            except StartMissedError:
+                # Some have begun and some have not: what those recorded belongs to no run.
+                self._take_back(run)
+                self._crew.allow_longer()
+            else:
+                return
+        raise AgentLostError(
+            f"the agents could not be started together in {_STARTS} attempts, the last one announced "
+            f"{self._crew.lead_s:.1f} s ahead: this host is too busy for so many"
+        )
+
+    def _prepare(self, entry: dict[str, Any], run: dict[str, Any]) -> None:
+        """Prepares every agent, and has streams tried, until each leaves by a way whose frames arrive.
+
+        Where no other way is left the run goes on with what there is, and is judged by what arrives.
+        """
+        network, agents = self._directory.plan["network"], self._crew.by_name
+        while True:
+            chosen = self._crew.each(
+                lambda agent: agent.prepare(
+                    network, run, len(agents), self._distrusted.get(agent.place.end_system, {})
+                )
+            )
+            trials = try_streams(agents, dict(zip(agents, chosen, strict=True)), run, network["nodes"])
+            entry["trials"] = [{**asdict(trial), "succeeded": trial.succeeded} for trial in trials]
+            failed = [
+                trial
+                for trial in trials
+                if not trial.succeeded and trial.backend not in self._distrusted.get(trial.end_system, {})
+            ]
+            if not failed:
+                return
+            for trial in failed:
+                self._distrusted.setdefault(trial.end_system, {})[trial.backend] = trial.text
+            self._take_back(run)
+            self._bench.prepare(run, self._directory.spooled_captures(run["index"]))
+
+    def _take_back(self, run: dict[str, Any]) -> None:
+        """Ends what was prepared or begun; what was recorded of it belongs to no run."""
+        self._crew.each(lambda agent: agent.finish(abort=True, seconds=_FINISH_S))
+        self._bench.end_captures()
+        # What agents recorded they discard themselves.
+        shutil.rmtree(self._directory.spooled_captures(run["index"]), ignore_errors=True)
+
+    def _count_ports(self, entry: dict[str, Any]) -> None:
+        """What the first port behind each end system took in since the start, beside what agents say they sent."""
+        before, after = self._ports, self._bench.first_ports()
+        self._ports = {}
+        entry["first_ports"] = {
+            name: {"port": port["port"], "received": port["received"] - before[name]["received"]}
+            for name, port in after.items()
+            if name in before
+        }
 
     def _keep_states(self, entry: dict[str, Any]) -> None:
         """What was seen of the clocks since the run's epoch, and a little before, goes beside its records."""
@@ -214,75 +269,22 @@ class _Campaign:
         ]
         store_clock_states(self._directory, entry["index"], rows)
 
-    def _watch(self, position: int, run: dict[str, Any]) -> None:
-        """Waits for all agents to be done, showing what they count."""
-        counts = {agent.place.end_system: (0, 0) for agent in self._agents}
-        errors: list[AgentLostError] = []
-        alive = threading.Semaphore(0)
-        over = threading.Event()
+    def _finish(self, entry: dict[str, Any], trouble: list[str], *, seconds: float) -> None:
+        """Ends the run on every agent; one that does not end it in time is given up."""
+        abort, end = bool(trouble), time.monotonic() + seconds
 
-        def follow(agent: Agent) -> None:
-            done = False
-            try:
-                for progress in agent.watch(_WATCH_MS, over):
-                    counts[agent.place.end_system] = (progress.sent, progress.received)
-                    if progress.done and not done:
-                        done = True
-                        alive.release()
-                if not done:
-                    raise AgentLostError(
-                        f"the agent of {agent.place.end_system} stopped before the run was over", gone=True
-                    )
-            except AgentLostError as error:
-                errors.append(error)
-            finally:
-                if not done:
-                    alive.release()
+        def finish(agent: Agent) -> dict[str, Any]:
+            return agent.finish(abort=abort, seconds=max(end - time.monotonic(), _LEAST_S))
 
-        followed = [self._pool.submit(follow, agent) for agent in self._agents]
-        try:
-            self._until_done(position, run, counts, errors, alive)
-        finally:
-            # Agents that are done go on receiving what others send late, and are looked after until the last is done.
-            over.set()
-            for agent in self._agents:
-                agent.unwatch()
-            wait(followed, timeout=_OVERTIME_S)
-
-    def _until_done(
-        self,
-        position: int,
-        run: dict[str, Any],
-        counts: dict[str, tuple[int, int]],
-        errors: list[AgentLostError],
-        alive: threading.Semaphore,
-    ) -> None:
-        # What is sent late is waited for as long as what is sent in time.
-        planned = (run["warm_up"] + run["duration"] + 2 * run["drain"]) / 1e12 + _LEAD_NS / 1e9
-        begin = time.monotonic()
-        remaining = len(self._agents)
-        while remaining:
-            if alive.acquire(timeout=0.1):
-                remaining -= 1
-            elapsed = time.monotonic() - begin
-            self._view.update(
-                position, elapsed, sum(c[0] for c in counts.values()), sum(c[1] for c in counts.values())
-            )
-            if errors:
-                raise errors[0]
-            if elapsed > planned + _OVERTIME_S:
-                raise AgentLostError(
-                    f"the run is not over {_OVERTIME_S:.0f} s after its planned end; its agents hang"
-                )
-
-    def _finish(self, entry: dict[str, Any], trouble: list[str]) -> None:
-        for agent in self._agents:
+        for agent, outcome in self._crew.outcomes(finish):
             name = agent.place.end_system
             try:
-                report = agent.finish(abort=bool(trouble))
-                entry["agents"][name] = report
-                if not report["complete"] and not trouble:
-                    trouble.append(f"{name}: {report['incomplete_reason']}")
+                if isinstance(outcome, AgentLostError):
+                    raise outcome
+                entry["agents"][name] = outcome
+                _tell_trials(entry["trials"], name, outcome)
+                if not outcome["complete"] and not trouble:
+                    trouble.append(f"{name}: {outcome['incomplete_reason']}")
                 if not agent.place.shares_run_directory:
                     self._collect(agent, entry["index"])
             except AgentLostError as error:
@@ -291,7 +293,7 @@ class _Campaign:
                     trouble.append(text)
 
     def _collect(self, agent: Agent, index: int) -> None:
-        place = self._directory.spool(index, agent.place.end_system)
+        place = self._directory.spool(index, agent.place.node)
         place.mkdir(parents=True, exist_ok=True)
 
         def store(file: str, data: bytes) -> None:
@@ -302,29 +304,38 @@ class _Campaign:
         agent.collect(store)
 
     def _explain(self, error: AgentLostError) -> str:
-        """Adds why the agent is gone where the bench knows; a connection ends before its process is seen to end."""
+        """Adds why the agent is gone where the bench knows; a connection ends before its process is seen to end.
+
+        An agent that is silent is given up: its process ends.
+        """
+        if error.silent:
+            why = self._bench.give_up(error.agent)
+            return f"{error}{f': {why}' if why else ''}; it was given up"
         patience = time.monotonic() + _EXPLAIN_S
         while True:
-            for agent in self._agents:
-                reason = self._bench.agent_failure(agent.place.end_system)
+            for name in self._crew.names:
+                reason = self._bench.agent_failure(name)
                 if reason is not None:
-                    return f"the agent of {agent.place.end_system} is gone: {reason}"
+                    return f"the agent of {name} is gone: {reason}"
             if not error.gone or time.monotonic() > patience:
                 return str(error)
             time.sleep(0.02)
 
-    def _each(self, action: Callable[[Agent], Any]) -> list[Any]:
-        """The action on all agents at once; the first failure is raised after all have ended."""
-        futures = [self._pool.submit(action, agent) for agent in self._agents]
-        results, failure = [], None
-        for future in futures:
-            try:
-                results.append(future.result())
-            except AgentLostError as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
-        return results
+
+def _tell_trials(trials: Sequence[Mapping[str, Any]], name: str, report: Mapping[str, Any]) -> None:
+    """Adds to the reason of each stream's backend what its trial saw."""
+    seen = {
+        (
+            trial["kind"],
+            trial["number"],
+        ): f"{trial['arrived']} of {trial['sent']} trial frames arrived at {trial['to']}"
+        for trial in trials
+        if trial["end_system"] == name
+    }
+    for stream in report["streams"]:
+        text = seen.get((stream["kind"], stream["number"]))
+        if text:
+            stream["why"] = f"{stream['why']}; {text}" if stream["why"] else text
 
 
 def _own_pid() -> int:

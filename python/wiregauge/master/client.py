@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 import grpc
 from google.protobuf.json_format import MessageToDict
@@ -14,21 +16,45 @@ from google.protobuf.message import Message
 from wiregauge.benches.base import AgentPlace
 from wiregauge.master.rpc import agent_pb2 as pb
 
-__all__ = ["Agent", "AgentLostError", "report_as_dict"]
+__all__ = ["SILENCE_S", "Agent", "AgentLostError", "StartMissedError", "StreamChoice", "report_as_dict"]
 
 _SERVICE = "/wiregauge.agent.v1.Agent/"
-_CALL_SECONDS = 10.0
-_LEASE_MS = 5_000
+SILENCE_S: Final = 8.0
+"""How long an agent may give no sign of life. Two cores with 250 busy agents keep this with room to spare."""
+_PATIENCE_S: Final = 2.0
+"""How long a call may take before its agent is asked whether it is there at all."""
+_CALL_SECONDS: Final = 60.0
+"""How long a call may take at most, of an agent that is there."""
+_LEASE_MS: Final = 5_000
 
 Reply = TypeVar("Reply", bound=Message)
 
 
 class AgentLostError(Exception):
-    """An agent refused a call or is gone; the text names it and says why."""
+    """An agent refused a call or is gone; the text names it and says why.
 
-    def __init__(self, text: str, *, gone: bool = False) -> None:
+    `agent` is its end system; `gone` says that its connection ended, `silent` that it gave no sign of life.
+    """
+
+    def __init__(self, text: str, agent: str = "", *, gone: bool = False, silent: bool = False) -> None:
         super().__init__(text)
+        self.agent = agent
         self.gone = gone
+        self.silent = silent
+
+
+class StartMissedError(AgentLostError):
+    """The start time had passed when an agent heard of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChoice:
+    """How an agent means to send a stream."""
+
+    kind: str
+    number: int
+    backend: str
+    can_be_tried: bool
 
 
 class Agent:
@@ -39,8 +65,12 @@ class Agent:
         self._watched: Any = None
         self._channel = grpc.insecure_channel(
             place.address,
-            # The back-end network is the bench's own: a proxy of the user's environment is never on it.
-            options=[("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", 64 << 20)],
+            # A proxy of the user's environment is never on the way; a socket's path names no authority.
+            options=[
+                ("grpc.default_authority", "localhost"),
+                ("grpc.enable_http_proxy", 0),
+                ("grpc.max_receive_message_length", 64 << 20),
+            ],
         )
 
     def hello(self, master_version: str) -> dict[str, Any]:
@@ -58,24 +88,55 @@ class Agent:
             "host": dict(reply.host),
         }
 
-    def prepare(self, network: dict[str, Any], run: dict[str, Any], spool: str) -> None:
-        """Has the agent open its access points and allocate what the run needs."""
-        self._call(
+    def prepare(
+        self,
+        network: dict[str, Any],
+        run: dict[str, Any],
+        agents_on_host: int,
+        distrusted: Mapping[str, str],
+    ) -> list[StreamChoice]:
+        """Has the agent open its access points and allocate what the run needs; the streams it will send, and how.
+
+        `distrusted` are backends not to choose, each with what was seen of it.
+        """
+        reply = self._call(
             "Prepare",
             pb.PrepareRequest(
                 network_json=json.dumps(network).encode(),
                 run_json=json.dumps(run).encode(),
                 end_system=self.place.end_system,
                 interface=self.place.interface,
-                spool=spool,
                 servicing_core=self.place.servicing_core,
                 fifo_priority=self.place.fifo_priority,
+                agents_on_host=agents_on_host,
+                distrusted=[pb.Distrust(backend=name, seen=seen) for name, seen in distrusted.items()],
             ),
             pb.PrepareReply,
         )
+        return [
+            StreamChoice(one.kind, one.number, one.backend, can_be_tried=one.can_be_tried)
+            for one in reply.streams
+        ]
+
+    def try_stream(self, kind: str, number: int, frames: int) -> int:
+        """Has a stream send a few frames that nobody takes, before the run begins; how many it sent."""
+        request = pb.TryStreamRequest(kind=kind, number=number, frames=frames)
+        return self._call("TryStream", request, pb.TryStreamReply).sent
+
+    def received_frames(self) -> int:
+        """Frames its interface under test has received since it was made."""
+        request = pb.ReadInterfaceRequest(interface=self.place.interface)
+        return self._call("ReadInterface", request, pb.ReadInterfaceReply).received
+
+    def announce(self, epoch_realtime_ns: int) -> None:
+        """Proposes a common start time. Raises StartMissedError where it has passed already."""
+        self._call("Announce", pb.StartRequest(epoch_realtime_ns=epoch_realtime_ns), pb.StartReply)
 
     def start(self, epoch_realtime_ns: int) -> None:
-        """Announces the common start time."""
+        """Lets the run begin at the time announced last, which every agent has taken.
+
+        Raises StartMissedError where it has passed already: this agent has not begun then.
+        """
         self._call("Start", pb.StartRequest(epoch_realtime_ns=epoch_realtime_ns), pb.StartReply)
 
     def watch(self, interval_ms: int, over: threading.Event) -> Iterator[pb.Progress]:
@@ -104,11 +165,10 @@ class Agent:
         if self._watched is not None:
             self._watched.cancel()
 
-    def finish(self, *, abort: bool) -> dict[str, Any]:
-        """Ends the run and returns the agent's report."""
-        return report_as_dict(
-            self._call("Finish", pb.FinishRequest(abort=abort), pb.FinishReply, seconds=60).report
-        )
+    def finish(self, *, abort: bool, seconds: float) -> dict[str, Any]:
+        """Ends the run and returns the agent's report, which it has `seconds` for."""
+        request = pb.FinishRequest(abort=abort)
+        return report_as_dict(self._call("Finish", request, pb.FinishReply, seconds=seconds).report)
 
     def collect(self, store: Callable[[str, bytes], None]) -> None:
         """Hands the run's segment files over, chunk by chunk, in order."""
@@ -141,19 +201,55 @@ class Agent:
             request_serializer=type(request).SerializeToString,
             response_deserializer=reply.FromString,
         )
+        end = time.monotonic() + seconds
         try:
-            answer: Reply = call(request, timeout=seconds, wait_for_ready=wait)
+            pending = call.future(request, timeout=seconds, wait_for_ready=wait)
+            while True:
+                try:
+                    answer: Reply = pending.result(timeout=_PATIENCE_S)
+                except grpc.FutureTimeoutError:
+                    self._there(min(SILENCE_S - _PATIENCE_S, end - time.monotonic()))
+                else:
+                    return answer
         except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                text = f"the agent of {self.place.end_system} needs more than {seconds:.0f} s for {name}"
+                raise AgentLostError(text, self.place.end_system, silent=True) from error
             raise self._lost(error) from error
-        return answer
+        except grpc.FutureCancelledError as error:
+            raise self._is_gone() from error
+
+    def _there(self, seconds: float) -> None:
+        """Asks for a sign of life, whatever else the agent is at."""
+        call = self._channel.unary_unary(
+            f"{_SERVICE}ReadClock",
+            request_serializer=pb.ReadClockRequest.SerializeToString,
+            response_deserializer=pb.ReadClockReply.FromString,
+        )
+        try:
+            call(pb.ReadClockRequest(), timeout=max(seconds, 0.0), wait_for_ready=True)
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise self.is_silent(_PATIENCE_S + seconds) from error
+            raise self._lost(error) from error
+
+    def is_silent(self, seconds: float = SILENCE_S) -> AgentLostError:
+        """The error of an agent that gave no sign of life for so long."""
+        name = self.place.end_system
+        return AgentLostError(
+            f"the agent of {name} gave no sign of life for {seconds:.0f} s", name, silent=True
+        )
+
+    def _is_gone(self) -> AgentLostError:
+        name = self.place.end_system
+        return AgentLostError(f"the agent of {name} is gone", name, gone=True)
 
     def _lost(self, error: grpc.RpcError) -> AgentLostError:
-        code = error.code()
+        code, name = error.code(), self.place.end_system
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-            return AgentLostError(f"the agent of {self.place.end_system} is gone", gone=True)
-        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return AgentLostError(f"the agent of {self.place.end_system} does not answer")
-        return AgentLostError(f"the agent of {self.place.end_system}: {error.details()}")
+            return self._is_gone()
+        kind = StartMissedError if code is grpc.StatusCode.OUT_OF_RANGE else AgentLostError
+        return kind(f"the agent of {name}: {error.details()}", name)
 
 
 def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:

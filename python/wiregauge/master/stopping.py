@@ -1,14 +1,18 @@
-"""Requests to stop: one exception in the main thread, and moments in which they wait."""
+"""Requests to stop: one exception in the main thread, moments in which they wait, and a second one that does not."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
-__all__ = ["Interrupted", "deaf", "stoppable"]
+__all__ = ["Interrupted", "deaf", "leaving_at_second_request", "stoppable"]
 
 
 class Interrupted(Exception):  # noqa: N818 - an event, not an error
@@ -21,15 +25,23 @@ _NAMES: Final = {
     signal.SIGTERM: "stopped by SIGTERM",
     signal.SIGHUP: "its terminal went away",
 }
+_SAME_S: Final = 0.2
+"""Requests so close together are one that came by two ways, from a terminal and from whoever manages the process."""
 
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
-    """Turns the first request to stop into `Interrupted` in the main thread."""
+    """Turns the first request to stop into `Interrupted` in the main thread; those that follow do nothing here."""
+    asked = False
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        for each in _STOPS:
-            signal.signal(each, signal.SIG_IGN)
+        nonlocal asked
+        if asked:
+            return
+        asked = True
+        if _deafness.depth:
+            _deafness.missed = number
+            return
         raise Interrupted(_NAMES[signal.Signals(number)])
 
     before = {number: signal.signal(number, stop) for number in _STOPS}
@@ -40,11 +52,59 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+class _Deafness:
+    """Whether requests wait at the moment, and the one that does."""
+
+    depth = 0
+    missed: int | None = None
+
+
+_deafness = _Deafness()
+
+
 @contextlib.contextmanager
 def deaf() -> Iterator[None]:
-    """Requests to stop wait until what was measured is safe."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    """A request to stop waits until what was measured is safe. For the main thread, within `stoppable`."""
+    _deafness.depth += 1
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+        _deafness.depth -= 1
+    if not _deafness.depth and _deafness.missed is not None:
+        number, _deafness.missed = _deafness.missed, None
+        raise Interrupted(_NAMES[signal.Signals(number)])
+
+
+@contextlib.contextmanager
+def leaving_at_second_request(code: int) -> Iterator[None]:
+    """Ends the process at once, with `code`, when it is asked to stop a second time; for commands only.
+
+    A thread sees to it, for the main thread may be in a call that takes its time. What was written to disk by then is
+    what a killed campaign leaves: records that can be shown. The terminal's hang-up is no request of a person and
+    counts as a first one only.
+    """
+    ours, kernels = os.pipe()
+    os.set_blocking(kernels, False)
+    before = signal.set_wakeup_fd(kernels, warn_on_full_buffer=False)
+
+    def look() -> None:
+        first: float | None = None
+        while number := os.read(ours, 1):
+            now = time.monotonic()
+            if number[0] not in (_STOPS if first is None else _STOPS[:2]):
+                continue
+            if first is None:
+                first = now
+            elif now - first > _SAME_S:
+                with contextlib.suppress(OSError, ValueError):
+                    sys.stderr.write("wiregauge: stopped at once, at a second request\n")
+                    sys.stderr.flush()
+                os._exit(code)
+        os.close(ours)
+
+    threading.Thread(target=look, name="second request", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(kernels)  # ends the thread

@@ -229,7 +229,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
         agents=agents,
         started=str(entry["started"]) if entry.get("started") else None,
         finished=str(entry["finished"]) if entry.get("finished") else None,
-        loads=offered_loads(plan, agents),
+        loads=offered_loads(plan, agents, entry),
         clocks=clocks.measured,
     )
 

@@ -105,7 +105,8 @@ class RunDirectory:
                     f"{root}: somebody else put files there meanwhile; name another directory"
                 )
             for name in _OWN_FOLDERS:
-                (root / name).mkdir()
+                # Agents write nowhere where others may.
+                (root / name).mkdir(mode=0o700 if name == "spool" else 0o777)
             (root / "test.xml").write_bytes(test_xml)
             (root / _RESERVE).write_bytes(b"\1" * _RESERVE_BYTES)
             directory.note_files({"test.xml": describe(root / "test.xml", {})})
@@ -286,10 +287,19 @@ class RunDirectory:
         runs: list[dict[str, Any]] = self.manifest["runs"]
         return runs
 
-    def spool(self, run: int, end_system: str | None = None) -> Path:
-        """Where the segments of a run are while it goes on."""
+    def spool(self, run: int, node: int | None = None) -> Path:
+        """Where the segments of a run are while it goes on; of a node by its number in the plan: no name meets it."""
         place = self.root / "spool" / f"run-{run:04d}"
-        return place if end_system is None else place / end_system
+        return place if node is None else place / f"node-{node:04d}"
+
+    def spooled_by(self, place: Path) -> str:
+        """The node that has this folder of a run's spool."""
+        number = place.name.removeprefix("node-")
+        nodes = self.plan["network"]["nodes"]
+        # Version 0.1.0 named the folder after its node.
+        return (
+            str(nodes[int(number)]["name"]) if number.isdigit() and int(number) < len(nodes) else place.name
+        )
 
     def segments(self, run: int) -> list[Path]:
         """Segment files of a run, in a stable order."""

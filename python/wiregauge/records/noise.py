@@ -25,13 +25,13 @@ def store_noise(directory: RunDirectory, index: int) -> None:
 
     A line that a killed agent left half written is left out. Raises RunDirectoryError where the disk refuses.
     """
-    rows = [row for path in sorted(directory.spool(index).glob(f"*/{SPOOLED}")) for row in _lines(path)]
+    spooled = sorted(directory.spool(index).glob(f"*/{SPOOLED}"))
+    rows = [row for path in spooled for row in _lines(path, directory.spooled_by(path.parent))]
     table = pl.DataFrame(rows, schema=_COLUMNS, orient="row").sort("time", "node", "counter", "key")
     store_beside(table, directory.noise(index), "noise", NOISE_SCHEMA)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str, str, str, int]]:
-    node = path.parent.name
+def _lines(path: Path, node: str) -> Iterator[tuple[int, str, str, str, int]]:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -78,7 +78,10 @@ def _keep_captures(directory: RunDirectory, index: int) -> None:
     """Moves the captures of a run out of its spool: one file per node."""
     spooled = directory.spooled_captures(index)
     found = {path.name: path for path in spooled.glob("*.pcapng")}
-    found |= {f"{path.parent.name}.pcapng": path for path in directory.spool(index).glob("*/capture.pcapng")}
+    found |= {
+        f"{directory.spooled_by(path.parent)}.pcapng": path
+        for path in directory.spool(index).glob("*/capture.pcapng")
+    }
     place = directory.captures(index)
     try:
         if found:

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 use wg_frame::time::{Epoch, WallNanos};
+use wg_net::transmit::Backend;
 use wg_net::{FloodSocket, NetError, clock};
 use wg_plan::{Network, Run};
 use wg_record::RecordError;
@@ -23,8 +24,12 @@ use crate::gate::Gate;
 use crate::hardware::Stamping;
 use crate::hardware::planted::PlantedHardware;
 use crate::servicing::Counters;
+use crate::stream::trial::Trial;
 use crate::stream::way::WayError;
 use crate::{grants, proto};
+
+/// Frames of a trial, at most.
+const MOST_TRIED: u32 = 256;
 
 /// What the testmaster asked for.
 #[derive(Clone, Debug)]
@@ -37,8 +42,12 @@ pub struct Setup {
     pub end_system: String,
     /// Its interface under test.
     pub interface: String,
-    /// Directory for segments.
+    /// Folder for what is recorded, made for this run.
     pub spool: PathBuf,
+    /// Agents of the run on this host.
+    pub agents_on_host: u32,
+    /// Backends whose frames did not arrive when they were tried, each with what was seen.
+    pub distrusted: Vec<(Backend, String)>,
     /// Core for servicing threads.
     pub servicing_core: Option<usize>,
     /// Their SCHED_FIFO priority; 0: ordinary scheduling.
@@ -96,6 +105,9 @@ pub enum RunError {
         /// How long ago, in µs.
         late_us: i64,
     },
+    /// Another start time than the one announced last.
+    #[error("the start time is not the one announced last; call Announce first")]
+    NotAnnounced,
     /// Started already.
     #[error("the run has been started already")]
     Started,
@@ -110,6 +122,8 @@ pub struct ActiveRun {
     supervisor: Option<JoinHandle<proto::AgentReport>>,
     grants: Vec<proto::Grant>,
     access_points: Vec<String>,
+    announced: Option<WallNanos>,
+    trials: Vec<(proto::StreamChoice, Trial)>,
 }
 
 impl ActiveRun {
@@ -137,6 +151,7 @@ impl ActiveRun {
             asking,
             clockwork,
             stamped_by: stamped.in_words(),
+            trials: Vec::new(),
         };
         // From here on threads wait at the gate; whoever fails must send them home.
         let mut guard = CancelOnDrop {
@@ -191,7 +206,9 @@ impl ActiveRun {
             })?
         };
         guard.armed = false;
+        let trials = std::mem::take(&mut common.trials);
         Ok(Self {
+            trials,
             assignment,
             gate,
             orders,
@@ -199,6 +216,7 @@ impl ActiveRun {
             supervisor: Some(supervisor),
             grants,
             access_points: names,
+            announced: None,
         })
     }
 
@@ -212,15 +230,42 @@ impl ActiveRun {
         &self.access_points
     }
 
-    /// Announces the common start time.
+    /// The streams that are to be sent, and how.
+    pub fn streams(&self) -> Vec<proto::StreamChoice> {
+        self.trials.iter().map(|(choice, _)| choice.clone()).collect()
+    }
+
+    /// Sends a few frames that nobody takes by the way of one stream, before the run begins; how many. Blocks as long as that takes.
     ///
     /// # Errors
-    /// It has passed already, or the run was started or cancelled before.
+    /// There is no such stream, or its way is unusable.
+    pub fn try_out(&self, request: &proto::TryStreamRequest) -> Result<u32, String> {
+        let found = self.trials.iter().find(|(c, _)| c.kind == request.kind && c.number == request.number);
+        let (_, trial) =
+            found.ok_or_else(|| format!("there is no stream {} {}", request.kind, request.number))?;
+        trial.ask(request.frames.min(MOST_TRIED))
+    }
+
+    /// Takes note of a common start time, in place of any other. Nothing begins.
+    ///
+    /// # Errors
+    /// It has passed already.
+    pub fn announce(&mut self, epoch: WallNanos) -> Result<(), RunError> {
+        self.announced = None;
+        ahead(epoch)?;
+        self.announced = Some(epoch);
+        Ok(())
+    }
+
+    /// Lets the run begin at the start time announced last.
+    ///
+    /// # Errors
+    /// It is another one, it has passed already, or the run was started or cancelled before.
     pub fn start(&self, epoch: WallNanos) -> Result<(), RunError> {
-        let late = clock::realtime().get() - epoch.get();
-        if late >= 0 {
-            return Err(RunError::EpochPassed { late_us: late / 1_000 });
+        if self.announced != Some(epoch) {
+            return Err(RunError::NotAnnounced);
         }
+        ahead(epoch)?;
         if self.gate.open(Epoch::new(epoch)) { Ok(()) } else { Err(RunError::Started) }
     }
 
@@ -249,6 +294,9 @@ impl ActiveRun {
         self.orders.finish.store(true, Ordering::Relaxed);
         // Without a start there is nothing to wait for.
         self.gate.cancel();
+        if let Some(supervisor) = &self.supervisor {
+            supervisor.thread().unpark();
+        }
         let joined = self.supervisor.take().map(JoinHandle::join);
         match joined {
             Some(Ok(report)) => report,
@@ -269,6 +317,11 @@ impl Drop for ActiveRun {
             self.end(true);
         }
     }
+}
+
+fn ahead(epoch: WallNanos) -> Result<(), RunError> {
+    let late = clock::realtime().get() - epoch.get();
+    if late >= 0 { Err(RunError::EpochPassed { late_us: late / 1_000 }) } else { Ok(()) }
 }
 
 /// Sends waiting threads home when preparing fails half way.

@@ -25,8 +25,10 @@ use crate::stream::absorb::Absorbed;
 
 /// How long senders that run late may go on after the planned end.
 const GRACE_NS: i64 = 10_000_000_000;
-/// Time between looks at whether the run is over.
+/// Time between looks at whether the run is over, once it should be.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Time between looks before: hundreds of agents may share a processor. Who gives an order wakes the thread.
+const REST: Duration = Duration::from_millis(500);
 
 /// Everything the supervisor joins at the end.
 pub(super) struct Crew {
@@ -73,7 +75,8 @@ pub(super) fn supervise(
         None => reason = Some("the run was never started".to_owned()),
         Some(epoch) => {
             let drain = assignment.drain.as_nanos_floor();
-            let end = epoch.wall_nanos(assignment.last_send).get() + drain;
+            let last_send = epoch.wall_nanos(assignment.last_send).get();
+            let end = last_send + drain;
             // When the last message had left, and when its way ends at the latest.
             let mut all_sent_at = None;
             loop {
@@ -103,7 +106,8 @@ pub(super) fn supervise(
                     ));
                     break;
                 }
-                std::thread::sleep(LOOK_EVERY);
+                let nothing_ends_for = last_send.saturating_sub(now).max(0).unsigned_abs();
+                std::thread::park_timeout(Duration::from_nanos(nothing_ends_for).clamp(LOOK_EVERY, REST));
             }
         }
     }

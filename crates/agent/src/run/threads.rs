@@ -31,6 +31,7 @@ use crate::report::StreamFacts;
 use crate::servicing::{AccessPointFigures, Counters, Parts, Servicing, TurnQueue};
 use crate::stream::absorb::{Absorbed, Absorber};
 use crate::stream::task::{Outcome, StreamTask};
+use crate::stream::trial::{Trial, trial};
 use crate::{grants, proto};
 
 /// Messages that may wait for the task that judges them, at most: half a second at 130 000 messages a second, 128 MiB.
@@ -64,6 +65,13 @@ pub(super) struct Common {
     pub(super) clockwork: Option<Clockwork>,
     /// What stamps frames that are sent and received, for the grants.
     pub(super) stamped_by: [String; 2],
+    /// Streams and the ways they were given, with who has them tried.
+    pub(super) trials: Vec<(proto::StreamChoice, Trial)>,
+}
+
+fn choice(kind: &str, number: u32, stream: &StreamTask) -> proto::StreamChoice {
+    let backend = stream.chosen.backend.name().into();
+    proto::StreamChoice { kind: kind.into(), number, backend, can_be_tried: stream.can_be_tried() }
 }
 
 pub(super) fn start_capture(
@@ -217,8 +225,11 @@ impl Common {
         let (mut streams, mut counters) = (Vec::new(), Vec::new());
         let assignment = Arc::clone(&self.assignment);
         for (position, task) in assignment.sends.iter().enumerate().filter(|(_, task)| task.stream) {
-            let stream = StreamTask::of_send(&assignment, interface, task)?;
+            let mut stream = StreamTask::of_send(&assignment, interface, task, &setup.distrusted)?;
             let told = StreamFacts::new("send", position, &stream);
+            let (trial, tried) = trial();
+            let flow = u32::from(assignment.flows[usize::from(task.flow)].id);
+            self.trials.push((choice("send", flow, &stream), trial));
             let mut log = self.ring(task.schedule.total(), 2);
             let watched = Arc::new(Counters::default());
             counters.push(Arc::clone(&watched));
@@ -229,6 +240,7 @@ impl Common {
                 // It spins as long as it sends, so the servicing threads, which do not, go first. What is refused here was
                 // refused to them, and they say so.
                 grants::of_servicing_thread(if priority > 1 { priority - 1 } else { priority }, core);
+                tried.serve(&gate, |frames| stream.try_out(frames));
                 gate.wait().map(|epoch| {
                     log.begin(epoch);
                     stream.run(&assignment, epoch, &stop, Some((&mut log, &watched)))
@@ -237,8 +249,10 @@ impl Common {
             streams.push(Stream { told, stopper: None, thread });
         }
         for (position, task) in assignment.loads.iter().enumerate() {
-            let stream = StreamTask::of_load(&assignment, interface, task)?;
+            let mut stream = StreamTask::of_load(&assignment, interface, task, &setup.distrusted)?;
             let told = StreamFacts::new("inject", position, &stream);
+            let (trial, tried) = trial();
+            self.trials.push((choice("inject", task.number, &stream), trial));
             let (stopper, restful, priority) = (stream.stopper(), stream.is_restful(), setup.fifo_priority);
             let (gate, stop, assignment) =
                 (Arc::clone(&self.gate), Arc::clone(stop), Arc::clone(&assignment));
@@ -249,6 +263,7 @@ impl Common {
                 if restful && priority > 3 {
                     let _ = realtime::fifo(priority / 4);
                 }
+                tried.serve(&gate, |frames| stream.try_out(frames));
                 gate.wait().map(|epoch| stream.run(&assignment, epoch, &stop, None))
             })?;
             streams.push(Stream { told, stopper, thread });
@@ -282,11 +297,6 @@ impl Common {
         &mut self,
         setup: &Setup,
     ) -> Result<JoinHandle<Option<Result<LoggingFigures, RecordError>>>, RunError> {
-        std::fs::create_dir_all(&setup.spool).map_err(|source| RecordError::Write {
-            path: setup.spool.clone(),
-            source,
-            records_lost: 0,
-        })?;
         let sources = std::mem::take(&mut self.sources);
         let (gate, spool) = (Arc::clone(&self.gate), setup.spool.clone());
         let (end_system, node, run_index) =
@@ -316,6 +326,7 @@ impl Common {
             interface: setup.interface.clone(),
             rings,
             length: Duration::from_nanos(length / 1_000),
+            sharing: setup.agents_on_host,
         };
         let (gate, stop, spool) = (Arc::clone(&self.gate), Arc::clone(&self.stop), setup.spool.clone());
         spawn("noise", move || {

@@ -12,6 +12,7 @@ pub mod despatch;
 pub mod figures;
 pub mod gaps;
 pub mod task;
+pub mod trial;
 pub mod way;
 
 use wg_frame::fill::Pattern;

@@ -9,7 +9,7 @@ use wg_frame::layout::{Carrier, Envelope, Tag};
 use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_frame::vlan::{Priority, VlanId};
-use wg_net::transmit::{Backend, Order, Stopper};
+use wg_net::transmit::{Backend, Order, Stopper, trial_frame};
 use wg_net::{Interface, clock};
 use wg_plan::{Inject, Pattern, Protocol, Replay};
 use wg_record::{Clock, Crc, DropReason, Point};
@@ -28,8 +28,12 @@ use crate::wire;
 const GIVE_UP: i64 = 20_000_000;
 /// Time a frame, on average, beyond which sending leaves a core mostly idle, ps.
 const RESTFUL_GAP_PS: i64 = 10_000_000;
+/// Time between frames of a trial, which no small buffer is to lose.
+const BETWEEN_TRIALS: std::time::Duration = std::time::Duration::from_millis(1);
 /// How long before the first live frame the kernel takes over, ns.
 const HEAD_START: i64 = 20_000;
+/// Longest single sleep before it, ns, so that a stop is noticed.
+const LONGEST_SLEEP: i64 = 20_000_000;
 
 /// A stream ready to go.
 pub struct StreamTask {
@@ -94,6 +98,7 @@ impl StreamTask {
         assignment: &Assignment,
         interface: &Interface,
         task: &SendTask,
+        distrusted: &[(Backend, String)],
     ) -> Result<Self, WayError> {
         let facts = &assignment.flows[usize::from(task.flow)];
         let route = assignment.route(facts);
@@ -145,6 +150,8 @@ impl StreamTask {
             alone: assignment.sources_here() == 1,
             plain_headers: facts.addresses.is_none(),
             launch: wish_of(task.send.launch),
+            distrusted,
+            tried_later: true,
         })?;
         let of = Of::Send { position: task.flow, period_ns: facts.period_ns };
         Ok(Self { chosen, mode, schedule: task.schedule.clone(), burst: 1, lengths, of })
@@ -158,6 +165,7 @@ impl StreamTask {
         assignment: &Assignment,
         interface: &Interface,
         task: &LoadTask,
+        distrusted: &[(Backend, String)],
     ) -> Result<Self, WayError> {
         let LoadTask { inject, schedule, .. } = task;
         let mode = mode_of(inject.mode);
@@ -174,6 +182,8 @@ impl StreamTask {
             alone: assignment.sources_here() == 1,
             plain_headers: true,
             launch: wish_of(inject.launch),
+            distrusted,
+            tried_later: true,
         })?;
         let of = Of::Load { until: assignment.last_send, spin: inject.mode.is_some() };
         let lengths = Vec::new();
@@ -189,6 +199,39 @@ impl StreamTask {
             _ => i64::MAX,
         };
         gap_ps > RESTFUL_GAP_PS
+    }
+
+    /// Whether its way can be tried: not one by the host's own stack, whose frames a receiver would take for messages, and not
+    /// one that needs a launch time.
+    pub fn can_be_tried(&self) -> bool {
+        self.chosen.backend != Backend::Udp && self.chosen.launch.is_none()
+    }
+
+    /// Sends so many frames that nobody takes by the stream's own way to where it leads.
+    ///
+    /// # Errors
+    /// The way is unusable.
+    pub fn try_out(&mut self, frames: u32) -> Result<u32, String> {
+        match &mut self.chosen.way {
+            Way::Live(live, mould) => {
+                live.try_out(&trial_frame(&mould.0), frames).map_err(|error| error.to_string())?;
+            }
+            Way::Transmitter(way, moulds) => {
+                let Some((bytes, _)) = moulds.first() else { return Ok(0) };
+                let frame = trial_frame(bytes);
+                for _ in 0..frames {
+                    if let Some(slot) = way.slot() {
+                        slot.bytes[..frame.len()].copy_from_slice(&frame);
+                        // The template has to be laid again.
+                        *slot.holds = 0;
+                        way.commit(frame.len());
+                    }
+                    way.flush().map_err(|error| error.to_string())?;
+                    std::thread::sleep(BETWEEN_TRIALS);
+                }
+            }
+        }
+        Ok(frames)
     }
 
     /// What ends it while it is in the kernel's hands.
@@ -222,7 +265,7 @@ impl StreamTask {
                 let (Some(first), true) = (times.0, count > 0) else { return outcome };
                 let gap_ps = times.1.map_or(0, |second| (second.at - first.at).as_picos());
                 let begin = epoch.wall_nanos(first.at).get();
-                clock::sleep_until(WallNanos::new(begin - HEAD_START));
+                wait_until(begin - HEAD_START, stop);
                 let order = Order {
                     first: 0,
                     count,
@@ -304,6 +347,17 @@ impl StreamTask {
             outcome.failure = Some(error.to_string());
         }
         outcome
+    }
+}
+
+/// Sleeps until `wall`, ns, or until told to stop.
+fn wait_until(wall: i64, stop: &AtomicBool) {
+    loop {
+        let now = clock::realtime().get();
+        if now >= wall || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        clock::sleep_until(WallNanos::new(wall.min(now + LONGEST_SLEEP)));
     }
 }
 

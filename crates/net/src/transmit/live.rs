@@ -120,17 +120,22 @@ impl LiveFrames {
         })
     }
 
-    /// Sends a few frames nobody takes: to and from the same address, of a type reserved for experiments (IEEE Std 802,
-    /// EtherType 0x88B6). The interface's counters tell whether its driver takes XDP frames.
+    /// Sends a few frames nobody takes: to and from the same address. The interface's counters tell whether its driver
+    /// takes XDP frames, and nothing more.
     ///
     /// # Errors
     /// The kernel runs no live frames.
     pub fn probe(&self) -> Result<(), NetError> {
-        let mut bytes = [0; 60];
-        let source = self.frame[6..12].to_owned();
-        bytes[..6].copy_from_slice(&source);
-        bytes[6..12].copy_from_slice(&source);
-        bytes[12..14].copy_from_slice(&[0x88, 0xB6]);
+        let mut own = self.frame.clone();
+        own.copy_within(6..12, 0);
+        self.try_out(&trial_frame(&own), 4)
+    }
+
+    /// Sends `count` times the [`trial_frame`] given.
+    ///
+    /// # Errors
+    /// The kernel runs no live frames.
+    pub fn try_out(&self, bytes: &[u8], count: u32) -> Result<(), NetError> {
         let what = "cannot try live XDP frames";
         let plain = |e| NetError::of(what, "live XDP frames need root and Linux 5.18 or later", e);
         let interface = self.interface;
@@ -140,9 +145,9 @@ impl LiveFrames {
             program: program.as_raw_fd().cast_unsigned(),
             size_in: bytes.len() as u32,
             data_in: bytes.as_ptr() as u64,
-            repeat: 4,
+            repeat: count,
             flags: LIVE_FRAMES,
-            batch: 4,
+            batch: count,
             ..ProgRun::default()
         };
         bpf::call(PROG_TEST_RUN, &mut run).map(drop).map_err(plain)
@@ -195,6 +200,15 @@ impl LiveFrames {
         };
         bpf::call(PROG_TEST_RUN, &mut run).map(drop)
     }
+}
+
+/// A frame between the same addresses as `frame` that no receiver takes: of a type reserved for experiments (IEEE Std
+/// 802, EtherType 0x88B6).
+pub fn trial_frame(frame: &[u8]) -> [u8; 60] {
+    let mut bytes = [0; 60];
+    bytes[..12].copy_from_slice(&frame[..12]);
+    bytes[12..14].copy_from_slice(&[0x88, 0xB6]);
+    bytes
 }
 
 /// What to send.

@@ -17,7 +17,7 @@ mod live;
 mod xdp;
 
 pub use launch::{Launch, NoLaunch, Unlaunched};
-pub use live::{LONGEST_GAP_NS, LiveFrames, Order, Stopper};
+pub use live::{LONGEST_GAP_NS, LiveFrames, Order, Stopper, trial_frame};
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -49,6 +49,11 @@ impl Backend {
             Self::Xdp => "xdp",
             Self::Live => "xdp-live",
         }
+    }
+
+    /// The backend of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Udp, Self::Packet, Self::Xdp, Self::Live].into_iter().find(|backend| backend.name() == name)
     }
 }
 

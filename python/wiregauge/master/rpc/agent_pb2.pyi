@@ -34,30 +34,84 @@ class HelloReply(_message.Message):
     def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class PrepareRequest(_message.Message):
-    __slots__ = ("network_json", "run_json", "end_system", "interface", "spool", "servicing_core", "fifo_priority")
+    __slots__ = ("network_json", "run_json", "end_system", "interface", "servicing_core", "fifo_priority", "agents_on_host", "distrusted")
     NETWORK_JSON_FIELD_NUMBER: _ClassVar[int]
     RUN_JSON_FIELD_NUMBER: _ClassVar[int]
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     INTERFACE_FIELD_NUMBER: _ClassVar[int]
-    SPOOL_FIELD_NUMBER: _ClassVar[int]
     SERVICING_CORE_FIELD_NUMBER: _ClassVar[int]
     FIFO_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    AGENTS_ON_HOST_FIELD_NUMBER: _ClassVar[int]
+    DISTRUSTED_FIELD_NUMBER: _ClassVar[int]
     network_json: bytes
     run_json: bytes
     end_system: str
     interface: str
-    spool: str
     servicing_core: int
     fifo_priority: int
-    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., interface: _Optional[str] = ..., spool: _Optional[str] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ...) -> None: ...
+    agents_on_host: int
+    distrusted: _containers.RepeatedCompositeFieldContainer[Distrust]
+    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., interface: _Optional[str] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ...) -> None: ...
+
+class Distrust(_message.Message):
+    __slots__ = ("backend", "seen")
+    BACKEND_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    backend: str
+    seen: str
+    def __init__(self, backend: _Optional[str] = ..., seen: _Optional[str] = ...) -> None: ...
 
 class PrepareReply(_message.Message):
-    __slots__ = ("grants", "access_points")
+    __slots__ = ("grants", "access_points", "streams")
     GRANTS_FIELD_NUMBER: _ClassVar[int]
     ACCESS_POINTS_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_FIELD_NUMBER: _ClassVar[int]
     grants: _containers.RepeatedCompositeFieldContainer[Grant]
     access_points: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., access_points: _Optional[_Iterable[str]] = ...) -> None: ...
+    streams: _containers.RepeatedCompositeFieldContainer[StreamChoice]
+    def __init__(self, grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., access_points: _Optional[_Iterable[str]] = ..., streams: _Optional[_Iterable[_Union[StreamChoice, _Mapping]]] = ...) -> None: ...
+
+class StreamChoice(_message.Message):
+    __slots__ = ("kind", "number", "backend", "can_be_tried")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    BACKEND_FIELD_NUMBER: _ClassVar[int]
+    CAN_BE_TRIED_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    number: int
+    backend: str
+    can_be_tried: bool
+    def __init__(self, kind: _Optional[str] = ..., number: _Optional[int] = ..., backend: _Optional[str] = ..., can_be_tried: _Optional[bool] = ...) -> None: ...
+
+class TryStreamRequest(_message.Message):
+    __slots__ = ("kind", "number", "frames")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    number: int
+    frames: int
+    def __init__(self, kind: _Optional[str] = ..., number: _Optional[int] = ..., frames: _Optional[int] = ...) -> None: ...
+
+class TryStreamReply(_message.Message):
+    __slots__ = ("sent",)
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    sent: int
+    def __init__(self, sent: _Optional[int] = ...) -> None: ...
+
+class ReadInterfaceRequest(_message.Message):
+    __slots__ = ("interface",)
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    interface: str
+    def __init__(self, interface: _Optional[str] = ...) -> None: ...
+
+class ReadInterfaceReply(_message.Message):
+    __slots__ = ("received", "receive_dropped")
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    RECEIVE_DROPPED_FIELD_NUMBER: _ClassVar[int]
+    received: int
+    receive_dropped: int
+    def __init__(self, received: _Optional[int] = ..., receive_dropped: _Optional[int] = ...) -> None: ...
 
 class Grant(_message.Message):
     __slots__ = ("name", "granted", "detail")

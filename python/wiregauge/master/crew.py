@@ -1,0 +1,125 @@
+"""The agents of a campaign, asked together: greeted, prepared, started at one instant, ended.
+
+A start is agreed upon in two steps, because no call reaches all agents at one instant. The time is announced to all,
+again and farther ahead until every agent has taken it with time to spare; only then is every agent told to begin at
+it. One that hears of this too late has not begun, and the others are taken back before anything is tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from wiregauge import __version__, _native
+from wiregauge.benches.base import AgentPlace
+from wiregauge.master.client import Agent, AgentLostError, StartMissedError
+
+__all__ = ["Crew"]
+
+_AT_ONCE: Final = 16
+"""Agents asked at a time: more would only share the processors, and each would take longer to answer."""
+_LEAST_LEAD_NS: Final = 200_000_000
+"""How far ahead a start is announced at least: agents need a moment to be waiting for it."""
+_ROUNDS: Final = 3
+"""How many rounds of calls the lead leaves time for: the announcement's own, that of the start, and one to spare."""
+_MOST_LEAD_NS: Final = 60_000_000_000
+_ANNOUNCEMENTS: Final = 8
+
+Answer = TypeVar("Answer")
+
+
+class Crew:
+    """One agent per end system."""
+
+    def __init__(self, places: Sequence[AgentPlace]) -> None:
+        self.agents = [Agent(place) for place in places]
+        self._callers = ThreadPoolExecutor(min(_AT_ONCE, len(self.agents)) or 1, thread_name_prefix="agent")
+        self._lead_ns = _LEAST_LEAD_NS
+
+    @property
+    def names(self) -> list[str]:
+        """The end systems, in the order of the plan."""
+        return [agent.place.end_system for agent in self.agents]
+
+    @property
+    def by_name(self) -> dict[str, Agent]:
+        """The agents by end system, in the order of the plan."""
+        return {agent.place.end_system: agent for agent in self.agents}
+
+    def close(self) -> None:
+        """Drops all connections; calls that still go on end."""
+        for agent in self.agents:
+            agent.close()
+        self._callers.shutdown(wait=False, cancel_futures=True)
+
+    def each(self, action: Callable[[Agent], Answer]) -> list[Answer]:
+        """The action on all agents; the first failure is raised after all have ended."""
+        answers, failures = [], []
+        for _, outcome in self.outcomes(action):
+            if isinstance(outcome, AgentLostError):
+                failures.append(outcome)
+            else:
+                answers.append(outcome)
+        if failures:
+            # An agent that is lost explains more than one that complains.
+            raise min(failures, key=lambda failure: not (failure.gone or failure.silent))
+        return answers
+
+    def outcomes(self, action: Callable[[Agent], Answer]) -> Iterator[tuple[Agent, Answer | AgentLostError]]:
+        """The action on all agents; what each answered, or why it did not, in the order of the plan."""
+        futures = [(agent, self._callers.submit(action, agent)) for agent in self.agents]
+        try:
+            for agent, future in futures:
+                try:
+                    yield agent, future.result()
+                except AgentLostError as error:
+                    yield agent, error
+        finally:
+            for _, future in futures:
+                future.cancel()
+
+    def greet(self) -> None:
+        """Raises AgentLostError for an agent of another version."""
+        ours = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
+        replies = self.each(lambda agent: agent.hello(__version__))
+        for name, reply in zip(self.names, replies, strict=True):
+            theirs = (reply["plan_schema"], reply["record_schema"])
+            if theirs != ours:
+                raise AgentLostError(
+                    f"the agent of {name} is version {reply['agent_version']} (plan and segment schema {theirs}); "
+                    f"this testmaster is {__version__} ({ours}); install the same version on both",
+                    name,
+                )
+
+    def agree_on_start(self) -> int:
+        """The start time every agent has taken, ns of CLOCK_REALTIME; none has begun.
+
+        Raises AgentLostError when they cannot agree.
+        """
+        for _ in range(_ANNOUNCEMENTS):
+            epoch = time.time_ns() + self._lead_ns
+            began = time.monotonic_ns()
+            taken = False
+            with contextlib.suppress(StartMissedError):
+                self.each(lambda agent, at=epoch: agent.announce(at))  # type: ignore[misc]  # mypy: lambda default
+                taken = True
+            took = time.monotonic_ns() - began
+            if taken and epoch - time.time_ns() > (_ROUNDS - 1) * took:
+                return epoch
+            self.allow_longer(_ROUNDS * took)
+        raise AgentLostError(
+            f"no start time could be announced to all agents, not even {self._lead_ns / 1e9:.1f} s ahead: "
+            "this host is too busy for so many"
+        )
+
+    def allow_longer(self, needed_ns: int = 0) -> None:
+        """Has the next start announced at least twice as far ahead as the last one."""
+        self._lead_ns = min(max(2 * self._lead_ns, needed_ns), _MOST_LEAD_NS)
+
+    @property
+    def lead_s(self) -> float:
+        """How far ahead the last start was announced."""
+        return self._lead_ns / 1e9

@@ -1,0 +1,85 @@
+"""A short trial of every stream, on the very path, before a run begins.
+
+That a way out of a host takes frames says nothing of what arrives: a driver may count frames that no bridge ever sees.
+So a few frames are sent by the way an agent has chosen, and the interface of the end system they lead to is asked what
+came.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wiregauge.master.client import Agent, StreamChoice
+
+__all__ = ["Trial", "try_streams"]
+
+_FRAMES: Final = 8
+_LEAST: Final = _FRAMES // 2
+"""Others, a clock's protocol say, may send a frame meanwhile."""
+_PATIENCE_S: Final = 0.5
+_LOOK_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of the frames of a trial."""
+
+    end_system: str
+    kind: str
+    number: int
+    backend: str
+    sent: int
+    arrived: int
+    to: str
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the frames came."""
+        return self.arrived >= min(_LEAST, self.sent)
+
+    @property
+    def text(self) -> str:
+        """What was seen, as a clause."""
+        return f"{self.arrived} of {self.sent} trial frames arrived at {self.to}"
+
+
+def try_streams(
+    agents: Mapping[str, Agent],
+    chosen: Mapping[str, list[StreamChoice]],
+    run: Mapping[str, Any],
+    nodes: list[dict[str, Any]],
+) -> list[Trial]:
+    """Tries all streams, one after the other, each on the way it was given. `agents` and `chosen` are by end system.
+
+    Raises AgentLostError.
+    """
+    flows = {flow["id"]: flow["to"] for flow in run["flows"]}
+    trials = []
+    for name, choices in chosen.items():
+        for choice in choices:
+            number = choice.number
+            to = flows[number] if choice.kind == "send" else run["injects"][number]["to"]
+            receiver = agents.get(nodes[to]["name"])
+            if choice.can_be_tried and receiver is not None:
+                trials.append(_try(agents[name], choice, receiver))
+    return trials
+
+
+def _try(sender: Agent, choice: StreamChoice, receiver: Agent) -> Trial:
+    before = receiver.received_frames()
+    sent = sender.try_stream(choice.kind, choice.number, _FRAMES)
+    end = time.monotonic() + _PATIENCE_S
+    while (arrived := receiver.received_frames() - before) < sent and time.monotonic() < end:
+        time.sleep(_LOOK_S)
+    return Trial(
+        sender.place.end_system,
+        choice.kind,
+        choice.number,
+        choice.backend,
+        sent,
+        min(arrived, sent),
+        receiver.place.end_system,
+    )

@@ -1,0 +1,97 @@
+"""Looking on while a run goes on: what agents count, and which of them has fallen silent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Final
+
+from wiregauge.master.client import SILENCE_S, Agent, AgentLostError
+from wiregauge.master.crew import Crew
+
+__all__ = ["watch"]
+
+_EVERY_MS: Final = 100
+_EACH_MS: Final = 4
+"""Time between two words of an agent, for each agent there is: together they say 250 a second at most."""
+_LOOK_S: Final = 0.1
+_OVERTIME_S: Final = 12.0
+"""How long after its planned end a run may take before its agents count as stuck."""
+
+Show = Callable[[float, int, int], None]
+"""Takes the seconds since the start, and the messages sent and received by then."""
+
+
+class _Watched:
+    """What is known of an agent; written by the thread that listens to it, but for `heard` and `silent_s`."""
+
+    def __init__(self, agent: Agent, changed: threading.Event) -> None:
+        self.agent = agent
+        self.changed = changed
+        self.sent = 0
+        self.received = 0
+        self.words = 0
+        self.done = False
+        self.error: AgentLostError | None = None
+        self.heard = 0
+        self.silent_s = 0.0
+
+
+def watch(crew: Crew, planned_s: float, show: Show) -> None:
+    """Waits until every agent is done with its part; those that are stay on and are looked after until the last is.
+
+    Raises AgentLostError, naming the agent, for one that is gone or has been silent too long.
+    """
+    over, changed = threading.Event(), threading.Event()
+    watched = [_Watched(agent, changed) for agent in crew.agents]
+    interval = max(_EVERY_MS, _EACH_MS * len(watched))
+    listeners = ThreadPoolExecutor(len(watched) or 1, thread_name_prefix="watch")
+    following: list[Future[None]] = [listeners.submit(_follow, one, interval, over) for one in watched]
+    try:
+        _until_done(watched, changed, planned_s, show)
+    finally:
+        over.set()
+        for agent in crew.agents:
+            agent.unwatch()
+        wait(following, timeout=_LOOK_S)
+        listeners.shutdown(wait=False, cancel_futures=True)
+
+
+def _follow(one: _Watched, interval_ms: int, over: threading.Event) -> None:
+    try:
+        for progress in one.agent.watch(interval_ms, over):
+            one.sent, one.received = progress.sent, progress.received
+            one.words += 1
+            if progress.done and not one.done:
+                one.done = True
+                one.changed.set()
+        if not one.done and not over.is_set():
+            name = one.agent.place.end_system
+            raise AgentLostError(f"the agent of {name} stopped before the run was over", name, gone=True)
+    except AgentLostError as error:
+        one.error = error
+        one.changed.set()
+
+
+def _until_done(watched: list[_Watched], changed: threading.Event, planned_s: float, show: Show) -> None:
+    begin = last = time.monotonic()
+    while not all(one.done for one in watched):
+        changed.wait(_LOOK_S)
+        changed.clear()
+        now = time.monotonic()
+        # A testmaster that was stopped itself has heard nobody meanwhile: what it slept is nobody's silence.
+        passed, last = min(now - last, 5 * _LOOK_S), now
+        show(now - begin, sum(one.sent for one in watched), sum(one.received for one in watched))
+        for one in watched:
+            if one.error is not None:
+                raise one.error
+            one.silent_s = one.silent_s + passed if one.words == one.heard else 0.0
+            one.heard = one.words
+            if one.silent_s > SILENCE_S:
+                raise one.agent.is_silent()
+        if now - begin > planned_s + _OVERTIME_S:
+            raise AgentLostError(
+                f"the run is not over {_OVERTIME_S:.0f} s after its planned end; its agents hang"
+            )

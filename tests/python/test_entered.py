@@ -1,0 +1,74 @@
+"""Background load is graded by what entered the network, whatever was handed to the host."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wiregauge.measures.traffic import entries, offered_loads
+
+PLAN: Any = SimpleNamespace(
+    injects=[SimpleNamespace(on="e2", to="e1", load_ppm=1_000_000, rate_bps=10**9)],
+    warm_up_ns=0,
+    duration_ns=1e9,
+)
+
+
+def agents(handed_over: int, arrived: int | None = None, refused: int = 0) -> dict[str, dict[str, Any]]:
+    """The reports of a sender of background load and of its receiver; None: nobody counted there."""
+    told: dict[str, dict[str, Any]] = {
+        "e2": {
+            "tasks": [{"kind": "inject", "done": handed_over, "planned": handed_over}],
+            "streams": [
+                {"kind": "inject", "number": 0, "figures": {"offered": handed_over, "refused": refused}}
+            ],
+            "access_points": [{"frames_sent": 0}],
+        },
+        "e1": {"tasks": [], "streams": []},
+    }
+    if arrived is not None:
+        account = {"received": arrived, "distinct": arrived}
+        told["e1"]["streams"] = [
+            {"kind": "absorb", "number": 0, "backend": "xdp", "figures": {"account": account}}
+        ]
+    return told
+
+
+def offered(reports: dict[str, dict[str, Any]], entry: dict[str, Any]) -> float | None:
+    (load,) = offered_loads(PLAN, reports, entry)
+    assert load.intended == 1.0
+    return load.offered
+
+
+def seen(frames: int) -> dict[str, Any]:
+    return {"first_ports": {"e2": {"port": "sw1:3", "received": frames}}}
+
+
+def test_a_load_that_never_arrives_is_no_load() -> None:
+    assert offered(agents(4_600_000, 0), seen(0)) == 0.0
+    assert offered(agents(4_600_000, 0), {}) == 0.0, "without a port the receiver's account tells"
+
+
+def test_a_load_that_arrives_in_part_is_graded_by_the_port() -> None:
+    assert offered(agents(1000, 100), seen(900)) == pytest.approx(0.9)
+    assert offered(agents(1000, 100), seen(1000)) == 1.0, "what the network loses behind the port was offered"
+    assert offered(agents(1000, 100), seen(1003)) == 1.0, "a clock's frames make no load of it"
+
+
+def test_without_a_port_a_loss_may_be_the_networks() -> None:
+    assert offered(agents(1000, 100), {}) == 1.0
+    assert offered(agents(1000), {}) == 1.0
+
+
+def test_what_a_full_queue_refused_was_not_handed_over() -> None:
+    (one,) = entries(agents(1000, refused=400), seen(600))
+    assert (one.handed_over, one.share, one.short) == (600, 1.0, False)
+
+
+def test_the_reason_names_the_port_and_both_counts() -> None:
+    (one,) = entries(agents(1000, 0), seen(7))
+    assert one.text == "port sw1:3 saw 7 of 1000 frames handed over"
+    (one,) = entries(agents(1000, 0), {})
+    assert one.text == "the receiver e1 saw 0 of 1000 frames handed over"

@@ -1,0 +1,126 @@
+"""How agents come to begin at one instant, and how one that has fallen silent is found; with agents that are none."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from wiregauge.benches.base import AgentPlace
+from wiregauge.master import watching
+from wiregauge.master.client import SILENCE_S, AgentLostError, StartMissedError
+from wiregauge.master.crew import Crew
+from wiregauge.master.rpc import agent_pb2 as pb
+
+
+class Pretended:
+    """An agent that needs so long for a call, and speaks only as long as it is told to."""
+
+    def __init__(self, name: str, call_s: float = 0.0, speaks_s: float = 1e9) -> None:
+        self.place = AgentPlace(name, 0, "unix:/nowhere", "eth0", -1, 0, True)
+        self.call_s = call_s
+        self.speaks_s = speaks_s
+        self.announced: list[int] = []
+        self.left = threading.Event()
+
+    def announce(self, epoch: int) -> None:
+        time.sleep(self.call_s)
+        self.announced.append(epoch)
+        if time.time_ns() >= epoch:
+            raise StartMissedError(f"the agent of {self.place.end_system}: too late", self.place.end_system)
+
+    def watch(self, interval_ms: int, over: threading.Event) -> Iterator[Any]:
+        begin = time.monotonic()
+        while not self.left.wait(interval_ms / 1000):
+            if time.monotonic() - begin < self.speaks_s:
+                yield pb.Progress(sent=1, received=1, to_send=2, done=False)
+
+    def unwatch(self) -> None:
+        self.left.set()
+
+    def is_silent(self) -> AgentLostError:
+        return AgentLostError(
+            f"the agent of {self.place.end_system} is silent", self.place.end_system, silent=True
+        )
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def crew_of() -> Iterator[Any]:
+    crews = []
+
+    def make(*agents: Pretended) -> Crew:
+        crew = Crew([agent.place for agent in agents])
+        crew.agents = list(agents)  # type: ignore[assignment]  # they stand in for agents
+        crews.append(crew)
+        return crew
+
+    yield make
+    for crew in crews:
+        crew.close()
+
+
+def test_all_take_the_same_time_and_it_lies_ahead(crew_of: Any) -> None:
+    agents = [Pretended(f"e{n}") for n in range(3)]
+    epoch = crew_of(*agents).agree_on_start()
+    assert {agent.announced[-1] for agent in agents} == {epoch}
+    assert epoch > time.time_ns()
+
+
+def test_a_missed_start_is_announced_again_farther_ahead_to_everybody(crew_of: Any) -> None:
+    """One agent needs longer than the first lead: nobody keeps the old time, and the new one leaves room."""
+    agents = [Pretended("quick"), Pretended("slow", call_s=0.3)]
+    crew = crew_of(*agents)
+    epoch = crew.agree_on_start()
+    quick, slow = (agent.announced for agent in agents)
+    assert quick == slow, "both heard the same times"
+    assert len(quick) > 1
+    assert quick[-1] == epoch
+    assert epoch - time.time_ns() > 0.3e9, "time is left for telling all to begin"
+    assert crew.lead_s > 0.6, "the lead follows what hand-out took"
+
+
+def test_a_crew_that_cannot_agree_says_so(crew_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Pretended("e0")
+    monkeypatch.setattr("wiregauge.master.crew._MOST_LEAD_NS", 1)
+    monkeypatch.setattr(agent, "call_s", 0.01)
+    crew = crew_of(agent)
+    crew._lead_ns = 1
+    with pytest.raises(AgentLostError, match="too busy"):
+        crew.agree_on_start()
+    assert len(agent.announced) > 2
+
+
+def test_a_silent_agent_is_named(crew_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "SILENCE_S", 0.6)
+    crew = crew_of(Pretended("speaks"), Pretended("stops", speaks_s=0.3))
+    begin = time.monotonic()
+    with pytest.raises(AgentLostError, match="agent of stops") as caught:
+        watching.watch(crew, 60.0, lambda *_: None)
+    assert caught.value.silent
+    assert caught.value.agent == "stops"
+    assert time.monotonic() - begin < 10
+    assert SILENCE_S < 10
+
+
+def test_a_testmaster_that_slept_blames_nobody(crew_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it slept, stopped by a signal or with its machine, is no silence of its agents."""
+    monkeypatch.setattr(watching, "SILENCE_S", 0.8)
+    slept = False
+
+    def show(*_: object) -> None:
+        nonlocal slept
+        if slept:
+            raise AgentLostError("looked on after it slept")
+        slept = True
+        time.sleep(1.5)
+
+    agent = Pretended("e0")
+    # Words that came while it slept are as if they had not come: the listener slept, too.
+    monkeypatch.setattr(agent, "speaks_s", 0.05)
+    with pytest.raises(AgentLostError, match="after it slept"):
+        watching.watch(crew_of(agent), 60.0, show)
