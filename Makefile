@@ -65,6 +65,7 @@ bench: setup
 	$(BIN)/python -m benches.generator
 	$(BIN)/python -m benches.ns3.compare
 	$(BIN)/python -m benches.log_processor
+	$(BIN)/python -m benches.judging
 
 fuzz:
 	@tools/fuzz $(FUZZ_SECONDS)

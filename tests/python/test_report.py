@@ -262,12 +262,12 @@ def test_a_directory_that_cannot_be_written_gives_a_sentence(tmp_path: Path) -> 
 def test_a_full_disk_is_not_taken_for_a_missing_permission(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: Path, *_: object, **__: object) -> int:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(sys.modules["wiregauge.report.write"], "write_whole", full)
     with pytest.raises(measures.RunDirectoryError, match=r"; make room, then `wiregauge report ") as caught:
-        store(tmp_path / "report.html", "page")
+        store(tmp_path / "report.html", '<meta charset="utf-8">\n')
     assert "writable" not in str(caught.value)
 
 

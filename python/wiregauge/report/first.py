@@ -84,9 +84,9 @@ def _flow_table(judgement: Judgement) -> Table | None:
         if _without(members.values(), times)
         else []
     )
-    few = " and ".join(name for name in ("p99", "p99.9") if name not in known)
+    few = [f"{name} (n ≥ {needed})" for name, needed in (("p99", 299), ("p99.9", 2995)) if name not in known]
     if few:
-        notes.append(f"No flow has messages enough for {few} (p99 needs 299, p99.9 2995).")
+        notes.append(f"No flow has messages enough for {' and '.join(few)}.")
     if points > 1:
         what += f": the worst of {points} points"
         notes.insert(0, "Each figure is that of the point where it is worst; hover it for the point.")

@@ -1,0 +1,116 @@
+"""What judging and the report cost, simulation excluded: seconds and memory beside the bars.
+
+`python -m benches.judging [MESSAGES …]` (default 10^5 of 30 flows, 10^6, 10^7) simulates a test of each size and has a
+process of its own judge it, search it for what explains it, and write the page. `--day` instead of sizes: 24 hours of
+100 Hz. Bars: 10^5 messages of 30 flows in 3 s with everything; 10^6 in 3 s and 10^7 in 30 s without the
+search for modes; a day in 2 minutes with it; 1 GiB.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test of so many flows with so many messages each, and the bar: seconds, with what explains it or without."""
+
+    name: str
+    flows: int
+    messages: int
+    period_us: int
+    bar_s: float
+    explained: bool
+
+
+CASES = {
+    100_000: Case("10^5 messages of 30 flows, with what explains it", 30, 3_334, 1_000, 3.0, True),
+    1_000_000: Case("10^6 messages, without the search for modes", 1, 1_000_000, 100, 3.0, False),
+    10_000_000: Case("10^7 messages, without the search for modes", 1, 10_000_000, 50, 30.0, False),
+}
+DAY = Case("24 h of 100 Hz, with what explains it", 1, 8_640_000, 10_000, 120.0, True)
+
+WORK = """
+import json, resource, sys, time
+from importlib import import_module
+from pathlib import Path
+from wiregauge import measures
+from wiregauge.measures.explaining import Explanation, explain
+write = import_module("wiregauge.report.write")
+directory, explained = Path(sys.argv[1]), sys.argv[2] == "1"
+begin = time.perf_counter()
+judgement = measures.judge(directory)
+judged = time.perf_counter()
+found = explain(judgement, most=write.MOST_FLOWS) if explained else Explanation((), 0, 0)
+searched = time.perf_counter()
+write.page(judgement, write._figures(judgement, found), found)
+done = time.perf_counter()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps([judged - begin, searched - judged, done - searched, peak]))
+"""
+
+
+def test_file(case: Case) -> str:
+    """The test as XML: every flow from an end system of its own to one receiver."""
+    ends = "".join(f'<end-system name="e{k}"/>' for k in range(case.flows + 1))
+    links = "".join(f'<link between="e{k} sw" rate="10Gbit/s"/>' for k in range(case.flows + 1))
+    flows = "".join(
+        f'<flow id="{k + 1}" protocol="udp" from="e{k}" to="e{case.flows}"/>' for k in range(case.flows)
+    )
+    tasks = "".join(
+        f'<send flow="{k + 1}" period="{case.period_us}us" payload="64B" count="{case.messages}"/>'
+        f'<receive flow="{k + 1}"/>'
+        for k in range(case.flows)
+    )
+    return (
+        '<test xmlns="urn:wiregauge:test:1" name="judging" seed="1">'
+        f'<network>{ends}<switch name="sw"/>{links}</network>'
+        f"<flows>{flows}</flows><tasks>{tasks}</tasks></test>"
+    )
+
+
+def measure(case: Case, scratch: Path) -> tuple[float, float, float, int]:
+    """Seconds of judging, of the search and of the page, and the most memory, bytes."""
+    file, out = scratch / "test.xml", scratch / "run"
+    file.write_text(test_file(case))
+    run = [sys.executable, "-m", "wiregauge", "run", str(file), "--bench", "sim", "--out", str(out)]
+    made = subprocess.run(run, capture_output=True, text=True, check=False)
+    if not (out / "manifest.json").exists():
+        sys.exit(f"the test could not be simulated:\n{made.stderr}")
+    work = [sys.executable, "-c", WORK, str(out), str(int(case.explained))]
+    done = subprocess.run(work, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"the run could not be judged:\n{done.stderr}")
+    judged, searched, drawn, peak = json.loads(done.stdout.splitlines()[-1])
+    return judged, searched, drawn, int(peak)
+
+
+def main(arguments: list[str]) -> None:
+    """Measures and prints one row per case."""
+    if arguments == ["--day"]:
+        cases = [DAY]
+    else:
+        wanted = [int(float(text)) for text in arguments] or list(CASES)
+        small = Case("{} messages, with what explains it", 1, 0, 1_000, 3.0, True)
+        cases = [
+            CASES.get(n, Case(small.name.format(n), 1, n, small.period_us, small.bar_s, True)) for n in wanted
+        ]
+    for case in cases:
+        with tempfile.TemporaryDirectory() as scratch:
+            judged, searched, drawn, peak = measure(case, Path(scratch))
+        total = judged + searched + drawn
+        print(
+            f"{case.name}: {total:.2f} s (judged {judged:.2f}, searched {searched:.2f}, drawn {drawn:.2f}), "
+            f"{total / case.bar_s:.2f} of the bar of {case.bar_s:g} s; {peak / GIB:.2f} of the bar of 1 GiB"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

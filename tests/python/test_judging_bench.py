@@ -1,0 +1,15 @@
+"""The benchmark of judging runs, small: it reports each part and the memory."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from benches import judging
+
+
+def test_the_benchmark_of_judging_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    judging.main(["300"])
+    told = capsys.readouterr().out
+    assert re.match(r"300 messages, .*: [\d.]+ s \(judged [\d.]+, searched [\d.]+, drawn [\d.]+\), ", told)
+    assert "of the bar of 1 GiB" in told
