@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
 use serde_json::json;
 use wg_agent::assignment::RAW_ETHER_TYPE;
 use wg_agent::stream::Shape;
@@ -26,6 +27,8 @@ use wg_net::transmit::{Backend, Order};
 use wg_net::{FloodSocket, Interface, clock, realtime};
 use wg_plan::{Captures, Replay, Wanted};
 use wg_traffic::sending::Schedule;
+
+use crate::numbers::within;
 
 /// Bytes of headers and FCS round a UDP payload, and round a raw one.
 const ROUND_UDP: usize = 46;
@@ -72,6 +75,9 @@ impl From<LaunchName> for Wish {
     }
 }
 
+/// An hour.
+const LONGEST_GAP_NS: f64 = 3.6e12;
+
 /// How to generate.
 #[derive(clap::Args)]
 pub(crate) struct GenerateOptions {
@@ -100,22 +106,22 @@ pub(crate) struct GenerateOptions {
     #[arg(long, requires = "replay")]
     replay_interface: Option<String>,
     /// Pace of the replay in per cent of the capture's.
-    #[arg(long, default_value_t = 100.0, requires = "replay")]
+    #[arg(long, default_value_t = 100.0, requires = "replay", value_parser = within(0.01, 100_000.0, "%"))]
     speed: f64,
     /// How often the capture is replayed.
-    #[arg(long, default_value_t = 1, requires = "replay")]
+    #[arg(long, default_value_t = 1, requires = "replay", value_parser = clap::value_parser!(u32).range(1..))]
     loops: u32,
     /// Time between the beginnings of two frames, ns; 0: as fast as possible.
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, value_parser = within(0.0, LONGEST_GAP_NS, "ns"))]
     gap_ns: f64,
     /// Share of a line's rate instead, in per cent; needs --line-rate.
-    #[arg(long, requires = "line_rate", conflicts_with = "gap_ns")]
+    #[arg(long, requires = "line_rate", conflicts_with = "gap_ns", value_parser = within(0.001, 100.0, "%"))]
     load: Option<f64>,
     /// The line's rate in bit/s.
-    #[arg(long)]
+    #[arg(long, value_parser = within(1.0, 1e13, "bit/s"))]
     line_rate: Option<f64>,
     /// Frames to send. Default with --replay: all of them.
-    #[arg(long, required_unless_present = "replay")]
+    #[arg(long, required_unless_present = "replay", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
     /// What is kept when a frame is late.
     #[arg(long, value_enum, default_value_t)]
@@ -127,19 +133,19 @@ pub(crate) struct GenerateOptions {
     #[arg(long, value_enum)]
     backend: Option<BackendName>,
     /// Where the transmit time lies in the payload, in bytes; without it frames carry none.
-    #[arg(long)]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(..=9_000))]
     transmit_time: Option<usize>,
     /// Number of the flow in the probe header.
     #[arg(long, default_value_t = 1)]
     flow: u16,
     /// Transmit times count from here, ns of CLOCK_REALTIME. Default: the start.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(i64).range(0..))]
     epoch_ns: Option<i64>,
     /// Core of the sending thread.
     #[arg(long)]
     core: Option<usize>,
     /// Its SCHED_FIFO priority; 0: ordinary scheduling.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
     fifo: u32,
 }
 
@@ -159,28 +165,28 @@ pub(crate) struct AbsorbOptions {
     #[arg(long, default_value_t = 1)]
     flow: u16,
     /// Ends after this many frames.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Ends when nothing came for this many seconds.
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, value_parser = within(0.1, 3_600.0, "s"))]
     patience: f64,
     /// How frames come in. Default: xdp where granted, else packet-ring.
     #[arg(long, value_enum)]
     receiver: Option<EntranceName>,
     /// Where the transmit time lies in the payload, in bytes.
-    #[arg(long)]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(..=9_000))]
     transmit_time: Option<usize>,
     /// The gap frames were sent at, ns; gaps are held against it.
-    #[arg(long)]
+    #[arg(long, value_parser = within(0.0, LONGEST_GAP_NS, "ns"))]
     gap_ns: Option<f64>,
     /// Transmit times count from here, ns of CLOCK_REALTIME; without it there is no latency.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(i64).range(0..))]
     epoch_ns: Option<i64>,
     /// Core of the receiving thread.
     #[arg(long)]
     core: Option<usize>,
     /// Its SCHED_FIFO priority; 0: ordinary scheduling.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
     fifo: u32,
 }
 
@@ -382,9 +388,6 @@ fn replay_of(options: &GenerateOptions, round: usize) -> Result<Option<Noted>, (
             ),
         ));
     }
-    if !(0.01..=100_000.0).contains(&options.speed) || options.loops == 0 {
-        return Err((2, "a replay has a speed of 0.01 % to 100000 %, and at least 1 loop".into()));
-    }
     let needed = round + options.transmit_time.map_or(wg_frame::probe::LEN, |at| at + 8);
     let least = u16::try_from(needed.max(64)).unwrap_or(u16::MAX);
     let mut replay = Replay {
@@ -401,19 +404,12 @@ fn replay_of(options: &GenerateOptions, round: usize) -> Result<Option<Noted>, (
 
 fn gap_of(options: &GenerateOptions) -> Result<i64, (u8, String)> {
     let gap_ns = match (options.load, options.line_rate) {
-        (Some(load), Some(rate)) if load > 100.0 => {
-            return Err((
-                2,
-                format!("{load} % of a line of {rate} bit/s is more than it carries; write 100 or less"),
-            ));
-        }
-        (Some(load), Some(rate)) if load > 0.0 && rate > 0.0 => {
-            wire_len(options.frame) as f64 * 8e9 / (rate * load / 100.0)
-        }
-        (Some(_), _) => return Err((2, "a load and a line rate must be more than 0".into())),
+        (Some(load), Some(rate)) => wire_len(options.frame) as f64 * 8e9 / (rate * load / 100.0),
+        // Clap asks for the line's rate.
+        (Some(_), None) => return Err((2, "a load needs --line-rate".into())),
         (None, _) => options.gap_ns,
     };
-    if !(0.0..=3.6e12).contains(&gap_ns) {
+    if !(0.0..=LONGEST_GAP_NS).contains(&gap_ns) {
         return Err((2, format!("a gap of {gap_ns} ns: the least is 0, the most an hour")));
     }
     Ok((gap_ns * 1e3).round() as i64)
@@ -446,7 +442,7 @@ pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, 
     };
     let mut accounts = Accounts::new(epoch, &[expected]);
     println!("ready");
-    let patience = Duration::from_secs_f64(options.patience.clamp(0.1, 3_600.0));
+    let patience = Duration::from_secs_f64(options.patience);
     let mut last = Instant::now();
     loop {
         let note = |arrival: Arrival<'_>| {

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod capture;
 mod instrument;
+mod numbers;
 mod serve;
 
 #[derive(Parser)]
@@ -82,10 +83,10 @@ struct ClocksOptions {
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
     reads: u64,
     /// How long the clocks are compared, s.
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, default_value_t = 10.0, value_parser = numbers::within(0.0, 86_400.0, "s"))]
     seconds: f64,
     /// Time between two comparisons, ms.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     every_ms: u64,
     /// PTP hardware clock to read as well, for example /dev/ptp0; may be given several times.
     #[arg(long)]
@@ -137,7 +138,7 @@ struct CaptureOptions {
     #[arg(long)]
     hardware_stamps: bool,
     /// Line rate of the interfaces in bit/s, where they do not tell it themselves.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000_000))]
     rate: Option<u64>,
     /// Network namespace of the interfaces.
     #[arg(long)]
@@ -164,7 +165,7 @@ fn main() -> ExitCode {
 fn clocks(options: ClocksOptions) -> ExitCode {
     let order = wg_agent::clocks::Order {
         reads: usize::try_from(options.reads).unwrap_or(usize::MAX),
-        seconds: options.seconds.max(0.0),
+        seconds: options.seconds,
         every: std::time::Duration::from_millis(options.every_ms),
         hardware: options.phc,
         core: options.place.core,

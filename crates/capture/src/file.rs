@@ -23,13 +23,24 @@ pub struct CaptureFile {
     failure: Option<io::Error>,
 }
 
+/// Whether there is something under this name that is neither a file nor leads to one.
+fn is_no_file(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.is_file())
+}
+
 impl CaptureFile {
-    /// Begins an empty file.
+    /// Begins a new file, or writes to what is no file (a pipe, a device). A file that is there is somebody's.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be made, or is there already.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = File::create(path)?;
+        let mut options = File::options();
+        let file = match options.write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_no_file(path) => {
+                File::options().write(true).open(path)?
+            }
+            opened => opened?,
+        };
         Ok(Self {
             path: path.to_owned(),
             file: Some(file),
@@ -186,6 +197,17 @@ mod tests {
         assert_eq!((capture.frames(), capture.lost()), (0, 2));
         let failure = capture.failure().expect("the disk is full");
         assert!(failure.contains("No space left") && failure.contains("2 are missing"), "{failure}");
+    }
+
+    #[test]
+    fn a_file_that_is_there_stays_as_it_is() {
+        let place = std::env::temp_dir().join(format!("wiregauge-taken-{}.pcapng", std::process::id()));
+        std::fs::write(&place, "somebody's").expect("there is room");
+        let refused = CaptureFile::create(&place).err().map(|error| error.kind());
+        let kept = std::fs::read(&place).expect("it is there");
+        drop(std::fs::remove_file(&place));
+        assert_eq!(refused, Some(io::ErrorKind::AlreadyExists));
+        assert_eq!(kept, b"somebody's");
     }
 
     #[test]
