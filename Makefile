@@ -2,7 +2,7 @@
 # make test   run every test
 # make lint   formatting, lints and types
 # make bench  ratios against peers, in one run
-# make nightly  campaigns against the whole program: run directories damaged in 1000 ways (some 40 minutes on two idle cores)
+# make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways (within 2 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make notebook  execute the example notebook and keep its outputs
 
@@ -71,6 +71,7 @@ fuzz:
 	@tools/fuzz $(FUZZ_SECONDS)
 
 nightly: setup
+	cd tests && ../$(BIN)/python -m campaigns.kills
 	cd tests && nice ../$(BIN)/python -m campaigns.damage
 
 notebook: setup

@@ -1,0 +1,292 @@
+"""Kills campaigns in every way we know, at seeded instants: each ends, says so, keeps what it recorded, leaves nothing.
+
+`python -m campaigns.kills` (from `tests`) runs a short test on real frames 100 times and strikes each once: the
+command, the testmaster or an agent is killed, asked to stop or stopped for a while, a link is cut, or the disk is full.
+Asked of each: the command ends with a documented code and without a traceback; what is left is readable, never VALID
+unless it is whole, with sent = delivered + lost; of what was due a second before the strike every message is there; and
+no process, namespace, interface, queue or spool stays behind. The clock of the machine is never stepped: it is not
+ours, and every other program reads it too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COMMAND = Path(sys.executable).parent / "wiregauge"
+COUNT = 3000
+PERIOD_NS = 1_000_000
+TEST = f"""<test xmlns="urn:wiregauge:test:1" name="kills" seed="1" bench="netns">
+  <network><end-system name="mac"/><end-system name="sensor"/><switch name="sw1"/>
+    <link between="mac sw1" rate="1Gbit/s"/><link between="sensor sw1" rate="1Gbit/s"/></network>
+  <flows><flow id="10" protocol="udp" from="mac" to="sensor"/></flows>
+  <tasks warm-up="0s"><send flow="10" period="{PERIOD_NS // 1000}us" payload="64B" count="{COUNT}"/><receive flow="10"/>
+    <capture on="sw1"/></tasks>
+</test>
+"""
+UNCLEAN = re.compile(r"Traceback|internal error|panicked|RUST_BACKTRACE|please report|Exception ignored")
+SPOKEN = {0, 3, 4}
+END_S = 120.0
+PAUSE_S = 3.0
+LAST_NS = 1_000_000_000
+"""What may be missing: the last second before a strike."""
+LATE_NS = 500_000_000
+"""How late a busy host may be with what it sends and writes."""
+
+
+@dataclass
+class Strike:
+    """One kill: what is struck how, and when, as a share of an undisturbed run's time."""
+
+    number: int
+    target: str
+    how: str
+    at: float
+    ended: str = ""
+    faults: list[str] = field(default_factory=list)
+
+
+TARGETS = (
+    *(("command", name) for name in ("KILL", "TERM", "INT", "STOP")),
+    *(("testmaster", name) for name in ("KILL", "TERM", "INT", "STOP")),
+    *(("agent", name) for name in ("KILL", "TERM", "STOP", "STAY")),
+    ("link", "cut"),
+    ("disk", "full"),
+)
+
+
+def strikes(count: int, seed: int) -> list[Strike]:
+    """The same for the same seed; every way comes before one comes again."""
+    draw = random.Random(seed)
+    ways: list[tuple[str, str]] = []
+    while len(ways) < count:
+        ways += draw.sample(TARGETS, len(TARGETS))
+    return [Strike(number, *way, draw.random()) for number, way in enumerate(ways[:count])]
+
+
+def left_behind() -> tuple[object, ...]:
+    """Interfaces, named namespaces, queues and agents of this machine."""
+    links = frozenset(path.name for path in Path("/sys/class/net").iterdir())
+    places = [Path(place) for place in ("/run/netns", "/var/run/netns")]
+    named = frozenset(path.name for place in places if place.is_dir() for path in place.iterdir())
+    queues = subprocess.run(["tc", "qdisc", "show"], capture_output=True, text=True, check=False).stdout
+    return links, named, queues, frozenset(_processes(lambda line: line[0].endswith("wiregauge-agent")))
+
+
+def _processes(fits: Callable[[list[str]], bool]) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            except OSError:
+                continue
+            if fits(line):
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def _mine(folder: Path, *words: str) -> list[int]:
+    """Processes whose command line has all these words and which belong to the campaign of this folder."""
+    own = {str(folder / "r"), str(folder / "small" / "r"), str(folder)}
+    return _processes(
+        lambda line: (
+            all(any(word in part for part in line) for word in words)
+            and any(part.startswith(tuple(own)) for part in line)
+        )
+    )
+
+
+def strike_once(one: Strike, whole_s: float) -> None:
+    """Runs a campaign, strikes it, and looks at what is left."""
+    before = left_behind()
+    with tempfile.TemporaryDirectory(prefix="kills-") as name:
+        folder = Path(name)
+        (folder / "t.xml").write_text(TEST)
+        out = folder / ("small/r" if one.target == "disk" else "r")
+        words = [str(COMMAND), "run", str(folder / "t.xml"), "--out", str(out)]
+        if one.target == "disk":
+            (folder / "small").mkdir()
+            size = 600 + int(600 * one.at)
+            script = (
+                f'mount -t tmpfs -o size={size}k none "$0/small" && "$@"; code=$?; '
+                'cp -a "$0/small/r" "$0/r"; exit $code'
+            )
+            words = ["unshare", "--mount", "sh", "-c", script, str(folder), *words]
+        process = subprocess.Popen(
+            words,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        time.sleep(one.at * whole_s)
+        struck_ns = time.time_ns()
+        if one.target != "disk":
+            _strike(one, process, folder)
+        try:
+            _, err = process.communicate(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            one.faults.append(f"did not end within {END_S:.0f} s")
+            os.killpg(process.pid, signal.SIGKILL)
+            _, err = process.communicate()
+        _judge(one, process.returncode, err, folder, struck_ns)
+    end = time.monotonic() + 20
+    while left_behind() != before and time.monotonic() < end:
+        time.sleep(0.1)
+    now = left_behind()
+    one.faults += [f"left behind: {a} became {b}" for a, b in zip(before, now, strict=True) if a != b]
+
+
+def _strike(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
+    if one.target == "link":
+        for agent in _mine(folder, "wiregauge-agent", "serve")[:1]:
+            subprocess.run(
+                ["nsenter", f"--net=/proc/{agent}/ns/net", "ip", "link", "set", "eth0", "down"],
+                capture_output=True,
+                check=False,
+            )
+        return
+    struck = {
+        "command": [process.pid],
+        "testmaster": _mine(folder, "-m", "wiregauge", "run")[-1:],
+        "agent": _mine(folder, "wiregauge-agent", "serve")[-1:],
+    }[one.target]
+    number = signal.Signals[f"SIG{'STOP' if one.how == 'STAY' else one.how}"]
+    for pid in struck:
+        try:
+            os.kill(pid, number)
+            if one.how == "STOP":
+                time.sleep(PAUSE_S)
+                os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
+
+def _judge(one: Strike, code: int, err: str, folder: Path, struck_ns: int) -> None:
+    if UNCLEAN.search(err):
+        one.faults.append(f"unclean: {err.strip()[-300:]}")
+    killed = one.how == "KILL" and one.target in ("command", "testmaster")
+    if (
+        code not in SPOKEN
+        and not killed
+        and code != -signal.Signals.SIGTERM
+        and code != -signal.Signals.SIGINT
+    ):
+        one.faults.append(f"ended with {code}: {err.strip()[-300:]}")
+    if code not in (0, *SPOKEN) and not err and not killed and code > 0:
+        one.faults.append("ended without a word")
+    place = folder / "r"
+    if not (place / "manifest.json").exists():
+        one.ended = f"code {code}, nothing made"
+        if code == 0:
+            one.faults.append("ended with 0 and made nothing")
+        return
+    shown = subprocess.run(
+        [str(COMMAND), "show", str(place), "--json"],
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
+    )
+    if UNCLEAN.search(shown.stderr) or shown.returncode not in (0, 1, 4):
+        one.faults.append(f"show ended with {shown.returncode}: {shown.stderr.strip()[-300:]}")
+        return
+    manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+    told: dict[str, Any] = json.loads(shown.stdout) if shown.stdout.strip() else {}
+    whole = manifest["state"] == "complete"
+    one.ended = f"code {code}, {manifest['state']}"
+    if whole != (code == 0) and not (whole and code == 4):
+        one.faults.append(f"ended with {code} and is {manifest['state']}")
+    if not whole and told.get("validity") == "VALID":
+        one.faults.append("is not whole and VALID")
+    if not whole and not manifest["reason"]:
+        one.faults.append("does not say why it is not whole")
+    for run in told.get("runs", []):
+        for flow in run["flows"]:
+            if flow["sent"] != flow["delivered"] + flow["lost"]:
+                one.faults.append(f"sent {flow['sent']}, delivered {flow['delivered']}, lost {flow['lost']}")
+    if one.target not in ("disk",):
+        _nothing_missing(one, manifest, told, struck_ns)
+    if (place / "spool").exists():
+        one.faults.append("a spool is left")
+
+
+def _nothing_missing(one: Strike, manifest: dict[str, Any], told: dict[str, Any], struck_ns: int) -> None:
+    """What was due a second before the strike has been sent and is there."""
+    entries, runs = manifest["runs"], told.get("runs", [])
+    epoch = entries[0]["epoch_realtime_ns"] if entries else 0
+    due = min((struck_ns - epoch - LAST_NS - LATE_NS) // PERIOD_NS, COUNT) if epoch else 0
+    sent = runs[0]["flows"][0]["sent"] if runs and runs[0]["flows"] else 0
+    if sent < due:
+        one.faults.append(f"{due} messages were due a second before the strike, {sent} are there")
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def undisturbed_s() -> float:
+    """How long a campaign takes that nobody strikes. Raises RuntimeError where it cannot be run."""
+    with tempfile.TemporaryDirectory(prefix="kills-") as name:
+        (Path(name) / "t.xml").write_text(TEST)
+        begin = time.monotonic()
+        done = subprocess.run(
+            [str(COMMAND), "run", "t.xml", "--out", "r"],
+            cwd=name,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if not (Path(name) / "r" / "report.html").exists():
+            raise RuntimeError(done.stderr.strip())
+        return time.monotonic() - begin
+
+
+def main() -> int:
+    """Strikes, tells of each, and sums up; 1 where something was silent, lost or left."""
+    parser = argparse.ArgumentParser(description="kill campaigns at seeded instants")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="begin with this one")
+    options = parser.parse_args()
+    if shutil.which("tc") is None:
+        _tell("kills: needs tc (Debian: apt-get install iproute2)")
+        return 1
+    whole_s = undisturbed_s()
+    struck = strikes(options.kills, options.seed)[options.first :]
+    _tell(
+        f"kills: {len(struck)} of seed {options.seed}, each within the {whole_s:.1f} s of an undisturbed campaign"
+    )
+    for one in struck:
+        strike_once(one, whole_s)
+        mark = "; ".join(one.faults) or "clean"
+        _tell(
+            f"{one.number:4d}  {one.target:10s} {one.how:4s} at {one.at:4.0%}  {one.ended}: {mark}",
+            flush=True,
+        )
+    bad = [one for one in struck if one.faults]
+    _tell(f"kills: {dict(Counter(f'{one.target} {one.how}' for one in struck))}")
+    _tell(f"kills: {len(struck) - len(bad)} clean, {len(bad)} not")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
