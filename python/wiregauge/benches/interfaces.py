@@ -162,6 +162,7 @@ class InterfacesBench(NetnsBench):
     def close(self) -> None:
         """Ends the agents, then gives the interfaces back."""
         super().close()
+        self._built = False
         try:
             self._work_on_network("return")
         except BenchError:
