@@ -28,6 +28,20 @@ class Done:
 Runner = Callable[..., Done]
 
 
+def assert_measured(done: Done, place: Path) -> None:
+    """A run of real frames was carried to its end and judged.
+
+    What a noisy host does to it may make it INVALID (exit code 4): then its figures prove nothing of the network, and
+    that it ran, and what it recorded, still stands. A limit that failed, or anything else, is no such excuse.
+    """
+    assert done.code in (0, 4), done.err
+    manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["state"] == "complete", manifest["reason"]
+    judged = json.loads((place / "measures.json").read_text(encoding="utf-8"))
+    assert judged["complete"], judged["reasons"]
+    assert (done.code == 4) == (judged["validity"] == "INVALID"), judged["reasons"]
+
+
 def scenario(
     tasks: str, *, flows: str = "", extra: str = "", systems: tuple[str, ...] = ("mac", "sensor")
 ) -> str:

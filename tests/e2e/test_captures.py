@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from support import COMMAND, Runner, scenario
+from support import COMMAND, Done, Runner, assert_measured, scenario
 from wiregauge.benches.base import agent_program
 from wiregauge.cli import app
 from wiregauge.dissector import text
@@ -54,7 +54,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         check=False,
         timeout=90,
     )
-    assert done.returncode == 0, done.stderr
+    assert_measured(Done(done.returncode, done.stdout, done.stderr), folder / "r")
     return folder / "r"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from support import Runner, interfaces_and_spaces, scenario
+from support import Runner, assert_measured, interfaces_and_spaces, scenario
 
 ONE_WAY = (
     '<tasks warm-up="200ms" duration="1500ms"><send flow="10" period="2ms" payload="64B"/>'
@@ -26,7 +26,7 @@ def test_an_artificial_offset_and_drift_are_recovered_within_the_stated_uncertai
     )
     (tmp_path / "t.xml").write_text(text)
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     (run,) = wiregauge("show", "r", "--json").json()["runs"]
     (clock,) = run["clocks"]
     assert (clock["node"], clock["reference"], clock["stamps"]) == ("sensor", "mac", "driver")
@@ -62,7 +62,7 @@ def test_ptp_runs_free_between_two_namespaces_or_says_what_to_install(
         assert done.code == 3
         assert "install the package linuxptp" in done.err
         return
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     states = pl.read_parquet(tmp_path / "r" / "clocks" / "run-0000.parquet")
     offsets = states.filter(pl.col("node") == "sensor")["offset_ns"].drop_nulls()
     # One clock read by both: what ptp4l finds is the asymmetry of two paths through one kernel.

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from support import COMMAND, Runner, scenario
+from support import COMMAND, Done, Runner, assert_measured, scenario
 
 RATE = 1_000_000_000
 TASKS = (
@@ -39,7 +39,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         timeout=90,
         env={**os.environ, "WIREGAUGE_PLANTED_HARDWARE": "-37000000000,20000,8"},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert_measured(Done(done.returncode, done.stdout, done.stderr), folder / "r")
     return folder / "r"
 
 
@@ -121,7 +121,7 @@ def test_without_a_clock_the_kernel_stamps_and_the_page_says_which_octets(
 ) -> None:
     (tmp_path / "t.xml").write_text(scenario(TASKS, flows=FLOWS))
     done = wiregauge("run", "t.xml", "--bench", "netns", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     for told in stamped(tmp_path / "r").values():
         assert (told["transmit"], told["receive"]) == ("software", "software")
         assert "the interface cannot" in told["why"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from support import Runner, scenario
+from support import Runner, assert_measured, scenario
 
 COUNT = 100_000
 
@@ -37,7 +37,7 @@ def test_planted_faults_come_back_exactly(wiregauge: Runner, tmp_path: Path, pro
     flows = f'<flow id="20" protocol="{protocol}" from="mac" to="sensor"/>'
     (tmp_path / "t.xml").write_text(scenario(tasks, flows=flows, systems=("mac", "sensor", "other")))
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
 
     messages = pl.read_parquet(tmp_path / "r" / "messages" / "run-0000.parquet").filter(~pl.col("warm_up"))
     found = {

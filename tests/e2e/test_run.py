@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from support import Runner, interfaces_and_spaces, scenario
+from support import Runner, assert_measured, interfaces_and_spaces, scenario
 
 ONE_WAY = '<tasks warm-up="20ms"><send flow="10" period="1ms" payload="64B" count="200"/><receive flow="10"/></tasks>'
 
@@ -27,7 +27,7 @@ def test_every_message_is_accounted_for(wiregauge: Runner, tmp_path: Path, proto
     (tmp_path / "t.xml").write_text(scenario(tasks, flows=flows))
     before = interfaces_and_spaces()
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     assert interfaces_and_spaces() == before
 
     shown = wiregauge("show", "r", "--json").json()
@@ -61,7 +61,7 @@ def test_every_message_is_accounted_for(wiregauge: Runner, tmp_path: Path, proto
 def test_a_sweep_makes_one_run_per_point(wiregauge: Runner, tmp_path: Path) -> None:
     extra = '<sweep><axis of="payload" values="64B 1472B"/><repeat times="2"/></sweep>'
     (tmp_path / "t.xml").write_text(scenario(ONE_WAY, extra=extra))
-    assert wiregauge("run", "t.xml", "--out", "r").code == 0
+    assert_measured(wiregauge("run", "t.xml", "--out", "r"), tmp_path / "r")
     shown = wiregauge("show", "r", "--json").json()
     assert [(run["point"], run["repeat"]) for run in shown["runs"]] == [
         ({"payload": "64B"}, 0),
@@ -83,14 +83,15 @@ def test_several_switches_in_a_row(wiregauge: Runner, tmp_path: Path) -> None:
     )
     (tmp_path / "t.xml").write_text(text)
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     assert wiregauge("show", "r", "--json").json()["runs"][0]["flows"][0]["lost"] == 0
 
 
 def test_a_failed_limit_is_exit_code_1(wiregauge: Runner, tmp_path: Path) -> None:
     extra = '<limits><limit flow="10" measure="latency.max" at-most="1ns"/></limits>'
     (tmp_path / "t.xml").write_text(scenario(ONE_WAY, extra=extra))
-    assert wiregauge("run", "t.xml", "--out", "r").code == 1
+    # In the simulator: what a busy host does to real frames may be no answer at all.
+    assert wiregauge("run", "t.xml", "--bench", "sim", "--out", "r").code == 1
     done = wiregauge("show", "r", "--json")
     assert done.code == 1
     assert done.json()["verdict"] == "FAIL"
@@ -105,7 +106,7 @@ def test_load_is_offered_as_intended(wiregauge: Runner, tmp_path: Path) -> None:
     ).replace("1Gbit/s", "100Mbit/s")
     (tmp_path / "t.xml").write_text(text)
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     (task,) = [t for t in manifest["runs"][0]["agents"]["flooder"]["tasks"] if t["kind"] == "inject"]
     offered = task["wire_bytes"] * 8 / 1.0  # bits in the one second of the run
@@ -116,7 +117,7 @@ def test_rootless(wiregauge: Runner, tmp_path: Path) -> None:
     (tmp_path / "t.xml").write_text(scenario(ONE_WAY))
     before = interfaces_and_spaces()
     done = wiregauge("run", "t.xml", "--out", "r", "--rootless")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     assert interfaces_and_spaces() == before
     shown = wiregauge("show", "r", "--json").json()
     assert shown["runs"][0]["flows"][0]["lost"] == 0
@@ -127,7 +128,7 @@ def test_rootless(wiregauge: Runner, tmp_path: Path) -> None:
 
 def test_judging_again_gives_the_same(wiregauge: Runner, tmp_path: Path) -> None:
     (tmp_path / "t.xml").write_text(scenario(ONE_WAY))
-    assert wiregauge("run", "t.xml", "--out", "r").code == 0
+    assert_measured(wiregauge("run", "t.xml", "--out", "r"), tmp_path / "r")
     first = wiregauge("show", "r", "--json")
     (tmp_path / "r").rename(tmp_path / "elsewhere")
     again = wiregauge("show", "elsewhere", "--json")
@@ -136,7 +137,7 @@ def test_judging_again_gives_the_same(wiregauge: Runner, tmp_path: Path) -> None
 
 def test_figures_can_be_exported(wiregauge: Runner, tmp_path: Path) -> None:
     (tmp_path / "t.xml").write_text(scenario(ONE_WAY))
-    assert wiregauge("run", "t.xml", "--out", "r").code == 0
+    assert_measured(wiregauge("run", "t.xml", "--out", "r"), tmp_path / "r")
     done = wiregauge("report", "r", "--png", "png", "--svg", "svg")
     assert done.code == 0, done.err
     pngs, svgs = list((tmp_path / "png").glob("*.png")), list((tmp_path / "svg").glob("*.svg"))

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from capture_files import Packet, pcapng
 
-from support import Runner, scenario
+from support import Runner, assert_measured, scenario
 from wiregauge.benches.base import agent_program
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="BPF programmes and AF_XDP need root")
@@ -54,7 +54,7 @@ def test_every_pattern_arrives_whole(
     )
     (tmp_path / "t.xml").write_text(scenario(tasks))
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     (flow,) = wiregauge("show", "r", "--json").json()["runs"][0]["flows"]
     assert flow["sent"] == flow["delivered"] == (count or flow["sent"]) > 0
     if "mode" in attributes:
@@ -75,7 +75,7 @@ def test_every_frame_of_background_load_is_accounted_for(
     inject = f'<inject on="mac" to="sensor" load="{load}" frame="66B" burst="1" backend="{backend}"/>'
     (tmp_path / "t.xml").write_text(DIRECT.format(inject=inject))
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     told = streams(tmp_path / "r")
     sent, got = told[("mac", "inject", 0)], told[("sensor", "absorb", 0)]
     assert sent["backend"] == backend
@@ -95,7 +95,7 @@ def test_a_capture_beside_fast_load_sees_it(wiregauge: Runner, tmp_path: Path) -
     )
     (tmp_path / "t.xml").write_text(DIRECT.format(inject=inject))
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     got = streams(tmp_path / "r")[("sensor", "absorb", 0)]
     assert got["backend"] == "packet-ring"
     assert "capture" in got["why"]
@@ -110,7 +110,7 @@ def test_every_message_that_comes_fast_is_judged(wiregauge: Runner, tmp_path: Pa
     tasks = '<tasks duration="1s"><send flow="10" payload="64B" period="10us" mode="rate"/><receive flow="10"/></tasks>'
     (tmp_path / "t.xml").write_text(scenario(tasks))
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     agents = json.loads((tmp_path / "r" / "manifest.json").read_text())["runs"][0]["agents"]
     (point,) = agents["sensor"]["access_points"]
     (task,) = agents["sensor"]["tasks"]
@@ -131,7 +131,7 @@ def test_a_capture_is_replayed_frame_by_frame(wiregauge: Runner, tmp_path: Path)
         )
         (tmp_path / "t.xml").write_text(scenario(tasks))
         done = wiregauge("run", "t.xml", "--out", f"r{number}")
-        assert done.code == 0, done.err
+        assert_measured(done, tmp_path / f"r{number}")
         (flow,) = wiregauge("show", f"r{number}", "--json").json()["runs"][0]["flows"]
         assert flow["sent"] == flow["delivered"] == 200
         assert flow["corrupted"] == 0
@@ -202,7 +202,7 @@ def test_chosen_addresses_are_on_the_wire_and_every_frame_is_accounted_for(
     tasks = f'<tasks warm-up="20ms">{tasks}</tasks>'
     (tmp_path / "t.xml").write_text(scenario(tasks, flows=flows, systems=("mac", "sensor", "other")))
     done = wiregauge("run", "t.xml", "--out", "r")
-    assert done.code == 0, done.err
+    assert_measured(done, tmp_path / "r")
     shown = wiregauge("show", "r", "--json").json()["runs"][0]["flows"]
     assert {flow["flow"]: flow["sent"] for flow in shown} == {20: 100} | {flow: 200 for flow, _, _ in OWN}
     for flow in shown:
