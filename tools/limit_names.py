@@ -88,10 +88,20 @@ def _statistics(measure: str) -> Iterator[str]:
         yield from FIGURES[measure]
 
 
+def percentiles() -> Iterator[Name]:
+    """What stands for any percentile of a measure: a name that ends in `p*`, one for each that has the median."""
+    for name in names():
+        if name.statistic == "p50":
+            yield Name(name.measure, "p*", name.dimension, name.needs)
+
+
 def table() -> str:
     """The table of the plan."""
-    head = "# Made by tools/limit_names.py: name, what its bound is written in, what its flow must have.\n"
-    return head + "".join(f"{name} {name.dimension} {name.needs}\n" for name in names())
+    head = (
+        "# Made by tools/limit_names.py: name, what its bound is written in, what its flow must have; "
+        "p*: any percentile.\n"
+    )
+    return head + "".join(f"{name} {name.dimension} {name.needs}\n" for name in (*names(), *percentiles()))
 
 
 def schema(text: str) -> str:
@@ -101,13 +111,19 @@ def schema(text: str) -> str:
         f"{escape(name.meaning)}</xs:documentation></xs:annotation></xs:enumeration>\n"
         for name in names()
     )
-    pattern = (
-        r'(<xs:simpleType name="measure">.*?<xs:restriction base="xs:token">\n).*?(    </xs:restriction>)'
-    )
-    made, times = re.subn(pattern, lambda m: m[1] + lines + m[2], text, count=1, flags=re.DOTALL)
-    if times != 1:
-        raise ValueError("the schema has lost its type of measures")
-    return made
+    any_of = "|".join(name.measure for name in percentiles())
+    number = "(0\\.[0-9]{0,6}[1-9]|[1-9][0-9]?(\\.[0-9]{0,6}[1-9])?)"
+    own = f'      <xs:pattern value="({any_of})\\.p{number}"/>\n'
+    for kind, content in (("measure-name", lines), ("measure-percentile", own)):
+        pattern = (
+            rf'(<xs:simpleType name="{kind}">.*?<xs:restriction base="xs:token">\n).*?(    </xs:restriction>)'
+        )
+        text, times = re.subn(
+            pattern, lambda m, content=content: m[1] + content + m[2], text, count=1, flags=re.DOTALL
+        )
+        if times != 1:
+            raise ValueError(f"the schema has lost its type {kind}")
+    return text
 
 
 def main() -> None:

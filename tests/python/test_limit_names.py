@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import sys
+import tempfile
 from math import ceil, floor
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from wiregauge import measures
-from wiregauge.config import load
+from wiregauge import measures, stats
+from wiregauge.config import TestError, load
 from wiregauge.config.schema import NAMESPACE, value_types
 from wiregauge.master import ProgressView, new_manifest, simulate_campaign
-from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES
+from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES, quantile_named
 from wiregauge.measures.limits import observe
 from wiregauge.measures.quantities import flow_quantities
 from wiregauge.measures.units import in_unit
@@ -103,7 +108,7 @@ def test_every_figure_that_is_shown_has_a_name(free: measures.Judgement) -> None
     shown = {figure.name for flow in free.runs[0].flows for figure in flow_quantities(flow)}
     assert shown <= set(NAMES)
     # And what has a name is measured in this very run, but for a percentile that needs more messages.
-    found = {name for name in NAMES for flow in free.runs[0].flows if observe(name, flow)[0] is not None}
+    found = {name for name in NAMES for flow in free.runs[0].flows if observe(name, flow).value is not None}
     assert {name for name in set(NAMES) - found if not name.endswith(".p99.99")} == {"unplanned"}
 
 
@@ -117,7 +122,7 @@ def test_every_limit_is_judged(free: measures.Judgement, tmp_path: Path) -> None
     lines, expected = [], []
     for name, known in NAMES.items():
         for number, flow in flows.items():
-            value, _ = observe(name, flow)
+            value = observe(name, flow).value
             if value is None:
                 continue
             above, below = bounds(known.dimension, value)
@@ -135,7 +140,7 @@ def test_every_limit_can_fail(free: measures.Judgement, tmp_path: Path, side: st
     lines, names = [], []
     for name, known in NAMES.items():
         for flow in free.runs[0].flows:
-            value, _ = observe(name, flow)
+            value = observe(name, flow).value
             # A share of everything cannot be exceeded, nor nothing undercut.
             if value is None or (value == 1 and known.dimension == "share" and side == "at-least"):
                 continue
@@ -147,17 +152,17 @@ def test_every_limit_can_fail(free: measures.Judgement, tmp_path: Path, side: st
             names.append(name)
             break
     failing = judged(tmp_path, "".join(lines)).runs[0].limits
-    assert [one.measure for one in failing if not one.holds and one.observed is not None] == names
+    assert [one.measure for one in failing if one.result == "fail" and one.observed is not None] == names
     assert len(names) > 200
 
 
-def test_what_is_not_determined_does_not_hold(tmp_path: Path) -> None:
+def test_what_is_not_determined_is_undecided(tmp_path: Path) -> None:
     lines = (
         '<limit measure="latency.p99.99" at-most="1h"/><limit flow="20" measure="lateness.max" at-most="1h"/>'
     )
     lines = lines.replace('flow="20" measure="lateness.max"', 'flow="20" measure="window_error.max"')
     for result in judged(tmp_path, lines).runs[0].limits:
-        assert not result.holds
+        assert result.result == "undecided"
         assert result.observed is None
         assert result.reason
 
@@ -166,7 +171,91 @@ def test_the_files_are_made_from_the_definitions() -> None:
     assert TOOL.TABLE.read_text(encoding="utf-8") == TOOL.table()
     schema = TOOL.SCHEMA.read_text(encoding="utf-8")
     assert TOOL.schema(schema) == schema
-    assert set(value_types()["measure"].choices) == set(NAMES)
+    assert set(value_types()["measure-name"].choices) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", ["p95", "p99.99", "p99.999", "p99.9999", "p1", "p0.1", "p50", "p99.9999999"])
+def test_any_percentile_is_a_name(name: str) -> None:
+    quantile = quantile_named(name)
+    assert quantile is not None
+    file = check(f'<limit flow="10 20" measure="latency.{name}" at-most="1s"/>')
+    assert [limit["flow"] for limit in file["limits"]] == [10, 20]
+    needs = stats.samples_needed(max(quantile, 1 - quantile))
+    assert bool(needs > 3600) == any(f"needs {needs}" in warning for warning in file["warnings"])
+
+
+@pytest.mark.parametrize(
+    "name", ["p0", "p100", "p095", "p95.0", "p95.", "p.5", "p9e1", "p99.99999999", "p-1", "95"]
+)
+def test_what_is_no_percentile_is_refused_by_name(name: str) -> None:
+    assert quantile_named(name) is None
+    with pytest.raises(TestError) as refused:
+        check(f'<limit flow="10" measure="latency.{name}" at-most="1s"/>')
+    (found,) = refused.value.diagnostics
+    assert "is unknown" in found.message
+    assert "any percentile can be named" in found.cure
+
+
+def check(limits: str) -> dict[str, Any]:
+    text = TEST.replace("LIMITS", f"<limits>{limits}</limits>")
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "t.xml"
+        file.write_text(text, encoding="utf-8")
+        return load(file).campaign
+
+
+def test_any_percentile_is_judged_and_shown(tmp_path: Path) -> None:
+    limits = (
+        '<limit flow="10 20" measure="latency.p95" at-most="1h"/>'
+        '<limit flow="20 30" measure="network.p25" at-most="1ns"/>'
+        '<limit flow="10" measure="rtt.p99.5" at-most="1h"/><limit flow="20" measure="latency.p99.999" at-most="1h"/>'
+        '<limit flow="10" measure="latency_with_loss.p95" at-most="1h"/>'
+    )
+    judgement = judged(tmp_path, limits)
+    (run,) = judgement.runs
+    by = {(one.flow, one.measure): one for one in run.limits}
+    assert list(by) == [
+        (10, "latency.p95"),
+        (20, "latency.p95"),
+        (20, "network.p25"),
+        (30, "network.p25"),
+        (10, "rtt.p99.5"),
+        (20, "latency.p99.999"),
+        (10, "latency_with_loss.p95"),
+    ]
+    for flow in run.flows:
+        for measure, statistic in (("latency", "p95"), ("network", "p25"), ("latency", "p99.5")):
+            values = np.sort(flow.series[measure].value)
+            place = stats.rank(len(values), quantile_named(statistic) or 0.0)
+            told = flow.summaries[measure].percentiles[statistic]
+            assert told.value == values[place - 1]
+            assert told.low is not None
+            assert told.low <= told.value
+            if (flow.plan.id, f"{measure}.{statistic}") in by:
+                assert by[flow.plan.id, f"{measure}.{statistic}"].observed == told.value
+    rare = by[20, "latency.p99.999"]
+    assert (rare.result, rare.reason) == ("undecided", "p99.999 needs 299572 values, there are 3600")
+    shown = measures.show_json(judgement)
+    Draft202012Validator(json.loads(measures.schema_path().read_text())).validate(shown)
+    one = shown["runs"][0]["flows"][1]["latency_ns"]  # type: ignore[index]
+    assert one["p95"] == by[20, "latency.p95"].observed
+    assert one["intervals"]["p95"][0] is not None
+    console = Console(record=True, width=250)
+    measures.show_text(judgement, console)
+    heads = next(
+        line for line in console.export_text().splitlines() if "p99.9" in line and "sent" in line
+    ).split()
+    assert [name for name in heads if name.startswith("p")][1:] == [
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "p99.9",
+        "p99.999",
+        "p50",
+        "p99",
+        "p99.5",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 import stored
+
 from wiregauge import measures
 from wiregauge.files import ForeignFileError, whole, write_whole
 from wiregauge.records import RunDirectory, RunDirectoryError, recover

@@ -187,3 +187,37 @@ def test_a_limit_of_a_multicast_flow_names_its_receiver(tmp_path: Path) -> None:
         assert found["observed"] == flow["latency_ns"]["max"]
     judgement = measures.judge(tmp_path / "headline-max")
     assert judgement.runs[0].limits[0].subject == "flow 1 to es4"
+
+
+def test_any_percentile_that_a_limit_names_is_told_of_every_flow_and_run(tmp_path: Path) -> None:
+    limits = [limit("latency.p95", 1e9), limit("latency.p99.999", 1e9), limit("latency_with_loss.p95", 1e9)]
+    judgement = judged(tmp_path / "r", replace(BASE, limits=limits, repeats=2))
+    Draft202012Validator(SCHEMA).validate(measures.show_json(judgement))
+    for run in judgement.runs:
+        common, rare, lost = run.limits
+        (flow,) = [f for f in run.flows if f.plan.id == 10]
+        values = np.sort(flow.series["latency"].value)
+        assert common.observed == values[-(-95 * len(values) // 100) - 1]
+        assert (rare.result, rare.observed) == ("undecided", None)
+        assert "p99.999 needs 299572 values" in rare.reason
+        assert lost.observed is not None
+        for summary in flow.summaries.values():
+            assert (
+                list(summary.percentiles) == ["p50", "p90", "p95", "p99", "p99.9", "p99.99", "p99.999"]
+                or not summary.n
+            )
+    (pooled,) = [f for f in judgement.points[0].flows if f.plan.id == 10]
+    everything = np.sort(np.concatenate([run.flows[0].series["latency"].value for run in judgement.runs]))
+    told = pooled.summaries["latency"].percentiles["p95"]
+    assert told.value == everything[-(-95 * len(everything) // 100) - 1]
+    console = Console(record=True, width=250)
+    measures.show_text(judgement, console)
+    heads = next(line for line in console.export_text().splitlines() if "mean ± u" in line)
+    assert [word for word in heads.split() if word.startswith("p")][1:7] == [
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "p99.9",
+        "p99.999",
+    ]

@@ -10,16 +10,11 @@ use crate::statements::{LimitStatement, Statements};
 use crate::topology::on_line;
 use crate::tree::shown;
 
-/// Messages a percentile needs before it is reported: `ln 0.05 / ln q`, rounded up, so that the largest of
-/// them lies above the quantile with 95 % confidence.
-const NEEDED: [(&str, u32); 5] =
-    [("p50", 5), ("p90", 29), ("p99", 299), ("p99.9", 2_995), ("p99.99", 29_956)];
-
 /// The limits that could be read, checked against the flows and against one another.
 pub(crate) fn resolve(test: &Statements, model: &Model, found: &mut Findings) -> Vec<Limit> {
     let mut limits: Vec<Limit> = Vec::new();
     for statement in &test.limits {
-        if let Some(limit) = limit(statement, model, found) {
+        for limit in of_statement(statement, model, found).unwrap_or_default() {
             compare(&limit, &limits, statement, found);
             limits.push(limit);
         }
@@ -27,44 +22,49 @@ pub(crate) fn resolve(test: &Statements, model: &Model, found: &mut Findings) ->
     limits
 }
 
-fn limit(statement: &LimitStatement, model: &Model, found: &mut Findings) -> Option<Limit> {
-    let flow = match &statement.flow {
-        None => None,
-        Some(flow) => Some(flow.as_ref()?),
+/// One limit for each flow that is named, or one for all; `None` where it cannot be read.
+fn of_statement(statement: &LimitStatement, model: &Model, found: &mut Findings) -> Option<Vec<Limit>> {
+    let flows: Vec<Option<FlowId>> = match &statement.flows {
+        None => vec![None],
+        Some(listed) => {
+            let listed = listed.as_ref()?;
+            let unknown = |id: &&FlowId| model.flows_whole && model.flow_index(**id).is_none();
+            if let Some(id) = listed.value.iter().find(unknown) {
+                let message = format!("there is no flow {id}");
+                let cure = "name flows that <flows> declares, or leave flow out for all";
+                found.error(&listed.place, message, "", cure);
+                return None;
+            }
+            listed.value.iter().copied().map(Some).collect()
+        }
     };
-    if let Some(flow) = flow
-        && model.flows_whole
-        && model.flow_index(flow.value).is_none()
-    {
-        let message = format!("there is no flow {}", flow.value);
-        found.error(&flow.place, message, "", "name a flow that <flows> declares, or leave flow out for all");
-        return None;
-    }
     let measure = statement.measure.as_ref()?;
     let Some(known) = measures::find(&measure.value) else {
         let message = format!("{} is unknown", measure.named());
         found.error(&measure.place, message, "", measures::cure(&measure.value));
         return None;
     };
-    let flow = flow.map(|flow| flow.value);
-    applies(statement, flow, known, model, found);
+    for flow in &flows {
+        applies(statement, *flow, known, model, found);
+    }
     let (bound, written) = statement.bound.as_ref()?;
     let value = value(known, written, found)?;
-    Some(Limit {
+    let limit = |flow| Limit {
         flow,
         measure: measure.value.clone(),
         bound: *bound,
         value,
         written: written.written.to_string(),
         line: statement.place.line,
-    })
+    };
+    Some(flows.into_iter().map(limit).collect())
 }
 
 /// A limit on something a flow does not have would always pass, or never.
 fn applies(
     statement: &LimitStatement,
     flow: Option<FlowId>,
-    measure: Measure,
+    measure: Measure<'_>,
     model: &Model,
     found: &mut Findings,
 ) {
@@ -102,7 +102,7 @@ fn applies(
 
 /// The bound in the unit of the measure: ns, messages, bit/s, a share of 1, or one per second. Every conversion is
 /// exact below 2^53 of the base unit; a limit beyond 104 days of nanoseconds or 9 Pbit/s is none.
-fn value(measure: Measure, bound: &Sourced<()>, found: &mut Findings) -> Option<f64> {
+fn value(measure: Measure<'_>, bound: &Sourced<()>, found: &mut Findings) -> Option<f64> {
     let text = bound.written.as_ref();
     let read = |kind: Kind, text: &str, found: &mut Findings| match quantity::parse(kind, text) {
         Ok(value) => Some(value),
@@ -192,26 +192,14 @@ pub(crate) fn warn_of_few(
     found: &mut Findings,
 ) {
     for limit in limits {
-        let of = |name: &str| limit.measure.strip_suffix(name).is_some_and(|measure| measure.ends_with('.'));
-        let Some((_, needed)) = NEEDED.iter().find(|(name, _)| of(name)) else { continue };
-        let Some(planned) = fewest(limit.flow).filter(|planned| planned < needed) else { continue };
+        let Some(needed) = measures::needed(&limit.measure) else { continue };
+        let Some(planned) = fewest(limit.flow).filter(|planned| u64::from(*planned) < needed) else {
+            continue;
+        };
         found.warn(format!(
             "limit on {}{}: {planned} messages are planned, but this percentile needs {needed}",
             limit.measure,
             on_line(limit.line)
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_needed_follow_the_formula() {
-        for (name, needed) in NEEDED {
-            let q: f64 = name[1..].parse::<f64>().unwrap() / 100.0;
-            assert_eq!((0.05_f64.ln() / q.ln()).ceil() as u32, needed, "{name}");
-        }
     }
 }

@@ -3,6 +3,8 @@
 //! `tools/limit_names.py` writes the table, the schema's list of names and the reference page from the one list of
 //! definitions, so that what is judged and what can be named are the same. A table of its own in this crate was
 //! tried: it stayed behind every time a measure was added.
+//!
+//! The common percentiles are names of the table. Any other stands for itself where the measure has `p*`.
 
 use std::sync::LazyLock;
 
@@ -39,20 +41,20 @@ pub(crate) enum Needs {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measure {
-    pub(crate) name: &'static str,
+pub(crate) struct Measure<'a> {
+    pub(crate) name: &'a str,
     pub(crate) dimension: Dimension,
     pub(crate) needs: Needs,
 }
 
 /// In the order of the table. The table is part of the program: what is wrong in it is a fault of the program, and
 /// the first test of this module finds it.
-static ALL: LazyLock<Vec<Measure>> = LazyLock::new(|| {
+static ALL: LazyLock<Vec<Measure<'static>>> = LazyLock::new(|| {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| read(line).unwrap_or_else(|| panic!("internal error: measures.txt: {line}"))).collect()
 });
 
-fn read(line: &'static str) -> Option<Measure> {
+fn read(line: &'static str) -> Option<Measure<'static>> {
     let mut words = line.split(' ');
     let (name, dimension, needs) = (words.next()?, words.next()?, words.next()?);
     let dimension = match dimension {
@@ -75,14 +77,47 @@ fn read(line: &'static str) -> Option<Measure> {
     words.next().is_none().then_some(Measure { name, dimension, needs })
 }
 
-/// Every measure a limit can name.
+/// What stands in the table for every percentile of a measure.
+const ANY_PERCENTILE: &str = "p*";
+
+/// Every measure a limit can name, of percentiles the common ones.
 pub fn measures() -> impl Iterator<Item = &'static str> {
-    ALL.iter().map(|measure| measure.name)
+    ALL.iter().map(|measure| measure.name).filter(|name| !name.ends_with(ANY_PERCENTILE))
 }
 
 /// The measure of this name.
-pub(crate) fn find(name: &str) -> Option<Measure> {
-    ALL.iter().find(|measure| measure.name == name).copied()
+pub(crate) fn find(name: &str) -> Option<Measure<'_>> {
+    let known = |name: &str| ALL.iter().find(|measure| measure.name == name);
+    let found = known(name).filter(|_| !name.ends_with(ANY_PERCENTILE)).or_else(|| {
+        let (measure, _) = percentile(name)?;
+        known(&format!("{measure}.{ANY_PERCENTILE}"))
+    });
+    found.map(|measure| Measure { name, ..*measure })
+}
+
+/// The measure and the percentile that a name ends in, in billionths of everything: `latency.p99.9` is (`latency`,
+/// 999 000 000). Each has one name: more than 0 and less than 100, without zeros that say nothing.
+fn percentile(name: &str) -> Option<(&str, u64)> {
+    let (measure, number) = name.split_once(".p")?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str, most| text.len() <= most && text.bytes().all(|byte| byte.is_ascii_digit());
+    let plain = digits(whole, 2) && digits(fraction, 7) && !whole.is_empty();
+    let padded =
+        (whole.len() > 1 && whole.starts_with('0')) || fraction.ends_with('0') || number.ends_with('.');
+    if !plain || padded {
+        return None;
+    }
+    let billionths = format!("{whole}{fraction:0<7}").parse().ok()?;
+    (billionths > 0).then_some((measure, billionths))
+}
+
+/// Messages that the percentile a name ends in needs before it is reported: `ln 0.05 / ln q`, rounded up, so that the
+/// largest of them lies above the quantile with 95 % confidence; below the median the least below it.
+pub(crate) fn needed(name: &str) -> Option<u64> {
+    const ALL_OF_THEM: u64 = 1_000_000_000;
+    let (_, billionths) = percentile(name)?;
+    let beyond = billionths.min(ALL_OF_THEM - billionths) as f64 / ALL_OF_THEM as f64;
+    Some((0.05_f64.ln() / (-beyond).ln_1p()).ceil() as u64)
 }
 
 /// What the author of an unknown name may write: statistics of the measure it begins with, else what is spelt like it.
@@ -97,7 +132,9 @@ pub(crate) fn cure(name: &str) -> String {
     // Names equally near stay in the order of the table.
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     if !own.is_empty() && own.len() <= SHOWN {
-        return format!("write {measure}. and one of {}", own.join(", "));
+        let any = find(&format!("{measure}.p50"))
+            .map_or("", |_| "; any percentile can be named, as p95 or p99.999");
+        return format!("write {measure}. and one of {}{any}", own.join(", "));
     }
     if find(measure).is_some() {
         return format!("write {measure}, which has no statistics");
@@ -126,11 +163,56 @@ mod tests {
     #[test]
     fn the_table_can_be_read_and_names_each_measure_once() {
         let names: BTreeSet<&str> = measures().collect();
-        assert_eq!(names.len(), ALL.len());
+        assert_eq!(names.len(), ALL.iter().filter(|one| !one.name.ends_with(ANY_PERCENTILE)).count());
         assert!(names.contains("latency.p99") && names.contains("lost"));
-        for none in ["latency", "latency.p95", "p99", "latency.", ".p99", "loss.max", "", "-", "time"] {
+        for none in ["latency", "latency.p*", "p99", "latency.", ".p99", "loss.max", "", "-", "time"] {
             assert!(find(none).is_none(), "{none}");
         }
+    }
+
+    #[test]
+    fn any_percentile_has_one_name() {
+        for name in ["latency.p95", "rtt.p99.9999999", "latency_with_loss.p0.1", "latency.p1", "latency.p50"]
+        {
+            assert_eq!(find(name).map(|measure| measure.name), Some(name));
+        }
+        for none in [
+            "latency.p100",
+            "latency.p0",
+            "latency.p0.0",
+            "latency.p099",
+            "latency.p99.90",
+            "latency.p99.",
+            "latency.p",
+            "latency.p.5",
+            "latency.p+5",
+            "latency.p9e1",
+            "latency.p99.99999999",
+            "loss.p95",
+            "reorder_extent.p95",
+        ] {
+            assert!(find(none).is_none(), "{none}");
+        }
+        assert!(matches!(find("send_error.p95").map(|one| one.dimension), Some(Dimension::SignedTime)));
+        assert!(matches!(find("rtt.p95").map(|one| one.needs), Some(Needs::Relay)));
+    }
+
+    #[test]
+    fn messages_needed_follow_the_formula() {
+        for (name, messages) in [
+            ("p50", 5),
+            ("p90", 29),
+            ("p95", 59),
+            ("p99", 299),
+            ("p99.9", 2_995),
+            ("p99.99", 29_956),
+            ("p99.999", 299_572),
+            ("p99.9999", 2_995_731),
+            ("p1", 299),
+        ] {
+            assert_eq!(needed(&format!("latency.{name}")), Some(messages), "{name}");
+        }
+        assert_eq!(needed("latency.max"), None);
     }
 
     #[test]
@@ -143,7 +225,8 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_what_is_near() {
         let says = |name: &str, text: &str| assert!(cure(name).contains(text), "{name}: {}", cure(name));
-        says("latency.p95", "latency. and one of min, mean, sd, mad, p50");
+        says("latency.p099", "latency. and one of min, mean, sd, mad, p50");
+        says("latency.p100", "any percentile can be named");
         says("latency", "latency. and one of min");
         says("latncy.p99", "did you mean latency.p99");
         says("loss.max", "write loss, which has no statistics");

@@ -435,12 +435,13 @@ class Test:
         self,
         measure: str,
         *,
-        flow: int | None = None,
+        flow: int | Sequence[int] | None = None,
         at_most: str | int | None = None,
         at_least: str | int | None = None,
     ) -> Self:
-        """A bound on a measure, for one flow or for all."""
-        attributes: dict[str, Value] = {"flow": flow, "measure": measure}
+        """A bound on a measure, for one flow, for several, each on its own, or for all."""
+        flows = " ".join(map(str, flow)) if isinstance(flow, Sequence) else flow
+        attributes: dict[str, Value] = {"flow": flows, "measure": measure}
         return self._add("limits", "limit", attributes | {"at-most": at_most, "at-least": at_least})
 
     def to_xml(self) -> str:

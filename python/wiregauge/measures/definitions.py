@@ -6,7 +6,9 @@ several copies counts by its first intact one. Warm-up messages are excluded fro
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 Unit = Literal["ns", "messages", "bit/s", "share", "1/s"]
@@ -473,7 +475,16 @@ COUNTS = ("sent", "delivered", "lost", "duplicated", "reordered", "late", "misdi
 OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected", "corrupted")
 
 QUANTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
-"""Printed percentiles, nearest rank, each with its order-statistic interval."""
+"""Percentiles that are always printed, nearest rank, each with its order-statistic interval."""
+
+_PERCENTILE = re.compile(r"p((?:0|[1-9][0-9]?)(?:\.[0-9]{0,6}[1-9])?)")
+
+
+def quantile_named(statistic: str) -> float | None:
+    """The quantile that `p95`, `p99.999` or the like names; None for any other statistic. Each has one name."""
+    found = _PERCENTILE.fullmatch(statistic)
+    return float(Fraction(found[1]) / 100) if found and found[1] != "0" else None
+
 
 FIGURES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*COUNTS, "unplanned", "loss", "pdv", "period_jitter", "receive_period_jitter"), ("",)),

@@ -348,7 +348,7 @@ def _judge_flow(
         series=series,
         with_loss=_with_loss(measured, flow, between, gone)
         if lost
-        else summaries[main].percentiles or with_loss([], []),
+        else summaries[main].percentiles or with_loss([], [], flow.quantiles),
         goodput=service.goodput.value if service is not None and service.goodput is not None else None,
         effective_bandwidth=_effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
@@ -383,7 +383,14 @@ def _summaries(
     def own(name: str) -> Summary:
         found = extracted[name]
         clock_ns = _clock_error(name, flow, between)
-        return summarise(name, [found.series.value], found.excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
+        return summarise(
+            name,
+            [found.series.value],
+            found.excluded,
+            clock_ns=clock_ns,
+            stamp_ns=stamp_ns,
+            quantiles=flow.quantiles,
+        )
 
     names = [name for name in extracted if name not in moved]
     summaries = dict(
@@ -410,7 +417,7 @@ def _with_loss(
     end, shift = ("back_rx_app", 0.0) if flow.relayed else ("rx_app", between.outward_ns)
     took = (rows[end] - rows["tx_app"]).cast(pl.Float64).to_numpy() / 1000 - shift
     known = gone | ~np.isnan(took)
-    return with_loss([np.where(gone, 0.0, took)[known]], [gone[known]])
+    return with_loss([np.where(gone, 0.0, took)[known]], [gone[known]], flow.quantiles)
 
 
 def _pooled_with_loss(flows: Sequence[FlowResult], main: str) -> dict[str, Percentile]:
@@ -421,7 +428,7 @@ def _pooled_with_loss(flows: Sequence[FlowResult], main: str) -> dict[str, Perce
         values = flow.series[main].value
         runs.append(np.concatenate([values, np.zeros(flow.counts["lost"])]))
         lost.append(np.arange(len(runs[-1])) >= len(values))
-    return with_loss(runs, lost)
+    return with_loss(runs, lost, flows[0].plan.quantiles)
 
 
 def _lost_copies(measured: pl.DataFrame) -> dict[str, int]:
@@ -521,7 +528,14 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
             summaries[name] = summarise_repeats(name, members, excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
         else:
             values = [flow.series[name].value for flow in members]
-            summaries[name] = summarise(name, values, excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
+            summaries[name] = summarise(
+                name,
+                values,
+                excluded,
+                clock_ns=clock_ns,
+                stamp_ns=stamp_ns,
+                quantiles=members[0].plan.quantiles,
+            )
     series = {
         name: Series(
             np.concatenate([flow.series[name].t for flow in flows if name in flow.series]),

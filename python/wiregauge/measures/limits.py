@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
+from wiregauge.measures.definitions import COUNTS, DEFINITIONS, SERIES, quantile_named
 from wiregauge.measures.pairs import NAMES
 from wiregauge.measures.plan import LimitPlan
 from wiregauge.measures.quantities import Quantity, flow_quantities, quantity
@@ -204,7 +204,7 @@ def _ranked(figure: Quantity, flow: FlowResult) -> tuple[Sketch, int, float] | N
         of = _distributed(figure.measure, flow)
         sketch, q = (
             flow.sketches.get(of),
-            QUANTILES.get("p99.9" if figure.measure == "pdv" else figure.statistic),
+            quantile_named("p99.9" if figure.measure == "pdv" else figure.statistic),
         )
         less = sketch.minimum if sketch is not None and figure.measure == "pdv" else 0.0
         lost = flow.counts["lost"] if figure.measure == "latency_with_loss" else 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from wiregauge.measures.definitions import QUANTILES, quantile_named
 from wiregauge.records import RunDirectoryError
 
 __all__ = [
@@ -179,6 +180,14 @@ class FlowPlan:
     schedule: Schedule | None = None
     frames: tuple[int, int] | None = None
     """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
+    asked: tuple[str, ...] = ()
+    """Percentiles that limits of the test name, besides those that are always printed."""
+
+    @property
+    def quantiles(self) -> dict[str, float]:
+        """The percentiles that are told of its measures: those always printed, and those that limits name."""
+        own = {name: q for name in self.asked if (q := quantile_named(name)) is not None}
+        return dict(sorted((QUANTILES | own).items(), key=lambda one: one[1]))
 
     @property
     def size(self) -> Size:
@@ -293,19 +302,29 @@ def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
         get(axis, "of", str, where): tuple(str(v) for v in get(axis, "values", list, where))
         for axis in objects(raw, "axes", where)
     }
+    limits = tuple(_limit(limit, where) for limit in objects(raw, "limits", where))
+    asked = _asked(limits)
     return CampaignPlan(
         name=get(raw, "name", str, where),
         nodes=nodes,
         links=links,
         axes=axes,
         repeats=get(raw, "repeats", int, where),
-        runs=tuple(_run(run, nodes, links, where) for run in objects(raw, "runs", where)),
-        limits=tuple(_limit(limit, where) for limit in objects(raw, "limits", where)),
+        runs=tuple(
+            replace(run, flows=tuple(replace(flow, asked=asked) for flow in run.flows))
+            for run in (_run(run, nodes, links, where) for run in objects(raw, "runs", where))
+        ),
+        limits=limits,
         warnings=tuple(str(w) for w in get(raw, "warnings", list, where)),
         synchronise=_synchronise(get(raw, "synchronise", dict, where), nodes, where)
         if raw.get("synchronise") is not None
         else None,
     )
+
+
+def _asked(limits: Sequence[LimitPlan]) -> tuple[str, ...]:
+    named = (limit.measure.partition(".")[2] for limit in limits)
+    return tuple(dict.fromkeys(n for n in named if n not in QUANTILES and quantile_named(n) is not None))
 
 
 def _synchronise(raw: Mapping[str, object], nodes: Sequence[Node], where: str) -> SynchronisePlan:

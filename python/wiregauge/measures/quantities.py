@@ -19,7 +19,7 @@ from wiregauge.measures.units import duration, rate, share
 __all__ = ["STATISTICS", "Quantity", "flow_quantities", "of_summary", "quantity"]
 
 STATISTICS = ("min", "mean", "sd", "mad", *QUANTILES, "max")
-"""Every figure of a summary, in the order in which they are written."""
+"""The figures that every summary has, in the order in which they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,18 @@ def flow_quantities(flow: FlowResult) -> Iterator[Quantity]:
     for name in SERIES:
         summary = flow.summaries.get(name)
         if summary is not None:
-            yield from (of_summary(summary, statistic) for statistic in STATISTICS)
+            yield from (of_summary(summary, statistic) for statistic in statistics(summary))
     yield from _singles(flow)
+
+
+def percentile_names(summary: Summary) -> tuple[str, ...]:
+    """The percentiles of a summary in ascending order: those always told, and those that a limit names."""
+    return tuple(summary.percentiles) or tuple(QUANTILES)
+
+
+def statistics(summary: Summary) -> tuple[str, ...]:
+    """Every figure of a summary, in the order in which they are written."""
+    return ("min", "mean", "sd", "mad", *percentile_names(summary), "max")
 
 
 def quantity(flow: FlowResult, name: str) -> Quantity:
@@ -120,9 +130,10 @@ def quantity(flow: FlowResult, name: str) -> Quantity:
     measure, _, statistic = name.partition(".")
     unit = DEFINITIONS[measure].unit
     if measure in SERIES:
-        if statistic not in STATISTICS:
+        summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
+        if statistic not in statistics(summary) and statistic not in flow.plan.asked:
             raise KeyError(name)
-        return of_summary(flow.summaries.get(measure) or Summary(measure, 0, {}, 0), statistic)
+        return of_summary(summary, statistic)
     found = [figure for figure in _singles(flow) if figure.measure == measure]
     named = [figure for figure in found if statistic in ("", figure.statistic)]
     if named:

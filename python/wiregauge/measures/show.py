@@ -14,7 +14,8 @@ from pathlib import Path
 from wiregauge.measures import sampling, served
 from wiregauge.measures.calibration import Citation, citations, corrections, run_load
 from wiregauge.measures.compared import ClockResult
-from wiregauge.measures.definitions import QUANTILES, SERIES
+from wiregauge.measures.definitions import SERIES
+from wiregauge.measures.quantities import percentile_names
 from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
 
 SHOW_SCHEMA = 1
@@ -258,7 +259,7 @@ def _summary(summary: Summary | None, sampled: bool) -> Json | None:
         "mean": summary.mean,
         "sd": summary.sd,
         "mad": summary.mad,
-        **{name: summary.value(name) for name in QUANTILES},
+        **{name: summary.value(name) for name in percentile_names(summary)},
         "max": summary.maximum,
         "uncertainty": parts.total if parts else None,
         "uncertainty_parts": {"sampling": parts.sampling, "clock": parts.clock, "stamp": parts.stamp}
@@ -313,7 +314,9 @@ def _of_sample(summary: Summary) -> list[str]:
     """Keys of a summary whose figures rest on the sample of a flow too big to be held."""
     if not summary.n:
         return []
-    figures = ("min", "mean", "sd", *QUANTILES, "max", "negative") if summary.of_sample else ()
+    figures = (
+        ("min", "mean", "sd", *percentile_names(summary), "max", "negative") if summary.of_sample else ()
+    )
     return [*figures, *sampling.OF_SUMMARY]
 
 

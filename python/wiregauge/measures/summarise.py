@@ -23,6 +23,7 @@ def summarise(
     *,
     clock_ns: float,
     stamp_ns: float,
+    quantiles: Mapping[str, float] = QUANTILES,
 ) -> Summary:
     """The summary of one measure; `runs` holds one series per repeat, each in measured order.
 
@@ -48,7 +49,7 @@ def summarise(
         sd=stats.standard_deviation(pooled),
         mad=stats.mad_of_ascending(ascending),
         maximum=float(ascending[-1]),
-        percentiles=percentiles(filled, ascending),
+        percentiles=percentiles(filled, ascending, quantiles),
         n_effective=sum(estimate.n_effective for estimate in estimates),
         uncertainty=Uncertainty(sampling, clock_ns, stamp_ns) if sampling is not None else None,
         runs=len(filled),
@@ -113,7 +114,19 @@ def _repeats(runs: Sequence[Floats], estimates: Sequence[stats.MeanEstimate]) ->
     )
 
 
-def percentiles(runs: Sequence[Floats], ascending: Floats) -> dict[str, Percentile]:
+def needed_for(q: float) -> int:
+    """Values needed before a percentile is told: below the median as many as for its mirror above it."""
+    return stats.samples_needed(max(q, 1 - q))
+
+
+def unsupported(quantiles: Mapping[str, float]) -> dict[str, Percentile]:
+    """Percentiles of nothing."""
+    return {name: Percentile(q, None, None, None, needed_for(q)) for name, q in quantiles.items()}
+
+
+def percentiles(
+    runs: Sequence[Floats], ascending: Floats, quantiles: Mapping[str, float] = QUANTILES
+) -> dict[str, Percentile]:
     """Every percentile with its interval; None inside where n does not support it.
 
     `runs` in measured order, `ascending` all of them sorted.
@@ -121,8 +134,8 @@ def percentiles(runs: Sequence[Floats], ascending: Floats) -> dict[str, Percenti
     n = len(ascending)
     each = [np.sort(values) for values in runs] if len(runs) > 1 else []
     found = {}
-    for name, q in QUANTILES.items():
-        needed = stats.samples_needed(q)
+    for name, q in quantiles.items():
+        needed = needed_for(q)
         if n < needed:
             found[name] = Percentile(q, None, None, None, needed)
             continue
@@ -143,7 +156,9 @@ def percentiles(runs: Sequence[Floats], ascending: Floats) -> dict[str, Percenti
     return found
 
 
-def with_loss(runs: Sequence[Floats], lost: Sequence[NDArray[np.bool_]]) -> dict[str, Percentile]:
+def with_loss(
+    runs: Sequence[Floats], lost: Sequence[NDArray[np.bool_]], quantiles: Mapping[str, float] = QUANTILES
+) -> dict[str, Percentile]:
     """Percentiles over all sent messages, a lost one counting as infinitely late (RFC 7679, 3.6: undefined delay).
 
     One array per repeat, in measured order; where `lost` is set the value beside it means nothing. A value or an end of
@@ -154,14 +169,12 @@ def with_loss(runs: Sequence[Floats], lost: Sequence[NDArray[np.bool_]]) -> dict
     never = 2 * max((float(np.abs(values).max()) for values in arrived if len(values)), default=0.0) + 1
     filled = [np.where(gone, never, values) for values, gone in zip(runs, lost, strict=True) if len(values)]
     if not filled:
-        return {
-            name: Percentile(q, None, None, None, stats.samples_needed(q)) for name, q in QUANTILES.items()
-        }
+        return unsupported(quantiles)
 
     def late(value: float | None) -> float | None:
         return inf if value == never else value
 
-    found = percentiles(filled, np.sort(np.concatenate(filled)))
+    found = percentiles(filled, np.sort(np.concatenate(filled)), quantiles)
     return {
         name: replace(p, value=late(p.value), low=late(p.low), high=late(p.high)) for name, p in found.items()
     }

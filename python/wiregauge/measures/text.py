@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from wiregauge.measures.definitions import quantile_named
 from wiregauge.measures.results import (
     INDEPENDENT,
     FlowResult,
@@ -110,7 +111,7 @@ def show_text(judgement: Judgement, console: Console) -> None:
     _limits(judgement, console)
     # A narrow terminal gets fewer columns, then no intervals, but never a cut figure.
     for columns, intervals in ((_WIDE, True), (_NARROW, True), (_NARROW, False), (_LEAST, False)):
-        table = _table(judgement, columns, intervals=intervals)
+        table = _table(judgement, _with_asked(judgement, columns), intervals=intervals)
         if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
             break
     console.print(table)
@@ -170,6 +171,7 @@ _WIDE = (
     "mean ± u",
     "sd",
     "p50",
+    "p90",
     "p99",
     "p99.9",
     "max",
@@ -179,6 +181,22 @@ _WIDE = (
 )
 _NARROW = ("sent", "lost", "p50", "p99", "max", "rtt p50")
 _LEAST = ("lost", "p99", "max")
+
+
+def _with_asked(judgement: Judgement, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns with every percentile of latency or round trip that a limit names, in ascending order."""
+    named = {limit.measure for limit in judgement.plan.limits}
+    shown = set(columns)
+    shown |= {m.removeprefix("latency.") for m in named if m.startswith("latency.p")}
+    shown |= {m.replace("rtt.", "rtt ", 1) for m in named if m.startswith("rtt.p")}
+
+    def order(column: str) -> tuple[int, float]:
+        quantile = quantile_named(column.removeprefix("rtt "))
+        if quantile is None:
+            return _WIDE.index(column), 0.0
+        return _WIDE.index("rtt p50" if column.startswith("rtt ") else "p50"), quantile
+
+    return tuple(sorted(shown, key=order))
 
 
 def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> Table:
@@ -195,7 +213,7 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
             cells = {"validity": mark}
             table.add_row(str(run.plan.index), point, "-", *(cells.get(title, "") for title in columns))
         for flow in run.flows:
-            turned = flow.plan.relayed and columns is _WIDE  # a narrow table tells by its round trip
+            turned = flow.plan.relayed and "mean ± u" in columns  # a narrow table tells by its round trip
             name = f"{flow.plan.id} {escape(flow.plan.protocol)}" + (" relay" if turned else "")
             if flow.plan.multicast:
                 name += f" to {escape(flow.plan.destination)}"
@@ -233,9 +251,8 @@ def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
         "mean ± u": f"{duration(latency.mean)} ± {spread}" if latency.n else "-",
         "sd": duration(latency.sd),
         "max": duration(latency.maximum),
-        **{name: _percentile(latency, name, intervals=intervals) for name in ("p50", "p99", "p99.9")},
-        "rtt p50": _percentile(rtt, "p50", intervals=intervals),
-        "rtt p99": _percentile(rtt, "p99", intervals=intervals),
+        **{name: _percentile(latency, name, intervals=intervals) for name in flow.plan.quantiles},
+        **{f"rtt {name}": _percentile(rtt, name, intervals=intervals) for name in flow.plan.quantiles},
     }
 
 

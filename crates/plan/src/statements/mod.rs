@@ -46,7 +46,7 @@ pub(crate) struct AxisStatement {
 #[derive(Clone, Debug)]
 pub(crate) struct LimitStatement {
     pub(crate) place: Place,
-    pub(crate) flow: Option<Maybe<u16>>,
+    pub(crate) flows: Option<Maybe<Vec<u16>>>,
     pub(crate) measure: Maybe<String>,
     /// Bound and value as written; `None` when neither or both were given.
     pub(crate) bound: Option<(Bound, Sourced<()>)>,
@@ -233,7 +233,7 @@ fn repeats(sweep: &Element, found: &mut Findings) -> Maybe<u32> {
 fn limit(element: &Element, found: &mut Findings) -> LimitStatement {
     let mut reader = Reader::new(element, found);
     let measure = reader.required("measure").map(|m| reader.sourced("measure", m, m.to_owned()));
-    let flow = element.get("flow").map(|w| reader.whole("flow", w, 1, 65_534));
+    let flows = reader.flow_list();
     let bound = match (element.get("at-most"), element.get("at-least")) {
         (Some(value), None) => Some((Bound::AtMost, reader.sourced("at-most", value, ()))),
         (None, Some(value)) => Some((Bound::AtLeast, reader.sourced("at-least", value, ()))),
@@ -248,5 +248,5 @@ fn limit(element: &Element, found: &mut Findings) -> LimitStatement {
             None
         }
     };
-    LimitStatement { place: reader.place, flow, measure, bound }
+    LimitStatement { place: reader.place, flows, measure, bound }
 }

@@ -217,6 +217,15 @@ fn every_rule_refuses_what_it_is_for() {
         (limit, "limit flow=10 measure=rtt.max at-most=1ms", 19, "flow 10 is not relayed"),
         (limit, "limit flow=10 measure=late at-most=1", 19, "flow 10 has no deadline"),
         (limit, "limit flow=30 measure=lost at-most=1", 19, "there is no flow 30"),
+        (limit, "limit flow='10 30' measure=lost at-most=1", 19, "there is no flow 30"),
+        (limit, "limit flow='10 10' measure=lost at-most=1", 19, "already has this bound"),
+        (
+            limit,
+            "limit flow='10 20' measure=rtt.p95 at-most=1ms",
+            19,
+            "flow 10 is not relayed, so it has no rtt.p95",
+        ),
+        (limit, "limit flow='10 20' measure=latency.p99.999 at-most=1ms", 0, ""),
         (limit, "limit flow=10 measure=unplanned at-most=0", 19, "unplanned frames belong to no flow"),
         (
             limit,

@@ -14,7 +14,7 @@ fn choices(of: &str) -> BTreeSet<String> {
 
 #[test]
 fn measures_are_those_of_the_plan() {
-    assert_eq!(choices("measure"), wg_plan::measures().map(str::to_owned).collect());
+    assert_eq!(choices("measure-name"), wg_plan::measures().map(str::to_owned).collect());
 }
 
 #[test]

@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.pairs import NAMES, OUTWARD, RETURN, Correction, PairLatency, known_pair, pair_of
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import FlowResult, Hop, Percentile, Series, Summary, Uncertainty
@@ -18,7 +17,7 @@ from wiregauge.measures.series import GAP, LOST, NO_STAMP, NOT_SAMPLED, ONE_COPY
 from wiregauge.measures.sketched.quantiles import ends, percentile, ranked
 from wiregauge.measures.sketched.service import service_of_all
 from wiregauge.measures.sketched.wholes import Whole
-from wiregauge.measures.summarise import loss
+from wiregauge.measures.summarise import loss, needed_for
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
@@ -40,7 +39,14 @@ def exact(
     gains = {name: _gain(extracted[name], held[name].n) for name in sample.summaries if name in held}
     summaries = {
         name: replace(
-            _summary(summary, held[name], extracted[name], gains[name], _excluded(name, whole, held, flow)),
+            _summary(
+                summary,
+                held[name],
+                extracted[name],
+                gains[name],
+                _excluded(name, whole, held, flow),
+                flow.quantiles,
+            ),
             negative=whole.census.below.get((name, 0.0), (held[name].below_zero(), 0))[0],
         )
         if name in held
@@ -63,7 +69,9 @@ def exact(
         loss=loss(counts["lost"], counts["sent"], whole.fates.lost_worth),
         summaries=summaries,
         series=series,
-        with_loss=_with_loss(held[main], counts["lost"], sample.with_loss, summaries[main], gains[main])
+        with_loss=_with_loss(
+            held[main], counts["lost"], sample.with_loss, summaries[main], gains[main], flow.quantiles
+        )
         if main in held and counts["lost"]
         else summaries[main].percentiles or sample.with_loss,
         goodput=service.goodput.value if service is not None and service.goodput is not None else None,
@@ -144,7 +152,12 @@ def _of_sample(summary: Summary, beyond: int) -> Summary:
 
 
 def _summary(
-    sample: Summary, sketch: Sketch, extracted: Extracted, gain: float, excluded: Mapping[str, int]
+    sample: Summary,
+    sketch: Sketch,
+    extracted: Extracted,
+    gain: float,
+    excluded: Mapping[str, int],
+    quantiles: Mapping[str, float],
 ) -> Summary:
     """The summary of all values, from their sketch and what the sample says of their dependence."""
     deviation, n = sketch.deviation(), sketch.n
@@ -162,8 +175,8 @@ def _summary(
         sd=deviation,
         maximum=sketch.maximum,
         percentiles={
-            name: percentile(sketch, q, _worth(sample, name, extracted, sketch, gain))
-            for name, q in QUANTILES.items()
+            name: percentile(sketch, q, _worth(sample, name, q, extracted, sketch, gain))
+            for name, q in quantiles.items()
         },
         n_effective=worth,
         uncertainty=known,
@@ -173,25 +186,30 @@ def _summary(
     )
 
 
-def _worth(sample: Summary, name: str, extracted: Extracted, sketch: Sketch, gain: float) -> float:
+def _worth(sample: Summary, name: str, q: float, extracted: Extracted, sketch: Sketch, gain: float) -> float:
     """Independent values that all are worth for a percentile."""
     sampled = sample.percentiles.get(name)
     own = sampled.worth if sampled is not None else None
     worth = own if own is not None else (sample.n_effective or 1.0)
     if gain > 1 and extracted.stretch is not None:
-        beyond = (extracted.series.value > sketch.quantile(QUANTILES[name])).astype(np.float64)
+        beyond = (extracted.series.value > sketch.quantile(q)).astype(np.float64)
         gain = 1.0 if sketches.outlasts(beyond, extracted.stretch) else gain
     return min(worth * gain, float(sketch.n))
 
 
 def _with_loss(
-    sketch: Sketch, lost: int, sample: Mapping[str, Percentile], main: Summary, gain: float
+    sketch: Sketch,
+    lost: int,
+    sample: Mapping[str, Percentile],
+    main: Summary,
+    gain: float,
+    quantiles: Mapping[str, float],
 ) -> dict[str, Percentile]:
     """Percentiles over all sent messages, a lost one counting as infinitely late."""
     n = sketch.n + lost
     found = {}
-    for name, q in QUANTILES.items():
-        needed = stats.samples_needed(q)
+    for name, q in quantiles.items():
+        needed = needed_for(q)
         if n < needed:
             found[name] = Percentile(q, None, None, None, needed)
             continue

@@ -8,6 +8,7 @@ from math import inf
 
 from wiregauge import stats
 from wiregauge.measures.results import Percentile
+from wiregauge.measures.summarise import needed_for
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
@@ -15,7 +16,7 @@ __all__ = ["ends", "percentile", "ranked", "repeated"]
 
 
 def percentile(sketch: Sketch, q: float | Fraction, worth: float) -> Percentile:
-    needed = stats.samples_needed(q)
+    needed = needed_for(float(q))
     if sketch.n < needed:
         return Percentile(float(q), None, None, None, needed)
     low, high = sketches.scaled_interval(sketch, q, worth)
@@ -40,7 +41,7 @@ def repeated(
     each: Sequence[Sketch], pooled: Sketch, q: float | Fraction, lost: int, by_run: Sequence[int] = ()
 ) -> Percentile:
     """A percentile of repeats with `lost` messages beyond the largest value, of each run as `by_run` says."""
-    n, needed = pooled.n + lost, stats.samples_needed(q)
+    n, needed = pooled.n + lost, needed_for(float(q))
     if n < needed:
         return Percentile(float(q), None, None, None, needed)
     value = ranked(pooled, stats.rank(n, q))

@@ -10,10 +10,10 @@ from math import sqrt
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.results import FlowResult, Percentile, Repeats, Summary, Uncertainty
 from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.sketched.quantiles import percentile, repeated
+from wiregauge.measures.summarise import unsupported
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
@@ -49,6 +49,7 @@ def summarise_repeats(
 ) -> Summary:
     """The summary of a measure of repeats of which some are sampled: their sketches, merged."""
     excluded = {reason: count for reason, count in excluded.items() if count}
+    quantiles = flows[0].plan.quantiles
     parts = _parts(flows, name)
     if len(parts) == 1:
         return replace(parts[0][0].summaries[name], excluded=excluded)
@@ -73,7 +74,7 @@ def summarise_repeats(
         sd=pooled.deviation(),
         mad=stats.mad(np.concatenate([flow.series[name].value for flow, _ in parts])),
         maximum=pooled.maximum,
-        percentiles={quantile: repeated(each, pooled, q, 0) for quantile, q in QUANTILES.items()},
+        percentiles={quantile: repeated(each, pooled, q, 0) for quantile, q in quantiles.items()},
         n_effective=sum(worths),
         uncertainty=Uncertainty(sampling, clock_ns, stamp_ns) if sampling is not None else None,
         clock=clock_ns,
@@ -90,15 +91,14 @@ def with_loss_repeats(flows: Sequence[FlowResult], main: str) -> dict[str, Perce
     """Percentiles over all messages sent in repeats of which some are sampled; the lost are infinitely late."""
     parts = _parts(flows, main)
     if not parts:
-        return {
-            name: Percentile(q, None, None, None, stats.samples_needed(q)) for name, q in QUANTILES.items()
-        }
+        return unsupported(flows[0].plan.quantiles)
     each = [one for _, one in parts]
     lost = sum(flow.counts["lost"] for flow in flows)
     if len(parts) == 1 and not lost:
         return dict(parts[0][0].summaries[main].percentiles)
     sizes = [flow.counts["lost"] for flow, _ in parts]
-    return {name: repeated(each, sketches.merged(each), q, lost, sizes) for name, q in QUANTILES.items()}
+    pooled, quantiles = sketches.merged(each), flows[0].plan.quantiles
+    return {name: repeated(each, pooled, q, lost, sizes) for name, q in quantiles.items()}
 
 
 def percentile_of(name: str, flows: Sequence[FlowResult], q: float | Fraction) -> Percentile:
