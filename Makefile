@@ -1,7 +1,7 @@
 # make demo   set everything up and run the main job to a report
 # make test   run every test
 # make lint   formatting, lints and types
-# make bench  ratios against peers, in one run
+# make bench  figure, peer, ratio and bar of every benchmark, in one run and one table
 # make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways (within 2 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make notebook  execute the example notebook and keep its outputs
@@ -60,12 +60,10 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup
-	cargo bench --workspace --locked
-	$(BIN)/python -m benches.round_trip
-	$(BIN)/python -m benches.generator
-	$(BIN)/python -m benches.ns3.compare
-	$(BIN)/python -m benches.log_processor
-	$(BIN)/python -m benches.judging
+	@rows=$$(mktemp); trap 'rm -f $$rows' EXIT; export WIREGAUGE_BENCH_ROWS=$$rows; \
+	for part in kernels round_trip generator ns3.compare log_processor judging; do \
+		echo "== $$part"; $(BIN)/python -m benchmarks.$$part $(BENCH_OPTIONS) || echo "$$part: no figure"; \
+	done; echo; $(BIN)/python -m benchmarks.table $$rows
 
 fuzz:
 	@tools/fuzz $(FUZZ_SECONDS)

@@ -2,7 +2,7 @@
 
 Fixed seeds, and so many repeats that the bounds are some standard errors of an honest interval away; order statistics
 of few values move in steps and may cover more. The naive interval is held to fail where values depend on one another,
-or the test would show nothing. `python -m benches.coverage` has more families and 2000 series of each.
+or the test would show nothing. `python -m benchmarks.coverage` has more families and 2000 series of each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from time import process_time
 
 import numpy as np
 import pytest
-from benches.coverage import CELLS, cover
+from benchmarks.coverage import CELLS, cover
 from numpy.typing import NDArray
 from scipy import special
 from scipy.signal import lfilter

@@ -145,7 +145,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.relay(1, on="sensor", through="task", faults=[Fault("misdirect", "5", to="other")])
     test.flow(90, protocol="rc", from_="mac", to="sensor", bag="8ms").relay(90, vl=190)
     test.send(90, period="8ms", payload="64B")
-    test.flow(2, protocol="udp", from_="mac", to="sensor").receive(2, on="sensor")
+    test.flow(2, protocol="udp", from_="mac", to="sensor", priority=3, dscp=46).receive(2, on="sensor")
     test.send(2, load="1%", payload="64B", burst=10, spacing="20us", rate_limit="100Mbit/s")
     contract: dict[str, Any] = {
         "lmax": "200B",

@@ -90,31 +90,25 @@ def test_n_reordering_far_beyond_the_steps_taken_at_once() -> None:
     assert found.max() == 251
 
 
-def shortfall(at: list[int], gap: int, k: int) -> int:
-    return max([0, *(gap * (k - j) - (at[k] - at[j]) for j in range(k))])
-
-
-@given(times, st.integers(1, 2000))
-def test_earliness_looks_back_at_every_earlier_frame(at: list[int], gap: int) -> None:
-    found = patterns.earliness(np.array(at, dtype=np.int64), gap)
-    assert found.tolist() == [shortfall(at, gap, k) for k in range(len(at))]
-
-
-@given(times, st.integers(1, 2000), st.integers(0, 3000))
-def test_earliness_is_what_a_token_bucket_must_forgive(at: list[int], gap: int, jitter: int) -> None:
-    """A bucket of 1 + jitter / gap frames, filled at one per gap, lets all pass exactly when no frame is earlier."""
-    largest = 1 + Fraction(jitter, gap)
-    tokens, last, passed = largest, None, True
-    for now in at:
+@given(times, st.data(), st.integers(1, 2000), st.integers(0, 3000), st.integers(1, 90))
+def test_what_is_policed_is_what_a_token_account_refuses(
+    at: list[int], data: st.DataObject, gap: int, jitter: int, lmax: int
+) -> None:
+    """An account of lmax (1 + jitter / gap) bytes, filled with lmax each gap; what it refuses is not charged."""
+    sizes = data.draw(st.lists(st.integers(1, lmax), min_size=len(at), max_size=len(at)))
+    largest = lmax * (1 + Fraction(jitter, gap))
+    tokens, last = largest, None
+    refused, early = patterns.policed(
+        np.array(at, dtype=np.int64), np.array(sizes, dtype=np.int64), lmax, gap, jitter
+    )
+    for k, (now, size) in enumerate(zip(at, sizes, strict=True)):
         if last is not None:
-            tokens = min(largest, tokens + Fraction(now - last, gap))
+            tokens = min(largest, tokens + Fraction(lmax * (now - last), gap))
         last = now
-        if tokens < 1:
-            passed = False
-            break
-        tokens -= 1
-    found = patterns.earliness(np.array(at, dtype=np.int64), gap)
-    assert passed == (int(found.max(initial=0)) <= jitter)
+        assert bool(refused[k]) == (tokens < size)
+        if tokens >= size:
+            tokens -= size
+    assert bool(refused.any()) == (int(early.max(initial=0)) > jitter)
 
 
 @given(flags)

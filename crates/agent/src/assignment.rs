@@ -264,6 +264,7 @@ fn refuse_unsupported(run: &Run) -> Result<(), AssignmentError> {
     for flow in &run.flows {
         match flow.protocol {
             Protocol::Udp if flow.vlan.is_some() => return unsupported(flow.id, "tags UDP frames"),
+            Protocol::Udp if flow.dscp != 0 => return unsupported(flow.id, "sets a DSCP"),
             Protocol::Udp | Protocol::Raw => {}
             Protocol::Be => return unsupported(flow.id, "is best-effort beside critical traffic"),
             Protocol::Rc => return unsupported(flow.id, "is rate-constrained"),

@@ -341,6 +341,11 @@ impl<C: LocalClock> Egress for CriticalPort<C> {
         self.port.is_idle(now)
     }
 
+    fn urgency(&self, frame: &Frame) -> Option<usize> {
+        let by_window = self.windows.is_some() && frame.class == TrafficClass::TimeTriggered;
+        if by_window { None } else { self.port.urgency(frame) }
+    }
+
     fn line(&self) -> LineRate {
         self.port.line()
     }

@@ -15,6 +15,10 @@
 //! lane comes for each frame, for several, or by polling. A lane that sleeps must first be woken, which takes as
 //! long as the scheduler pleases: the core owns no random source, so that time comes with the input.
 //!
+//! Messages that leave the lane join the egress queues in the order they were handed down; those that their virtual link
+//! or schedule held back join at [`Host::handle_deadline`], behind all inputs of the instant. Only then an idle port
+//! chooses, unless the driver says that nothing else comes.
+//!
 //! Two lanes were chosen over one processor because a servicing thread that spins on both directions is
 //! closer to that than to strict alternation, and because latency then does not depend on a guess about scheduling.
 
@@ -24,13 +28,14 @@ use alloc::vec::Vec;
 use wg_frame::time::{RunTime, Span};
 
 use crate::cause::Cause;
+use crate::contention::Contenders;
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
 use crate::interface::{Departure, Interface, Networks};
 use crate::line::LineRate;
 use crate::port::{Device, Effect, Egress, Transmission};
-use crate::queue::{Fill, Full, Limit};
+use crate::queue::{Fill, Full, Limit, QUEUES};
 
 /// What handing a frame over costs a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,6 +154,16 @@ struct Unnoticed {
     wake_up: Span,
 }
 
+/// A frame for an idle port, while others of its instant may come.
+#[derive(Debug)]
+struct Contender {
+    frame: Frame,
+    /// From when on it could have been sent.
+    due: RunTime,
+    /// It keeps to no window.
+    unscheduled: bool,
+}
+
 /// A host.
 #[derive(Debug)]
 pub struct Host<P: Egress> {
@@ -168,6 +183,7 @@ pub struct Host<P: Egress> {
     /// When the frames in the ring that were noticed leave it; ascending.
     leaving: Fifo<RunTime>,
     receive_free: RunTime,
+    contenders: Contenders<Contender>,
     outputs: Fifo<Output>,
 }
 
@@ -196,16 +212,23 @@ impl<P: Egress> Host<P> {
             interrupt_at: Deadline::NEVER,
             leaving: Fifo::new(),
             receive_free: beginning,
+            contenders: Contenders::new(),
             outputs: Fifo::new(),
         }
     }
 
     /// The application wants `frame` sent. It calls now if the transmit lane is at work, after `wake_up` if the
-    /// lane sleeps, and after what the lane has in hand.
+    /// lane sleeps, and after what the lane has in hand. With `more` other inputs of this instant may follow.
     ///
     /// # Errors
     /// The lane has as many messages in hand as it may; the frame is not taken.
-    pub fn handle_send(&mut self, now: RunTime, frame: Frame, wake_up: Span) -> Result<Handed, Full> {
+    pub fn handle_send(
+        &mut self,
+        now: RunTime,
+        frame: Frame,
+        wake_up: Span,
+        more: bool,
+    ) -> Result<Handed, Full> {
         // One that ends now is in hand until all inputs of the instant are in.
         while self.ahead.front().is_some_and(|through| *through < now) {
             self.ahead.pop_front();
@@ -217,7 +240,7 @@ impl<P: Egress> Host<P> {
         let queued = application + self.config.transmit.of(frame.length);
         self.transmit_free = queued;
         if queued <= now && self.handed.is_empty() {
-            self.submit(now, frame);
+            self.submit(now, frame, more);
         } else if let Err(frame) = self.hand_ahead(queued, frame) {
             self.handed.push_back((queued, frame));
         }
@@ -226,18 +249,17 @@ impl<P: Egress> Host<P> {
 
     /// A frame made past the application, by a generator that costs the host nothing or by a babbling one: it goes to
     /// the queues past every regulator and schedule. A frame of a virtual link or schedule that begins here is numbered
-    /// and goes where its flow does.
-    pub fn handle_generated(&mut self, now: RunTime, frame: Frame) {
+    /// and goes where its flow does. With `more` other inputs of this instant may follow.
+    pub fn handle_generated(&mut self, now: RunTime, frame: Frame, more: bool) {
         let numbered = self.interface.as_mut().and_then(|interface| interface.number(frame));
         match numbered {
-            None => self.send_on(now, frame, networks_of(&frame), now),
-            Some((frame, networks)) if frame.class == TrafficClass::TimeTriggered => {
+            None => self.send_on(now, frame, networks_of(&frame), now, more),
+            Some((frame, networks)) => {
+                let unscheduled = frame.class == TrafficClass::TimeTriggered;
                 self.copies(frame, networks, |host, port, frame| {
-                    let effect = &mut |effect| host.outputs.push_back(Output::of(port, effect));
-                    host.ports[port].1.handle_unscheduled(now, frame, &mut host.device, effect);
+                    host.join(now, port, Contender { frame, due: now, unscheduled }, more);
                 });
             }
-            Some((frame, networks)) => self.send_on(now, frame, networks, now),
         }
     }
 
@@ -290,12 +312,15 @@ impl<P: Egress> Host<P> {
             && at <= now
         {
             self.handed.pop_front();
-            self.submit(now, frame);
+            self.submit(now, frame, false);
         }
         while self.ahead.front().is_some_and(|through| *through <= now) {
             self.ahead.pop_front();
         }
         self.depart(now);
+        if !self.contenders.is_empty() {
+            self.settle(now);
+        }
         for (port, (_, egress)) in self.ports.iter_mut().enumerate() {
             let (outputs, interface) = (&mut self.outputs, &mut self.interface);
             let effect = &mut |effect| carry_out(outputs, interface, now, port, effect);
@@ -326,8 +351,11 @@ impl<P: Egress> Host<P> {
     /// The host restarts at `now`: what waits in it is dropped, what it sends is cut off, numbers begin anew. What was
     /// delivered stays delivered.
     pub fn handle_restart(&mut self, now: RunTime) {
-        let Self { ports, device, interface, handed, unnoticed, leaving, outputs, .. } = self;
+        let Self { ports, device, interface, handed, unnoticed, leaving, contenders, outputs, .. } = self;
         let down = Cause::Down;
+        for (port, Contender { frame, .. }) in contenders.take() {
+            outputs.push_back(Output::lost(port, frame, down));
+        }
         for (_, frame) in handed.drain() {
             outputs.push_back(Output::lost_before_ports(frame, down));
         }
@@ -365,7 +393,7 @@ impl<P: Egress> Host<P> {
     pub fn next_deadline(&self) -> Deadline {
         let handed = self.handed.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let due = self.interface.as_ref().map_or(Deadline::NEVER, |interface| interface.next_deadline());
-        let own = handed.min(self.interrupt_at).min(due);
+        let own = handed.min(self.interrupt_at).min(due).min(self.contenders.deadline());
         if self.device.is_empty() {
             return own;
         }
@@ -422,21 +450,27 @@ impl<P: Egress> Host<P> {
         Ok(())
     }
 
+    /// Whether other messages are to join the queues at `now`, because they leave the lane or were held back until then.
+    #[inline]
+    fn has_due(&self, now: RunTime) -> bool {
+        self.handed.front().is_some_and(|(at, _)| *at <= now)
+            || self.interface.as_ref().is_some_and(|interface| interface.next_deadline().is_due(now))
+    }
+
     /// A message leaves the lane.
     #[inline]
-    fn submit(&mut self, now: RunTime, frame: Frame) {
+    fn submit(&mut self, now: RunTime, frame: Frame, more: bool) {
         let Some(interface) = self.interface.as_mut().filter(|_| frame.class != TrafficClass::BestEffort)
         else {
-            self.send_on(now, frame, networks_of(&frame), now);
+            self.send_on(now, frame, networks_of(&frame), now, more);
             return;
         };
         let outputs = &mut self.outputs;
         let departure = interface.handle_message(now, &self.device.clock, frame, |frame, cause| {
             outputs.push_back(Output::lost_before_ports(frame, cause));
         });
-        match departure {
-            Some(Departure { frame, networks, due }) => self.send_on(now, frame, networks, due),
-            None => self.depart(now),
+        if let Some(Departure { frame, networks, due }) = departure {
+            self.send_on(now, frame, networks, due, more);
         }
     }
 
@@ -448,15 +482,18 @@ impl<P: Egress> Host<P> {
             .filter(|interface| interface.next_deadline().is_due(now))
             .and_then(|interface| interface.poll_departure(now, &self.device.clock))
         {
-            self.send_on(now, departure.frame, departure.networks, departure.due);
+            self.send_on(now, departure.frame, departure.networks, departure.due, false);
         }
     }
 
     /// Puts a frame, or a copy on each network, into the queues.
     #[inline]
-    fn send_on(&mut self, now: RunTime, frame: Frame, networks: Networks, due: RunTime) {
+    fn send_on(&mut self, now: RunTime, frame: Frame, networks: Networks, due: RunTime, more: bool) {
         if let ([(network, egress)], None) = (&mut self.ports[..], &self.interface)
             && networks.has(*network)
+            && !more
+            && self.contenders.is_empty()
+            && self.handed.front().is_none_or(|(at, _)| *at > now)
         {
             // Most hosts by far are like this.
             let outputs = &mut self.outputs;
@@ -465,13 +502,49 @@ impl<P: Egress> Host<P> {
             return;
         }
         self.copies(frame, networks, |host, port, frame| {
-            if let Some(interface) = &mut host.interface {
-                interface.joins(port, &frame, due);
-            }
-            let (outputs, interface) = (&mut host.outputs, &mut host.interface);
-            let effect = &mut |effect| carry_out(outputs, interface, now, port, effect);
-            host.ports[port].1.handle_frame(now, frame, &mut host.device, effect);
+            host.join(now, port, Contender { frame, due, unscheduled: false }, more);
         });
+    }
+
+    /// Hands a frame to its port, or keeps it while the frames that may come at this instant could go before it.
+    #[inline]
+    fn join(&mut self, now: RunTime, port: usize, contender: Contender, more: bool) {
+        if self.contenders.is_overdue(now) {
+            self.settle(now);
+        }
+        let alone = !more && self.contenders.is_empty() && !self.has_due(now);
+        let egress = &self.ports[port].1;
+        if !alone && egress.is_idle(now) && urgency(egress, &contender).is_some() {
+            self.contenders.push(now, port, contender);
+        } else {
+            self.enqueue(now, port, contender);
+        }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: RunTime, port: usize, contender: Contender) {
+        let Contender { frame, due, unscheduled } = contender;
+        let (outputs, interface) = (&mut self.outputs, &mut self.interface);
+        if unscheduled {
+            let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
+            self.ports[port].1.handle_unscheduled(now, frame, &mut self.device, effect);
+            return;
+        }
+        if let Some(interface) = interface {
+            interface.joins(port, &frame, due);
+        }
+        let effect = &mut |effect| carry_out(outputs, interface, now, port, effect);
+        self.ports[port].1.handle_frame(now, frame, &mut self.device, effect);
+    }
+
+    /// All messages of an instant are in: idle ports choose among them.
+    #[cold]
+    fn settle(&mut self, now: RunTime) {
+        let ports = &self.ports;
+        let all = self.contenders.settle(|port, contender| urgency(&ports[port].1, contender).unwrap_or(0));
+        for (port, contender) in all {
+            self.enqueue(now, port, contender);
+        }
     }
 
     #[inline]
@@ -532,6 +605,10 @@ impl Output {
             Effect::Drop { frame, cause } => Self::lost(port, frame, cause),
         }
     }
+}
+
+fn urgency(port: &impl Egress, contender: &Contender) -> Option<usize> {
+    if contender.unscheduled { Some(QUEUES - 1) } else { port.urgency(&contender.frame) }
 }
 
 /// Hands an effect of a port on, and keeps the output jitter.

@@ -60,6 +60,8 @@ impl Marks {
     pub const FCS_ERROR: Self = Self(8);
     /// Sent on both redundant networks. Virtual links and time-triggered flows have this in their configuration instead.
     pub const BOTH_NETWORKS: Self = Self(16);
+    /// Carries an 802.1Q tag, whatever its VLAN and priority.
+    pub const TAGGED: Self = Self(32);
 
     /// Without any.
     pub const fn none() -> Self {
@@ -93,7 +95,7 @@ pub struct Frame {
     pub source: Mac,
     /// Length in bytes, destination address to FCS inclusive (RFC 1242, 3.5), as sent: padding included.
     pub length: u16,
-    /// VLAN identifier; 0 without tag or priority-tagged (IEEE Std 802.1Q-2022, 9.6).
+    /// VLAN identifier; 0 without tag or [priority-tagged](Marks::TAGGED) (IEEE Std 802.1Q-2022, 9.6).
     pub vlan: u16,
     /// Flow in the probe header; 65 535 for background load.
     pub flow: u16,

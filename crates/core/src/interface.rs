@@ -15,8 +15,9 @@
 //! copies of a frame carry one number.
 //!
 //! # Time
-//! Late calls change no eligible time and no planned instant, only when the frames are handed on. Of frames due at one
-//! call the one due first goes first; among equals virtual links before schedules, lower identifiers before higher.
+//! Late calls change no eligible time and no planned instant, only when the frames are handed on. A message that need not
+//! wait goes at once, before those that were held back until then. Of frames that were held back and are due at one call the one due first goes first; among equals
+//! virtual links before schedules, lower identifiers before higher.
 //! Each effect inspects one number for each virtual link and schedule sent here.
 //!
 //! [regulator]: crate::arinc664::regulator
@@ -251,7 +252,8 @@ impl Interface {
     }
 
     /// A message in its frame, from the lane. `lost` gets each frame that will not be sent: this one, or an older one
-    /// whose place it takes. Gives the departure of a message that need not wait and comes when nothing else is due.
+    /// whose place it takes. Gives the departure of a message that need not wait; those that do wait for
+    /// [`poll_departure`](Self::poll_departure), also until `now`.
     pub fn handle_message(
         &mut self,
         now: RunTime,
@@ -290,8 +292,8 @@ impl Interface {
                     return None;
                 }
                 // Alone and at rest: neither the list of what is due nor anybody's turn changes.
-                if self.earliest > now && self.due[at] == NEVER && link.regulator.next_deadline().is_due(now)
-                {
+                let at_rest = self.earliest >= now && self.due[at] == NEVER;
+                if at_rest && link.regulator.next_deadline().is_due(now) {
                     return link.depart();
                 }
                 self.set_link(at);
@@ -315,8 +317,8 @@ impl Interface {
         Ok(())
     }
 
-    /// The next frame that leaves for the ports at `now`; `None` when there is none before the next deadline. Ask after
-    /// every message and at every deadline.
+    /// The next frame that was held back and leaves for the ports at `now`; `None` when there is none before the next
+    /// deadline. Ask at every deadline, behind the messages of the instant.
     pub fn poll_departure(&mut self, now: RunTime, clock: &impl LocalClock) -> Option<Departure> {
         while self.earliest <= now {
             let at = self.due.iter().position(|due| *due == self.earliest)?;

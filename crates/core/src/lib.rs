@@ -15,8 +15,9 @@
 //! # What instants mean
 //!
 //! - *Equal instants*: inputs at one instant act in the order of the calls. A deadline equal to `now` is due. A
-//!   driver hands in all inputs of an instant before it calls `handle_deadline` for it, so that what comes
-//!   at the instant a line becomes free still takes part in the choice of the next frame.
+//!   driver hands in all inputs of an instant before it calls `handle_deadline` for it, so that a port chooses among
+//!   all frames of the instant. A frame that finds a line free begins at once only where the driver says that no
+//!   other input of the instant follows (`more` is false); a driver of real time, whose instants never equal, says so.
 //! - *Late calls* act as of `now` and are never back-dated: what could have begun earlier begins now.
 //! - *Early calls* of `handle_deadline` do nothing.
 //! - `now` never decreases from call to call of one core; a driver that breaks this gets effects in a wrong order.
@@ -39,6 +40,7 @@ extern crate std;
 
 pub mod arinc664;
 mod cause;
+mod contention;
 pub mod critical_port;
 mod deadline;
 pub mod end_system;

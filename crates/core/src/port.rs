@@ -2,7 +2,8 @@
 //!
 //! A port begins a transmission the instant it may: when a frame comes and the line is free, or when the line
 //! becomes free and a frame waits. Of the frames that may go it takes the first of the most urgent queue (IEEE
-//! Std 802.1Q-2022, 8.6.8.1). A frame on the wire is never taken back, unless the device restarts.
+//! Std 802.1Q-2022, 8.6.8.1). A frame on the wire is never taken back, unless the device restarts. Of frames that come at
+//! one instant to a port where none waits, its device hands in the most urgent first.
 //!
 //! The end of a transmission is the driver's to tell, because only it knows the line: it owes an answer to every
 //! [`Transmission`]. A simulator knows the end beforehand and answers at once; a live driver answers when the
@@ -54,8 +55,10 @@ pub struct PortConfig {
     pub line: LineRate,
     /// Limit of each queue.
     pub queue_limits: [Limit; QUEUES],
-    /// Limit of all queues together.
+    /// Limit of all queues together, or where rate-constrained frames have a buffer of their own, of either buffer.
     pub limit: Limit,
+    /// Whether rate-constrained frames have a buffer of their own.
+    pub own_buffer: bool,
     /// Queue of each priority (IEEE Std 802.1Q-2022, table 8-5); all alike makes one first-in first-out queue.
     pub queue_of_priority: [u8; PRIORITIES],
     /// Queue of each priority of rate-constrained frames.
@@ -73,9 +76,11 @@ impl PortConfig {
         Self::new(line, limit, [0; PRIORITIES], [0; PRIORITIES])
     }
     /// As [`strict_priority`](Self::strict_priority), with two queues above all others for rate-constrained frames: the
-    /// more urgent for priorities 4 to 7 (ARINC 664 part 7 gives a virtual link one of two priorities).
+    /// more urgent for priorities 4 to 7 (ARINC 664 part 7 gives a virtual link one of two priorities). They have a buffer
+    /// of their own, as large as that of the others.
     pub const fn critical(line: LineRate, limit: Limit) -> Self {
-        Self::new(line, limit, [0, 1, 2, 3, 4, 5, 6, 7], [8, 8, 8, 8, 9, 9, 9, 9])
+        let config = Self::new(line, limit, [0, 1, 2, 3, 4, 5, 6, 7], [8, 8, 8, 8, 9, 9, 9, 9]);
+        Self { own_buffer: true, ..config }
     }
 
     const fn new(line: LineRate, limit: Limit, others: [u8; PRIORITIES], rc: [u8; PRIORITIES]) -> Self {
@@ -83,6 +88,7 @@ impl PortConfig {
             line,
             queue_limits: [limit; QUEUES],
             limit,
+            own_buffer: false,
             queue_of_priority: others,
             queue_of_rate_constrained: rc,
         }
@@ -198,6 +204,10 @@ pub trait Egress {
     /// Whether a frame that comes at `now` finds the line free and nobody waiting.
     fn is_idle(&self, now: RunTime) -> bool;
 
+    /// How urgent a frame is among those that come at one instant while the port is idle, more being greater; `None`: it
+    /// takes no part in that choice, because it goes by a window of its own.
+    fn urgency(&self, frame: &Frame) -> Option<usize>;
+
     /// The line it feeds.
     fn line(&self) -> LineRate;
 
@@ -248,7 +258,7 @@ pub struct EgressPort<G> {
 impl<G: Gate> EgressPort<G> {
     /// A port with empty queues and a free line.
     pub fn new(config: PortConfig, gate: G) -> Self {
-        let queues = Queues::new(config.queue_limits, config.limit);
+        let queues = Queues::new(config.queue_limits, config.limit, config.own_buffer);
         let beginning = RunTime::from_picos(i64::MIN);
         Self {
             rate: config.line,
@@ -483,6 +493,10 @@ impl<G: Gate> Egress for EgressPort<G> {
     #[inline]
     fn is_idle(&self, now: RunTime) -> bool {
         self.is_line_free(now) && self.queues.is_empty()
+    }
+
+    fn urgency(&self, frame: &Frame) -> Option<usize> {
+        Some(self.queue_of(frame))
     }
 
     fn line(&self) -> LineRate {

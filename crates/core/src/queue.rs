@@ -2,6 +2,9 @@
 //!
 //! A frame must find room in its own queue, in its port and in the buffer all ports of a device share. The first
 //! that has none refuses it, and the refusal says which. The frame on the wire waits no more: it counts nowhere.
+//!
+//! A port has one buffer for all its queues, or one for the queues of rate-constrained frames and one as large for the
+//! others, so that best effort cannot take the room of virtual links.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -62,7 +65,7 @@ impl Fill {
 pub enum Full {
     /// The queue of its class.
     Queue,
-    /// All queues of the port together.
+    /// The buffer of the port, or of its class of frames.
     Port,
     /// The buffer shared by all ports.
     Shared,
@@ -102,18 +105,47 @@ struct Room {
     fills: [Fill; QUEUES],
     limits: [Limit; QUEUES],
     port: Fill,
+    /// The part of `port` that is rate-constrained, where it has a buffer of its own.
+    critical: Option<Fill>,
     port_limit: Limit,
     peak_bytes: u64,
 }
 
+impl Room {
+    /// What waits in the buffer of queue `queue`.
+    fn beside(&self, queue: usize) -> Fill {
+        match self.critical {
+            None => self.port,
+            Some(critical) if queue >= PRIORITIES => critical,
+            Some(critical) => {
+                Fill { bytes: self.port.bytes - critical.bytes, frames: self.port.frames - critical.frames }
+            }
+        }
+    }
+
+    fn add(&mut self, queue: usize, length: u16) {
+        self.fills[queue].add(length);
+        self.port.add(length);
+        self.critical.iter_mut().filter(|_| queue >= PRIORITIES).for_each(|fill| fill.add(length));
+    }
+
+    fn take(&mut self, queue: usize, length: u16) {
+        self.fills[queue].take(length);
+        self.port.take(length);
+        self.critical.iter_mut().filter(|_| queue >= PRIORITIES).for_each(|fill| fill.take(length));
+    }
+}
+
 impl Queues {
-    /// Empty queues with a limit for each and for all together.
-    pub fn new(limits: [Limit; QUEUES], port_limit: Limit) -> Self {
+    /// Empty queues with a limit for each and for all together, or `apart` for the rate-constrained ones together and the
+    /// others together.
+    pub fn new(limits: [Limit; QUEUES], port_limit: Limit, apart: bool) -> Self {
         let room = Room {
             waiting: Default::default(),
             fills: Default::default(),
             limits,
             port: Fill::default(),
+            critical: apart.then(Fill::default),
             port_limit,
             peak_bytes: 0,
         };
@@ -128,14 +160,13 @@ impl Queues {
         if !self.room.fills[queue].has_room(frame.length, self.room.limits[queue]) {
             return Err(Full::Queue);
         }
-        if !self.room.port.has_room(frame.length, self.room.port_limit) {
+        if !self.room.beside(queue).has_room(frame.length, self.room.port_limit) {
             return Err(Full::Port);
         }
         if !shared.fill.has_room(frame.length, shared.limit) {
             return Err(Full::Shared);
         }
-        self.room.fills[queue].add(frame.length);
-        self.room.port.add(frame.length);
+        self.room.add(queue, frame.length);
         shared.fill.add(frame.length);
         self.room.peak_bytes = self.room.peak_bytes.max(self.room.port.bytes);
         self.occupied |= 1 << queue;
@@ -146,8 +177,7 @@ impl Queues {
     /// Takes the first frame of queue `queue`.
     pub fn pop(&mut self, queue: usize, shared: &mut SharedBuffer) -> Option<Frame> {
         let frame = self.room.waiting[queue].pop_front()?;
-        self.room.fills[queue].take(frame.length);
-        self.room.port.take(frame.length);
+        self.room.take(queue, frame.length);
         shared.fill.take(frame.length);
         if self.room.waiting[queue].is_empty() {
             self.occupied &= !(1 << queue);
@@ -158,8 +188,7 @@ impl Queues {
     /// Puts a frame that was taken out back at the head of its queue. It never left the memory it was in, so no limit
     /// refuses it: the limits may be exceeded by this one frame.
     pub fn put_back(&mut self, queue: usize, frame: Frame, shared: &mut SharedBuffer) {
-        self.room.fills[queue].add(frame.length);
-        self.room.port.add(frame.length);
+        self.room.add(queue, frame.length);
         shared.fill.add(frame.length);
         self.occupied |= 1 << queue;
         self.room.waiting[queue].push_front(frame);

@@ -4,7 +4,8 @@
 //! last bit and the processing delay are through. Cut-through takes it when its header and the processing delay
 //! are: it then leaves at once through every port that is idle and as fast as the one it came by, and falls back to
 //! store-and-forward at every other, because a port that is slower or busy would have to hold the frame anyway and a
-//! faster one would overtake it.
+//! faster one would overtake it. It looks at the ports once, at that instant, and of the frames of one instant that find the
+//! same port idle the most urgent is cut through.
 //!
 //! Filters, policing and virtual links belong into [`Ingress`] ([`CriticalIngress`](crate::ingress::CriticalIngress)), gates and
 //! time-triggered windows into the ports ([`Egress`]): the switch itself knows neither.
@@ -19,6 +20,7 @@ use alloc::vec::Vec;
 use wg_frame::time::{RunTime, Span};
 
 use crate::cause::Cause;
+use crate::contention::Contenders;
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::forwarding::{Forwarding, PortSet, Route};
@@ -165,6 +167,8 @@ pub struct Switch<P: Egress, I> {
     back_at: Option<RunTime>,
     /// Ordered by instant, equal instants by arrival.
     stages: VecDeque<(RunTime, Stage)>,
+    /// Copies for idle ports, each with the instant from which on all of it could be forwarded.
+    contenders: Contenders<(Frame, RunTime)>,
     outputs: Fifo<Output>,
 }
 
@@ -194,6 +198,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
             mode: config.mode,
             back_at: None,
             stages: VecDeque::new(),
+            contenders: Contenders::new(),
             outputs: Fifo::new(),
         }
     }
@@ -210,7 +215,13 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     /// A frame. `now` is the instant its header (cut-through) or all of it (store-and-forward) was in and processed, see
     /// [`ready_at`](Self::ready_at). A store-and-forward switch holds a frame that is handed in early until then; a
     /// frame handed in late is forwarded at `now`, behind those that were held and are due.
-    pub fn handle_frame(&mut self, now: RunTime, arrival: Arrival) {
+    ///
+    /// With `more` other inputs of this instant may follow: an idle port then chooses among them at
+    /// [`handle_deadline`](Self::handle_deadline).
+    pub fn handle_frame(&mut self, now: RunTime, arrival: Arrival, more: bool) {
+        if self.contenders.is_overdue(now) {
+            self.settle(now);
+        }
         if self.back_at.is_some() && self.is_missed(&arrival) {
             self.drop(arrival.port, arrival.frame, Cause::Down);
             return;
@@ -223,13 +234,16 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
             }
         }
         self.release(now);
-        self.forward(now, arrival);
+        self.forward(now, arrival, more);
     }
 
     /// Does what is due at `now`: frames handed in early first, in the order of their instants, then every port whose
     /// line is free. Early calls do nothing; a late call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
         self.release(now);
+        if !self.contenders.is_empty() {
+            self.settle(now);
+        }
         for word in 0..self.ports.len().div_ceil(64) {
             let mut left = self.waiting.word(word);
             while left != 0 {
@@ -267,6 +281,9 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
             let (port, frame) = match stage {
                 Stage::Arrival(Arrival { port, frame, .. }) | Stage::Copy { port, frame } => (port, frame),
             };
+            self.outputs.push_back(Output::Dropped { port, frame, cause });
+        }
+        for (port, (frame, _)) in self.contenders.take() {
             self.outputs.push_back(Output::Dropped { port, frame, cause });
         }
         for (port, egress) in self.ports.iter_mut().enumerate() {
@@ -309,6 +326,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         let stage = self.stages.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
+        let stage = stage.min(self.contenders.deadline());
         if self.device.is_empty() {
             return stage;
         }
@@ -330,9 +348,9 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         self.ports[port].peak_bytes()
     }
 
-    /// Frames inside that wait for their instant before they reach a queue.
+    /// Frames inside that wait for their instant, or for the others of theirs, before they reach a queue.
     pub fn staged(&self) -> usize {
-        self.stages.len()
+        self.stages.len() + self.contenders.len()
     }
 
     fn keep(&mut self, at: RunTime, stage: Stage) {
@@ -347,8 +365,8 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         {
             self.stages.pop_front();
             match stage {
-                Stage::Arrival(arrival) => self.forward(now, arrival),
-                Stage::Copy { port, frame } => self.enqueue(now, port, frame),
+                Stage::Arrival(arrival) => self.forward(now, arrival, true),
+                Stage::Copy { port, frame } => self.offer(now, port, (frame, now), true),
             }
         }
     }
@@ -359,7 +377,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         self.is_down(arrival.complete - line.transmission(arrival.frame.length))
     }
 
-    fn forward(&mut self, now: RunTime, arrival: Arrival) {
+    fn forward(&mut self, now: RunTime, arrival: Arrival, more: bool) {
         let Arrival { port, frame, .. } = arrival;
         let damaged = frame.marks.has(Marks::FCS_ERROR);
         if damaged && self.mode == Mode::StoreAndForward {
@@ -387,7 +405,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         if let Route::Port(egress) = route {
             sent = egress != port && self.forwarding.carries(egress, &frame);
             if sent {
-                self.send(now, egress, arrival);
+                self.send(now, egress, arrival, more);
             }
         } else {
             for word in 0..self.ports.len().div_ceil(64) {
@@ -397,7 +415,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
                     left &= left - 1;
                     if egress != port && (critical || self.forwarding.carries(egress, &frame)) {
                         sent = true;
-                        self.send(now, egress, arrival);
+                        self.send(now, egress, arrival, more);
                     }
                 }
             }
@@ -407,17 +425,42 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
         }
     }
 
-    fn send(&mut self, now: RunTime, egress: usize, arrival: Arrival) {
+    fn send(&mut self, now: RunTime, egress: usize, arrival: Arrival, more: bool) {
         let complete = arrival.complete + self.processing_delay;
         if self.mode == Mode::StoreAndForward || complete <= now {
-            self.enqueue(now, egress, arrival.frame);
+            self.offer(now, egress, (arrival.frame, now), more);
             return;
         }
         let alike = self.ports[egress].line() == self.ports[arrival.port].line();
         if alike && self.ports[egress].is_idle(now) {
-            self.enqueue(now, egress, arrival.frame);
+            self.offer(now, egress, (arrival.frame, complete), more);
         } else {
             self.keep(complete, Stage::Copy { port: egress, frame: arrival.frame });
+        }
+    }
+
+    /// Hands a copy to its port, or keeps it while the frames that may come at this instant could go before it.
+    #[inline]
+    fn offer(&mut self, now: RunTime, port: usize, copy: (Frame, RunTime), more: bool) {
+        let alone = !more && self.contenders.is_empty();
+        if !alone && self.ports[port].is_idle(now) && self.ports[port].urgency(&copy.0).is_some() {
+            self.contenders.push(now, port, copy);
+        } else {
+            self.enqueue(now, port, copy.0);
+        }
+    }
+
+    /// All inputs of an instant are in: idle ports choose among what came. Who loses and is not all in yet is stored.
+    #[cold]
+    fn settle(&mut self, now: RunTime) {
+        let ports = &self.ports;
+        let copies = self.contenders.settle(|port, (frame, _)| ports[port].urgency(frame).unwrap_or(0));
+        for (port, (frame, complete)) in copies {
+            if complete <= now || self.ports[port].is_idle(now) {
+                self.enqueue(now, port, frame);
+            } else {
+                self.keep(complete, Stage::Copy { port, frame });
+            }
         }
     }
 

@@ -102,6 +102,12 @@ impl FlowModel {
             priority: priority.as_ref().map_or(0, |priority| priority.value),
         })
     }
+
+    /// Differentiated services code point of its packets; 0 where it has none.
+    pub(crate) fn dscp(&self) -> u8 {
+        let has_packets = self.is(Protocol::Udp) || self.is(Protocol::Be);
+        self.carriage.dscp.as_ref().filter(|_| has_packets).map_or(0, |dscp| dscp.value)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -180,6 +180,12 @@ impl Agenda {
         Some((RunTime::from_picos(self.base + time as i64), *self.sources.get(source)?))
     }
 
+    /// Whether anything but what nodes have waited for is still to happen at `now`, the instant of the last event taken.
+    #[inline]
+    pub(crate) fn has_input_at(&self, now: RunTime) -> bool {
+        self.earliest < self.key(self.starts[Class::Timer as usize], now)
+    }
+
     #[inline]
     fn since_base(&self, at: RunTime) -> u64 {
         at.as_picos().wrapping_sub(self.base) as u64
@@ -290,6 +296,16 @@ mod tests {
         ]
     }
 
+    /// The page is the contract, and this code keeps it.
+    #[test]
+    fn the_classes_are_those_of_the_page_in_its_order() {
+        let page = include_str!("../../../docs/explanation/order-of-events.md");
+        let named = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let own: Vec<String> = ALL.iter().map(|class| format!("{class:?}")).collect();
+        assert_eq!(named.collect::<Vec<_>>(), own);
+        assert!(ALL.is_sorted());
+    }
+
     proptest! {
         /// Against the order as it is written: the least (time, class, number) of all that are planned.
         #[test]
@@ -313,6 +329,12 @@ mod tests {
                 let least = planned.iter().filter_map(|(key, at)| at.map(|at| (at, key.0, key.1))).min();
                 let next = agenda.next().map(|(at, source)| (at, source.class, source.number as usize));
                 prop_assert_eq!(next, least);
+                if let Some((at, class, number)) = next {
+                    let follows = planned.iter().any(|(key, other)| {
+                        *key != (class, number) && *other == Some(at) && key.0 < Class::Timer
+                    });
+                    prop_assert_eq!(agenda.has_input_at(at), follows);
+                }
                 if let Some((at, class, number)) = next {
                     planned.insert((class, number), None);
                     now = at;

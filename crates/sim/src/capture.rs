@@ -262,7 +262,11 @@ impl Captures {
                     (None, [0x01, 0x00, 0x5e, b, c, d]) => Ipv4Addr::new(239, b & 0x7f, c, d),
                     (None, _) => self.station(frame.destination, looks, |flow| flow.to),
                 };
-                Carrier::udp(ours, SocketAddrV4::new(to, port))
+                let mut carrier = Carrier::udp(ours, SocketAddrV4::new(to, port));
+                if let Carrier::Udp { traffic_class, .. } = &mut carrier {
+                    *traffic_class = looks.map_or(0, |looks| looks.flow.dscp << 2);
+                }
+                carrier
             }
         };
         let tag = looks.and_then(|looks| looks.flow.vlan).and_then(|tag| {

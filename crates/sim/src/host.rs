@@ -31,12 +31,18 @@ macro_rules! each {
 
 impl HostCore {
     #[inline]
-    pub(crate) fn handle_send(&mut self, now: RunTime, frame: Frame, wake_up: Span) -> Result<Handed, Full> {
-        each!(self, host => host.handle_send(now, frame, wake_up))
+    pub(crate) fn handle_send(
+        &mut self,
+        now: RunTime,
+        frame: Frame,
+        wake_up: Span,
+        more: bool,
+    ) -> Result<Handed, Full> {
+        each!(self, host => host.handle_send(now, frame, wake_up, more))
     }
     #[inline]
-    pub(crate) fn handle_generated(&mut self, now: RunTime, frame: Frame) {
-        each!(self, host => host.handle_generated(now, frame));
+    pub(crate) fn handle_generated(&mut self, now: RunTime, frame: Frame, more: bool) {
+        each!(self, host => host.handle_generated(now, frame, more));
     }
     #[inline]
     pub(crate) fn handle_frame(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {

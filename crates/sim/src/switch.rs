@@ -33,8 +33,8 @@ macro_rules! each {
 
 impl SwitchCore {
     #[inline]
-    pub(crate) fn handle_frame(&mut self, now: RunTime, arrival: Arrival) {
-        each!(self, switch => switch.handle_frame(now, arrival));
+    pub(crate) fn handle_frame(&mut self, now: RunTime, arrival: Arrival, more: bool) {
+        each!(self, switch => switch.handle_frame(now, arrival, more));
     }
     #[inline]
     pub(crate) fn handle_deadline(&mut self, now: RunTime) {

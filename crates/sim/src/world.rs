@@ -211,12 +211,15 @@ pub(crate) struct Reception {
     pub(crate) elsewhere: u64,
     pub(crate) gaps: u64,
     pub(crate) repeats: u64,
+    /// Measured messages that are to come.
+    pub(crate) planned: u32,
     next: [u32; 2],
 }
 
 impl Reception {
-    /// Takes the number of an intact message; warm-up messages are numbered on their own.
-    pub(crate) fn follow(&mut self, sequence: u32, warm_up: bool) {
+    /// Takes the number of an intact message; warm-up messages are numbered on their own. Whether with it all measured
+    /// messages came, each in its order: where one was lost or overtaken, nobody here can tell.
+    pub(crate) fn follow(&mut self, sequence: u32, warm_up: bool) -> bool {
         self.received += 1;
         let next = &mut self.next[usize::from(warm_up)];
         match sequence.cmp(next) {
@@ -226,7 +229,9 @@ impl Reception {
         }
         if sequence >= *next {
             *next = sequence.saturating_add(1);
+            return *next == self.planned && !warm_up && self.gaps == 0;
         }
+        false
     }
 }
 
@@ -329,6 +334,8 @@ pub(crate) struct World {
     pub(crate) senders: Vec<Sender>,
     /// Senders that have messages left.
     pub(crate) sending: usize,
+    /// Ends of flows to which measured messages are still to come.
+    pub(crate) awaiting: usize,
     pub(crate) relays: Vec<Relay>,
     pub(crate) injectors: Vec<Injector>,
     pub(crate) babblers: Vec<Babbler>,
@@ -336,8 +343,12 @@ pub(crate) struct World {
     pub(crate) deeds: Vec<(RunTime, Deed)>,
     /// Access points of the run's flows, by index, ascending.
     pub(crate) access_points: Vec<usize>,
+    /// The measured part ends then.
+    pub(crate) measured_until: RunTime,
     /// The last message is due then, as far as the plan can tell; the last one that was, once it was.
     pub(crate) last_send: RunTime,
+    /// No background load begins from then on: the measured part is over and its messages have come. `None`: not yet.
+    pub(crate) load_ends: Option<RunTime>,
     pub(crate) drain: Span,
 }
 
@@ -346,14 +357,22 @@ impl World {
         crate::build::world(network, run)
     }
 
-    /// When the run ends: certain once the last message was due.
+    /// When the run ends: certain once the last message was sent.
     pub(crate) fn end(&self) -> RunTime {
         self.last_send + self.drain
     }
 
-    /// Whether the last message was due, so that nothing new begins.
-    pub(crate) fn is_over(&self, now: RunTime) -> bool {
-        self.sending == 0 && now >= self.last_send
+    /// Until when background load goes on: to the end of the run, where measured messages did not come.
+    pub(crate) fn load_until(&self) -> RunTime {
+        self.load_ends.map_or(self.end(), |at| at.min(self.end()))
+    }
+
+    /// An end of a flow has all its measured messages, or all were sent, at `now`: if nothing is left to come, background load
+    /// ends with the measured part, or now if that is over.
+    pub(crate) fn note_complete(&mut self, now: RunTime) {
+        if self.sending == 0 && self.awaiting == 0 {
+            self.load_ends = Some(now.max(self.measured_until));
+        }
     }
 
     /// The true time at which the clock of `node` first shows `local`, from `now` on; none beyond all time.

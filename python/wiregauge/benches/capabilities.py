@@ -97,7 +97,9 @@ def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:
         if flow["protocol"] in _PROTOCOLS:
             yield f"{who} is of protocol {flow['protocol']}: {_PROTOCOLS[flow['protocol']]}"
         elif flow["protocol"] == "udp" and flow.get("vlan"):
-            yield f"{who} tags UDP frames: the kernel here has no VLAN devices"
+            yield f"{who} has a priority: its UDP frames would carry a tag, and the kernel here has no VLAN devices"
+        if flow.get("dscp"):
+            yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
         if flow.get("also_to"):
             yield f"{who} has several receivers: the agents send to one"
     launched = [f"flow {send['flow']}" for send in run["sends"] if send.get("launch")]

@@ -191,6 +191,7 @@ class Test:
         deadline: str | None = None,
         vlan: int | None = None,
         priority: int | None = None,
+        dscp: int | None = None,
         networks: str | None = None,
         vl: int | None = None,
         lmax: str | None = None,
@@ -216,7 +217,8 @@ class Test:
         """A stream of messages from one end system to one or several others."""
         receivers = to if isinstance(to, str) else " ".join(to)
         attributes: dict[str, Value] = {"id": id, "protocol": protocol, "from": from_, "to": receivers}
-        attributes |= {"deadline": deadline, "vlan": vlan, "priority": priority, "networks": networks}
+        attributes |= {"deadline": deadline, "vlan": vlan, "priority": priority, "dscp": dscp}
+        attributes |= {"networks": networks}
         attributes |= {"vl": vl, "lmax": lmax, "bag": bag, "sub-links": sub_links, "queue": queue}
         attributes |= {"skew-max": skew_max, "redundancy": redundancy, "jitter": jitter}
         attributes |= {"period": period, "offset": offset, "window": window, "early": early, "late": late}

@@ -241,11 +241,14 @@ _ALL = (
     Definition(
         "bag_conformity",
         "Conformity to the BAG",
-        "frames k with max over j < k of ((k - j) * BAG - (tx_wire[k] - tx_wire[j])) > allowed jitter",
+        "frames k with max(expected, at[k]) + bytes[k] / Lmax * BAG - at[k] > BAG + allowed jitter; after each other "
+        "frame expected = max(expected, at[k]) + bytes[k] / Lmax * BAG",
         "share",
         "ARINC 664 part 7, traffic policing (token bucket of rate 1/BAG and the virtual link's jitter)",
-        "A frame does not conform when it leaves earlier after any earlier frame than BAG and jitter allow; two "
-        "early frames in a row add up. The worst is the jitter that would have let all pass.",
+        "Of all frames the sender puts on the wire, messages or not (a babbling end system's too), when the last bit "
+        "leaves: what a policer of bytes at the end of the link refuses, and what it refuses is not charged. With "
+        "policing by frames each is charged Lmax. Two early frames in a row add up; the worst is the jitter that would "
+        "have let the earliest pass. Each network by itself; given is the one with more frames outside.",
     ),
     Definition(
         "skew_conformity",

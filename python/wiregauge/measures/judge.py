@@ -16,6 +16,7 @@ from wiregauge import stats
 from wiregauge.files import write_whole
 from wiregauge.measures.calibration import citations
 from wiregauge.measures.clocks import RunClocks, corrected, run_clocks, watched_clocks
+from wiregauge.measures.contracts import bag_conformity, with_contracts
 from wiregauge.measures.definitions import COUNTS, OUTCOMES, SERIES
 from wiregauge.measures.evidence import Evidence, few, number, parts
 from wiregauge.measures.hops import Passages, hops_of, passages, pool_hops
@@ -166,6 +167,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     counted = (
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
     )
+    contracts = bag_conformity(directory.records(plan.index), plan.flows, names)
     for flow, rows in _by_flow(plan.flows, frame):
         count = counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
         result = _judge_flow(
@@ -182,6 +184,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             wholes.get((flow.id, flow.receiver)),
             repeated=directory.plan.repeats > 1,
         )
+        result = with_contracts(result, contracts)
         contradictions += _contradictions(result, count, clocks) if tracked is not None else []
         flows.append(result)
     unplanned = tracked.get("unplanned", {}) if tracked else {}

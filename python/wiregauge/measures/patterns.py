@@ -86,14 +86,35 @@ def _follow(arrived: list[int], wanted: set[int], found: Integers) -> None:
         stack.append(place)
 
 
-def earliness(times: Integers, gap: int) -> Integers:
-    """How much earlier than a contract of one frame per `gap` each frame leaves, in the unit of the times.
+def policed(times: Integers, charged: Integers, lmax: int, bag: int, jitter: int) -> tuple[Flags, Integers]:
+    """The frames a token account refuses, and how much too early each came, in the unit of the times.
 
-    `times` ascending. Frame k may not leave before any earlier frame j by less than (k - j) gaps; the largest shortfall
-    over all j is what a token bucket of that rate must forgive: its jitter.
+    The account starts with `lmax` (1 + jitter / bag) bytes, holds no more and gains `lmax` bytes each `bag`.
+    A frame that costs no more than there is passes and is charged; one that costs more is refused and is not. `times`
+    ascending. As virtual scheduling (ITU-T I.371) has it: an expected time that only conforming frames push on. By how
+    much a frame comes before it is the jitter that would let it pass.
     """
-    ahead = times - gap * np.arange(len(times), dtype=np.int64)
-    return np.maximum.accumulate(ahead) - ahead if len(times) else ahead
+    refused = np.zeros(len(times), dtype=bool)
+    early = np.zeros(len(times), dtype=np.int64)
+    if not len(times):
+        return refused, early
+    # As if all were charged, and no less than in truth: where this refuses none, none is refused.
+    cost = -(-charged * bag // lmax)
+    before = np.cumsum(cost) - cost
+    np.maximum(np.maximum.accumulate(times - before) + before + cost - bag - times, 0, out=early)
+    if not (early > jitter).any():
+        return refused, early
+    # Exact, in units of a 1 / lmax of the times.
+    expected = -(1 << 200)
+    for k, (time, bytes_) in enumerate(zip(times.tolist(), charged.tolist(), strict=True)):
+        now = time * lmax
+        after = max(expected, now) + bytes_ * bag
+        ahead = after - now - bag * lmax
+        early[k] = max(0, -(-ahead // lmax))
+        refused[k] = ahead > jitter * lmax
+        if not refused[k]:
+            expected = after
+    return refused, early
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ class Node:
     kind: str
     model: str = ""
     clock: ClockPlan | None = None
+    policing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,10 @@ class FlowPlan:
     both_networks: bool = False
     bag_ns: float | None = None
     bag_jitter_ns: float | None = None
+    lmax: int | None = None
+    """Longest frame of its virtual link, bytes from destination address to FCS."""
+    polices_frames: bool = False
+    """Whether the first switch on its way polices it by frames; else by bytes."""
     skew_max_ns: float | None = None
     link_bit_per_s: int | None = None
     """Rate of the link the sender sends on."""
@@ -370,6 +375,7 @@ def _node(raw: Mapping[str, object], where: str) -> Node:
         get(kind, "type", str, where),
         str(kind.get("kind", "")),
         _clock(clock, where) if isinstance(clock, dict) else None,
+        str(kind.get("policing", "")),
     )
 
 
@@ -385,6 +391,16 @@ def _clock(raw: Mapping[str, object], where: str) -> ClockPlan:
         figure(raw, "granularity", 1000),
         tuple((figure(step, "at", 1000), figure(step, "drift_ppb")) for step in steps),
     )
+
+
+def _polices_frames(run: Mapping[str, object], nodes: Sequence[Node], flow: Mapping[str, object]) -> bool:
+    """Whether the first switch on a flow's way polices virtual links by frames, in this run."""
+    changed = run.get("switches")
+    swept = changed.get("policing") if isinstance(changed, dict) else None
+    path = flow.get("path")
+    first = path[1] if isinstance(path, list) and len(path) > 1 else None
+    own = nodes[first].policing if isinstance(first, int) and 0 <= first < len(nodes) else ""
+    return (swept or own) == "frames"
 
 
 def _name(nodes: Sequence[Node], index: int, where: str) -> str:
@@ -438,6 +454,8 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 bag_jitter_ns=_ns(link, "jitter", where)
                 if isinstance(link, dict) and "jitter" in link
                 else None,
+                lmax=get(link, "lmax", int, where) if isinstance(link, dict) else None,
+                polices_frames=_polices_frames(raw, nodes, flow),
                 skew_max_ns=_ns(link, "skew_max", where)
                 if isinstance(link, dict) and "skew_max" in link
                 else None,

@@ -271,9 +271,10 @@ def conformity_of(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, .
     found = []
     if flow.bag_ns is not None and flow.bag_jitter_ns is not None:
         times = _ascending(measured["tx_wire"].drop_nulls().to_numpy())
-        early = patterns.earliness(times, round(flow.bag_ns * 1000))
-        allowed = round(flow.bag_jitter_ns * 1000)
-        found.append(_contract("bag", early > allowed, (0.0, flow.bag_jitter_ns), early, measured.height))
+        # Of messages alone, each as long as it may be: `contracts` looks at the frames, where they were recorded.
+        bag, allowed = round(flow.bag_ns * 1000), round(flow.bag_jitter_ns * 1000)
+        refused, early = patterns.policed(times, np.ones_like(times), 1, bag, allowed)
+        found.append(_contract("bag", refused, (0.0, flow.bag_jitter_ns), early, measured.height))
     if flow.both_networks and flow.skew_max_ns is not None:
         skew = (measured["rx_wire_b"] - measured["rx_wire"]).abs().drop_nulls().to_numpy()
         found.append(

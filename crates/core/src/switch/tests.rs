@@ -74,7 +74,7 @@ fn arrive(
     port: usize,
     frame: Frame,
 ) -> Vec<(usize, Option<Cause>)> {
-    switch.handle_frame(now, Arrival { port, frame, complete: now });
+    switch.handle_frame(now, Arrival { port, frame, complete: now }, false);
     drain(switch, now)
 }
 
@@ -104,7 +104,7 @@ fn a_restart_gives_back_all_it_held_and_forgets_what_it_learnt() {
         arrive(&mut switch, us(1_000), 0, frame(2, 1, sequence));
     }
     let early = Arrival { port: 2, frame: frame(3, 1, 4), complete: us(1_080) };
-    switch.handle_frame(us(1_010), early);
+    switch.handle_frame(us(1_010), early, false);
     switch.handle_restart(us(1_020), us(2_000));
     let down = Some(Cause::Down);
     assert_eq!(drain(&mut switch, us(1_020)), [(2, down), (1, down), (1, down), (1, down)]);
@@ -120,7 +120,7 @@ fn damage_stops_at_a_store_and_forward_switch_only() {
     let mut store = switch(Mode::StoreAndForward, learning());
     assert_eq!(arrive(&mut store, us(0), 0, damaged), [(0, Some(Cause::FrameCheck))]);
     let mut cut = switch(Mode::CutThrough, learning());
-    cut.handle_frame(us(0), Arrival { port: 0, frame: damaged, complete: us(80) });
+    cut.handle_frame(us(0), Arrival { port: 0, frame: damaged, complete: us(80) }, false);
     assert_eq!(drain(&mut cut, us(0)), [(1, None), (2, None), (3, None)]);
     // Its source was not learnt.
     assert_eq!(arrive(&mut cut, us(1_000), 1, frame(1, 2, 1)).len(), 3);
@@ -142,4 +142,89 @@ fn virtual_links_go_to_their_group_whatever_vlans_and_learning_say() {
     assert_eq!(arrive(&mut switch, us(0), 2, frame(2, 1, 1)), [(2, Some(Cause::ForeignVlan))]);
     let tagged = Frame { vlan: 5, ..frame(2, 1, 2) };
     assert_eq!(arrive(&mut switch, us(1_000), 1, tagged), [(0, None)]);
+}
+
+/// Knows where stations 1, 2, … are: at ports 0, 1, ….
+fn known() -> Forwarding {
+    let mut forwarding = Forwarding::new(PORTS, None);
+    (0..PORTS).for_each(|port| forwarding.set_station(0, station(port as u8 + 1), port));
+    forwarding
+}
+
+fn urgent(sequence: u32, priority: u8) -> Frame {
+    Frame { priority, ..frame(0, 4, sequence) }
+}
+
+/// What the switch begins and where, at one instant.
+fn begun(switch: &mut Switch<EgressPort<AlwaysOpen>, ByNumber>, now: RunTime) -> Vec<u32> {
+    let mut begun = Vec::new();
+    while let Some(output) = switch.poll_output() {
+        if let Output::Transmit { port, frame, transmission } = output {
+            switch.handle_line_free(port, transmission, now + line().occupation(frame.length));
+            begun.push(frame.sequence);
+        }
+    }
+    begun
+}
+
+#[test]
+fn an_idle_port_chooses_among_all_frames_of_an_instant() {
+    let mut switch = switch(Mode::StoreAndForward, known());
+    let at = |port, frame, now| Arrival { port, frame, complete: now };
+    for (port, (sequence, priority)) in [(0, 1), (1, 5), (2, 5)].into_iter().enumerate() {
+        switch.handle_frame(us(0), at(port, urgent(sequence, priority), us(0)), port < 2);
+        assert_eq!(begun(&mut switch, us(0)), [], "not before all are in");
+    }
+    assert_eq!((switch.staged(), switch.next_deadline()), (3, Deadline::at(us(0))));
+    switch.handle_deadline(us(0));
+    assert_eq!(begun(&mut switch, us(0)), [1], "the first of the most urgent");
+    // A frame of 1000 bytes occupies the line for 81.6 µs: what comes as it ends takes part.
+    let end = us(0) + line().occupation(1_000);
+    switch.handle_frame(end, at(1, urgent(3, 7), end), false);
+    switch.handle_deadline(end);
+    assert_eq!(begun(&mut switch, end), [3]);
+    // A driver that is late, and had more to hand in that never came.
+    switch.handle_frame(us(1_000), at(0, urgent(4, 0), us(1_000)), false);
+    let waited = begun(&mut switch, us(1_000));
+    switch.handle_deadline(us(1_000));
+    assert_eq!((waited, begun(&mut switch, us(1_000))), (vec![], vec![2]));
+}
+
+#[test]
+fn of_two_headers_of_an_instant_the_more_urgent_is_cut_through_and_the_other_stored() {
+    let mut switch = switch(Mode::CutThrough, known());
+    for (port, priority) in [(0, 1), (1, 5)] {
+        let arrival = Arrival { port, frame: urgent(port as u32, priority), complete: us(80) };
+        switch.handle_frame(us(0), arrival, true);
+    }
+    switch.handle_deadline(us(0));
+    assert_eq!(begun(&mut switch, us(0)), [1]);
+    assert_eq!(switch.next_deadline(), Deadline::at(us(80)), "all of it must be in first");
+    switch.handle_deadline(us(80));
+    assert_eq!(begun(&mut switch, us(80)), []);
+    switch.handle_deadline(us(82));
+    assert_eq!(begun(&mut switch, us(82)), [0]);
+}
+
+#[test]
+fn best_effort_takes_no_room_of_virtual_links() {
+    let limit = Limit::frames(2);
+    let ports = vec![EgressPort::new(PortConfig::critical(line(), limit), AlwaysOpen); PORTS];
+    let shared = Limit::frames(100);
+    let config = SwitchConfig { processing_delay: Span::ZERO, mode: Mode::StoreAndForward, shared };
+    let mut forwarding = known();
+    assert_eq!(forwarding.add_group(PortSet::of(PORTS, [3])), 0);
+    let mut switch = Switch::new(config, ports, forwarding, ByNumber, TrueTime);
+    let full = Some(Cause::Full(crate::queue::Full::Queue));
+    let link = |sequence| Frame { class: TrafficClass::RateConstrained, ..frame(0, 4, sequence) };
+    let fates: Vec<_> =
+        [frame(0, 4, 0), frame(0, 4, 1), Frame { priority: 1, ..frame(0, 4, 2) }, link(3), link(4)]
+            .into_iter()
+            .flat_map(|frame| arrive(&mut switch, us(0), 0, frame))
+            .collect();
+    assert_eq!(fates, [(3, None)], "two of either wait");
+    let port = Some(Cause::Full(crate::queue::Full::Port));
+    assert_eq!(arrive(&mut switch, us(0), 0, link(5)), [(3, full)]);
+    assert_eq!(arrive(&mut switch, us(0), 0, Frame { priority: 2, ..frame(0, 4, 6) }), [(3, port)]);
+    assert_eq!(switch.fill(3).frames, 4);
 }

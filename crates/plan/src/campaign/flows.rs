@@ -43,6 +43,9 @@ pub struct Flow {
     pub deadline: Option<Span>,
     /// 802.1Q tag of its frames.
     pub vlan: Option<VlanTag>,
+    /// Differentiated services code point of its IPv4 packets (RFC 2474), 0 to 63.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dscp: u8,
     /// Nodes on the way, `from` first and `to` last, on the first of its networks.
     pub path: Vec<NodeIndex>,
     /// Every other way: to the other receivers, and over network B.
@@ -65,6 +68,10 @@ pub struct Flow {
     pub exchange: bool,
 }
 
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
 fn network_a() -> Option<NetworkId> {
     Some(NetworkId::A)
 }
@@ -84,6 +91,7 @@ impl Flow {
             also_to: Vec::new(),
             deadline: None,
             vlan: None,
+            dscp: 0,
             path,
             further_paths: Vec::new(),
             network: network_a(),
@@ -134,13 +142,14 @@ pub struct VirtualLink {
     pub redundancy_management: bool,
     /// Jitter a switch grants it at an input port.
     pub jitter: Span,
-    /// Which of the eight queues of a port with strict priority its frames wait in; they carry no tag.
+    /// Which of the two queues for virtual links its frames wait in, above all queues of other frames: the lower with 0 to
+    /// 3, the upper with 4 to 7. They carry no tag.
     #[serde(default = "VirtualLink::usual_priority")]
     pub priority: u8,
 }
 
 impl VirtualLink {
-    /// The priority of a virtual link that is given none: above everything untagged, below the highest ones.
+    /// The priority of a virtual link that is given none: that of the upper queue.
     pub const fn usual_priority() -> u8 {
         4
     }

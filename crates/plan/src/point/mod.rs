@@ -22,7 +22,7 @@ use crate::campaign::{FaultKind, Flow, FlowId, Path, Protocol, Run, TimeTriggere
 use crate::diagnostic::Findings;
 use crate::disturbances::Disturbances;
 use crate::model::{FlowModel, Model};
-use crate::network::{Attachment, NodeKind};
+use crate::network::{Attachment, NodeKind, SwitchKind};
 use crate::statements::{PROTOCOLS, Statements, homes};
 use crate::topology::{Hop, Topology};
 use senders::{Medium, WholeSend};
@@ -122,12 +122,13 @@ impl PointCheck<'_> {
         for flow in &self.model.flows {
             let Some(protocol) = &flow.protocol else { continue };
             let tag = flow.carriage.vlan.is_some() || flow.carriage.priority.is_some();
-            let only_priority = flow.carriage.vlan.is_none() && protocol.value == Protocol::Rc;
+            let only_priority =
+                flow.carriage.vlan.is_none() && matches!(protocol.value, Protocol::Udp | Protocol::Rc);
             let untagged = matches!(protocol.value, Protocol::Udp | Protocol::Tt | Protocol::Rc);
             if untagged && tag && !only_priority {
                 let message = format!("flow {} has a VLAN tag, but {}", flow.id, protocol.named());
                 let cure = "use protocol=\"raw\" or protocol=\"be\", or remove vlan and priority";
-                let limit = "VLAN tags on raw and be flows only; a priority also on rc flows";
+                let limit = "VLANs on raw and be flows only; a priority also on udp and rc flows";
                 found.error(&protocol.place, message, limit, cure);
             }
             let both = flow.carriage.networks == Some(None);
@@ -223,6 +224,7 @@ impl PointCheck<'_> {
                 also_to: to[1..].to_vec(),
                 deadline: flow.deadline.as_ref().map(|deadline| deadline.value),
                 vlan: flow.tag(),
+                dscp: flow.dscp(),
                 further_paths: ways.collect(),
                 network: (networks.len() == 1).then(|| networks[0].0),
                 virtual_link: carried.virtual_links.remove(&flow.id),
@@ -261,7 +263,10 @@ impl PointCheck<'_> {
             match &network.nodes[usize::from(sender)].kind {
                 NodeKind::EndSystem { .. } | NodeKind::Hub { .. } => 0,
                 NodeKind::Switch(switch) => {
-                    let bits = u128::from(switch.port_buffer.bytes) * 8;
+                    // What waits behind virtual links waits for their buffer, too.
+                    let buffers =
+                        if switch.kind >= SwitchKind::Arinc664 && switch.strict_priority { 2 } else { 1 };
+                    let bits = u128::from(switch.port_buffer.bytes) * 8 * buffers;
                     bits * PICOS_PER_SECOND / u128::from(self.rate(hop.link).max(1))
                 }
             }

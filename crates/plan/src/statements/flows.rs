@@ -30,6 +30,7 @@ pub(crate) struct FlowStatement {
 pub(crate) struct Carriage {
     pub(crate) vlan: Maybe<u16>,
     pub(crate) priority: Maybe<u8>,
+    pub(crate) dscp: Maybe<u8>,
     /// Outer `None`: not written; inner `None`: both.
     pub(crate) networks: Option<Option<NetworkId>>,
     pub(crate) vl: Maybe<u16>,
@@ -71,7 +72,8 @@ pub(crate) const PROTOCOLS: [(&str, Protocol); 5] = [
 
 /// Attributes that belong to some protocols only. A tag is refused where the protocol carries none, at each point of a
 /// sweep, and therefore not listed here.
-const SPECIAL: [(&str, &[Protocol]); 19] = [
+const SPECIAL: [(&str, &[Protocol]); 20] = [
+    ("dscp", &[Protocol::Udp, Protocol::Be]),
     ("source-mac", &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
     ("destination-mac", &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
     ("source-ip", &[Protocol::Udp, Protocol::Be]),
@@ -146,6 +148,7 @@ fn carriage(reader: &mut Reader<'_>) -> Carriage {
     Carriage {
         vlan: reader.optional_whole("vlan", 1, 4_094).flatten(),
         priority: reader.optional_whole("priority", 0, 7).flatten(),
+        dscp: reader.optional_whole("dscp", 0, 63).flatten(),
         networks: reader.optional_choice("networks", &networks).flatten().map(|networks| networks.value),
         vl: reader.optional_whole("vl", 1, 65_535).flatten(),
         lmax: element.get("lmax").and_then(|w| reader.quantity("lmax", w, Kind::Size, lmax)).filter(|lmax| {

@@ -73,7 +73,7 @@ fn every_rule_refuses_what_it_is_for() {
         ("id=10 protocol=udp", "id=10 deadline=0s protocol=udp", 11, "deadline \"0s\" is zero"),
         (
             "id=10 protocol=udp",
-            "id=10 priority=3 protocol=udp",
+            "id=10 vlan=3 protocol=udp",
             11,
             "flow 10 has a VLAN tag, but protocol \"udp\"",
         ),
@@ -256,6 +256,7 @@ fn limits_of_the_ranges_are_inside_them() {
         ("payload=64B", "payload=12B"),
         ("period=2ms payload=64B", "period=673ns payload=18B"),
         ("id=20 protocol=raw", "id=20 vlan=4094 priority=7 protocol=raw"),
+        ("id=10 protocol=udp", "id=10 priority=7 dscp=63 protocol=udp"),
         ("rate=1Gbit/s", "rate=400Gbit/s"),
         ("rate=1Gbit/s", "rate=1Mbit/s"),
         ("  relay flow=20", "  relay flow=20\n   fault kind=swap sequence='5 7-7 998'"),

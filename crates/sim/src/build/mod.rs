@@ -45,12 +45,15 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         flow_of_id: vec![u16::MAX; usize::from(u16::MAX) + 1].into_boxed_slice(),
         senders: Vec::new(),
         sending: 0,
+        awaiting: 0,
         relays: Vec::new(),
         injectors: Vec::new(),
         babblers: Vec::new(),
         deeds: Vec::new(),
         access_points: Vec::new(),
+        measured_until: RunTime::ZERO + run.warm_up + run.duration,
         last_send: RunTime::ZERO + run.warm_up + run.duration,
+        load_ends: None,
         drain: run.drain,
     };
     let ports = ports(network)?;

@@ -46,6 +46,7 @@ impl World {
         self.access_points.dedup();
         self.build_senders(run)?;
         self.build_relays(run)?;
+        self.await_messages(run);
         self.build_injectors(network, run)?;
         self.build_babblers(run)
     }
@@ -103,7 +104,9 @@ impl World {
             class,
             network: flow.network.map_or(NetworkId::A, network_id),
             virtual_link_sequence: 0,
-            marks: if both { Marks::BOTH_NETWORKS } else { Marks::none() },
+            marks: Marks::none()
+                .with(if both { Marks::BOTH_NETWORKS } else { Marks::none() })
+                .with(if flow.vlan.is_some() { Marks::TAGGED } else { Marks::none() }),
         }
     }
 
@@ -137,6 +140,21 @@ impl World {
             });
         }
         Ok(())
+    }
+
+    /// What background load waits for: the measured messages at every receiver, and those that come back from a relay.
+    fn await_messages(&mut self, run: &Run) {
+        for flow in &mut self.flows {
+            let sends = run.sends.iter().filter(|send| send.flow == flow.id);
+            let planned = sends.map(|send| send.count).fold(0, u32::saturating_add);
+            let relay = flow.relay.map(|relay| self.relays[relay].node);
+            let receivers = flow.receivers.iter_mut().filter(|(node, _)| Some(*node) != relay);
+            let back = relay.map(|_| &mut flow.at_from);
+            for reception in receivers.map(|(_, reception)| reception).chain(back) {
+                reception.planned = planned;
+                self.awaiting += usize::from(planned > 0);
+            }
+        }
     }
 
     fn build_injectors(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {

@@ -48,9 +48,10 @@ impl<S: Sink> Engine<'_, S> {
     /// Hands a message to the host; returns when the application did so, or nothing when the host refused.
     pub(super) fn hand_down(&mut self, host: usize, frame: &Frame, wake_up: Span) -> Option<RunTime> {
         let protocol = self.access(frame);
+        let more = self.agenda.has_input_at(self.now);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
-        match node.core.handle_send(self.now, *frame, wake_up) {
+        match node.core.handle_send(self.now, *frame, wake_up, more) {
             Ok(handed) => {
                 node.access[protocol].sent += 1;
                 self.note(frame, index, port, Point::ApplicationSend, handed.application);
@@ -187,7 +188,12 @@ impl<S: Sink> Engine<'_, S> {
         };
         match (damaged, at_home) {
             (true, _) => reception.damaged += 1,
-            (false, true) => reception.follow(frame.sequence, frame.marks.has(Marks::WARM_UP)),
+            (false, true) => {
+                if reception.follow(frame.sequence, frame.marks.has(Marks::WARM_UP)) {
+                    self.world.awaiting -= 1;
+                    self.world.note_complete(self.now);
+                }
+            }
             (false, false) => reception.elsewhere += 1,
         }
     }

@@ -2,7 +2,7 @@
 
 use wg_capture::Direction;
 use wg_core::Deadline;
-use wg_core::frame::{Frame, TrafficClass};
+use wg_core::frame::{Frame, Marks};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::LinkFaultKind;
 use wg_record::TruthKind;
@@ -21,8 +21,11 @@ impl<S: Sink> Engine<'_, S> {
         let channel = &mut self.world.channels[number];
         let first_bit = self.now + channel.lead + channel.delay;
         let complete = first_bit + channel.line.transmission(frame.length);
-        let seen =
-            if channel.by_header { first_bit + channel.line.header(is_tagged(frame)) } else { complete };
+        let seen = if channel.by_header {
+            first_bit + channel.line.header(frame.marks.has(Marks::TAGGED))
+        } else {
+            complete
+        };
         let flying = Flying { at: seen + channel.processing, complete, frame: *frame };
         let free_at = self.now + channel.line.occupation(frame.length);
         if channel.extra.is_some() {
@@ -204,9 +207,4 @@ impl<S: Sink> Engine<'_, S> {
         let direction = if end == 0 { Direction::Outbound } else { Direction::Inbound };
         self.captures.write((node, port), direction, shown, frame, self.sink);
     }
-}
-
-/// Whether a frame carries an 802.1Q tag. Frames of virtual links and schedules carry none, whatever their priority.
-pub(super) fn is_tagged(frame: &Frame) -> bool {
-    (frame.vlan != 0 || frame.priority != 0) && frame.class == TrafficClass::BestEffort
 }

@@ -109,7 +109,7 @@ impl<S: Sink> Engine<'_, S> {
         for injector in world.injectors.iter().filter(|injector| injector.host == at) {
             tasks.push(TaskReport {
                 kind: "inject".into(),
-                planned: injector.planned.due_before(world.last_send) * u64::from(injector.burst),
+                planned: injector.planned.due_before(world.load_until()) * u64::from(injector.burst),
                 done: injector.done,
                 wire_bytes: injector.done * u64::from(u32::from(injector.frame.length) + PREAMBLE + GAP),
                 ..TaskReport::default()

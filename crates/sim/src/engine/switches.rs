@@ -21,7 +21,8 @@ impl<S: Sink> Engine<'_, S> {
             let line = self.world.channels[node.ports[port].channel].line;
             complete - line.transmission(frame.length) >= back_at
         });
-        node.core.handle_frame(self.now, Arrival { port, frame: *frame, complete });
+        let more = self.agenda.has_input_at(self.now);
+        node.core.handle_frame(self.now, Arrival { port, frame: *frame, complete }, more);
         let taken = self.now - node.processing_delay;
         if sees {
             self.note(frame, index, number, Point::SwitchIn, taken);

@@ -57,22 +57,22 @@ impl<S: Sink> Engine<'_, S> {
             self.world.sending -= 1;
             if self.world.sending == 0 {
                 self.world.last_send = self.now;
+                self.world.note_complete(self.now);
             }
         }
         self.drain_host(host);
     }
 
-    /// Plans the next burst of an injector by its node's clock; none once the last message was due.
+    /// Plans the next burst of an injector by its node's clock.
     pub(super) fn plan_burst(&mut self, number: usize) {
         let injector = &self.world.injectors[number];
         let node = self.world.hosts[injector.host].node;
         let at = injector.due.and_then(|due| self.world.instant(node, due, self.now));
-        let at = at.filter(|at| !self.world.is_over(*at));
         self.agenda.set(Class::Inject, number, at.into());
     }
 
     pub(super) fn inject(&mut self, number: usize) {
-        if self.world.is_over(self.now) {
+        if self.world.sending == 0 && self.now >= self.world.load_until() {
             self.agenda.set(Class::Inject, number, Deadline::NEVER);
             return;
         }
@@ -80,10 +80,12 @@ impl<S: Sink> Engine<'_, S> {
         let host = injector.host;
         injector.due = injector.schedule.next().map(|due| due.at);
         injector.done += u64::from(injector.burst);
-        for _ in 0..injector.burst {
-            self.world.hosts[host].core.handle_generated(self.now, injector.frame);
-        }
+        let (burst, frame) = (injector.burst, injector.frame);
         self.plan_burst(number);
+        let more = self.agenda.has_input_at(self.now);
+        for _ in 0..burst {
+            self.world.hosts[host].core.handle_generated(self.now, frame, more);
+        }
         self.drain_host(host);
     }
 
@@ -97,7 +99,8 @@ impl<S: Sink> Engine<'_, S> {
         babbler.frame.sequence += 1;
         self.agenda.set(Class::Babble, number, Deadline::at(self.now + babbler.period));
         self.reveal(TruthKind::Babbled, &frame, node, 0, 0);
-        self.world.hosts[host].core.handle_generated(self.now, frame);
+        let more = self.agenda.has_input_at(self.now);
+        self.world.hosts[host].core.handle_generated(self.now, frame, more);
         self.drain_host(host);
     }
 

@@ -209,7 +209,7 @@ impl Run {
         self.switch.handle_deadline(self.now);
         self.collect();
         let copies = self.judge(begun, &arrival);
-        self.switch.handle_frame(self.now, arrival);
+        self.switch.handle_frame(self.now, arrival, input.one_in(3));
         match copies {
             Ok(copies) => self.fates.push(copies),
             Err(expected) => {

@@ -129,7 +129,7 @@ impl Run {
         let frame = frame(self.next, input);
         let wake_up = Span::from_picos(if input.one_in(2) { 0 } else { input.below(50_000_000) as i64 });
         let full = self.host.in_hand().0 >= self.backlog;
-        match self.host.handle_send(self.now, frame, wake_up) {
+        match self.host.handle_send(self.now, frame, wake_up, input.one_in(3)) {
             Ok(handed) => {
                 assert!(!full && handed.application >= self.now && handed.queued >= handed.application);
                 assert!(handed.application >= self.last_queued, "one thread does one thing at a time");

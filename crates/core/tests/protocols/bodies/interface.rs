@@ -276,9 +276,9 @@ impl Run {
         self.messages.push(Message { expected, number: None, left: false });
         let past_regulators = which == 1 && frame.class != TT && input.one_in(4);
         if past_regulators {
-            self.host.handle_generated(self.now, frame);
+            self.host.handle_generated(self.now, frame, false);
         } else {
-            let handed = self.host.handle_send(self.now, frame, Span::ZERO).expect("there is room");
+            let handed = self.host.handle_send(self.now, frame, Span::ZERO, false).expect("there is room");
             // The lane is done at once for the model: everything else at this instant comes later.
             self.now = handed.queued;
             for _ in 0..4 {

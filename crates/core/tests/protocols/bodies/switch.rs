@@ -200,7 +200,7 @@ impl Run {
             self.note_until(self.now);
             self.note(self.now, arrival);
         }
-        self.switch.handle_frame(self.now, arrival);
+        self.switch.handle_frame(self.now, arrival, input.one_in(3));
     }
 
     fn note_until(&mut self, now: RunTime) {

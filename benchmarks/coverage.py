@@ -5,7 +5,7 @@ of those intervals held the truth, and how long they were in units of the shorte
 standard deviations of the estimates themselves. The truth is exact where a formula gives it, else that of all series of
 the cell together, which is known 45 times as well as one of them.
 
-`python -m benches.coverage [--series 2000] [FAMILY …]` prints the table of `docs/explanation/confidence.md`.
+`python -m benchmarks.coverage [--series 2000] [FAMILY …]` prints the table of `docs/explanation/confidence.md`.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ CELLS: tuple[Cell, ...] = (*_ordinary(), *_losses(), *_queues(), *_on_off(), *_l
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints a row per cell."""
-    parser = argparse.ArgumentParser(prog="python -m benches.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--series", type=int, default=SERIES)
     parser.add_argument("family", nargs="*", choices=[[], *dict.fromkeys(cell.family for cell in CELLS)])
     options = parser.parse_args(arguments)

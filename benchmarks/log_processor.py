@@ -1,9 +1,10 @@
 """The log processor beside DuckDB and Polars: one question, one file, one run.
 
-`python -m benches.log_processor [RECORDS]` (default 10^8) has `crates/record/benches/volume.rs` write sent and received
-records of 16 flows with losses, duplicates and swaps (Parquet, as a run directory holds them), and asks of each flow:
-how many messages were sent, how many received, and p50, p99, p99.9 and the maximum of the one-way latency. Answers are
-compared, then times. Duplicates and swaps make this no plain join: a message counts once, by its first intact copy.
+`python -m benchmarks.log_processor [RECORDS]` (default 10^8) has `crates/record/benches/volume.rs` write sent and
+received records of 16 flows with losses, duplicates and swaps (Parquet, as a run directory holds them), and asks of
+each flow: how many messages were sent, how many received, and p50, p99, p99.9 and the maximum of the one-way latency.
+Answers are compared, then times. Duplicates and swaps make this no plain join: a message counts once, by its first
+intact copy.
 
 The log processor judges every message on the way (outcome, order, deadline), which is not asked of the others; of its
 distributions it keeps the one that is asked for. Each runs in a process of its own, with as many threads as there are
@@ -22,8 +23,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from benchmarks import cargo, table
+
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 2
+SMOKE = "--smoke" in sys.argv
+ROUNDS = 1 if SMOKE else 2
 QUANTILES = (0.5, 0.99, 0.999)
 WITHIN = 1e-3
 """Sketches keep three significant digits."""
@@ -34,7 +38,7 @@ Answer = list[tuple[int, int, int, float, float, float, float]]
 
 def ours(file: Path, records: int) -> tuple[Answer, float, int]:
     """The answer, seconds, and the most memory it took, KiB."""
-    command = ["cargo", "bench", "--locked", "-q", "-p", "wg-record", "--bench", "volume", "--"]
+    command = [*cargo.bench(smoke=SMOKE), "-p", "wg-record", "--bench", "volume", "--"]
     done = subprocess.run(
         [*command, str(file), str(records), str(os.cpu_count() or 1)],
         cwd=ROOT,
@@ -128,7 +132,8 @@ def same(name: str, theirs: Answer, our: Answer) -> None:
 
 
 def main() -> None:
-    records = int(float(sys.argv[1])) if len(sys.argv) > 1 else 100_000_000
+    numbers = [argument for argument in sys.argv[1:] if argument != "--smoke"]
+    records = int(float(numbers[0])) if numbers else 100_000 if SMOKE else 100_000_000
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "records.parquet"
         our, _, _ = ours(file, records)
@@ -144,6 +149,12 @@ def main() -> None:
                 best[name] = min(seconds, best.get(name, seconds))
     for name, seconds in best.items():
         ratio = f", {seconds / best['Wiregauge']:.1f} times as long" if name != "Wiregauge" else ""
+        if name != "Wiregauge":
+            table.add(
+                f"tracking and percentiles, {records:.0e} records", f"{records / best['Wiregauge'] / 1e6:.1f} M/s",
+                peer=name, theirs=f"{records / seconds / 1e6:.1f} M/s", ratio=seconds / best["Wiregauge"],
+                bar=">= 50 M/s", reached=records / best["Wiregauge"] >= 50e6,
+            )  # fmt: skip
         print(f"{name:<10} {seconds:8.2f} s {records / seconds / 1e6:8.1f} M records/s{ratio}")
     print(f"the log processor's memory: {peak / 1024:.0f} MiB at most")
 

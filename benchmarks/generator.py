@@ -26,13 +26,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import table
 from wiregauge.benches import NetnsBench, agent_program
 from wiregauge.benches.netns import ENCLOSED
 from wiregauge.config import load
 
-ROUNDS = 3
-FRAMES = 1_500_000
-GAP_FRAMES = 300_000
+SMOKE = "--smoke" in sys.argv
+ROUNDS = 1 if SMOKE else 3
+FRAMES = 15_000 if SMOKE else 1_500_000
+GAP_FRAMES = 3_000 if SMOKE else 300_000
 GAP_NS = 10_000
 PAYLOAD_AT = 12
 PORT = 61_189
@@ -174,8 +176,14 @@ def line_rate(folder: Path) -> None:
     print(
         f"line rate: {rate / 1e6:.3f} of {LINE_RATE / 1e6:.3f} M frames/s, numbered, CRC'd and timed   {verdict}"
     )
-    if theirs:
-        peer_rate = statistics.median(theirs)
+    peer_rate = statistics.median(theirs) if theirs else None
+    table.add(
+        "64 B frames, numbered and timed", f"{rate / 1e6:.3f} M/s", peer="trafgen",
+        theirs=f"{peer_rate / 1e6:.3f} M/s" if peer_rate else "not here",
+        ratio=rate / peer_rate if peer_rate else None, bar=f">= {LINE_RATE / 1e6:.3f} M/s",
+        reached=rate >= 0.995 * LINE_RATE,
+    )  # fmt: skip
+    if peer_rate:
         print(f"  trafgen {peer_rate / 1e6:.3f} M frames/s, all alike   ratio {rate / peer_rate:.2f}")
         best = statistics.median(alone)
         print(f"  trafgen to nobody {best / 1e6:.3f} M frames/s   ratio {rate / best:.2f}")
@@ -215,6 +223,10 @@ def gaps() -> None:
             continue
         p99 = statistics.median(theirs)
         verdict = "within the bar" if ours <= p99 / 10 else "ABOVE the bar"
+        table.add(
+            f"send schedule p99, {backend}", f"{ours:.2f} us", peer="cyclictest", theirs=f"{p99:.0f} us",
+            ratio=ours / p99 if p99 else None, bar="<= 0.1", reached=ours <= p99 / 10,
+        )  # fmt: skip
         print(
             f"  {backend}: p99 {ours:.2f} us   cyclictest {p99:.0f} us   ratio {ours / p99:.3f}   {verdict}"
         )
@@ -223,7 +235,9 @@ def gaps() -> None:
 def main() -> int:
     if ENCLOSED not in os.environ:
         os.environ[ENCLOSED] = "1"
-        os.execv(PROGRAM, [PROGRAM, "enclose", "--", sys.executable, "-m", "benches.generator"])
+        os.execv(
+            PROGRAM, [PROGRAM, "enclose", "--", sys.executable, "-m", "benchmarks.generator", *sys.argv[1:]]
+        )
     with tempfile.TemporaryDirectory() as name, contextlib.suppress(KeyboardInterrupt):
         folder = Path(name)
         test = folder / "generator.xml"

@@ -1,0 +1,57 @@
+"""The benchmarks of the crates, one after another, and the rows of those that have a bar.
+
+`python -m benchmarks.kernels [--smoke]`. Each prints its own figures; what they mean stands in their heads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+from benchmarks import cargo, table
+
+SMOKE = "--smoke" in sys.argv
+BENCHES = (("wg-core", "cores"), ("wg-record", "tracking"), ("wg-agent", "servicing"), ("wg-sim", "hops"))
+
+
+def run(crate: str, name: str) -> str:
+    """What a benchmark prints. One that misses its bar ends with 1, which is no failure of this program."""
+    command = [*cargo.bench(smoke=SMOKE), "-p", crate, "--bench", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        sys.exit(f"kernels: {crate} {name} printed nothing: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def hops(said: str) -> None:
+    """The simulator's bar, of virtual links with records in files."""
+    found = re.search(r"records in segment files: *([\d.]+) M frame-hops/s", said)
+    if found is None:
+        sys.exit("kernels: the simulator's benchmark gave no speed of records in segment files")
+    speed = float(found[1])
+    table.add("simulator, virtual links", f"{speed:.2f} M hops/s", bar=">= 5 M/s", reached=speed >= 5)
+
+
+def servicing(said: str) -> None:
+    """One row for each figure; a bar is the most it may be."""
+    for row in (json.loads(line) for line in said.splitlines() if line.startswith("{")):
+        figure, bar = row["value"], row["bar"]
+        table.add(row["figure"].replace("_", " "), f"{figure:g}", bar=f"<= {bar:g}", reached=figure <= bar)
+
+
+def main() -> int:
+    """Runs all of them."""
+    for crate, name in BENCHES:
+        said = run(crate, name)
+        print(f"{crate} {name}\n{said}")
+        if name == "hops":
+            hops(said)
+        if name == "servicing":
+            servicing(said)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+//! Frames of one instant for lines that are free: a port chooses among all of them, not the first that came.
+//!
+//! A frame that waits is chosen by a port when its line becomes free, after all inputs of that instant. A frame that comes
+//! to a port with a free line and nobody waiting could begin at once; where other inputs of its instant may follow, the
+//! device keeps it here until they are in. Then the most urgent begins, the first of equals, and the others are
+//! offered in the order they came: only these need room in a buffer.
+
+use alloc::vec::Vec;
+
+use wg_frame::time::RunTime;
+
+use crate::deadline::Deadline;
+
+/// What came at one instant for ports that are free.
+#[derive(Debug)]
+pub(crate) struct Contenders<T> {
+    since: RunTime,
+    /// With the port each is for, as they came.
+    all: Vec<(usize, T)>,
+}
+
+impl<T> Contenders<T> {
+    pub(crate) const fn new() -> Self {
+        Self { since: RunTime::ZERO, all: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether some came before `now` and were not settled, because the driver is late.
+    #[inline]
+    pub(crate) fn is_overdue(&self, now: RunTime) -> bool {
+        !self.all.is_empty() && self.since < now
+    }
+
+    #[cold]
+    pub(crate) fn push(&mut self, now: RunTime, port: usize, contender: T) {
+        self.since = now;
+        self.all.push((port, contender));
+    }
+
+    /// When they are to be settled: at the instant they came.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Deadline {
+        if self.all.is_empty() { Deadline::NEVER } else { Deadline::at(self.since) }
+    }
+
+    /// All of them, port after port: of each the most urgent first, then the others as they came.
+    #[cold]
+    pub(crate) fn settle(&mut self, urgency: impl Fn(usize, &T) -> usize) -> Vec<(usize, T)> {
+        let mut all = core::mem::take(&mut self.all);
+        all.sort_by_key(|(port, _)| *port);
+        for group in all.chunk_by_mut(|(one, _), (other, _)| one == other) {
+            let rank = |(port, contender): &(usize, T)| urgency(*port, contender);
+            let most = group.iter().map(rank).max();
+            if let Some(first) = group.iter().position(|one| Some(rank(one)) == most) {
+                group[..=first].rotate_right(1);
+            }
+        }
+        all
+    }
+
+    /// All of them as they came.
+    pub(crate) fn take(&mut self) -> Vec<(usize, T)> {
+        core::mem::take(&mut self.all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// By the definition: one after another, the first of the most urgent, then whoever is left in order.
+        #[test]
+        fn the_first_of_the_most_urgent_leads_each_port(
+            came in proptest::collection::vec((0_usize..4, 0_usize..3), 0..30),
+        ) {
+            let mut contenders = Contenders::new();
+            for (number, &(port, urgency)) in came.iter().enumerate() {
+                contenders.push(RunTime::ZERO, port, (urgency, number));
+            }
+            let mut expected = Vec::new();
+            for port in 0..4 {
+                let mut own: Vec<_> = came.iter().enumerate()
+                    .filter(|(_, one)| one.0 == port)
+                    .map(|(number, one)| (one.1, number))
+                    .collect();
+                if let Some(best) = own.iter().copied().max_by_key(|(urgency, number)| (*urgency, came.len() - number)) {
+                    own.retain(|one| *one != best);
+                    own.insert(0, best);
+                }
+                expected.extend(own.into_iter().map(|one| (port, one)));
+            }
+            prop_assert_eq!(contenders.settle(|_, one| one.0), expected);
+            prop_assert!(contenders.is_empty() && contenders.deadline() == Deadline::NEVER);
+        }
+    }
+}
