@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from benches import judging
+from benchmarks import judging
 
 
 def test_the_benchmark_of_judging_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.robot_modes import PLANTED, round_trips
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 from wiregauge import stats
+from wiregauge.stats import recurrence
 from wiregauge.stats.folding import laid_over, within
-from wiregauge.stats.modes import FALSE_MODE, cycle_medians
+from wiregauge.stats.modes import FALSE_MODE, Bounded, Mode, cycle_medians, holds
 
 Floats = NDArray[np.float64]
 NOISES = ("white", "heavy", "clustered")
@@ -130,6 +132,44 @@ def test_the_three_modes_of_the_robot_paper_are_told_apart(kind: str) -> None:
     assert [mode.period.value for mode in found] == pytest.approx([131.0, 5.0, 53.0], rel=1e-3)
     assert [mode.duration.value for mode in found] == pytest.approx([0.1, 0.01, 2.5], rel=0.12, abs=0.011)
     assert [mode.height.value for mode in found] == pytest.approx([90.0, 20.0, 5.0], rel=0.05)
+
+
+def test_a_day_of_round_trips_shows_its_three_modes_and_no_other() -> None:
+    """24 hours at 10 Hz, a tenth of the robot's: wide and low, rare and high, and rarer; none stands before another."""
+    t, took = round_trips(24, step=0.1)
+    assert len(t) > recurrence.LONG
+    found = stats.find_modes(t, took)
+    periods = [mode.period.value for mode in found.modes]
+    assert sorted(periods) == pytest.approx(sorted(period for period, _, _ in PLANTED), rel=1e-4), found.modes
+    by_period = {round(mode.period.value): mode for mode in found.modes}
+    for period, start, height in PLANTED:
+        mode = by_period[round(period)]
+        # Ten messages late by 15 to 150 µs are a ramp and no band: its middle is not its mean.
+        assert mode.height.value == pytest.approx(height, rel=0.1 if period < 3600 else 0.9)
+        assert (mode.start - start + period / 2) % period == pytest.approx(period / 2, abs=0.5)
+    assert not found.apart[(t % 318.0 > 62) & (t % 318.0 < 73) & (t > 60)].any()
+
+
+def test_nothing_recurs_in_noise_searched_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recurrence, "LONG", 4_000)
+    monkeypatch.setattr(recurrence, "GROUPS", 1_024)
+    named = 0
+    for seed, kind in product(range(20), NOISES):
+        named += bool(stats.find_modes(*plant(7_000 + seed, kind, 9_000)).modes)
+    assert named <= binom.ppf(0.999, 60, FALSE_MODE)
+
+
+def test_parts_of_a_period_and_falls_are_no_modes() -> None:
+    """At a half or a third of a true period the test finds the bands, too, but few cycles have one."""
+
+    def mode(bands: int, low: float) -> Mode:
+        known = Bounded(1.0, low, 2.0)
+        return Mode(Bounded(106.0, 105.9, 106.1), known, known, 0.0, bands, 90, 1.0, 0.0, 1e-40)
+
+    assert holds(mode(80, 0.5))
+    assert not holds(mode(30, 0.5))
+    assert not holds(mode(45, 0.5))
+    assert not holds(mode(80, -0.1))
 
 
 def test_values_in_bands_are_told_from_the_rest() -> None:

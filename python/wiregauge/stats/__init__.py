@@ -19,7 +19,7 @@ from wiregauge.stats.intervals import (
 from wiregauge.stats.levels import Change, Course, level_changes
 from wiregauge.stats.memory import flags_worth
 from wiregauge.stats.modality import Peak, Peaks, peaks, worth_of
-from wiregauge.stats.modes import Bounded, Mode, Recurrence, find_modes
+from wiregauge.stats.modes import Bounded, Mode, Recurrence
 from wiregauge.stats.moments import (
     MeanEstimate,
     deviation_interval,
@@ -40,6 +40,7 @@ from wiregauge.stats.quantiles import (
     samples_needed,
     supported,
 )
+from wiregauge.stats.recurrence import find_modes
 from wiregauge.stats.regression import Coefficient, LineFit, line_fit
 from wiregauge.stats.shape import (
     BoxShape,

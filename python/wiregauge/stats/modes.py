@@ -27,19 +27,29 @@ from wiregauge.stats.folding import (
     Levelled,
     candidates,
     fold,
-    levelled,
     scale_of,
     within,
     zoom,
 )
 from wiregauge.stats.moments import student_t
 
-__all__ = ["FALSE_MODE", "Bounded", "Mode", "Recurrence", "find_modes"]
+__all__ = [
+    "FALSE_MODE",
+    "Bounded",
+    "Mode",
+    "Recurrence",
+    "best_folds",
+    "fit",
+    "fundamental",
+    "holds",
+    "log_chance",
+    "log_chance_of",
+]
 
 FALSE_MODE = 0.01
 """Probability of naming any mode in a series that has none."""
-MOST_MODES = 8
-LEAST_VALUES = 64
+SEEN = 0.6
+"""Share of its cycles in which a mode has to be seen."""
 _MOST_EDGES = 100_000
 _CANDIDATES = 24
 _FOLDED = 6
@@ -95,58 +105,15 @@ class Recurrence:
     apart: NDArray[np.bool_]
 
 
-def find_modes(
-    t: Floats, values: Floats, *, false_alarm: float = FALSE_MODE, most: int = MOST_MODES
-) -> Recurrence:
-    """The recurring modes of a series, sampled in any rhythm and given in any order; NaN is left out.
+def holds(mode: Mode) -> bool:
+    """Whether least squares sees again what the test found: a rise, in three cycles and in half of all.
 
-    `false_alarm` bounds the probability of any mode in a series without recurrence. Periods from four sample
-    spacings (or 4 / 2^19 of the span) to a quarter of the span are searched, durations up to a third of the period.
+    At a half or a third of a true period the test finds its bands, too, but only in a half or a third of the cycles.
     """
-    known = np.isfinite(t) & np.isfinite(values)
-    apart = known.copy()
-    place = np.flatnonzero(known)
-    n = len(place)
-    span = float(np.ptp(t[known])) if n else 0.0
-    if n < LEAST_VALUES or span <= 0 or float(np.ptp(values[known])) == 0:
-        return Recurrence((), n, 0.0, 0.0, false_alarm, apart)
-    order = place[np.argsort(t[known], kind="stable")]
-    origin = float(t[order[0]])
-    whole = levelled(t[order], values[order])
-    kept = np.ones(n, dtype=bool)
-    banded = np.zeros(n, dtype=bool)
-    left = whole
-    found: list[Mode] = []
-    log_alpha = log(false_alarm)
-    while len(found) < most:
-        before = len(found)
-        pending = [zoom(left, box) for box in _best_folds(left)]
-        while pending and len(found) < most:
-            judged = sorted(((_log_p_of(left, box), box) for box in pending), key=lambda pair: pair[0])
-            box, pending = judged[0][1], [b for lp, b in judged[1:] if lp < log_alpha + 5]
-            log_p = _log_p(left, box)
-            if log_p >= log_alpha:
-                break
-            log_p, box = _fundamental(left, box)
-            mode, mask = _fit(left, box, log_p, origin)
-            taken = np.flatnonzero(kept)[mask]
-            kept[taken] = False
-            left = whole.without(kept)
-            # What least squares cannot see in three cycles again is no band, whatever recurs there.
-            if mode is not None and mode.bands >= 3:
-                found.append(mode)
-                banded[taken] = True
-            if len(left.t) < LEAST_VALUES:
-                break
-        if len(found) == before or len(left.t) < LEAST_VALUES:
-            break
-    apart[order[banded]] = False
-    found.sort(key=lambda mode: -mode.height.value)
-    shortest = max(4 * whole.spacing, 4 * span / (1 << 19))
-    return Recurrence(tuple(found), n, shortest, span / LEAST_CYCLES, false_alarm, apart)
+    return mode.height.low > 0 and mode.bands >= 3 and mode.bands > SEEN * mode.cycles
 
 
-def _best_folds(series: Levelled) -> list[Box]:
+def best_folds(series: Levelled) -> list[Box]:
     boxes: list[Box] = []
     for candidate in candidates(series, _CANDIDATES):
         box = fold(candidate)
@@ -162,17 +129,17 @@ def _best_folds(series: Levelled) -> list[Box]:
     return boxes
 
 
-def _log_p(series: Levelled, box: Box) -> float:
+def log_chance(series: Levelled, box: Box) -> float:
     """Logarithm of the family-wise p-value of a box, the best of three durations around it."""
     tried = []
     for stretch in (0.7, 1.0, 1.4):
         duration = box.duration * stretch
         start = box.start + (box.duration - duration) / 2
-        tried.append(_log_p_of(series, Box(box.period, start, duration)))
+        tried.append(log_chance_of(series, Box(box.period, start, duration)))
     return min(tried)
 
 
-def _log_p_of(series: Levelled, box: Box) -> float:
+def log_chance_of(series: Levelled, box: Box) -> float:
     place = (box.period, box.start, box.duration)
     if place not in series.judged:
         series.judged[place] = _judged(series, box)
@@ -254,10 +221,10 @@ def _chances(series: Levelled, box: Box) -> tuple[NDArray[np.int64], Floats] | N
     return as_high[use].astype(np.int64), windows[use].astype(np.float64)
 
 
-def _fundamental(series: Levelled, box: Box) -> tuple[float, Box]:
+def fundamental(series: Levelled, box: Box) -> tuple[float, Box]:
     """The box, or the one at a multiple or part of its period where that explains more; again until none does."""
     for _ in range(6):
-        best = (_log_p_of(series, box), box)
+        best = (log_chance_of(series, box), box)
         for factor in (0.5, 1 / 3, 0.25, 0.2, 2.0, 3.0):
             period = box.period * factor
             if not 2 * box.duration < period < series.span / LEAST_CYCLES:
@@ -265,16 +232,16 @@ def _fundamental(series: Levelled, box: Box) -> tuple[float, Box]:
             for turn in range(max(round(factor), 1)):
                 same = Box(period, (box.start + turn * box.period) % period, box.duration, box.score)
                 for other in (same, zoom(series, same)):
-                    found = _log_p_of(series, other)
+                    found = log_chance_of(series, other)
                     if found < best[0] - 1:
                         best = (found, other)
         if best[1] is box:
             break
         box = best[1]
-    return _log_p(series, box), box
+    return log_chance(series, box), box
 
 
-def _fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode | None, NDArray[np.bool_]]:
+def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode | None, NDArray[np.bool_]]:
     """The mode by least squares, with intervals from how its bands differ, and which values belong to its bands."""
     period, duration = box.period, box.duration
     reach = min(max(1.5 * duration, 3 * series.spacing), (period - duration) / 2)

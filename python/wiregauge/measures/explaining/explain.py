@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import polars as pl
 
 from wiregauge import stats
-from wiregauge.measures.clocks import run_clocks
+from wiregauge.measures.clocks import RunClocks, corrected, run_clocks
 from wiregauge.measures.explaining.around import surroundings
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, SeriesExplained
 from wiregauge.measures.explaining.said import course_sentences, mode_sentences, peak_sentence
 from wiregauge.measures.explaining.worst import main_measure, worst_messages
+from wiregauge.measures.fates import of_receiver
 from wiregauge.measures.pairs import side_by_side
-from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.plan import FlowPlan, RunPlan
 from wiregauge.measures.results import FlowResult, Judgement, RunResult, Series
-from wiregauge.measures.rundir import open_run_directory
-from wiregauge.measures.series import Offsets
+from wiregauge.measures.rundir import RunDirectory, open_run_directory
+from wiregauge.measures.series import Offsets, differences
 
 __all__ = ["WORST", "explain"]
 
@@ -52,11 +56,10 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         estimated = clocks.offsets
         offsets = {(flow.plan.id, flow.plan.receiver): _between(estimated, flow.plan) for flow in flows}
         longest = max(len(flow.series[main_measure(flow.plan)].value) for flow in flows)
-        explained = (
-            [_explained(flow) for flow in flows]
-            if longest > ALONE
-            else side_by_side(_explained, flows, longest)
-        )
+        names = [node.name for node in directory.plan.nodes]
+
+        one = partial(_explained, directory, run.plan, offsets, clocks, names)
+        explained = [one(flow) for flow in flows] if longest > ALONE else side_by_side(one, flows, longest)
         medians = [float(np.median(flow.series[main_measure(flow.plan)].value)) for flow in flows]
         messages = worst_messages(
             directory,
@@ -98,9 +101,47 @@ def _between(estimated: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Of
     return Offsets(there[0] - here[0], here[1] + there[1])
 
 
-def _explained(flow: FlowResult) -> tuple[SeriesExplained, ...]:
+def _of_all(
+    directory: RunDirectory,
+    run: RunPlan,
+    offsets: Mapping[tuple[int, int], Offsets],
+    clocks: RunClocks,
+    names: Sequence[str],
+    flow: FlowResult,
+) -> Series | None:
+    """The main measure of all messages of a flow of which only a sample is held; None where that is all of them.
+
+    What comes rarely falls between the stretches of a sample.
+    """
+    rows = directory.scan(run.index)
+    if flow.sampled is None or rows is None:
+        return None
+    plan = flow.plan
+    if clocks.moved(plan):
+        by_clock = partial(corrected, flows=run.flows, names=names, clocks=clocks)
+        rows = rows.map_batches(by_clock, streamable=True)
+    expression, _, by = differences(plan, offsets[plan.id, plan.receiver].outward_ns)[main_measure(plan)]
+    table = directory.collected(
+        run.index,
+        of_receiver(rows, plan)
+        .select(t=pl.coalesce("tx_app", "intended").cast(pl.Float64) / 1e12, value=expression / 1000 - by)
+        .drop_nulls(),
+    )
+    return Series(table["t"].to_numpy(), table["value"].to_numpy())
+
+
+def _explained(
+    directory: RunDirectory,
+    run: RunPlan,
+    offsets: Mapping[tuple[int, int], Offsets],
+    clocks: RunClocks,
+    names: Sequence[str],
+    flow: FlowResult,
+) -> tuple[SeriesExplained, ...]:
     main = main_measure(flow.plan)
-    found = [explain_series(main, flow.series[main])]
+    whole = _of_all(directory, run, offsets, clocks, names, flow)
+    found = [explain_series(main, flow.series[main], whole)]
+    del whole
     error = flow.series.get("send_error")
     # An ideal sender has no wake-ups.
     if error is not None and len(error.value) and float(np.ptp(error.value)) > STAMP_NS:
@@ -108,9 +149,19 @@ def _explained(flow: FlowResult) -> tuple[SeriesExplained, ...]:
     return tuple(found)
 
 
-def explain_series(measure: str, series: Series) -> SeriesExplained:
-    """One series: modes first; changes are sought outside their bands; both are no chance when modes are counted."""
-    recurrence = stats.find_modes(series.t, series.value)
+def explain_series(measure: str, series: Series, whole: Series | None = None) -> SeriesExplained:
+    """One series: modes first; changes are sought outside their bands; both are no chance when modes are counted.
+
+    Modes are sought in `whole` where `series` is a sample of it.
+    """
+    if whole is None:
+        recurrence = stats.find_modes(series.t, series.value)
+    else:
+        found = stats.find_modes(whole.t, whole.value)
+        apart = np.isfinite(series.t) & np.isfinite(series.value)
+        for mode in found.modes:
+            apart &= ~mode.inside(series.t, 3 * mode.jitter)
+        recurrence = replace(found, apart=apart)
     t, value = series.t[recurrence.apart], series.value[recurrence.apart]
     course = stats.level_changes(t, value)
     rest = value

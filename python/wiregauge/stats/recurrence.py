@@ -1,0 +1,236 @@
+"""The search for recurring modes in a series of any length: what stands out, one after the other, until nothing does.
+
+A series too long to be searched value by value is put into groups of equally many neighbours. Their greatest values are
+searched for rare and high bands, their medians for wide and low ones: two series of a hundred thousand values, whatever
+the length of the whole. What is found there is fitted on all values beside its bands, taken out of all values, and the
+search begins anew with groups of what is left. So a mode of one value in five seconds does not stand before one of
+ten values in an hour, and the test of `modes` holds as it stands: groups of values that do not recur do not recur.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge.stats.folding import LEAST_CYCLES, Box, Floats, Levelled, levelled, scale_of, within, zoom
+from wiregauge.stats.modes import (
+    FALSE_MODE,
+    Mode,
+    Recurrence,
+    best_folds,
+    fit,
+    fundamental,
+    holds,
+    log_chance,
+    log_chance_of,
+)
+
+__all__ = ["GROUPS", "LONG", "MOST_MODES", "find_modes"]
+
+MOST_MODES = 8
+LEAST_VALUES = 64
+LONG = 1 << 18
+"""Values above which groups of them are searched."""
+GROUPS = 1 << 17
+KINDS = 2
+"""Series of groups, each searched with its part of the false alarms: greatest values and medians."""
+BESIDE = 0.9
+"""Share of the period around a band that all values are fitted in; wider bands are fitted by groups."""
+_BATCH = 1 << 20
+
+Flags = NDArray[np.bool_]
+
+
+def find_modes(
+    t: Floats, values: Floats, *, false_alarm: float = FALSE_MODE, most: int = MOST_MODES
+) -> Recurrence:
+    """The recurring modes of a series, sampled in any rhythm and given in any order; NaN is left out.
+
+    `false_alarm` bounds the probability of any mode in a series without recurrence. Periods from four sample
+    spacings (or 4 / 2^19 of the span) to a quarter of the span are searched, durations up to a third of the period;
+    of more than `LONG` values those from four groups on, a `GROUPS`th of the span each.
+    """
+    known = np.isfinite(t) & np.isfinite(values)
+    apart = known.copy()
+    place = np.flatnonzero(known)
+    n = len(place)
+    span = float(np.ptp(t[known])) if n else 0.0
+    if n < LEAST_VALUES or span <= 0 or float(np.ptp(values[known])) == 0:
+        return Recurrence((), n, 0.0, 0.0, false_alarm, apart)
+    search = _in_groups if n > LONG else _value_by_value
+    if n == len(t) and bool((t[1:] >= t[:-1]).all()):
+        # As it comes from a run: what is long is not copied.
+        found, banded, spacing = search(t, values, false_alarm, most)
+        apart &= ~banded
+    else:
+        order = place[np.argsort(t[known], kind="stable")]
+        found, banded, spacing = search(t[order], values[order], false_alarm, most)
+        apart[order[banded]] = False
+    found.sort(key=lambda mode: -mode.height.value)
+    shortest = max(4 * spacing, 4 * span / (1 << 19))
+    return Recurrence(tuple(found), n, shortest, span / LEAST_CYCLES, false_alarm, apart)
+
+
+def _value_by_value(
+    t: Floats, values: Floats, false_alarm: float, most: int
+) -> tuple[list[Mode], Flags, float]:
+    """The modes, which values lie in their bands, and the spacing of what was searched."""
+    origin = float(t[0])
+    whole = levelled(t, values)
+    kept = np.ones(len(t), dtype=np.bool_)
+    banded = np.zeros(len(t), dtype=np.bool_)
+    left = whole
+    found: list[Mode] = []
+    log_alpha = log(false_alarm)
+    while len(found) < most:
+        before = len(found)
+        pending = [zoom(left, box) for box in best_folds(left)]
+        while pending and len(found) < most:
+            judged = sorted(((log_chance_of(left, box), box) for box in pending), key=lambda pair: pair[0])
+            box, pending = judged[0][1], [b for lp, b in judged[1:] if lp < log_alpha + 5]
+            log_p = log_chance(left, box)
+            if log_p >= log_alpha:
+                break
+            log_p, box = fundamental(left, box)
+            mode, mask = fit(left, box, log_p, origin)
+            taken = np.flatnonzero(kept)[mask]
+            kept[taken] = False
+            left = whole.without(kept)
+            if mode is not None and holds(mode):
+                found.append(mode)
+                banded[taken] = True
+            if len(left.t) < LEAST_VALUES:
+                break
+        if len(found) == before or len(left.t) < LEAST_VALUES:
+            break
+    return found, banded, whole.spacing
+
+
+def _in_groups(t: Floats, values: Floats, false_alarm: float, most: int) -> tuple[list[Mode], Flags, float]:
+    """As `_value_by_value`, of many values."""
+    kept = np.ones(len(t), dtype=np.bool_)
+    banded = np.zeros(len(t), dtype=np.bool_)
+    spacing = float(t[-1] - t[0]) / (len(t) - 1)
+    found: list[Mode] = []
+    refused: list[float] = []
+    for _ in range(3 * most):
+        best = _best(t, values, kept, false_alarm, refused)
+        if best is None or len(found) == most:
+            break
+        mode = _fitted(t, values, kept, spacing, *best)
+        if mode is None:
+            refused.append(best[3].period)
+            continue
+        mask = mode.inside(t, 3 * mode.jitter + 0.05 * mode.duration.value + spacing) & kept
+        kept &= ~mask
+        banded |= mask
+        beside = next((place for place, other in enumerate(found) if _beside(mode, other)), None)
+        if beside is None:
+            found.append(mode)
+        elif mode.height.value > found[beside].height.value:
+            found[beside] = mode
+        if not mask.any() or np.count_nonzero(kept) < len(t) // 4:
+            break
+    return found, banded, (t[-1] - t[0]) / GROUPS
+
+
+def _beside(mode: Mode, other: Mode) -> bool:
+    """Whether one is what the fit of the other left at the edges of its bands, at its period or a part or multiple."""
+    ratio = max(mode.period.value, other.period.value) / min(mode.period.value, other.period.value)
+    shorter = min(mode.period.value, other.period.value)
+    apart = (mode.start - other.start + shorter / 2) % shorter - shorter / 2
+    return (
+        ratio < 4.5
+        and abs(ratio - round(ratio)) < 1e-3
+        and abs(apart) < 2 * max(mode.duration.value, other.duration.value)
+    )
+
+
+def _best(
+    t: Floats, values: Floats, kept: Flags, false_alarm: float, refused: list[float]
+) -> tuple[Levelled, float, float, Box, float] | None:
+    """What stands out most in groups of what is kept: their series, its beginning, above what, the box, its p-value."""
+    best: tuple[Levelled, float, float, Box, float] | None = None
+    at, highest, middle = grouped(t, values, kept)
+    # What lies below the usual greatest value of a group is no part of a rare band, however often it comes.
+    for of_groups, above in ((highest, float(np.median(highest))), (middle, -np.inf)):
+        if float(np.ptp(of_groups)) == 0:
+            continue
+        series = levelled(at, of_groups)
+        for box in best_folds(series):
+            sharp = zoom(series, box)
+            log_p = log_chance(series, sharp) + log(KINDS)
+            if log_p >= log(false_alarm) or (best is not None and log_p >= best[4]):
+                continue
+            log_p, sharp = fundamental(series, sharp)
+            if not any(abs(sharp.period / period - 1) < 1e-3 for period in refused):
+                best = series, float(at[0]), above, sharp, log_p + log(KINDS)
+    return best
+
+
+def grouped(t: Floats, values: Floats, kept: Flags) -> tuple[Floats, Floats, Floats]:
+    """Mean time, greatest value and median of groups of equally many neighbours among the values that are kept."""
+    size = max(ceil(int(np.count_nonzero(kept)) / GROUPS), 1)
+    left = np.flatnonzero(kept)
+    place = left[: len(left) - len(left) % size].reshape(-1, size)
+    rows = max(_BATCH // size, 1)
+    parts = [
+        (t[some].mean(axis=1), held.max(axis=1), np.median(held, axis=1))
+        for begin in range(0, len(place), rows)
+        for some in [place[begin : begin + rows]]
+        for held in [values[some]]
+    ]
+    at, highest, middle = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return at, highest, middle
+
+
+def _fitted(
+    t: Floats,
+    values: Floats,
+    kept: Flags,
+    spacing: float,
+    series: Levelled,
+    at: float,
+    above: float,
+    box: Box,
+    log_p: float,
+) -> Mode | None:
+    """The mode from all values beside its bands, or from groups; None where neither shows it again."""
+    origin = float(t[0])
+    start = box.start + at - origin
+    reach = max(box.duration, series.spacing) + 2 * spacing
+    zone = box.duration + 2 * reach
+    coarse, _ = fit(series, box, log_p, at)
+    if zone < BESIDE * box.period:
+        index, _ = within(t, origin + start - reach, box.period, zone)
+        index = index[kept[index]]
+        rise = values[index] - float(np.median(values[index]))
+        scale = scale_of(rise)
+        close = Levelled(
+            t[index] - origin,
+            rise,
+            np.where(values[index] > above, np.arcsinh(rise / scale), 0.0),
+            scale,
+            float(t[-1]) - origin,
+            spacing,
+            (),
+        )
+        wanted = Box(box.period, start % box.period, box.duration)
+        if box.duration <= 2 * series.spacing:
+            # Groups do not show how short the band is: the place in the cycle where values stand highest does.
+            phase = (close.t - start + reach) % box.period
+            cell = (phase / spacing).astype(np.int64)
+            heights = np.bincount(cell, close.y) / np.maximum(np.bincount(cell), 1)
+            peak = start - reach + int(np.argmax(heights)) * spacing
+            wanted = Box(box.period, peak % box.period, spacing)
+        fine, _ = fit(close, zoom(close, wanted), log_p, origin)
+        # What is fitted finely and is much lower than groups show is something else beside the band.
+        if (
+            fine is not None
+            and holds(fine)
+            and (coarse is None or fine.height.value > coarse.height.value / 2)
+        ):
+            return fine
+    return coarse if coarse is not None and holds(coarse) else None
