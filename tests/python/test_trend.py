@@ -24,7 +24,7 @@ LIMITS: list[dict[str, Any]] = [
     {"flow": 10, "measure": "latency.p50", "bound": "at-most", "value": 40e3, "written": "40us", "line": 9},
     {"flow": None, "measure": "latency.p99", "bound": "at-most", "value": 1e9, "written": "1s", "line": 10},
 ]
-SMALL = Recipe(protocols=("udp",), payloads=(64,), messages=600, loss=0, limits=LIMITS)
+SMALL = Recipe(protocols=("udp",), payloads=(64,), messages=4000, loss=0, limits=LIMITS)
 SCHEMA = json.loads(comparing.trend_schema_path().read_text())
 
 
@@ -82,10 +82,9 @@ def test_a_step_is_flagged_where_it_happened_and_the_run_that_made_it_is_worse(
     first = trend(stepped, against="first")
     assert (first.verdict, first.exit_code) == ("worse", 1)
     assert trend(stepped[:6]).exit_code == 1
-    assert (
-        trend(stepped[:6], thresholds=[read_threshold("latency=40us"), read_threshold("rtt=40us")]).exit_code
-        == 0
-    )
+    for within, code in (("1ms", 0), ("40us", 4)):  # of p99 less is known than 40 µs
+        asked = [read_threshold(f"{measure}={within}") for measure in ("latency", "rtt")]
+        assert trend(stepped[:6], thresholds=asked).exit_code == code
 
 
 def test_steady_histories_raise_no_alarm_beyond_the_stated_rate(tmp_path: Path) -> None:
@@ -190,3 +189,39 @@ def test_names_from_files_cannot_become_markup(tmp_path: Path) -> None:
     page = Page(report.write_trend(found, tmp_path / "t.html").read_text())
     assert not [a for a in page.attributes if a[1].startswith("on")]
     assert not [s for s in page.scripts if s.startswith("alert")]
+
+
+def test_a_figure_that_the_newest_run_does_not_have_is_never_the_same(tmp_path: Path) -> None:
+    runs = history(tmp_path, [0, 0, 0], relay=False)
+    short = history(tmp_path / "short", [0, 0, 0, 0], relay=False, messages=250)[3]
+    found = trend([*runs, short])
+    assert [part.text for part in found.gone] == [
+        "flow 10 at its one point: the newest run has too few values of latency.p99"
+    ]
+    assert (found.verdict, found.exit_code) == ("undecided", 0)
+    assert "too few values of latency.p99" in shown(found)
+    assert "too few values of latency.p99" in comparing.trend_headline(found)
+    # A threshold asked for it, so there is no answer.
+    assert trend([*runs, short], thresholds=[read_threshold("latency.p99=1s")]).exit_code == 4
+    assert trend([*runs, short], thresholds=[read_threshold("latency.p50=1s")]).exit_code == 0
+
+
+def test_open_intervals_and_undecided_thresholds_are_no_answer(tmp_path: Path) -> None:
+    runs = history(tmp_path, [0, 0, 0], messages=400)
+    found = trend(runs)
+    p99 = of(found, 10, "latency.p99").at(2)
+    assert p99 is not None
+    assert (p99.verdict, p99.basis) == ("undecided", "open")
+    assert (found.verdict, found.exit_code) == ("undecided", 0)
+    narrow = trend(runs, thresholds=[read_threshold("latency.mean=1ns")])
+    assert (narrow.verdict, narrow.exit_code) == ("undecided", 4)
+
+
+def test_benches_that_differ_head_the_trend(tmp_path: Path) -> None:
+    runs = history(tmp_path, [0, 0])
+    manifest = json.loads((runs[1].directory / "manifest.json").read_text())
+    manifest["bench"] = "lab"
+    (runs[1].directory / "manifest.json").write_text(json.dumps(manifest))
+    found = trend([runs[0], measures.judge(runs[1].directory)])
+    assert comparing.trend_headline(found).startswith("Benches differ (netns, lab): ")
+    assert "detectable from" in report.write_trend(found, tmp_path / "t.html").read_text()

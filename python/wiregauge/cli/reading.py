@@ -103,8 +103,8 @@ def compare(
         bool,
         typer.Option(
             "--equivalence",
-            help="Ask whether the two are the same: judge only what --threshold names, and exit with 1 unless "
-            "every such shift is shown to lie within its threshold.",
+            help="Ask whether the two are the same: judge only what --threshold names; exit code 0 if "
+            "every such shift is shown to lie within its threshold, 1 if one lies beyond, 4 if the data cannot tell.",
         ),
     ] = False,
     base_at: Annotated[

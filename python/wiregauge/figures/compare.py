@@ -54,7 +54,7 @@ def _axis(shape: PairShape) -> str:
 
 
 def overview(shapes: Sequence[PairShape]) -> Figure:
-    """A lane per flow and statistic: the shift and its interval at the joint level, coloured by verdict."""
+    """A lane per flow and statistic: the shift and the interval that goes with its verdict, whose colour it has."""
     panels: list[Panel] = []
     shown = shapes[:MOST_LANES]
     for statistic in SHOWN:
@@ -70,7 +70,11 @@ def overview(shapes: Sequence[PairShape]) -> Figure:
             traces.append(
                 Line(name, np.array([low, high]) / US, np.full(2, float(lane)), style, legend=False)
             )
-            text = f"{shape.title}: {shift.shift.value / US:+.4g} µs [{low / US:.4g}, {high / US:.4g}]"
+            ends = (
+                f"{end / US:.4g}" if end is not None else "open"
+                for end in (shift.shown.low, shift.shown.high)
+            )
+            text = f"{shape.title}: {shift.shift.value / US:+.4g} µs [{', '.join(ends)}]"
             traces.append(
                 Scatter(
                     name, np.array([shift.shift.value / US]), np.array([float(lane)]), style, 8, hints=[text]
@@ -90,8 +94,9 @@ def overview(shapes: Sequence[PairShape]) -> Figure:
     return Figure(
         "compare-overview",
         "All shifts at a glance",
-        "Each bar is the interval of one shift, at the level at which all judged figures hold together, clock and "
-        "stamp errors included. A bar that keeps clear of the dotted line is a change.",
+        "Each bar is the interval of one shift, clock and timestamp errors included: 95 % by itself, or joint where a "
+        "threshold is held against it; an open end is not drawn. Its colour is the verdict, which heeds how many "
+        "figures were asked: of a hundred 95 % bars five keep clear of the dotted line by chance.",
         panels,
         columns=max(len(panels), 1),
         share_x=False,
@@ -105,9 +110,9 @@ def overview(shapes: Sequence[PairShape]) -> Figure:
 
 def _ends(shift: Shift) -> tuple[float, float]:
     """The interval to draw on a lane; without an end there, up to the value, whose mark then tells of no interval."""
-    value = shift.joint.value
-    low = value if shift.joint.low is None else shift.joint.low
-    return low, value if shift.joint.high is None else shift.joint.high
+    shown = shift.shown
+    low = shown.value if shown.low is None else shown.low
+    return low, shown.value if shown.high is None else shown.high
 
 
 def _bands(places: Floats, joints: Sequence[Estimate]) -> list[tuple[Floats, Floats, Floats]]:

@@ -18,7 +18,18 @@ from wiregauge.measures.comparing import (
     compare_headline,
 )
 from wiregauge.measures.comparing.shapes import pair_shapes
-from wiregauge.measures.comparing.text import BASES, greatest, points_of, signed, unmatched
+from wiregauge.measures.comparing.text import (
+    basis_text,
+    beyond_text,
+    decided_text,
+    error_rates,
+    greatest,
+    points_of,
+    signed,
+    sweep_text,
+    unmatched,
+    verdict_text,
+)
 from wiregauge.measures.units import count_of, duration, rate, share
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 from wiregauge.report.write import render, store
@@ -52,6 +63,8 @@ def write_compare(comparison: Comparison, path: Path) -> Path:
         others=other_table(comparison),
         rates=rate_table(comparison),
         rules=_rules(comparison),
+        sweeps=[(sweep.verdict, sweep_text(sweep)) for sweep in comparison.sweeps],
+        error_rate=error_rates(comparison),
         definitions=[d for d in DEFINITIONS.values() if d.name in used | _ALWAYS],
     )
     store(path, text)
@@ -93,7 +106,8 @@ def _answers(comparison: Comparison) -> list[dict[str, str]]:
     )
     change = greatest(comparison, "worse") or greatest(comparison, "better")
     name, _, rest = change.partition(" ")
-    size, _, where = rest.partition(" of flow ")
+    sides, _, size = rest.partition(", ")
+    size, _, where = size.partition(" of flow ")
     counts = [f.shares["lost"] for f in flows if "lost" in f.shares]
     lost = [sum(s.base_count for s in counts), sum(s.new_count for s in counts)]
     sent = [sum(s.base_n for s in counts), sum(s.new_n for s in counts)]
@@ -107,7 +121,7 @@ def _answers(comparison: Comparison) -> list[dict[str, str]]:
         {
             "question": "By how much?",
             "figure": size.partition(" [")[0] if change else "no change found",
-            "detail": f"{name} of flow {where}, the greatest" if change else _resolution(flows),
+            "detail": f"{name} of flow {where}, {sides}: the greatest" if change else _resolution(flows),
         },
         {
             "question": "What was lost?",
@@ -123,15 +137,15 @@ def _answers(comparison: Comparison) -> list[dict[str, str]]:
 
 
 def _resolution(flows: Sequence[FlowComparison]) -> str:
-    """What the data could have shown: the widest half-interval of a judged median."""
-    medians = [shift for flow in flows for name, shift in flow.judged if name.endswith(".p50")]
-    halves = [
-        abs(end - s.joint.value) for s in medians for end in (s.joint.low, s.joint.high) if end is not None
-    ]
+    """What the data would have shown: the greatest change that could have gone unseen."""
+    reaches = [found for flow in flows if (found := flow.detectable) is not None]
+    if not reaches:
+        return "nothing that was judged says from which change on"
+    name, reach = max(reaches, key=lambda entry: entry[1])
     return (
-        f"a median that moved by {duration(max(halves), 2)} would have shown"
-        if halves
-        else "no judged median"
+        f"{name} that moved by {duration(reach, 2)} would have shown at every flow"
+        if reach
+        else "any would have shown"
     )
 
 
@@ -145,7 +159,7 @@ def _rules(comparison: Comparison) -> list[tuple[str, str]]:
         (
             "Thresholds",
             thresholds
-            or "none: a change counts when its interval, clock and stamp errors included, excludes 0",
+            or "none: a change counts when chance and the clock and timestamp errors cannot explain it",
         ),
         (
             "Question",
@@ -153,12 +167,7 @@ def _rules(comparison: Comparison) -> list[tuple[str, str]]:
             if comparison.equivalence
             else "did anything get worse?",
         ),
-        (
-            "Judged figures",
-            f"{comparison.judged}, each with a {100 * comparison.joint_level:.5g} % interval, so that all hold "
-            f"together with {100 * comparison.level:g} % (Bonferroni): the chance of even one false alarm is below "
-            f"{100 * (1 - comparison.level):g} %",
-        ),
+        ("Error rate", error_rates(comparison)),
     ]
 
 
@@ -173,24 +182,38 @@ def _who(flow: FlowComparison) -> Cell:
     return Cell(f"{flow.label} {protocol}" + (" *" if flow.said else ""), hint, "text short")
 
 
-def _verdict(verdict: str | None, basis: str | None = None) -> Cell:
-    if verdict is None:
+def _verdict(shift: Shift) -> Cell:
+    """The verdict on one figure, and what it rests on."""
+    if shift.verdict is None:
         return Cell("shown only", kind="faint text short")
-    return Cell(verdict, BASES.get(basis or "", ""), f"verdict {verdict} text short")
+    below = ""
+    if shift.basis == "no-difference" and shift.detectable is not None:
+        reach = share(shift.detectable, 2) if shift.statistic == "share" else duration(shift.detectable, 2)
+        below = f"detectable from {reach} on" if shift.detectable else "any would have been detected"
+    return Cell(shift.verdict, basis_text(shift), f"verdict {shift.verdict} text short", below)
+
+
+def _row_verdict(flow: FlowComparison) -> Cell:
+    """The verdict of a flow, and below it the figure that decided or what would have been detected."""
+    below = verdict_text(flow).partition(": ")[2]
+    hint = decided_text(*flow.deciding) if flow.deciding is not None else ""
+    return Cell(flow.verdict, hint, f"verdict {flow.verdict} text", below)
 
 
 def _shift_cells(shift: Shift | None) -> list[Cell]:
     """Base, new, shift with its interval, in µs."""
     if shift is None:
         return [Cell(NONE, "n does not support it on both sides", "first faint"), Cell(""), Cell("")]
-    ends = shift.joint if shift.verdict is not None else shift.shift
+    ends = shift.shown
     low, high = (NONE if end is None else _fine(end) for end in (ends.low, ends.high))
     plus = "+" if ends.value > 0 else ""
     text = f"{plus}{_fine(ends.value)} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
     own = shift.shift
     hint = f"95 % on its own: {signed(own.low)} to {signed(own.high)}; instrument ± {duration(shift.instrument, 2)}"
     hint += f"; threshold ± {duration(shift.tolerance, 3)}" if shift.tolerance is not None else ""
-    hint += f"; {shift.verdict}: {BASES[shift.basis]}" if shift.verdict and shift.basis else ""
+    hint += f"; {shift.verdict}: {basis_text(shift)}" if shift.verdict and shift.basis else ""
+    beyond = beyond_text(shift)
+    hint += f"; {beyond}" if beyond else f"; p = {shift.chance:.2g}" if shift.chance is not None else ""
     return [
         Cell(micro(shift.base.value), _range(shift, new=False), "first"),
         Cell(micro(shift.new.value), _range(shift, new=True)),
@@ -219,7 +242,7 @@ def main_table(comparison: Comparison, name: str) -> Table:
         [
             Cell(title or "the test", kind="text short"),
             _who(flow),
-            _verdict(flow.verdict),
+            _row_verdict(flow),
             _n(measure),
             *(cell for s in shown for cell in _shift_cells(measure.shift(s))),
         ]
@@ -267,7 +290,7 @@ def share_table(comparison: Comparison) -> Table:
             ),
             _points(s),
             Cell(f"{s.clustered:.1f}"),
-            _verdict(s.shift.verdict, s.shift.basis),
+            _verdict(s.shift),
         ]
         for title, flow, s in met
     ]
@@ -301,7 +324,7 @@ def share_table(comparison: Comparison) -> Table:
 
 
 def _points(found: ShareShift) -> Cell:
-    ends = found.shift.joint
+    ends = found.shift.shown
     text = f"{points_of(ends.value)} [{points_of(ends.low)}, {points_of(ends.high)}]"
     verdict = found.shift.verdict
     return Cell(text, kind=f"verdict {verdict}" if verdict in ("better", "worse") else "")
@@ -339,7 +362,7 @@ def _shift_row(title: str, flow: FlowComparison, measure: MeasureShift, shift: S
         Cell(measure.measure, kind="text short"),
         Cell(shift.statistic),
         *_shift_cells(shift),
-        _verdict(shift.verdict, shift.basis),
+        _verdict(shift),
     ]
 
 

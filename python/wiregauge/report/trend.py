@@ -7,9 +7,16 @@ from pathlib import Path
 
 from wiregauge.figures.trend import trend_figures
 from wiregauge.measures import DEFINITIONS
-from wiregauge.measures.comparing import Trend, TrendSeries, trend_headline
+from wiregauge.measures.comparing import Trend, TrendPoint, TrendSeries, trend_headline
 from wiregauge.measures.comparing.text import BASES
-from wiregauge.measures.comparing.trend_show import shift_of, started, value_text, version
+from wiregauge.measures.comparing.trend_show import (
+    detectable_shift,
+    shift_of,
+    started,
+    trend_error_rate,
+    value_text,
+    version,
+)
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table
 from wiregauge.report.write import render, store
 
@@ -25,6 +32,7 @@ def write_trend(trend: Trend, path: Path) -> Path:
         runs=run_table(trend),
         reports=_reports(trend, path),
         figures_table=figure_table(trend),
+        error_rate=trend_error_rate(trend),
         thresholds="; ".join(
             (f"flow {t.flow} " if t.flow is not None else "")
             + f"{t.measure}{'.' + t.statistic if t.statistic else ''} within {t.written}"
@@ -74,7 +82,7 @@ def figure_table(trend: Trend) -> Table:
                 Cell(value_text(series, point.reference) if point.reference is not None else NONE),
                 Cell(value_text(series, point.value.value), f"n = {point.n}"),
                 Cell(shift_of(series, point) or NONE),
-                _verdict(point.verdict, BASES.get(point.basis or "", "")),
+                _verdict(point.verdict, BASES.get(point.basis or "", ""), _detectable(series, point)),
                 Cell(", ".join(trend.names[run] for run in series.steps), kind="text"),
                 _limits(series, point.value.value),
             ]
@@ -100,5 +108,11 @@ def _limits(series: TrendSeries, value: float) -> Cell:
     return Cell("; ".join(x.written for x in series.limits), kind="text bad" if broken else "text")
 
 
-def _verdict(verdict: str | None, hint: str) -> Cell:
-    return Cell(verdict or NONE, hint, f"verdict {verdict or 'faint'} text short")
+def _detectable(series: TrendSeries, point: TrendPoint) -> str:
+    """What "same" is worth: from which measured shift on a run would not be."""
+    reach = detectable_shift(point)
+    return f"detectable from {value_text(series, reach)} on" if reach is not None else ""
+
+
+def _verdict(verdict: str | None, hint: str, below: str = "") -> Cell:
+    return Cell(verdict or NONE, hint, f"verdict {verdict or 'faint'} text short", below)

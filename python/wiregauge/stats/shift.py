@@ -79,18 +79,19 @@ class Sample:
         self._worth: dict[float, list[float]] = {}
 
     @cached_property
-    def _pooled(self) -> Floats:
+    def pooled(self) -> Floats:
+        """All values of all repeats, one repeat after the other."""
         return np.concatenate(self.runs) if len(self.runs) > 1 else self.runs[0]
 
     @cached_property
     def ascending(self) -> Floats:
         """All values of all repeats in ascending order."""
-        return np.sort(self._pooled)
+        return np.sort(self.pooled)
 
     @property
     def n(self) -> int:
         """Values in all repeats."""
-        return len(self._pooled)
+        return len(self.pooled)
 
     def supports(self, q: float) -> bool:
         """Whether n is enough to print the quantile, at its lower end as at its upper."""
@@ -98,21 +99,22 @@ class Sample:
 
     def worth(self, q: float) -> float:
         """Independent values that the sample is worth for its quantile `q`, at most n."""
-        return _combined(self.runs, self._worths(q))
+        return combined_worth(self.runs, self._worths(q))
 
     def quantile(self, q: float, level: float) -> Estimate:
         """The nearest-rank quantile and its order-statistic interval at `level` from the effective number of values."""
         value = quantile(self.ascending, q)
         low, high = self._between_ranks(q, level)
-        half = self._quantile_spread(q, level)
-        if half is not None:
+        spread = self.spread_of_quantile(q)
+        if spread is not None:
+            half = student_t(spread[1], level) * sqrt(spread[0])
             low = None if low is None else min(low, value - half)
             high = None if high is None else max(high, value + half)
         return Estimate(value, low, high)
 
     def mean(self, level: float) -> Estimate:
         """The mean and its Student interval at `level` from the effective number of values; open for one value."""
-        value = float(self._pooled.mean())
+        value = float(self.pooled.mean())
         if self.n < 2:
             return Estimate(value, None, None)
         variances, degrees = self._of_means
@@ -123,11 +125,35 @@ class Sample:
             half = max(half, _student_half(means, level))
         return Estimate(value, value - half, value + half)
 
+    @property
+    def error_of_mean(self) -> tuple[float, float]:
+        """Variance of the mean and its degrees of freedom: of the repeats where they differ, else of the values."""
+        variances, degrees = self._of_means
+        shares = np.array([len(values) / self.n for values in self.runs])
+        means = np.array([values.mean() for values in self.runs])
+        within = float(np.dot(shares**2, variances))
+        if len(means) > 1 and differ(means, variances):
+            between = float(np.var(means, ddof=1)) / len(means)
+            if between > within:
+                return between, len(means) - 1.0
+        return within, degrees
+
+    def spread_of_quantile(self, q: float) -> tuple[float, float] | None:
+        """Variance of the quantile and its degrees of freedom from repeats that differ; None where they do not."""
+        if len(self.runs) < 2:
+            return None
+        at, p = quantile(self.ascending, q), float(exact(q))
+        below = np.array([float(np.mean(values <= at)) for values in self.runs])
+        if not differ(below, np.array([p * (1 - p) / m for m in self._worths(q)])):
+            return None
+        each = np.array([quantile(np.sort(values), q) for values in self.runs])
+        return float(np.var(each, ddof=1)) / len(each), len(each) - 1.0
+
     @cached_property
     def _of_means(self) -> tuple[Floats, float]:
         """Variance of each repeat's mean, and the degrees of freedom they have together."""
         memories = [memory(values) for values in self.runs]
-        spread = float(np.var(self._pooled, ddof=1))
+        spread = float(np.var(self.pooled, ddof=1))
         variances = [
             float(np.var(values, ddof=1)) / known.worth if len(values) > 1 else spread
             for values, known in zip(self.runs, memories, strict=True)
@@ -137,7 +163,7 @@ class Sample:
     @cached_property
     def _squares(self) -> Sample:
         """Squared deviations from the common mean."""
-        mean = float(self._pooled.mean())
+        mean = float(self.pooled.mean())
         return Sample([(values - mean) ** 2 for values in self.runs])
 
     def deviation(self, level: float) -> Estimate:
@@ -146,7 +172,7 @@ class Sample:
         On the logarithm, as `deviation_interval`; open for one value. A heavy tail makes it too narrow: the few
         greatest values that decide a standard deviation may not have been met.
         """
-        spread = standard_deviation(self._pooled)
+        spread = standard_deviation(self.pooled)
         if spread is None:
             return Estimate(0.0, None, None)
         if spread == 0:
@@ -181,16 +207,6 @@ class Sample:
         part = min(max(place - left, 0.0), 1.0)
         return float(self.ascending[left] * (1 - part) + self.ascending[right] * part)
 
-    def _quantile_spread(self, q: float, level: float) -> float | None:
-        if len(self.runs) < 2:
-            return None
-        at, p = quantile(self.ascending, q), float(exact(q))
-        below = np.array([float(np.mean(values <= at)) for values in self.runs])
-        if not differ(below, np.array([p * (1 - p) / m for m in self._worths(q)])):
-            return None
-        each = np.array([quantile(np.sort(values), q) for values in self.runs])
-        return _student_half(each, level)
-
 
 def _binomial_rank(m: float, q: float, tail: float) -> float:
     """The rank, a real number, that a binomial count (m, q) stays below with probability `tail`.
@@ -218,7 +234,7 @@ def differ(values: Floats, variances: Floats) -> bool:
     return bool((weights * (values - centre) ** 2).sum() > special.chdtri(len(values) - 1, HETEROGENEITY))
 
 
-def _combined(runs: Sequence[NDArray[np.generic]], worths: Sequence[float]) -> float:
+def combined_worth(runs: Sequence[NDArray[np.generic]], worths: Sequence[float]) -> float:
     """What pooled repeats are worth together: the variance of a pooled mean is the weighted sum of theirs."""
     n = sum(len(values) for values in runs)
     return 1 / sum((len(values) / n) ** 2 / m for values, m in zip(runs, worths, strict=True))
@@ -229,7 +245,7 @@ def clustering(runs: Sequence[Flags]) -> float:
     filled = [flags for flags in runs if len(flags)]
     if not filled:
         return 1.0
-    worth = _combined(filled, [flags_worth(flags) for flags in filled])
+    worth = combined_worth(filled, [flags_worth(flags) for flags in filled])
     return max(1.0, sum(len(flags) for flags in filled) / worth)
 
 

@@ -1,18 +1,19 @@
 """Lays two judged run directories side by side: pairs points and flows, shifts every figure, judges the shifts.
 
-Two passes, because the intervals that judge are as wide as the number of judged figures makes them: the first pairs
-and counts, the second computes.
+Three passes, because the intervals that judge are as wide as the number of judged figures makes them: the first pairs
+and counts, the second computes every shift, the third (`judging`) judges all of them together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, statistic_of, widened
+from wiregauge.measures.comparing.judging import LEVEL, Figure, Test, judge_figures, row_verdict
 from wiregauge.measures.comparing.matching import (
     FlowPair,
     MatchError,
@@ -21,16 +22,15 @@ from wiregauge.measures.comparing.matching import (
     match_points,
 )
 from wiregauge.measures.comparing.results import (
-    Basis,
+    Beyond,
     Comparison,
+    Dropped,
     FlowComparison,
     MeasureShift,
     PointComparison,
     ShareShift,
     Shift,
     Side,
-    Verdict,
-    combined,
 )
 from wiregauge.measures.comparing.said import differences, flow_differences
 from wiregauge.measures.comparing.thresholds import (
@@ -42,8 +42,6 @@ from wiregauge.measures.comparing.thresholds import (
 from wiregauge.measures.definitions import SERIES
 from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
-
-LEVEL = 0.95
 
 JUDGED = ("latency", "rtt")
 """Measures judged without being asked to; the others are parts of them, or say what the sender did."""
@@ -135,7 +133,21 @@ def compare(
     judged = sum(_count(pair, rules) for pair in flow_pairs)
     rules = _Rules(thresholds, equivalence, stats.simultaneous(LEVEL, judged))
     sides = _Sides(Evidence(base), Evidence(new))
-    points = tuple(_point(pair, flows, alone, fresh, rules, sides) for pair, flows, alone, fresh in paired)
+    drafts = [[_draft(pair, flow, rules, sides) for flow in flows] for pair, flows, _, _ in paired]
+    every = [figure for row in drafts for draft in row for figure in draft.figures]
+    shifts, sweeps, rate = judge_figures(every)
+    verdicts = iter(shifts)
+    points = tuple(
+        PointComparison(
+            pair.base,
+            pair.new,
+            pair.axes,
+            tuple(_flow(pair, draft, [next(verdicts) for _ in draft.figures]) for draft in row),
+            tuple(only_base),
+            tuple(only_new),
+        )
+        for (pair, _, only_base, only_new), row in zip(paired, drafts, strict=True)
+    )
     return Comparison(
         base=base,
         new=new,
@@ -152,7 +164,42 @@ def compare(
         judged=judged,
         level=LEVEL,
         joint_level=rules.joint_level,
+        rate=rate,
+        sweeps=tuple(sweeps),
+        alone=_alone(points, matched.only_base, matched.only_new, thresholds),
     )
+
+
+def _alone(
+    points: Sequence[PointComparison],
+    only_base: Sequence[PointResult],
+    only_new: Sequence[PointResult],
+    thresholds: Sequence[Threshold],
+) -> tuple[Dropped, ...]:
+    """Flows and points that one side alone has."""
+
+    def asked(flows: Sequence[FlowResult]) -> bool:
+        return any(t.flow is None or t.flow == flow.plan.id for t in thresholds for flow in flows)
+
+    found = []
+    for which, own in (("base", only_base), ("new", only_new)):
+        found += [
+            Dropped(f"point {_place(point)} is on the {which} side only", asked(point.flows)) for point in own
+        ]
+    for point in points:
+        for which, flows in (("base", point.only_base), ("new", point.only_new)):
+            found += [
+                Dropped(
+                    f"flow {flow.plan.name}{' at ' + point.title if point.title else ''} is on the {which} side only",
+                    asked([flow]),
+                )
+                for flow in flows
+            ]
+    return tuple(found)
+
+
+def _place(point: PointResult) -> str:
+    return ", ".join(f"{name} {value}" for name, value in point.point.items()) or "of no sweep"
 
 
 def _nothing(base: Judgement, new: Judgement) -> str:
@@ -223,10 +270,45 @@ def _has(flow: FlowResult, measure: str) -> bool:
     return measure in flow.summaries and flow.summaries[measure].n > 0
 
 
+def _holds(n: int, statistic: str) -> bool:
+    """Whether n values support a statistic, at the lower tail as at the upper."""
+    q = SHIFT_QUANTILES.get(statistic)
+    return q is None or stats.supported(n, max(q, 1 - q))
+
+
 def _supported(pair: FlowPair, measure: str) -> list[str]:
-    """Quantiles that n supports on both sides, at the lower tail as at the upper."""
+    """Quantiles that n supports on both sides."""
     n = min(pair.base.summaries[measure].n, pair.new.summaries[measure].n)
-    return [name for name, q in SHIFT_QUANTILES.items() if stats.supported(n, max(q, 1 - q))]
+    return [name for name in SHIFT_QUANTILES if _holds(n, name)]
+
+
+def _dropped(pair: FlowPair, rules: _Rules) -> tuple[Dropped, ...]:
+    """What would be judged if both sides had it: measures of one side, percentiles that n does not support."""
+    found = []
+    for name in SERIES:
+        has = _has(pair.base, name), _has(pair.new, name)
+        spoken = rules.spoken(pair, name)
+        if has[0] != has[1]:
+            if spoken or (name in JUDGED and not rules.equivalence):
+                found.append(Dropped(f"{name}: on the {'base' if has[0] else 'new'} side only", spoken))
+            continue
+        if not has[0]:
+            continue
+        sizes = pair.base.summaries[name].n, pair.new.summaries[name].n
+        for statistic, q in SHIFT_QUANTILES.items():
+            threshold = rules.threshold(pair, name, statistic)
+            named = threshold is not None and threshold.statistic is not None
+            held = [_holds(n, statistic) for n in sizes]
+            if all(held) or not rules.judges(pair, name, statistic) or not (any(held) or named):
+                continue
+            need = stats.samples_needed(max(q, 1 - q))
+            found.append(
+                Dropped(
+                    f"{name}.{statistic}: needs {need} values on either side, there are {sizes[0]} and {sizes[1]}",
+                    named,
+                )
+            )
+    return tuple(found)
 
 
 def _count(pair: FlowPair, rules: _Rules) -> int:
@@ -247,32 +329,43 @@ class _Sides:
     new: Evidence
 
 
-def _point(
-    pair: PointPair,
-    flows: Sequence[FlowPair],
-    only_base: Sequence[FlowResult],
-    only_new: Sequence[FlowResult],
-    rules: _Rules,
-    sides: _Sides,
-) -> PointComparison:
-    compared = tuple(_flow(pair, flow, rules, sides) for flow in flows)
-    return PointComparison(pair.base, pair.new, pair.axes, compared, tuple(only_base), tuple(only_new))
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A pair of flows with all that moved, not yet judged: measures with their figures in one order, then shares."""
+
+    pair: FlowPair
+    sides: dict[str, tuple[Side, Side, bool]]
+    statistics: dict[str, tuple[str, ...]]
+    counts: dict[str, tuple[int, int, int, int, float]]
+    figures: tuple[Figure, ...]
+    dropped: tuple[Dropped, ...]
 
 
-def _flow(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> FlowComparison:
-    measures = {name: _measure(name, point, pair, rules, sides) for name in _common(pair)}
-    shares = {}
+def _draft(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> _Draft:
+    figures: list[Figure] = []
+    both, statistics, counts = {}, {}, {}
+    for name in _common(pair):
+        both[name], made = _measure(name, point, pair, rules, sides)
+        statistics[name] = tuple(figure.shift.statistic for figure in made)
+        figures += made
     if pair.base.counts["sent"] and pair.new.counts["sent"]:
-        shares = {name: _share(name, point, pair, rules, sides) for name in SHARES}
-    shifts = [shift for measure in measures.values() for shift in measure.shifts]
-    shifts += [share.shift for share in shares.values()]
-    verdicts = [shift.verdict for shift in shifts if shift.verdict is not None]
+        for name in SHARES:
+            counts[name], figure = _share(name, point, pair, rules, sides)
+            figures.append(figure)
+    return _Draft(pair, both, statistics, counts, tuple(figures), _dropped(pair, rules))
+
+
+def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowComparison:
+    pair, given = draft.pair, iter(shifts)
+    measures = {}
+    for name, (base, new, identical) in draft.sides.items():
+        mean, sd, *quantiles = (next(given) for _ in draft.statistics[name])
+        measures[name] = MeasureShift(name, base, new, identical, mean, sd, tuple(quantiles))
+    shares = {name: ShareShift(name, *counts, next(given)) for name, counts in draft.counts.items()}
+    named = {f"{m.measure}.{shift.statistic}": shift for m in measures.values() for shift in m.shifts}
+    named |= {name: share.shift for name, share in shares.items()}
     unfit = [which for which in ("base", "new") if getattr(point, which).validity == Grade.INVALID]
-    verdict, reason = combined(verdicts), ""
-    if unfit:
-        verdict, reason = "undecided", f"the point is INVALID on the {' and the '.join(unfit)} side"
-    elif not verdicts:
-        reason = "no judged figure has enough values on both sides"
+    verdict, reason = row_verdict(named, draft.dropped, unfit)
     return FlowComparison(
         base=pair.base,
         new=pair.new,
@@ -282,18 +375,27 @@ def _flow(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> Flo
         shares=shares,
         only_base=tuple(n for n in SERIES if _has(pair.base, n) and not _has(pair.new, n)),
         only_new=tuple(n for n in SERIES if _has(pair.new, n) and not _has(pair.base, n)),
+        dropped=draft.dropped,
         verdict=verdict,
         reason=reason,
     )
 
 
-def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> MeasureShift:
+def _key(pair: FlowPair, figure: str) -> tuple[str, str, str]:
+    one, other = pair.base.plan.name, pair.new.plan.name
+    return one if one == other else f"{one} → {other}", pair.base.plan.destination, figure
+
+
+def _measure(
+    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides
+) -> tuple[tuple[Side, Side, bool], list[Figure]]:
     series = sides.base.series(point.base, pair.base, name), sides.new.series(point.new, pair.new, name)
     samples = stats.Sample(series[0]), stats.Sample(series[1])
     identical = len(series[0]) == len(series[1]) and all(map(np.array_equal, *series))
     bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
+    tested = stats.Pair(*samples, bound)
 
-    def shift(statistic: str) -> Shift:
+    def figure(statistic: str) -> Figure:
         def estimate(side: int, level: float) -> Estimate:
             return statistic_of(samples[side], statistic, level)
 
@@ -301,16 +403,35 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
         instrument = bound if statistic != "sd" else 0.0
         base, new = estimate(0, LEVEL), estimate(1, LEVEL)
         plain = stats.difference(base, new)
-        judged = rules.judges(pair, name, statistic)
         joint = plain
         if name in JUDGED or rules.spoken(pair, name):
             joint = stats.difference(estimate(0, rules.joint_level), estimate(1, rules.joint_level))
-        return _judged(
-            Shift(statistic, base, new, widened(plain, instrument), widened(joint, instrument), instrument),
-            rules.threshold(pair, name, statistic),
-            judged=judged,
-            identical=identical,
-            lower_is_better=name in LOWER_IS_BETTER,
+        threshold = rules.threshold(pair, name, statistic)
+        test: Test | None = None
+        beyond: Beyond | None = None
+        if threshold is None and rules.judges(pair, name, statistic):
+            if statistic == "mean":
+                test = tested.mean()
+            else:
+                test = cut = tested.quantile(SHIFT_QUANTILES[statistic])
+                value, within, found = cut.beyond
+                counts = found.base.count, found.base.n, found.new.count, found.new.n
+                beyond = Beyond(value, within, *counts, found.clustered)
+        return Figure(
+            _key(pair, f"{name}.{statistic}"),
+            Shift(
+                statistic,
+                base,
+                new,
+                widened(plain, instrument),
+                widened(joint, instrument),
+                instrument,
+                beyond=beyond,
+            ),
+            test,
+            threshold,
+            identical,
+            name in LOWER_IS_BETTER,
         )
 
     def side(of: int) -> Side:
@@ -322,84 +443,29 @@ def _measure(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: 
             float(ascending[-1]),
         )
 
-    return MeasureShift(
-        name,
-        side(0),
-        side(1),
-        identical,
-        shift("mean"),
-        shift("sd"),
-        tuple(shift(statistic) for statistic in _supported(pair, name)),
-    )
+    made = [figure(statistic) for statistic in ("mean", "sd", *_supported(pair, name))]
+    return (side(0), side(1), identical), made
 
 
-def _share(name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> ShareShift:
+def _share(
+    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides
+) -> tuple[tuple[int, int, int, int, float], Figure]:
     """The difference of two shares. Where one side saw no event, its events are taken to cluster as the other's do."""
-    clustered = max(
-        sides.base.clustering(point.base, pair.base, name), sides.new.clustering(point.new, pair.new, name)
-    )
+    happened = sides.base.events(point.base, pair.base, name), sides.new.events(point.new, pair.new, name)
+    test = stats.ShareTest(*happened)
+    clustered = test.clustered
     counts = [(flow.counts[name], flow.counts["sent"]) for flow in (pair.base, pair.new)]
 
     def estimates(level: float) -> list[Estimate]:
         return [stats.share(count, n, level, clustered) for count, n in counts]
 
     base, new = estimates(LEVEL)
-    judged = rules.judges(pair, name, None)
+    threshold = rules.threshold(pair, name, None)
     joint = stats.difference(*estimates(rules.joint_level))
-    shift = _judged(
+    judged = rules.judges(pair, name, None)
+    return (*counts[0], *counts[1], clustered), Figure(
+        _key(pair, name),
         Shift("share", base, new, stats.difference(base, new), joint, 0.0),
-        rules.threshold(pair, name, None),
-        judged=judged,
-        identical=False,
-        lower_is_better=True,
+        test if judged and threshold is None else None,
+        threshold,
     )
-    return ShareShift(name, *counts[0], *counts[1], clustered, shift)
-
-
-def _judged(
-    shift: Shift, threshold: Threshold | None, *, judged: bool, identical: bool, lower_is_better: bool
-) -> Shift:
-    if not judged:
-        return shift
-    if threshold is None and not identical and shift.joint.low is None and shift.joint.high is None:
-        # Supported by n for printing, but not at the level at which all figures hold together: shown, not judged.
-        return shift
-    tolerance = threshold.tolerance(shift.base.value) if threshold is not None else None
-    verdict: Verdict = "same"
-    basis: Basis = "identical"
-    if not identical:
-        verdict, basis = judge_shift(shift.joint, tolerance, lower_is_better=lower_is_better)
-    return replace(
-        shift,
-        tolerance=tolerance,
-        written=threshold.written if threshold is not None else None,
-        verdict=verdict,
-        basis=basis,
-    )
-
-
-def judge_shift(
-    joint: Estimate, tolerance: float | None, *, lower_is_better: bool = True
-) -> tuple[Verdict, Basis]:
-    """The verdict on one shift from its interval, clock and stamp errors included.
-
-    Without a tolerance: worse or better where the interval lies wholly on one side of 0, else the same in the weak
-    sense that no difference was found. With one: worse or better where the interval lies wholly beyond it, the same
-    only where it lies wholly inside (two one-sided tests, Schuirmann 1987), else undecided.
-    """
-    far = tolerance or 0.0
-    up = joint.low is not None and joint.low > far
-    down = joint.high is not None and joint.high < -far
-    if up or down:
-        better = down and lower_is_better
-        return ("better" if better else "worse"), ("significant" if tolerance is None else "beyond-threshold")
-    if tolerance is None:
-        return "same", "no-difference"
-    if (
-        joint.low is not None
-        and joint.high is not None
-        and -tolerance <= joint.low
-        and joint.high <= tolerance
-    ):
-        return "same", "equivalent"
-    return "undecided", "open"

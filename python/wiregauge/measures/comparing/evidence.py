@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from wiregauge import stats
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
 from wiregauge.measures.rundir import open_run_directory
-from wiregauge.stats import Estimate, Sample
+from wiregauge.stats import Estimate, Events, Sample
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -45,11 +47,13 @@ class Evidence:
             if (own.plan.id, own.plan.receiver) == same and measure in own.series
         ]
 
-    def clustering(self, point: PointResult, flow: FlowResult, counter: str) -> float:
-        """Messages per independent event; 1 where nothing (or everything) happened."""
-        if flow.counts[counter] in (0, flow.counts["sent"]):
-            return 1.0
-        return stats.clustering([self._flags(run, flow, counter) for run in point.runs])
+    def events(self, point: PointResult, flow: FlowResult, counter: str) -> Events:
+        """How often something happened, and how it clusters; the tables are read only where it did."""
+        count, sent = flow.counts[counter], flow.counts["sent"]
+        if count in (0, sent):
+            return Events(count, sent)
+        found = stats.events([self._flags(run, flow, counter) for run in point.runs])
+        return replace(found, count=count, n=sent)
 
     def _flags(self, run: int, flow: FlowResult, counter: str) -> Flags:
         directory = open_run_directory(self._judgement.directory)
@@ -73,7 +77,7 @@ def statistic_of(sample: Sample, statistic: str, level: float) -> Estimate:
 
 
 def instrument_bound(flow: FlowResult, measure: str) -> float:
-    """Bound of the clock and stamp errors of one side, ns."""
+    """Bound of the clock and timestamp errors of one side, ns."""
     parts = flow.summaries[measure].uncertainty
     return parts.clock + parts.stamp if parts is not None else 0.0
 

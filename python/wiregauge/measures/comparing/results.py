@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,9 @@ from wiregauge.stats import Estimate
 from wiregauge.terminal import exits
 
 Verdict = Literal["better", "same", "worse", "undecided"]
-Basis = Literal["identical", "equivalent", "no-difference", "significant", "beyond-threshold", "open"]
+Basis = Literal[
+    "identical", "equivalent", "no-difference", "significant", "beyond-threshold", "open", "sweep"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,12 @@ class Shift:
     """How far one figure moved from base to new.
 
     `base` and `new` carry 95 % intervals from sampling. `shift` is new - base with its 95 % interval, `joint` the same
-    at the level at which all judged figures hold together; both include `instrument`, the bound of clock and stamp
+    at the level at which all judged figures hold together; both include `instrument`, the bound of clock and timestamp
     errors of the two sides. `verdict` is None for a figure that is shown and not judged.
+
+    Without a threshold a judged figure has the `chance` of so great a change when nothing changed, and, where none was
+    found, the change that would have been: `detectable`, with a probability of `stats.POWER`, were it the only one.
+    `beyond` is what decided on a quantile: a value, and the messages beyond it on either side.
     """
 
     statistic: str
@@ -34,6 +40,52 @@ class Shift:
     written: str | None = None
     verdict: Verdict | None = None
     basis: Basis | None = None
+    chance: float | None = None
+    detectable: float | None = None
+    beyond: Beyond | None = None
+
+    @property
+    def relative(self) -> float:
+        """How far it moved against its base value."""
+        return abs(self.shift.value) / max(abs(self.base.value), 1e-12)
+
+    @property
+    def shown(self) -> Estimate:
+        """The interval that goes with the verdict: the joint one where a threshold is held against it, else its own."""
+        return self.joint if self.tolerance is not None else self.shift
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Messages above `value` (or at it, too: `within`) on either side; `clustered`: messages per independent event."""
+
+    value: float
+    within: bool
+    base_count: int
+    base_n: int
+    new_count: int
+    new_n: int
+    clustered: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What could not be compared though it belongs to the question; `asked`: a threshold speaks of it."""
+
+    text: str
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SweepShift:
+    """A figure of a flow over all points of its sweep together, which changed; `decided`: at how many points alone."""
+
+    flow: str
+    figure: str
+    points: int
+    decided: int
+    chance: float
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +145,25 @@ class FlowComparison:
     shares: Mapping[str, ShareShift]
     only_base: tuple[str, ...]
     only_new: tuple[str, ...]
+    dropped: tuple[Dropped, ...]
     verdict: Verdict
     reason: str
+
+    @property
+    def deciding(self) -> tuple[str, Shift] | None:
+        """Of the figures with the verdict of the flow that which moved most; None where all stayed."""
+        found = [(name, shift) for name, shift in self.judged if shift.verdict == self.verdict != "same"]
+        return max(found, key=lambda entry: entry[1].relative, default=None)
+
+    @property
+    def detectable(self) -> tuple[str, float] | None:
+        """The time figure in which the greatest change could have gone unseen, and how great, ns; None without one."""
+        found = [
+            (name, shift.detectable)
+            for name, shift in self.judged
+            if shift.statistic != "share" and shift.basis == "no-difference" and shift.detectable is not None
+        ]
+        return max(found, key=lambda entry: entry[1], default=None)
 
     @property
     def label(self) -> str:
@@ -158,6 +227,9 @@ class Comparison:
     judged: int
     level: float
     joint_level: float
+    rate: float
+    sweeps: tuple[SweepShift, ...]
+    alone: tuple[Dropped, ...]
 
     @property
     def flows(self) -> tuple[FlowComparison, ...]:
@@ -181,25 +253,41 @@ class Comparison:
         )
 
     @property
+    def benches(self) -> str:
+        """The two benches where they differ, as in `sim against netns`; else empty."""
+        one, other = (str(side.manifest.get("bench", "?")) for side in (self.base, self.new))
+        return f"{one} against {other}" if one != other else ""
+
+    @property
     def verdict(self) -> Verdict:
-        """The verdicts of all flows as one; undecided when a side is not fit to compare."""
-        return "undecided" if self.unfit else combined([flow.verdict for flow in self.flows])
+        """The verdicts of flows and sweeps as one; undecided when a side is not fit, or has what the other lacks."""
+        if self.unfit:
+            return "undecided"
+        words = [flow.verdict for flow in self.flows] + [sweep.verdict for sweep in self.sweeps]
+        return combined(words + ["undecided"] * bool(self.alone))
+
+    @property
+    def open(self) -> bool:
+        """Whether what was asked for by a threshold found no answer somewhere."""
+        asked = any(
+            shift.tolerance is not None and shift.verdict == "undecided"
+            for flow in self.flows
+            for _, shift in flow.judged
+        )
+        dropped = [part for flow in self.flows for part in flow.dropped]
+        return asked or any(part.asked for part in (*dropped, *self.alone))
 
     @property
     def exit_code(self) -> int:
         """No answer where a side is unfit; what a threshold names, or an equivalence, can be undecided."""
-        named = [shift for flow in self.flows for _, shift in flow.judged if shift.tolerance is not None]
         return exits.exit_code(
             answered=not self.unfit,
             failed=self.verdict == "worse" or (self.equivalence and self.verdict == "better"),
-            undecided=any(shift.verdict == "undecided" for shift in named)
-            or (self.equivalence and self.verdict == "undecided"),
+            undecided=self.open or (self.equivalence and self.verdict == "undecided"),
         )
 
 
-def combined(verdicts: list[Verdict]) -> Verdict:
+def combined(verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict of several: anything worse makes it worse, else anything undecided, else anything better."""
-    for verdict in ("worse", "undecided", "better"):
-        if verdict in verdicts:
-            return verdict
-    return "same" if verdicts else "undecided"
+    order: tuple[Verdict, ...] = ("worse", "undecided", "better")
+    return next((word for word in order if word in verdicts), "same" if verdicts else "undecided")

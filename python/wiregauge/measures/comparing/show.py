@@ -15,8 +15,9 @@ from wiregauge.measures.comparing.results import (
     Shift,
 )
 from wiregauge.measures.comparing.results import Side as SideFigures
+from wiregauge.measures.comparing.text import compare_headline, error_rates
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
-from wiregauge.stats import Estimate
+from wiregauge.stats import POWER, Estimate
 
 SCHEMA = 1
 
@@ -56,6 +57,26 @@ def compare_json(comparison: Comparison) -> Json:
             "level": comparison.level,
             "joint_level": comparison.joint_level,
         },
+        "error_rate": {
+            "kind": "false discovery rate",
+            "rate": comparison.rate,
+            "method": "Benjamini and Bogomolov 2014",
+            "power_of_detectable": POWER,
+            "text": error_rates(comparison),
+        },
+        "sweeps": [
+            {
+                "flow": sweep.flow,
+                "figure": sweep.figure,
+                "points": sweep.points,
+                "decided": sweep.decided,
+                "p": sweep.chance,
+                "verdict": sweep.verdict,
+            }
+            for sweep in comparison.sweeps
+        ],
+        "not_compared": [part.text for part in comparison.alone],
+        "headline": compare_headline(comparison),
         "points": [_point(point) for point in comparison.points],
         "only_base": {"points": [_alone(point) for point in comparison.only_base]},
         "only_new": {"points": [_alone(point) for point in comparison.only_new]},
@@ -112,6 +133,9 @@ def _flow(flow: FlowComparison) -> Json:
         "differences": list(flow.said),
         "verdict": flow.verdict,
         "reason": flow.reason,
+        "decided_by": flow.deciding[0] if flow.deciding is not None else None,
+        "detectable": _detectable(flow),
+        "not_compared": [part.text for part in flow.dropped],
         "judged": {name: shift.verdict for name, shift in flow.judged},
         "measures": {name: _measure(measure) for name, measure in flow.measures.items()},
         "shares": {name: _share(share) for name, share in flow.shares.items()},
@@ -121,6 +145,11 @@ def _flow(flow: FlowComparison) -> Json:
         "only_base": list(flow.only_base),
         "only_new": list(flow.only_new),
     }
+
+
+def _detectable(flow: FlowComparison) -> Json | None:
+    found = flow.detectable
+    return None if found is None else {"figure": found[0], "value": found[1], "unit": "ns"}
 
 
 def _measure(measure: MeasureShift) -> Json:
@@ -166,6 +195,24 @@ def _shift(shift: Shift) -> Json:
         "threshold": shift.tolerance,
         "verdict": shift.verdict,
         "basis": shift.basis,
+        "p": shift.chance,
+        "detectable": shift.detectable,
+        "beyond": _beyond(shift),
+    }
+
+
+def _beyond(shift: Shift) -> Json | None:
+    found = shift.beyond
+    if found is None:
+        return None
+    return {
+        "value": found.value,
+        "inclusive": found.within,
+        "base_count": found.base_count,
+        "base_n": found.base_n,
+        "new_count": found.new_count,
+        "new_n": found.new_n,
+        "clustered": found.clustered,
     }
 
 

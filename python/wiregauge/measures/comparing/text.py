@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.comparing.results import Comparison, FlowComparison, ShareShift, Shift
+from wiregauge.measures.comparing.results import Comparison, FlowComparison, ShareShift, Shift, SweepShift
 from wiregauge.measures.units import count_of, duration, share
 
 COLOURS = {"better": "green", "same": "dim", "worse": "red", "undecided": "yellow"}
@@ -19,7 +20,8 @@ BASES = {
     "no-difference": "no difference found",
     "significant": "beyond chance and instrument",
     "beyond-threshold": "beyond the threshold",
-    "open": "the interval reaches beyond the threshold",
+    "open": "too few messages to tell",
+    "sweep": "changed over the whole sweep; not shown at this point alone",
 }
 MOST_LINES = 10
 
@@ -40,45 +42,154 @@ def points_of(value: float | None) -> str:
     return ("+" if value > 0 else "\N{MINUS SIGN}") + share(abs(value), 2)
 
 
+def basis_text(shift: Shift) -> str:
+    """On what the verdict of a shift rests."""
+    if shift.basis == "open" and shift.tolerance is not None:
+        return "the interval reaches beyond the threshold"
+    return BASES.get(shift.basis or "", "")
+
+
+def beyond_text(shift: Shift) -> str:
+    """What decided on a quantile: the messages beyond one value on either side, and how likely by chance."""
+    found = shift.beyond
+    if found is None or shift.chance is None:
+        return ""
+    what = "at or above" if found.within else "above"
+    return (
+        f"{what} {duration(found.value, 4)}: {found.base_count} of {found.base_n} → "
+        f"{found.new_count} of {found.new_n}, p = {shift.chance:.2g}"
+    )
+
+
 def shift_text(name: str, shift: Shift) -> str:
-    """`latency.p99 +12.1 µs [+11.8 µs, +12.4 µs]`, at the level at which all judged figures hold together."""
-    text = points_of if shift.statistic == "share" else signed
-    ends = shift.joint if shift.verdict is not None else shift.shift
-    return f"{name} {text(ends.value)} [{text(ends.low)}, {text(ends.high)}]"
+    """`latency.p99 41.2 µs → 53.3 µs, +12.1 µs [+11.8 µs, +12.4 µs]` with the interval that goes with the verdict."""
+    ends, parts = shift.shown, shift.statistic == "share"
+    text: Callable[[float | None], str] = points_of if parts else signed
+    base, new = (share(end.value) if parts else duration(end.value) for end in (shift.base, shift.new))
+    return f"{name} {base} → {new}, {text(ends.value)} [{text(ends.low)}, {text(ends.high)}]"
+
+
+def decided_text(name: str, shift: Shift) -> str:
+    """`shift_text`, and for a percentile without a threshold the count that decided."""
+    beyond = beyond_text(shift) if shift.verdict in ("worse", "better") else ""
+    return shift_text(name, shift) + (f"; {beyond}" if beyond else "")
+
+
+def detectable_text(flow: FlowComparison) -> str:
+    """`no difference found, detectable from 1.3 µs on (latency.p99)`: what the weak sense of "same" is worth."""
+    found = flow.detectable
+    if found is not None:
+        name, reach = found
+        least = f"from {duration(reach, 2)} on" if reach > 0 else "however small"
+        return f"no difference found, detectable {least} ({name})"
+    shares = [
+        (name, shift.detectable)
+        for name, shift in flow.judged
+        if shift.basis == "no-difference" and shift.detectable is not None
+    ]
+    if shares:
+        name, part = max(shares, key=lambda entry: entry[1])
+        return f"no difference found, detectable from {share(part, 2)} of the messages on ({name})"
+    return ""
+
+
+def sameness_text(flow: FlowComparison) -> str:
+    """In which sense a flow is the same on both sides."""
+    bases = {shift.basis for _, shift in flow.judged}
+    if "no-difference" in bases:
+        return detectable_text(flow)
+    if bases == {"identical"} or not bases - {"identical", "no-difference"}:
+        return "the very same values"
+    return "shown to lie within the threshold"
+
+
+def verdict_text(flow: FlowComparison) -> str:
+    """The verdict of a row and the figure it rests on."""
+    if flow.verdict == "same":
+        return f"same: {sameness_text(flow)}"
+    deciding = flow.deciding
+    if flow.verdict == "undecided" or deciding is None:
+        return f"undecided: {flow.reason}"
+    return f"{flow.verdict}: {deciding[0]}"
+
+
+def sweep_text(sweep: SweepShift) -> str:
+    """`flow 1: latency.p99 over all 18 points together (p = 1e-40), at 15 of them by itself`."""
+    return (
+        f"flow {sweep.flow}: {sweep.figure} over all {sweep.points} points together (p = {sweep.chance:.2g}), "
+        f"at {sweep.decided} of them by itself"
+    )
+
+
+def error_rates(comparison: Comparison) -> str:
+    """At which error rate the verdicts hold, in a sentence or two."""
+    tested = sum(shift.tolerance is None for flow in comparison.flows for _, shift in flow.judged)
+    held = comparison.judged - tested
+    parts = []
+    if tested:
+        parts.append(
+            f"{count_of(tested, 'figure')} tested for any change: false discovery rate {100 * comparison.rate:.3g} % "
+            "(of the changes named at most that share is expected to be none; where nothing changed, it is the chance "
+            "of any alarm); sweeps first, then their points (Benjamini and Bogomolov 2014); intervals shown are "
+            "95 % each; detectable: found 8 times in 10, were it the only change"
+        )
+    if held:
+        parts.append(
+            f"{count_of(held, 'figure')} held against a threshold: intervals of {100 * comparison.joint_level:.4g} % "
+            "each, so that all judged figures hold together with 95 % (Bonferroni)"
+        )
+    return "; ".join(parts) or "no figure was judged"
 
 
 def compare_headline(comparison: Comparison) -> str:
-    """What got worse, what better, what is the same: one sentence."""
-    tally = Counter(flow.verdict for flow in comparison.flows)
-    flows = count_of(len(comparison.flows), "flow")
+    """What got worse, what better, what is the same: one sentence, headed by benches that differ."""
+    benches = f"{comparison.benches}: " if comparison.benches else ""
+    return benches + _headline(comparison)
+
+
+def _headline(comparison: Comparison) -> str:
     if comparison.unfit:
         return "A side is not fit to compare, so nothing is decided."
+    tally = Counter(flow.verdict for flow in comparison.flows)
+    flows = count_of(len(comparison.flows), "flow")
+    if any(point.title for point in comparison.points):
+        flows += f" at {count_of(len(comparison.points), 'point')}"
+    alone = f"; {count_of(len(comparison.alone), 'part')} of one side only" if comparison.alone else ""
     parts = [f"{tally[word]} {word}" for word in ("worse", "better", "undecided") if tally[word]]
-    if not parts:
+    if not parts and not comparison.sweeps:
         said = _sameness(comparison)
-        return (
-            f"All {flows} compared the same: {said}." if len(comparison.flows) > 1 else f"The same: {said}."
-        )
-    same = f", {tally['same']} the same" if tally["same"] else ""
+        return f"All {flows} compared: {said}{alone}." if len(comparison.flows) > 1 else f"{said}{alone}."
+    same = f", {tally['same']} without a difference found" if tally["same"] else ""
     worst = greatest(comparison, "worse") or greatest(comparison, "better")
     example = f"; the greatest change is {worst}" if worst else ""
-    return f"Of {flows} compared, {', '.join(parts)}{same}{example}."
+    if not worst and comparison.sweeps:
+        example = f"; {comparison.sweeps[0].verdict} is {sweep_text(comparison.sweeps[0])}"
+    return f"Of {flows} compared, {', '.join(parts) or 'none decided by itself'}{same}{example}{alone}."
 
 
 def _sameness(comparison: Comparison) -> str:
     """In which sense all is the same."""
-    bases = {shift.basis for flow in comparison.flows for _, shift in flow.judged}
-    twins = sum(all(m.identical for m in flow.measures.values()) for flow in comparison.flows)
-    if twins == len(comparison.flows):
+    flows = comparison.flows
+    twins = sum(all(m.identical for m in flow.measures.values()) for flow in flows)
+    if twins == len(flows):
         return "the very same values"
-    found = "shown to lie within the thresholds" if "no-difference" not in bases else "no difference found"
-    return f"{found} ({twins} of them with the very same values)" if twins else found
+    reaches = [found for flow in flows if (found := flow.detectable) is not None]
+    if reaches:
+        name, reach = max(reaches, key=lambda entry: entry[1])
+        least = f"from {duration(reach, 2)} on" if reach > 0 else "however small"
+        said = f"no difference found, detectable {least} ({name} of the flow that tells least)"
+    else:
+        said = next(
+            (text for flow in flows if (text := sameness_text(flow)) and "very same" not in text),
+            "no difference found",
+        )
+    return f"{said} ({twins} of them with the very same values)" if twins else said
 
 
 def greatest(comparison: Comparison, verdict: str) -> str:
     """The change of a latency or share with this verdict that is greatest against its base, as text."""
     found = [
-        (abs(shift.shift.value) / max(abs(shift.base.value), 1e-12), point.title, flow, name, shift)
+        (point.title, flow, name, shift)
         for point in comparison.points
         for flow in point.flows
         for name, shift in flow.judged
@@ -86,8 +197,8 @@ def greatest(comparison: Comparison, verdict: str) -> str:
     ]
     if not found:
         return ""
-    times = [entry for entry in found if entry[4].statistic != "share"]
-    _, title, flow, name, shift = max(times or found, key=lambda entry: entry[0])
+    times = [entry for entry in found if entry[3].statistic != "share"]
+    title, flow, name, shift = max(times or found, key=lambda entry: entry[3].relative)
     where = f" at {title}" if title else ""
     return f"{shift_text(name, shift)} of flow {flow.label}{where}"
 
@@ -104,12 +215,16 @@ def compare_text(comparison: Comparison, console: Console) -> None:
     for reason in comparison.unfit:
         console.print(f"  [red]-[/] {escape(reason)}", soft_wrap=True)
     _list(console, "differs besides", comparison.besides)
-    for word in ("worse", "better", "undecided"):
+    for word in ("worse", "better"):
+        _list(
+            console, f"{word} over the sweep", [sweep_text(s) for s in comparison.sweeps if s.verdict == word]
+        )
+    for word in ("worse", "better"):
         _list(
             console,
             word,
             [
-                f"flow {flow.label}{' at ' + point.title if point.title else ''}: {shift_text(name, shift)}"
+                f"flow {flow.label}{' at ' + point.title if point.title else ''}: {decided_text(name, shift)}"
                 for point in comparison.points
                 for flow in point.flows
                 for name, shift in _telling(flow, word)
@@ -135,8 +250,7 @@ def compare_text(comparison: Comparison, console: Console) -> None:
     fits = console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width
     console.print(wide if fits else _table(comparison, wide=False))
     console.print(
-        f"intervals: 95 % for all {count_of(comparison.judged, 'judged figure')} together "
-        f"({100 * comparison.joint_level:.4g} % each), clock and stamp errors included",
+        f"error rate: {error_rates(comparison)}; clock and timestamp errors included",
         soft_wrap=True,
         highlight=False,
     )
@@ -148,7 +262,8 @@ def _telling(flow: FlowComparison, word: str) -> list[tuple[str, Shift]]:
     few = [
         (name, s) for name, s in found if s.statistic in ("mean", "p50", "p99", "p99.9", "p99.99", "share")
     ]
-    return few or found[:2]
+    deciding = [flow.deciding] if word == flow.verdict and flow.deciding is not None else []
+    return [*deciding, *(entry for entry in few or found[:2] if entry not in deciding)]
 
 
 def unmatched(comparison: Comparison) -> tuple[list[str], list[str]]:
@@ -181,17 +296,17 @@ def _list(console: Console, title: str, lines: list[str] | tuple[str, ...]) -> N
 
 
 def _table(comparison: Comparison, *, wide: bool) -> Table:
-    """A row per point, flow and main measure; a narrow terminal gets medians only, never cut figures."""
-    shown: tuple[str, ...] = ("mean", "p50", "p99", "p99.9") if wide else ("p50",)
+    """A row per point, flow and main measure; a narrow terminal gets the figure that decided only, never cut ones."""
+    shown: tuple[str, ...] = ("p50", "p99", "p99.9") if wide else ("p50",)
     if wide and not any(m.shift("p99.9") for flow in comparison.flows for m in flow.measures.values()):
         shown = shown[:-1]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("point", "flow", "", *(["n"] if wide else [])):
         table.add_column(title)
     for title in shown:
-        table.add_column(f"{title}: base → new, shift", no_wrap=wide)
+        table.add_column(f"{title}: base → new, shift [interval]", no_wrap=wide)
     table.add_column("lost", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table.add_column("verdict, and what it rests on")
     for point in comparison.points:
         for flow in point.flows:
             names = [name for name in ("latency", "rtt") if name in flow.measures]
@@ -206,14 +321,22 @@ def _table(comparison: Comparison, *, wide: bool) -> Table:
                 cells += [_cell(measure.shift(statistic)) if measure else "-" for statistic in shown]
                 cells += [
                     _lost(flow.shares.get("lost")) if first else "",
-                    f"[{COLOURS[flow.verdict]}]{flow.verdict}[/]" if first else "",
+                    _rests_on(flow) if first else "",
                 ]
                 table.add_row(*cells)
-    table.caption = "±: the wider half of the interval"
     if not wide:
-        table.caption += "; a terminal of 160 columns shows more, --out FILE.html all"
-    table.caption_justify = "left"
+        table.caption = "a terminal of 200 columns shows more, --out FILE.html all"
+        table.caption_justify = "left"
     return table
+
+
+def _rests_on(flow: FlowComparison) -> str:
+    """The verdict, and the very figure that decided it."""
+    colour, deciding = COLOURS[flow.verdict], flow.deciding
+    word, _, rest = verdict_text(flow).partition(": ")
+    if flow.verdict in ("worse", "better") and deciding is not None:
+        rest = shift_text(*deciding)
+    return f"[{colour}]{word}[/]: {escape(rest)}"
 
 
 def _who(flow: FlowComparison) -> str:
@@ -224,10 +347,9 @@ def _who(flow: FlowComparison) -> str:
 def _cell(shift: Shift | None) -> str:
     if shift is None:
         return "-"
-    ends = shift.joint if shift.verdict else shift.shift
-    half = max((abs(end - ends.value) for end in (ends.low, ends.high) if end is not None), default=None)
+    ends = shift.shown
     text = f"{duration(shift.base.value, 3)} → {duration(shift.new.value, 3)}, {signed(ends.value)}"
-    text += f" ± {duration(half, 2)}" if half is not None else ""
+    text = escape(f"{text} [{signed(ends.low)}, {signed(ends.high)}]")
     colour = COLOURS[shift.verdict] if shift.verdict in ("better", "worse") else ""
     return f"[{colour}]{text}[/]" if colour else text
 

@@ -13,10 +13,11 @@ from typing import Literal
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.comparing.compare import JUDGED, LEVEL, LOWER_IS_BETTER, judge_shift
+from wiregauge.measures.comparing.compare import JUDGED, LOWER_IS_BETTER
 from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, statistic_of, widened
+from wiregauge.measures.comparing.judging import LEVEL, judge_shift
 from wiregauge.measures.comparing.matching import MatchError, canonical, match_flows, match_points
-from wiregauge.measures.comparing.results import Basis, Verdict, combined
+from wiregauge.measures.comparing.results import Basis, Dropped, Verdict, combined
 from wiregauge.measures.comparing.thresholds import SHARES, SHIFT_QUANTILES, Threshold, chosen
 from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
@@ -30,7 +31,7 @@ Against = Literal["previous", "first"]
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """One figure in one run. `shift` is against the reference, at the joint level, clock and stamp errors included."""
+    """One figure in one run. `shift` is against the reference, at the joint level, with clock and timestamp errors."""
 
     run: int
     n: int
@@ -82,13 +83,17 @@ class TrendSeries:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A history, oldest run first. `unfit` says, by run, why it takes no part; `missing` lists what was not found."""
+    """A history, oldest run first. `unfit` says, by run, why it takes no part; `missing` lists what was not found.
+
+    `gone` is what the last fit run before has and the newest has not: of that nothing is decided.
+    """
 
     runs: tuple[Judgement, ...]
     names: tuple[str, ...]
     series: tuple[TrendSeries, ...]
     unfit: Mapping[int, str]
     missing: tuple[str, ...]
+    gone: tuple[Dropped, ...]
     against: Against
     thresholds: tuple[Threshold, ...]
     judged: int
@@ -107,8 +112,15 @@ class Trend:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the newest run."""
-        return self.verdict_of(self.newest)
+        """That of the newest run; of what it does not have nothing is decided."""
+        own = self.verdict_of(self.newest)
+        return "undecided" if self.gone and own != "worse" else own
+
+    @property
+    def benches(self) -> str:
+        """The benches where they differ, as in `sim, netns`; else empty."""
+        found = dict.fromkeys(str(run.manifest.get("bench", "?")) for run in self.runs)
+        return ", ".join(found) if len(found) > 1 else ""
 
     @property
     def answered(self) -> bool:
@@ -122,7 +134,8 @@ class Trend:
         return exits.exit_code(
             answered=self.answered,
             failed=self.verdict == "worse",
-            undecided=any(p.tolerance is not None and p.verdict == "undecided" for p in points),
+            undecided=any(p.tolerance is not None and p.verdict == "undecided" for p in points)
+            or any(part.asked for part in self.gone),
         )
 
 
@@ -159,8 +172,9 @@ def trend(
         for flow in point.flows
         for measure, statistic in _figures(flow, thresholds)
     ]
+    gone = _gone(runs, unfit, thresholds)
     unmet = [t for t in thresholds if not any(t.covers((f.plan.id,), m, s) for _, f, m, s in figures)]
-    if unmet:
+    if unmet and not any(part.asked for part in gone):
         raise MatchError(
             f"no flow of the newest run has {unmet[0].measure}, so its threshold would judge nothing"
         )
@@ -169,6 +183,12 @@ def trend(
     series = []
     for point, flow, measure, statistic in figures:
         places = found[_key(point, flow)]
+        without = [runs[p.run].directory for p in places if not _has(p.flow, measure, statistic)]
+        if without:
+            missing.append(
+                f"{measure}.{statistic} of flow {flow.plan.name} at {_text(point)}: too few values in "
+                f"{', '.join(map(str, without))}"
+            )
         places = [place for place in places if _has(place.flow, measure, statistic)]
         values = {
             place.run: [
@@ -206,6 +226,7 @@ def trend(
         series=tuple(series),
         unfit=unfit,
         missing=tuple(missing),
+        gone=gone,
         against=against,
         thresholds=tuple(thresholds),
         judged=len(figures),
@@ -252,6 +273,49 @@ def _found(runs: Sequence[Judgement]) -> tuple[dict[tuple[str, int, int], list[_
     return found, missing
 
 
+def _gone(
+    runs: Sequence[Judgement], unfit: Mapping[int, str], thresholds: Sequence[Threshold]
+) -> tuple[Dropped, ...]:
+    """Points, flows and figures that the last fit run before the newest has, and the newest has not."""
+    before = [k for k in range(len(runs) - 1) if k not in unfit]
+    if not before:
+        return ()
+    try:
+        matched = match_points(runs[before[-1]], runs[-1], {}, {})
+    except MatchError as error:
+        return (Dropped(str(error), bool(thresholds)),)
+
+    def asked(flow: FlowResult, measure: str = "", statistic: str = "") -> bool:
+        return any(
+            t.flow in (None, flow.plan.id)
+            and (not measure or (t.measure == measure and t.statistic in (None, statistic)))
+            for t in thresholds
+        )
+
+    found = [
+        Dropped(f"point {_text(point)} is not in the newest run", any(asked(flow) for flow in point.flows))
+        for point in matched.only_base
+    ]
+    for pair in matched.pairs:
+        flows, only, _ = match_flows(pair.base.flows, pair.new.flows)
+        found += [
+            Dropped(f"flow {flow.plan.name} at {_text(pair.base)} is not in the newest run", asked(flow))
+            for flow in only
+        ]
+        for both in flows:
+            has = _figures(both.new, thresholds)
+            found += [
+                Dropped(
+                    f"flow {both.new.plan.name} at {_text(pair.new)}: the newest run has too few values of "
+                    f"{measure if measure in SHARES else f'{measure}.{statistic}'}",
+                    asked(both.new, measure, statistic),
+                )
+                for measure, statistic in _figures(both.base, thresholds)
+                if (measure, statistic) not in has
+            ]
+    return tuple(found)
+
+
 def _text(point: PointResult) -> str:
     return ", ".join(f"{name} {value}" for name, value in point.point.items()) or "its one point"
 
@@ -290,7 +354,7 @@ def _has(flow: FlowResult, measure: str, statistic: str) -> bool:
 
 def _value(evidence: Evidence, place: _Found, measure: str, statistic: str, level: float) -> Estimate:
     if measure in SHARES:
-        clustered = evidence.clustering(place.point, place.flow, measure)
+        clustered = evidence.events(place.point, place.flow, measure).clustered
         return stats.share(place.flow.counts[measure], place.flow.counts["sent"], level, clustered)
     sample = stats.Sample(evidence.series(place.point, place.flow, measure))
     return statistic_of(sample, statistic, level)

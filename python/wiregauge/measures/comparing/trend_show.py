@@ -55,6 +55,9 @@ def trend_json(trend: Trend) -> Json:
         "runs": [_run(trend, k, judgement) for k, judgement in enumerate(trend.runs)],
         "series": [_series(series) for series in trend.series],
         "missing": list(trend.missing),
+        "not_compared": [part.text for part in trend.gone],
+        "headline": trend_headline(trend),
+        "error_rate": trend_error_rate(trend),
     }
 
 
@@ -110,6 +113,7 @@ def _point(point: TrendPoint) -> Json:
         "threshold": point.tolerance,
         "verdict": point.verdict,
         "basis": point.basis,
+        "detectable": detectable_shift(point),
     }
 
 
@@ -130,8 +134,22 @@ def shift_of(series: TrendSeries, point: TrendPoint) -> str:
     return f"{text(point.shift.value)} [{text(point.shift.low)}, {text(point.shift.high)}]"
 
 
+def trend_error_rate(trend: Trend) -> str:
+    """At which error rate the verdicts of a run hold."""
+    return (
+        f"intervals of the {count_of(trend.judged, 'figure')} of a run hold together with {100 * trend.level:g} % "
+        f"({100 * trend.joint_level:.4g} % each, Bonferroni): the chance of any false alarm is at most "
+        f"{100 * (1 - trend.level):.2g} % a run"
+    )
+
+
 def trend_headline(trend: Trend) -> str:
-    """What the newest run is against those before it, in one sentence."""
+    """What the newest run is against those before it, in one sentence, headed by benches that differ."""
+    benches = f"Benches differ ({trend.benches}): " if trend.benches else ""
+    return benches + _headline(trend)
+
+
+def _headline(trend: Trend) -> str:
     name, before = trend.names[trend.newest], count_of(trend.newest, "earlier run")
     if trend.newest in trend.unfit:
         return f"{name}, the newest run, is not fit to compare: {trend.unfit[trend.newest]}."
@@ -142,15 +160,43 @@ def trend_headline(trend: Trend) -> str:
         told[word] = [s for s in trend.series if (p := s.at(trend.newest)) is not None and p.verdict == word]
     against = "the first run" if trend.against == "first" else f"the level of {before}"
     parts = [f"{len(found)} {word}" for word, found in told.items() if found]
+    gone = f"; {trend.gone[0].text}" if trend.gone else ""
+    gone += f", and {len(trend.gone) - 1} more that the run before has" if len(trend.gone) > 1 else ""
     if not parts:
-        return f"{name} is the same as {against}: no figure of {len(trend.series)} moved beyond chance and thresholds."
+        return (
+            f"No difference between {name} and {against} was found in {count_of(len(trend.series), 'figure')}"
+            f"{_detectable(trend)}{gone}."
+        )
     example = (told["worse"] or told["better"] or told["undecided"])[0]
     point = example.at(trend.newest)
     shift = shift_of(example, point) if point is not None else ""
     return (
         f"Of {len(trend.series)} figures of {name} against {against}, {', '.join(parts)}; "
-        f"{example.figure} of {example.title}: {shift}."
+        f"{example.figure} of {example.title}: {shift}{gone}."
     )
+
+
+def detectable_shift(point: TrendPoint) -> float | None:
+    """From which measured shift on a figure that is found the same would have been called changed."""
+    shift = point.shift
+    if point.basis != "no-difference" or shift is None or shift.low is None or shift.high is None:
+        return None
+    return max(shift.value - shift.low, shift.high - shift.value)
+
+
+def _detectable(trend: Trend) -> str:
+    """From which shift on the figure that tells least would have been called changed."""
+    times = [
+        (reach, series)
+        for series in trend.series
+        if (point := series.at(trend.newest)) is not None
+        and (reach := detectable_shift(point)) is not None
+        and series.measure not in SHARES
+    ]
+    if not times:
+        return ""
+    reach, series = max(times, key=lambda entry: entry[0])
+    return f"; a measured shift from {duration(reach, 2)} on would be one ({series.figure} of {series.title})"
 
 
 def trend_text(trend: Trend, console: Console) -> None:
@@ -168,6 +214,10 @@ def trend_text(trend: Trend, console: Console) -> None:
         console.print(f"  not found: {escape(line)}", soft_wrap=True, highlight=False)
     if len(trend.missing) > MOST_LINES:
         console.print(f"  not found: … and {len(trend.missing) - MOST_LINES} more; --json has all")
+    for part in trend.gone[:MOST_LINES]:
+        console.print(f"  not compared: {escape(part.text)}", soft_wrap=True, highlight=False)
+    if len(trend.gone) > MOST_LINES:
+        console.print(f"  not compared: … and {len(trend.gone) - MOST_LINES} more; --json has all")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("figure", "flow", "reference", "newest", "shift", "steps at", "verdict"):
         table.add_column(title, no_wrap=title in ("figure", "verdict"))
@@ -187,8 +237,7 @@ def trend_text(trend: Trend, console: Console) -> None:
         )
     console.print(table)
     console.print(
-        f"intervals: 95 % for the {count_of(trend.judged, 'figure')} of a run together "
-        f"({100 * trend.joint_level:.4g} % each), clock and stamp errors included",
+        f"error rate: {trend_error_rate(trend)}; clock and timestamp errors included",
         soft_wrap=True,
         highlight=False,
     )

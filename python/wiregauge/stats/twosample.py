@@ -1,0 +1,368 @@
+"""Could nothing have changed? Two samples tested for a share, a quantile and a mean, and what change they would show.
+
+An interval of one side's quantile is open where that side alone has no value extreme enough, however far the other side
+lies away. A test need not know either quantile: under "nothing changed" the two samples are one, so of the messages
+beyond the quantile of both together each side has a share that chance alone decides (the median test of Mood, 1950, and
+Westenberg, 1948, at any quantile). That number is hypergeometric, whatever the distribution of the values.
+
+Neighbouring messages resemble each other: counts are divided by the messages per independent event, rounded against a
+finding. Repeats that differ by more than their messages explain are compared by their spread (Welch, Biometrika 34,
+1947).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, exp, floor, inf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from wiregauge.stats.intervals import weighted_variance
+from wiregauge.stats.memory import flag_memory
+from wiregauge.stats.quantiles import exact, quantile, rank
+from wiregauge.stats.shift import Flags, Floats, Sample, combined_worth, differ
+
+POWER = 0.8
+"""Probability with which a change is found from the stated size on, as is usual where a study is planned."""
+
+_EXACT = 2500.0
+"""Variance of a hypergeometric count from which the normal distribution, corrected for continuity, takes its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """Probability, nothing having changed, of a change upwards or downwards at least as great as the one seen."""
+
+    up: float
+    down: float
+
+    @property
+    def both(self) -> float:
+        """Of one so great in either direction."""
+        return min(1.0, 2 * min(self.up, self.down))
+
+
+NOTHING = Chance(1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """How often something happened in `n` messages, `clustered` of them at a time.
+
+    `spread` is the variance of the share from what it scatters between repeats, of `degrees` degrees of freedom; 0
+    where repeats differ by no more than their messages explain.
+    """
+
+    count: int
+    n: int
+    clustered: float = 1.0
+    spread: float = 0.0
+    degrees: float = inf
+
+
+def events(runs: Sequence[Flags]) -> Events:
+    """What happened, from a series of yes and no per repeat, each in measured order."""
+    filled = [flags for flags in runs if len(flags)]
+    sizes = np.array([len(flags) for flags in filled], dtype=np.float64)
+    counts = np.array([int(np.count_nonzero(flags)) for flags in filled], dtype=np.float64)
+    n, count = int(sizes.sum()), int(counts.sum())
+    if count in (0, n):
+        return Events(count, n)
+    worths = [flag_memory(flags).worth for flags in filled]
+    clustered = max(1.0, n / combined_worth(filled, worths))
+    p = count / n
+    if len(filled) > 1 and differ(counts / sizes, p * (1 - p) / np.array(worths)):
+        spread = weighted_variance(counts / sizes, sizes / n)
+        return Events(count, n, clustered, spread, len(filled) - 1.0)
+    return Events(count, n, clustered)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTest:
+    """Whether something happens to a greater or a smaller share of the messages (Fisher's exact test, conditional)."""
+
+    base: Events
+    new: Events
+
+    @property
+    def clustered(self) -> float:
+        """Messages per event; where a side saw none, its events are taken to cluster as the other's do."""
+        return max(self.base.clustered, self.new.clustered)
+
+    @property
+    def chance(self) -> Chance:
+        """The chance of so different shares when both are one."""
+        base, new = self.base, self.new
+        if not base.n or not new.n:
+            return NOTHING
+        up, down = _excess(base, new, self.clustered), _excess(new, base, self.clustered)
+        if base.spread or new.spread:
+            parts = [(side.spread or self._within(side), side.degrees) for side in (base, new)]
+            apart = _welch(new.count / new.n - base.count / base.n, parts)
+            up, down = max(up, apart), max(down, 1 - apart)
+        return Chance(up, down)
+
+    def _within(self, side: Events) -> float:
+        p = (self.base.count + self.new.count) / (self.base.n + self.new.n)
+        return p * (1 - p) * self.clustered / side.n
+
+    def reach(self, alpha: float) -> float | None:
+        """The change of the share that is found with `POWER` at the two-sided level `alpha`; None where none would be.
+
+        Upwards and downwards, the greater of the two; a share that is too small to be seen falling has upwards only.
+        """
+        base, new, many = self.base, self.new, self.clustered
+        if not base.n or not new.n or base.spread or new.spread:
+            return None
+        n, m = (max(1, round(side.n / many)) for side in (base, new))
+        found = []
+        for count in (base.count, base.n - base.count):
+            need = _fewest_beside(min(ceil(count / many), n), n, m, alpha / 2)
+            if need is not None:
+                far = need / m
+                found.append(min(far + _POWER_FACTOR * sqrt(far * (1 - far) / m), 1.0) - count / base.n)
+        return max(found, default=None)
+
+
+_POWER_FACTOR = float(special.ndtri(POWER))
+
+
+def _excess(less: Events, more: Events, clustered: float) -> float:
+    """Chance of as many events on the side `more` as there were, or more, when both sides have one share."""
+    sizes = [max(1, round(side.n / clustered)) for side in (less, more)]
+    few, many = min(ceil(less.count / clustered), sizes[0]), floor(more.count / clustered)
+    return _at_least(many, sizes[0] + sizes[1], few + many, sizes[1])
+
+
+def _welch(gap: float, parts: Sequence[tuple[float, float]]) -> float:
+    """One-sided chance of a gap at least so great, from variance and degrees of freedom of either estimate."""
+    variance, degrees = _joined(parts)
+    if variance == 0:
+        return 0.0 if gap > 0 else 1.0
+    t = gap / sqrt(variance)
+    return float(special.ndtr(-t)) if degrees == inf else float(special.stdtr(degrees, -t))
+
+
+def _joined(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Variance of a difference and its degrees of freedom (Welch and Satterthwaite)."""
+    variance = sum(part for part, _ in parts)
+    below = sum(part**2 / degrees for part, degrees in parts)
+    return variance, variance**2 / below if below > 0 else inf
+
+
+def _moments(population: int, hits: int, draws: int) -> tuple[float, float]:
+    mean = draws * hits / population
+    rest = (population - hits) * (population - draws) / max(population - 1, 1) / population
+    return mean, mean * rest
+
+
+@lru_cache(maxsize=4096)
+def _tails(population: int, hits: int, draws: int) -> tuple[int, Floats]:
+    """The least count looked at, and from there on the chance of so many or more (hypergeometric)."""
+    mean, variance = _moments(population, hits, draws)
+    reach = 12 * sqrt(variance) + 60
+    first = max(0, hits + draws - population, floor(mean - reach))
+    last = min(hits, draws, ceil(mean + reach))
+    k = np.arange(first, last + 1, dtype=np.float64)
+    log = (
+        _log_choose(hits, k)
+        + _log_choose(population - hits, draws - k)
+        - _log_choose(population, np.float64(draws))
+    )
+    return first, np.cumsum(np.exp(log)[::-1])[::-1]
+
+
+def _log_choose(n: int, k: Floats | np.float64) -> Floats:
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+
+
+def _at_least(k: int, population: int, hits: int, draws: int) -> float:
+    """Chance that of `hits` in a population `k` or more are among `draws` of it."""
+    if k <= max(0, hits + draws - population):
+        return 1.0
+    mean, variance = _moments(population, hits, draws)
+    if variance > _EXACT:
+        return float(special.ndtr(-(k - 0.5 - mean) / sqrt(variance)))
+    first, tails = _tails(population, hits, draws)
+    if k < first:
+        return 1.0
+    return min(1.0, float(tails[k - first])) if k - first < len(tails) else 0.0
+
+
+def _fewest(population: int, hits: int, draws: int, tail: float) -> int | None:
+    """The least count among `draws` that chance exceeds or meets with at most `tail`; None where there is none."""
+    most = min(hits, draws)
+    mean, variance = _moments(population, hits, draws)
+    if variance > _EXACT:
+        k = ceil(mean + 0.5 - float(special.ndtri(tail)) * sqrt(variance))
+        return k if k <= most else None
+    first, tails = _tails(population, hits, draws)
+    place = int(np.searchsorted(-tails, -tail))
+    return first + place if place < len(tails) and first + place <= most else None
+
+
+def _fewest_beside(k: int, n: int, m: int, tail: float) -> int | None:
+    """The fewest events in `m` messages that differ from `k` in `n` at `tail`; None where not even `m` do."""
+    low, high = 0, m
+    if _at_least(m, n + m, k + m, m) > tail:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if _at_least(middle, n + m, k + middle, m) <= tail:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+class Pair:
+    """Two samples of one measure, and a bound of systematic error that a change has to exceed (same unit)."""
+
+    def __init__(self, base: Sample, new: Sample, instrument: float = 0.0) -> None:
+        self.base, self.new, self.instrument = base, new, instrument
+        self._merged: dict[float, Floats] = {}
+
+    def mean(self) -> MeanTest:
+        """Whether the mean moved."""
+        return MeanTest(self)
+
+    def quantile(self, q: float) -> QuantileTest:
+        """Whether the quantile `q` moved."""
+        return QuantileTest(self, q)
+
+    def merged(self, by: float) -> Floats:
+        """Both samples in ascending order, the new one less `by`."""
+        if by not in self._merged:
+            both = np.concatenate([self.base.ascending, self.new.ascending - by])
+            both.sort(kind="stable")
+            self._merged[by] = both
+        return self._merged[by]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanTest:
+    """Welch's test of two means, each with the variance and the degrees of freedom that its memory leaves it."""
+
+    pair: Pair
+
+    @property
+    def chance(self) -> Chance:
+        """The chance of so different means when both are one and the instrument errs as far as it may.
+
+        Never below that of drawing just these values for one side out of all of both: few values prove little, however
+        alike they are.
+        """
+        base, new = self.pair.base, self.pair.new
+        if base.n < 2 or new.n < 2:
+            return NOTHING
+        gap = float(new.pooled.mean() - base.pooled.mean())
+        parts = [base.error_of_mean, new.error_of_mean]
+        least = exp(-float(_log_choose(base.n + new.n, np.float64(new.n))))
+        up, down = (_welch(sign * gap - self.pair.instrument, parts) for sign in (1, -1))
+        return Chance(max(up, least), max(down, least))
+
+    def reach(self, alpha: float) -> float | None:
+        """The shift that is found with `POWER` at the two-sided level `alpha`."""
+        base, new = self.pair.base, self.pair.new
+        if base.n < 2 or new.n < 2:
+            return None
+        variance, degrees = _joined([base.error_of_mean, new.error_of_mean])
+        tails = (1 - alpha / 2, POWER)
+        factor = sum(
+            float(special.ndtri(t)) if degrees == inf else float(special.stdtrit(degrees, t)) for t in tails
+        )
+        return factor * sqrt(variance) + self.pair.instrument
+
+
+class QuantileTest:
+    """Whether more messages than chance explains lie beyond the quantile of both samples together.
+
+    Where values are tied at that quantile, they count as beyond it or not by what leaves the share of all that lie
+    beyond closer to what the quantile says.
+    """
+
+    def __init__(self, pair: Pair, q: float) -> None:
+        self.pair, self.q = pair, q
+        self._shift = quantile(pair.new.ascending, q) - quantile(pair.base.ascending, q)
+        self._up = self._at(pair.instrument)
+        self._down = self._up if pair.instrument == 0 else self._at(-pair.instrument)
+
+    def _at(self, by: float) -> tuple[float, bool, ShareTest]:
+        """The cut, whether it counts as beyond itself, and what lies beyond it on either side."""
+        merged = self.pair.merged(by)
+        n = len(merged)
+        cut = float(merged[rank(n, self.q) - 1])
+        above = n - int(np.searchsorted(merged, cut, side="right"))
+        reaching = n - int(np.searchsorted(merged, cut, side="left"))
+        wanted = float((1 - exact(self.q)) * n)
+        within = abs(reaching - wanted) < abs(above - wanted)
+
+        def beyond(values: Floats, less: float) -> NDArray[np.bool_]:
+            shifted = values - less if less else values
+            return np.asarray(shifted >= cut if within else shifted > cut)
+
+        return (
+            cut,
+            within,
+            ShareTest(
+                events([beyond(values, 0.0) for values in self.pair.base.runs]),
+                events([beyond(values, by) for values in self.pair.new.runs]),
+            ),
+        )
+
+    @property
+    def beyond(self) -> tuple[float, bool, ShareTest]:
+        """What decides: the cut, whether values at it count as beyond, and the messages beyond it on either side."""
+        return self._up if self._shift >= 0 else self._down
+
+    @property
+    def chance(self) -> Chance:
+        """The chance of so uneven a split; a direction in which the quantile itself did not move has no evidence."""
+        up, down = self._up[2].chance.up, self._down[2].chance.down
+        bound = self.pair.instrument
+        return Chance(
+            up if self._shift > bound else max(up, 0.5), down if self._shift < -bound else max(down, 0.5)
+        )
+
+    def reach(self, alpha: float) -> float | None:
+        """The shift that is found with `POWER` at the two-sided level `alpha`; None where none would be, however great.
+
+        The test, turned round, is an interval of a common shift between two order statistics, one of either side: its
+        half-width at the level, and at the one that `POWER` asks for. The greater of upwards and downwards.
+        """
+        found = []
+        for test, sign in ((self._up[2], 1), (self._down[2], -1)):
+            halves = [self._half(test, sign, tail) for tail in (alpha / 2, 1 - POWER)]
+            if halves[0] is None or halves[1] is None:
+                return None
+            found.append(halves[0] + halves[1] + self.pair.instrument)
+        return max(found)
+
+    def _half(self, test: ShareTest, sign: int, tail: float) -> float | None:
+        """How far the shift may come out beyond the true one, in the direction of `sign`, with the chance `tail`."""
+        pair, many = self.pair, test.clustered
+        sides = (pair.base, pair.new) if sign > 0 else (pair.new, pair.base)
+        sizes = [max(1, round(side.n / many)) for side in sides]
+        hits = round(float((1 - exact(self.q)) * (sides[0].n + sides[1].n)) / many)
+        need = _fewest(sum(sizes), hits, sizes[1], tail)
+        if need is None:
+            return None
+        least = _from_above(sides[1].ascending, need * many)
+        at = least - _from_above(sides[0].ascending, (hits - need) * many + 1)
+        half = max(0.0, sign * self._shift - at)
+        spread = [side.spread_of_quantile(self.q) for side in (pair.base, pair.new)]
+        parts = [part for part in spread if part is not None]
+        if parts:
+            variance, degrees = _joined(parts)
+            half = max(half, float(special.stdtrit(degrees, 1 - tail)) * sqrt(variance))
+        return half
+
+
+def _from_above(ascending: Floats, place: float) -> float:
+    """The order statistic `place` counted from the greatest value, which is 1."""
+    k = min(max(round(place), 1), len(ascending))
+    return float(ascending[len(ascending) - k])
