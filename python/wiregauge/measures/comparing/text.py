@@ -325,7 +325,7 @@ def _table(comparison: Comparison, *, wide: bool) -> Table:
                 ]
                 table.add_row(*cells)
     if not wide:
-        table.caption = "a terminal of 200 columns shows more, --out FILE.html all"
+        table.caption = "a wider terminal shows more, --out FILE.html all"
         table.caption_justify = "left"
     return table
 

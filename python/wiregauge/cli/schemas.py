@@ -1,0 +1,34 @@
+"""Which JSON Schema the output of each command with `--json` keeps."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+__all__ = ["COMMANDS", "schema_of"]
+
+_SHOW = "measures/show.schema.json"
+_CALIBRATION = "calibrate/calibration.schema.json"
+
+COMMANDS: dict[str, str] = {
+    "check": "config/check.schema.json",
+    "run": _SHOW,
+    "track": _SHOW,
+    "show": _SHOW,
+    "export": _SHOW,
+    "compare": "measures/comparing/compare.schema.json",
+    "trend": "measures/comparing/trend.schema.json",
+    "verify": "records/verify.schema.json",
+    "doctor": "benches/doctor.schema.json",
+    **{
+        f"calibrate {kind}": _CALIBRATION
+        for kind in ("clocks", "pacing", "generator", "loop", "cable", "linearity", "show")
+    },
+    "calibrate list": "calibrate/list.schema.json",
+}
+"""Of every command its schema, by its place in the package; `explained` of `show` has one of its own beside."""
+
+
+def schema_of(command: str) -> Path:
+    """The JSON Schema of a command by its name, as in `calibrate list`. Raises KeyError for one without JSON."""
+    return Path(str(resources.files("wiregauge").joinpath(COMMANDS[command])))
