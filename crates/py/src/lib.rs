@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use wg_capture::Files;
 use wg_capture::taps::{self, Order};
 use wg_plan::{Network, Run};
-use wg_record::tracking::RunSummary;
+use wg_record::tracking::{Gap, RunSummary};
 use wg_record::{RecordError, Tables};
 use wg_sim::{SimError, SimReport, Spool, Watched};
 
@@ -92,13 +92,15 @@ fn take_captures(py: Python<'_>, order_json: &str, spool: PathBuf) -> PyResult<S
 /// Judges the stored records of one run again.
 ///
 /// Reads `records` (Parquet, in one file or several), writes the tables and returns the run's entry of tracking.json.
-/// Raises NativeError.
+/// `gaps_json` is a list of `wg_record::tracking::Gap`. Raises NativeError.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python calls it by keyword")]
 fn retrack(
     py: Python<'_>,
     network_json: &str,
     run_json: &str,
     records: Vec<PathBuf>,
+    gaps_json: &str,
     messages_out: PathBuf,
     passages_out: PathBuf,
     sketches_out: PathBuf,
@@ -106,7 +108,8 @@ fn retrack(
     let tables = Tables { messages: messages_out, passages: passages_out, sketches: sketches_out };
     py.detach(|| {
         let (network, run) = parse_plan(network_json, run_json)?;
-        told(wg_record::retrack(&network, &run, &records, &tables))
+        let gaps: Vec<Gap> = parse("gaps of the records", gaps_json)?;
+        told(wg_record::retrack(&network, &run, &records, &gaps, &tables))
     })
 }
 
@@ -120,6 +123,7 @@ fn track_part(
     network_json: &str,
     run_json: &str,
     records: Vec<PathBuf>,
+    gaps_json: &str,
     part: usize,
     parts: usize,
     messages_out: PathBuf,
@@ -129,7 +133,8 @@ fn track_part(
     let tables = Tables { messages: messages_out, passages: passages_out, sketches: sketches_out };
     py.detach(|| {
         let (network, run) = parse_plan(network_json, run_json)?;
-        told(wg_record::track_part(&network, &run, &records, part, parts, &tables))
+        let gaps: Vec<Gap> = parse("gaps of the records", gaps_json)?;
+        told(wg_record::track_part(&network, &run, &records, &gaps, [part, parts], &tables))
     })
 }
 

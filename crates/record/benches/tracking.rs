@@ -78,7 +78,7 @@ fn main() {
             passages: table("passages.parquet"),
             sketches: table("sketches.parquet"),
         };
-        retrack(&network, &run, &files, &tables).expect("a run that can be judged");
+        retrack(&network, &run, &files, &[], &tables).expect("a run that can be judged");
     });
 }
 

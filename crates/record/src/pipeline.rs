@@ -16,7 +16,7 @@ use crate::error::RecordError;
 use crate::parquet::{Buffers, Division, ROW_GROUP, ROWS_AT_ONCE, RecordFiles, RecordWriter};
 use crate::sorting::{Batch, Portion, Share, Sortable, Sorter};
 use crate::tracking::{
-    Distributions, FlowSummary, Measure, Message, Passage, RunSummary, Tracked, Tracker, UnplannedCounts,
+    Distributions, FlowSummary, Gap, Measure, Message, Passage, RunSummary, Tracked, Tracker, UnplannedCounts,
 };
 
 /// Blocks of records that wait for a tracker while they come in one after the other.
@@ -54,6 +54,7 @@ pub(crate) fn track_files(
     network: &Network,
     run: &Run,
     files: &RecordFiles,
+    gaps: &[Gap],
     threads: usize,
     measures: &[Measure],
     sink: Option<&mut dyn RowSink>,
@@ -82,7 +83,8 @@ pub(crate) fn track_files(
             .enumerate()
             .map(|(part, (inbox, rows))| {
                 let buffers = &buffers;
-                let tracker = Tracker::of_part(network, run, part, parts, keeps_rows).measuring(measures);
+                let tracker = Tracker::of_part(network, run, part, parts, keeps_rows);
+                let tracker = tracker.measuring(measures).with_gaps(run, gaps);
                 spawn(scope, "track", move || follow(tracker, &inbox, files, buffers, rows))
             })
             .collect();
@@ -102,8 +104,8 @@ pub(crate) fn track_one_part(
     network: &Network,
     run: &Run,
     files: &RecordFiles,
-    part: usize,
-    parts: usize,
+    gaps: &[Gap],
+    [part, parts]: [usize; 2],
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, RecordError> {
     let division = Division::of_part(run, part, parts);
@@ -111,7 +113,7 @@ pub(crate) fn track_one_part(
     thread::scope(|scope| {
         let (sender, inbox) = sync_channel(WAITING);
         let (rows_out, rows_in) = sync_channel(2);
-        let tracker = Tracker::of_part(network, run, part, parts, true);
+        let tracker = Tracker::of_part(network, run, part, parts, true).with_gaps(run, gaps);
         spawn(scope, "decode", move || {
             for group in 0..files.groups() {
                 let decoded = files.decode(group, &division, buffers, |divided| {
@@ -371,6 +373,7 @@ fn merged(run: &Run, ended: Vec<Ended>) -> Outcome {
         flows: Vec::new(),
         unplanned: UnplannedCounts::default(),
         out_of_order: 0,
+        gaps: Vec::new(),
         clock_jumps: Vec::new(),
         damaged_segments: Vec::new(),
     };

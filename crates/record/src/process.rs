@@ -14,7 +14,7 @@ use crate::pipeline::{Outcome, RowSink, cores, track_files, track_one_part, trac
 use crate::schema::{Clock, Record};
 use crate::segment::{Damage, SegmentInfo, SegmentReader};
 use crate::sorting::{Batch, MOST, Sortable, Sorter};
-use crate::tracking::{ClockJump, Distributions, Measure, Message, Passage, RunSummary};
+use crate::tracking::{ClockJump, Distributions, Gap, Measure, Message, Passage, RunSummary};
 
 /// Where the tables of a run go.
 #[derive(Clone, Debug)]
@@ -58,7 +58,8 @@ pub fn process_run(
 }
 
 /// Judges `run` again from its stored records; the answer is that of [`process_run`], but for the damaged
-/// segments, of which stored records know nothing. `records` may be parts of them in any division.
+/// segments, of which stored records know nothing, and what `gaps` leave in doubt. `records` may be parts of them in any
+/// division.
 ///
 /// # Errors
 /// [`RecordError::Read`] or [`RecordError::Foreign`] when the records cannot be read or are of another run,
@@ -67,13 +68,15 @@ pub fn retrack(
     network: &Network,
     run: &Run,
     records: &[PathBuf],
+    gaps: &[Gap],
     tables: &Tables,
 ) -> Result<RunSummary, RecordError> {
     let files = RecordFiles::open(records, Some(run.index))?;
     let mut writer = TableSet::create(tables, run.index)?;
-    let outcome = track_files(network, run, &files, cores(), Measure::ALL, Some(&mut writer))?;
+    let all = gaps_of(&files, gaps);
+    let outcome = track_files(network, run, &files, &all, cores(), Measure::ALL, Some(&mut writer))?;
     writer.finish(&outcome)?;
-    Ok(RunSummary { damaged_segments: files.left_out().to_vec(), ..outcome.summary })
+    Ok(RunSummary { damaged_segments: files.left_out().to_vec(), gaps: gaps.to_vec(), ..outcome.summary })
 }
 
 /// Judges part `part` of `parts` of the flows of `run`, on one core; the answers of all parts add up to that of [`retrack`].
@@ -84,16 +87,23 @@ pub fn track_part(
     network: &Network,
     run: &Run,
     records: &[PathBuf],
-    part: usize,
-    parts: usize,
+    gaps: &[Gap],
+    [part, parts]: [usize; 2],
     tables: &Tables,
 ) -> Result<RunSummary, RecordError> {
     let files = RecordFiles::open(records, Some(run.index))?;
     let mut writer = TableSet::create(tables, run.index)?;
-    let outcome = track_one_part(network, run, &files, part, parts, &mut writer)?;
+    let all = gaps_of(&files, gaps);
+    let outcome = track_one_part(network, run, &files, &all, [part, parts], &mut writer)?;
     writer.finish(&outcome)?;
     let left_out = if part == 0 { files.left_out().to_vec() } else { Vec::new() };
-    Ok(RunSummary { damaged_segments: left_out, ..outcome.summary })
+    Ok(RunSummary { damaged_segments: left_out, gaps: gaps.to_vec(), ..outcome.summary })
+}
+
+/// The gaps that are known of, and one where a file of records is missing: whose records it held nobody knows.
+fn gaps_of(files: &RecordFiles, gaps: &[Gap]) -> Vec<Gap> {
+    let missing = (!files.left_out().is_empty()).then(Gap::default);
+    gaps.iter().cloned().chain(missing).collect()
 }
 
 /// Counts of `run` and distributions of `measures` from its stored records, without a row per message; `threads` cores are used.
@@ -108,7 +118,7 @@ pub fn summarise(
     threads: usize,
 ) -> Result<(RunSummary, Distributions), RecordError> {
     let files = RecordFiles::open(records, Some(run.index))?;
-    let outcome = track_files(network, run, &files, threads.max(1), measures, None)?;
+    let outcome = track_files(network, run, &files, &gaps_of(&files, &[]), threads.max(1), measures, None)?;
     let summary = RunSummary { damaged_segments: files.left_out().to_vec(), ..outcome.summary };
     Ok((summary, outcome.distributions))
 }
@@ -166,6 +176,8 @@ struct Agent {
     open: Option<SegmentReader>,
     /// Latest time read, ps.
     read_to: i64,
+    /// Its damage after which nothing was read yet, place in the list of all.
+    torn: Option<usize>,
 }
 
 impl<'a> Segments<'a> {
@@ -178,7 +190,13 @@ impl<'a> Segments<'a> {
             let agent = match agents.iter_mut().find(|agent| agent.directory == directory) {
                 Some(agent) => agent,
                 None => {
-                    agents.push(Agent { directory, files: VecDeque::new(), open: None, read_to: i64::MIN });
+                    agents.push(Agent {
+                        directory,
+                        files: VecDeque::new(),
+                        open: None,
+                        read_to: i64::MIN,
+                        torn: None,
+                    });
                     let last = agents.len() - 1;
                     &mut agents[last]
                 }
@@ -282,18 +300,34 @@ impl Agent {
             },
         };
         let Some(batch) = reader.next_batch().map(<[Record]>::to_vec) else {
-            damaged.extend(reader.damage().cloned());
+            if let Some(damage) = reader.damage() {
+                self.note(damage.clone(), damaged);
+            }
             return Ok(Vec::new());
         };
         // Only a segment with records says something about the epoch: an agent without may never have heard of one.
         if let Some(problem) = reader.info().and_then(|info| misplaced(info, run, epoch)) {
-            damaged.push(Damage { file: reader.path().display().to_string(), problem, records_read: 0 });
+            let file = reader.path().display().to_string();
+            self.note(Damage { file, problem, ..Damage::default() }, damaged);
             return Ok(Vec::new());
         }
-        let latest = batch.iter().map(|record| record.time.as_picos()).max();
+        let times = || batch.iter().map(|record| record.time.as_picos());
+        if let Some(earliest) = times().min()
+            && let Some(damage) = self.torn.take().and_then(|torn| damaged.get_mut(torn))
+        {
+            damage.until_ps = Some(earliest);
+        }
+        let latest = times().max();
         self.read_to = self.read_to.max(latest.unwrap_or(i64::MIN));
         self.open = Some(reader);
         Ok(batch)
+    }
+
+    /// Notes what is missing from here on.
+    fn note(&mut self, damage: Damage, damaged: &mut Vec<Damage>) {
+        let after_ps = Some(self.read_to).filter(|latest| *latest > i64::MIN);
+        self.torn.get_or_insert(damaged.len());
+        damaged.push(Damage { after_ps, ..damage });
     }
 }
 

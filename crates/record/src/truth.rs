@@ -151,7 +151,8 @@ pub fn read_truth(path: &Path, run_index: u32) -> Result<(Vec<Truth>, Option<Dam
         }
     };
     let records_read = rows.len() as u64;
-    let damage = problem.map(|problem| Damage { file: path.display().to_string(), problem, records_read });
+    let file = path.display().to_string();
+    let damage = problem.map(|problem| Damage { file, problem, records_read, ..Damage::default() });
     Ok((rows, damage))
 }
 

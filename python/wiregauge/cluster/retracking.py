@@ -18,6 +18,7 @@ from wiregauge.records.processing import (
     adopt_records,
     begin_replacing,
     checked_records,
+    gaps_before,
     note_retracked,
     retrack_run,
 )
@@ -88,9 +89,13 @@ def retrack_on(
         for index in indices:
             run = json.dumps(directory.plan["runs"][index])
             records = _within_reach(cluster, directory, index)
+            gaps = json.dumps(gaps_before(directory, index))
             for part in range(count[index]):
                 task = cluster.task(tasks.track, f"wiregauge-track-{index}-{part}")
-                waiting[task.remote(cluster.place, network, run, records, part, count[index])] = index, part
+                waiting[task.remote(cluster.place, network, run, records, gaps, part, count[index])] = (
+                    index,
+                    part,
+                )
         while waiting:
             done, _ = cluster.ray.wait(list(waiting), timeout=LOOK_S)
             for ref in done:

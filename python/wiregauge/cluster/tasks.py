@@ -142,7 +142,13 @@ def simulate(place: Place, plan_json: str, position: int, note: Callable[[float]
 
 
 def track(
-    place: Place, network_json: str, run_json: str, records: Sequence[Stored], part: int, parts: int
+    place: Place,
+    network_json: str,
+    run_json: str,
+    records: Sequence[Stored],
+    gaps_json: str,
+    part: int,
+    parts: int,
 ) -> Result:
     """Tracks one part of the flows of a run from its records, and names files as the testmaster does."""
     index = json.loads(run_json)["index"]
@@ -152,7 +158,7 @@ def track(
         here = [str(_fetched(place, place.storage, file.name)) for file in records]
     with _attempt(place, f"run-{index:04d}-part-{part:04d}") as folder:
         tables = [str(folder / f"{name}.parquet") for name in ("messages", "passages", "sketches")]
-        told = json.loads(_native.track_part(network_json, run_json, here, part, parts, *tables))
+        told = json.loads(_native.track_part(network_json, run_json, here, gaps_json, part, parts, *tables))
         said = dict(zip(here, (file.said for file in records), strict=True))
         for damage in told["damaged_segments"]:
             damage["file"] = said.get(damage["file"], damage["file"])

@@ -37,7 +37,7 @@ __all__ = [
 SCHEMA = 1
 
 _NO_HEADER = 65_535
-_SCHEMAS = {"records": ("1",), "messages": ("1", "2"), "passages": ("1",), "sketches": ("1",)}
+_SCHEMAS = {"records": ("1",), "messages": ("1", "2", "3"), "passages": ("1",), "sketches": ("1",)}
 _NEEDED = {
     "records": ("time", "flow", "sequence", "node", "port", "length", "point", "clock", "crc", "reason"),
     "messages": (

@@ -282,10 +282,18 @@ _ALL = (
     Definition(
         "lost",
         "Lost",
-        "sent - delivered",
+        "sent - delivered - unknown",
         "messages",
         "RFC 7680, 2.5 (a damaged message is lost)",
         "None lost of n is printed with its 95 % bound 1 - 0.05^(1/n), about 3/n.",
+    ),
+    Definition(
+        "unknown",
+        "Unknown",
+        "messages not seen to arrive while the instrument may have lost the records that would tell",
+        "messages",
+        "Run directory, Outcomes",
+        "Bounds of losses take both cases: none of them lost, and all.",
     ),
     Definition(
         "loss",
@@ -474,8 +482,18 @@ SERIES = (
 )
 """Measures that have one value per message (or pair of messages) and so a distribution."""
 
-COUNTS = ("sent", "delivered", "lost", "duplicated", "reordered", "late", "misdirected", "corrupted")
-OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected", "corrupted")
+COUNTS = (
+    "sent",
+    "delivered",
+    "lost",
+    "unknown",
+    "duplicated",
+    "reordered",
+    "late",
+    "misdirected",
+    "corrupted",
+)
+OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected", "corrupted", "unknown")
 
 QUANTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 """Percentiles that are always printed, nearest rank, each with its order-statistic interval."""

@@ -98,13 +98,20 @@ LOST_INSIDE = "0; invalid when messages are lost too"
 
 
 def lost_inside(run: Evidence, count: int) -> Grade:
-    """The grade of so much lost inside the instrument: missing messages may then be its own fault."""
+    """The grade of so much lost inside the instrument: missing messages may then be its own fault.
+
+    Where tracking knew of it no message is called lost that is not known to be, and limits take both cases.
+    """
     if count == 0:
         return Grade.OK
+    if run.tracking.get("gaps"):
+        return Grade.DEGRADED
     return Grade.INVALID if run.total("lost") else Grade.DEGRADED
 
 
 def own_fault(run: Evidence) -> str:
     """What a reason adds where messages are missing, too; empty where none is."""
-    lost = run.total("lost")
+    unknown, lost = run.total("unknown"), run.total("lost")
+    if run.tracking.get("gaps"):
+        return f", and {count_of(unknown, 'message')} may have arrived unseen" if unknown else ""
     return f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""

@@ -13,7 +13,7 @@ import polars as pl
 from wiregauge import stats
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.service import Availability, Losses, Share, availability_of, losses_of, share_of
-from wiregauge.measures.tally import LOST_OUTCOMES
+from wiregauge.measures.tally import LOST_OUTCOMES, UNKNOWN
 
 __all__ = ["Fates", "fates", "of_receiver"]
 
@@ -29,7 +29,9 @@ class Fates:
     reordered: Share
     """Of the delivered."""
     lost_worth: float
-    """Independent messages that all are worth for the share of losses."""
+    """Independent messages that all are worth for the share of losses …"""
+    open_worth: float
+    """… and for that of all messages that are lost or unknown."""
 
 
 def fates(rows: pl.LazyFrame, flow: FlowPlan) -> Fates:
@@ -40,17 +42,21 @@ def fates(rows: pl.LazyFrame, flow: FlowPlan) -> Fates:
             pl.col("sequence").cast(pl.UInt32),
             pl.col("late", "reordered").fill_null(value=False),
             lost=pl.col("outcome").is_in(LOST_OUTCOMES),
+            unknown=pl.col("outcome") == UNKNOWN,
         )
         .collect(engine="streaming")
     )
-    lost, late, reordered = (table[name].to_numpy() for name in ("lost", "late", "reordered"))
+    lost, late, reordered, unknown = (
+        table[name].to_numpy() for name in ("lost", "late", "reordered", "unknown")
+    )
     failed = lost | late
     return Fates(
-        losses=losses_of(lost, table["sequence"].cast(pl.Int64).to_numpy()),
-        availability=availability_of(failed),
-        missed=share_of(failed),
-        reordered=share_of(reordered[~lost]),
+        losses=losses_of(lost, table["sequence"].cast(pl.Int64).to_numpy(), unknown),
+        availability=availability_of(failed, unknown),
+        missed=share_of(failed, unknown),
+        reordered=share_of(reordered[~(lost | unknown)]),
         lost_worth=stats.flags_worth(lost),
+        open_worth=stats.flags_worth(lost | unknown),
     )
 
 

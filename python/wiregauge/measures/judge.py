@@ -50,13 +50,13 @@ from wiregauge.measures.sketched import (
 )
 from wiregauge.measures.stamping import stamp_error_ns, wire_errors_ns
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
+from wiregauge.measures.tally import LOST_OUTCOMES, UNKNOWN
 from wiregauge.measures.traffic import offered_loads
 from wiregauge.measures.units import count_of
 from wiregauge.measures.validity import judge_validity
 from wiregauge.records import seal
 
 _ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
-_LOST = ("lost", "misdirected", "corrupted")
 
 
 def judge(run_dir: Path) -> Judgement:
@@ -314,10 +314,11 @@ def _judge_flow(
         extracted["residence"] = Extracted(through.series(), {}, through.stretches() if whole else None)
     tally = dict(measured["outcome"].value_counts().iter_rows())
     outcomes = {name: int(tally.get(name, 0)) for name in OUTCOMES}
-    gone = measured["outcome"].is_in(_LOST).to_numpy()
+    gone = measured["outcome"].is_in(LOST_OUTCOMES).to_numpy()
+    unknown = (measured["outcome"] == UNKNOWN).to_numpy()
     lost = int(np.count_nonzero(gone))
-    counts = _counts(measured, lost)
-    last = measured.filter(pl.col("outcome").is_in(_LOST)).select("last_node", "last_point")
+    counts = _counts(measured, lost, int(np.count_nonzero(unknown)))
+    last = measured.filter(pl.col("outcome").is_in(LOST_OUTCOMES)).select("last_node", "last_point")
     places = {
         f"{point or 'never seen'}"
         + (f" at {names[node]}" if isinstance(node, int) and 0 <= node < len(names) else ""): int(count)
@@ -335,7 +336,7 @@ def _judge_flow(
             summaries[name] = replace(summaries[name], stationarity=steady, settling=early)
     begins = summaries[main].settling
     blind = tuple(sorted({flow.source, flow.destination} & set(unseen)))
-    service = serve(measured, flow, gone) if not blind else None
+    service = serve(measured, flow, gone, unknown) if not blind else None
     judged = FlowResult(
         plan=flow,
         counts=counts,
@@ -345,7 +346,15 @@ def _judge_flow(
         last_seen=places,
         drop_reasons={str(k): number(drops, str(k)) for k in drops} if isinstance(drops, dict) else {},
         missing_send_records=number(tracked, "missing_send_records"),
-        loss=loss(lost, measured.height, stats.flags_worth(gone)) if not blind else loss(0, 0),
+        loss=loss(
+            lost,
+            measured.height,
+            stats.flags_worth(gone),
+            counts["unknown"],
+            stats.flags_worth(gone | unknown),
+        )
+        if not blind
+        else loss(0, 0),
         unseen=blind,
         summaries=summaries,
         series=series,
@@ -442,7 +451,7 @@ def _lost_copies(measured: pl.DataFrame) -> dict[str, int]:
     }
 
 
-def _counts(measured: pl.DataFrame, lost: int) -> dict[str, int]:
+def _counts(measured: pl.DataFrame, lost: int, unknown: int) -> dict[str, int]:
     """The counters of a flow from its rows; each counts messages to which that happened, whatever else did."""
     happened = {
         "duplicated": pl.col("copies") > 1,
@@ -454,7 +463,8 @@ def _counts(measured: pl.DataFrame, lost: int) -> dict[str, int]:
     row = measured.select(condition.sum().alias(name) for name, condition in happened.items()).row(
         0, named=True
     )
-    counts = {"sent": measured.height, "delivered": measured.height - lost, "lost": lost}
+    delivered = measured.height - lost - unknown
+    counts = {"sent": measured.height, "delivered": delivered, "lost": lost, "unknown": unknown}
     return counts | {name: int(value or 0) for name, value in row.items()}
 
 
@@ -488,8 +498,8 @@ def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None, cloc
         found.append(
             f"flow {flow.plan.name}: outcomes add to {sum(flow.outcomes.values())} of {flow.counts['sent']} sent"
         )
-    if number(tracked, "delivered") + number(tracked, "lost") != number(tracked, "sent"):
-        found.append(f"flow {flow.plan.name}: delivered and lost do not add to sent")
+    if sum(number(tracked, key) for key in ("delivered", "lost", "unknown")) != number(tracked, "sent"):
+        found.append(f"flow {flow.plan.name}: delivered, lost and unknown do not add to sent")
     return found
 
 
@@ -562,6 +572,11 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
             counts["sent"],
             stats.repeated_share_worth(
                 [flow.counts["lost"] for flow in flows], [flow.counts["sent"] for flow in flows]
+            ),
+            counts["unknown"],
+            stats.repeated_share_worth(
+                [flow.counts["lost"] + flow.counts["unknown"] for flow in flows],
+                [flow.counts["sent"] for flow in flows],
             ),
         ),
         summaries=summaries,

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wiregauge.measures.evidence import LOST_INSIDE, Evidence, check, lost_inside, number, own_fault, parts
+from wiregauge.measures.evidence import (
+    LOST_INSIDE,
+    Evidence,
+    check,
+    few,
+    lost_inside,
+    number,
+    own_fault,
+    parts,
+)
 from wiregauge.measures.results import Check, Grade
 from wiregauge.measures.units import count_of
 
@@ -37,6 +46,19 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{stored} of {max(run.records_written, stored)}",
         lost_inside(run, gone),
         f"{count_of(gone, 'record')} that the instrument wrote cannot be found: a part is missing{doubt}",
+    )
+    unknown = run.total("unknown")
+    causes = few(
+        dict.fromkeys(str(gap.get("cause")) for gap in parts(run.tracking, "gaps") if gap.get("cause"))
+    )
+    yield check(
+        "outcomes-known",
+        "What became of every message is known",
+        "0 unknown",
+        f"{unknown} unknown",
+        Grade.DEGRADED if unknown else Grade.OK,
+        f"of {count_of(unknown, 'message')} nobody can tell whether it was lost, for the instrument lost records "
+        f"({causes or 'of their sending'}); bounds of losses and limits take both cases",
     )
     behind = sum(number(flow, "behind_window") for flow in parts(run.tracking, "flows"))
     yield check(

@@ -144,6 +144,11 @@ def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missin
         return "undecided", f"not known: {untapped(flow.unseen)}"
     if value is None:
         return "undecided", figure.reason
+    if flow is not None and flow.counts["unknown"] and figure.other is not None:
+        if _beyond(limit, value) != _beyond(limit, figure.other):
+            unknown = count_of(flow.counts["unknown"], "message")
+            return "undecided", f"nobody can tell whether {unknown} were lost, and that decides it"
+        missing = max(missing - flow.counts["unknown"], 0)
     beyond = _beyond(limit, value)
     if flow is not None and flow.sampled is not None:
         known = _counted_beyond(limit, figure, flow)
@@ -226,7 +231,7 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
 
     What was lost has no latency, by definition and not for want of a stamp.
     """
-    delivered = flow.counts["delivered"]
+    delivered = flow.counts["delivered"] + flow.counts["unknown"]
     if figure.measure == "pair_latency":
         expected = flow.counts["sent"] if figure.statistic.startswith("intended-tx_app.") else delivered
         return max(expected - figure.n, 0)
@@ -234,13 +239,13 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
     contract = of.removesuffix("_conformity")
     if contract != of:
         contracts = flow.service.conformity if flow.service is not None else ()
-        return next((one.missing for one in contracts if one.of == contract), 0)
+        return next((one.missing for one in contracts if one.of == contract), 0) + flow.counts["unknown"]
     summary = flow.summaries.get(of)
     if summary is None:
         return 0
     if of == "window_error":
         return max(delivered - summary.n, 0)
-    return summary.excluded.get(GAP if of == "period" else NO_STAMP, 0)
+    return summary.excluded.get(GAP if of == "period" else NO_STAMP, 0) + flow.counts["unknown"]
 
 
 def _could_break(limit: LimitPlan, figure: Quantity, flow: FlowResult, missing: int) -> bool:

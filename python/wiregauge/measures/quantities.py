@@ -6,7 +6,7 @@ The same figures as in `show --json`, one by one: exports and notebooks hand the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from math import inf, isinf
 
@@ -42,6 +42,9 @@ class Quantity:
     reason: str = ""
     stands_for: float | None = None
     """Of a figure without a value what a limit may take for it: 0 where nothing happened, infinite among the lost."""
+
+    other: float | None = None
+    """The figure if all messages were lost (or late) of which nobody can tell; None where that does not matter."""
 
     @property
     def name(self) -> str:
@@ -149,10 +152,14 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
     """What is one figure per flow, or a few; a measure that the flow cannot have yields nothing."""
     sent, loss = flow.counts["sent"], flow.loss
     latency = flow.summaries["latency"]
+    unknown = flow.counts["unknown"]
     for name in COUNTS:
-        yield _single(name, "", float(flow.counts[name]), sent)
+        count = float(flow.counts[name])
+        either = count + unknown if unknown and name not in ("sent", "unknown") else None
+        yield replace(_single(name, "", count, sent), other=either)
     bounds = (loss.low, loss.high) if sent else None
-    yield _single("loss", "", loss.ratio, sent, bounds, "nothing was sent")
+    worst = (flow.counts["lost"] + unknown) / sent if unknown and sent else None
+    yield replace(_single("loss", "", loss.ratio, sent, bounds, "nothing was sent"), other=worst)
     top = latency.percentiles.get("p99.9")
     yield _single(
         "pdv",
@@ -210,14 +217,16 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
 
 def _served(service: Service, sent: int) -> Iterator[Quantity]:
     losses, order, up = service.losses, service.reordering, service.availability
-    yield _single("loss_period", "longest", losses.longest, sent)
+    longest = _single("loss_period", "longest", losses.longest, sent)
+    yield replace(longest, other=None if losses.longest_at_most is None else float(losses.longest_at_most))
     yield _single("loss_period", "count", losses.periods, sent)
     yield _single(
         "loss_distance", "min", losses.least_distance, sent, None, "fewer than two messages were lost", inf
     )
-    yield _single(
+    ratio = _single(
         "availability", "", up.ratio, up.down.n, (1 - up.down.high, 1 - up.down.low), "nothing was sent"
     )
+    yield replace(ratio, other=None if up.down.most is None else 1 - up.down.most / up.down.n)
     none = "no message was reordered"
     yield _single("reorder_extent", "max", order.extent_max, order.share.n)
     yield _single("reorder_extent", "mean", order.extent_mean, order.share.count, None, none, 0.0)
@@ -226,9 +235,10 @@ def _served(service: Service, sent: int) -> Iterator[Quantity]:
         yield _single("n_reordering", str(n), count, order.share.n)
     if service.deadline is not None:
         missed = service.deadline.missed
-        yield _single(
+        share = _single(
             "deadline_missed", "", missed.ratio, missed.n, (missed.low, missed.high), "nothing was sent"
         )
+        yield replace(share, other=None if missed.most is None else missed.most / missed.n)
         none = "no message was late"
         tardy, half = service.deadline.tardiness_mean_ns, service.deadline.tardiness_half_width_ns
         around = (tardy - half, tardy + half) if tardy is not None and half is not None else None

@@ -45,8 +45,9 @@ _COLUMNS: dict[str, pl.DataType] = {
     "drop_reason": pl.String(),
 }
 _ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
-_MESSAGE_SCHEMAS = ("1", "2")
-"""The first did not know that a sender can begin its numbers anew: all its messages are of its first life."""
+_MESSAGE_SCHEMAS = ("1", "2", "3")
+"""The first did not know that a sender can begin its numbers anew: all its messages are of its first life. The second
+did not know of messages that nobody can tell whether they arrived."""
 WIRE_TIMES = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 """Columns that tables written before there were two networks do not have; `to` is another."""
 

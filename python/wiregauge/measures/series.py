@@ -24,6 +24,8 @@ WARM_UP = "warm-up"
 LOST = "lost"
 NOT_RETURNED = "lost on the way back"
 NO_STAMP = "no stamp"
+UNSEEN = "unknown"
+"""Nobody can tell whether the message arrived: the instrument may have lost its records."""
 GAP = "neighbour missing"
 ONE_COPY = "only one copy came"
 NOT_SAMPLED = "not in the sample"
@@ -109,6 +111,9 @@ def extract(
     table = rows.select(
         start.alias("start"),
         pl.col("sequence"),
+        (pl.col("outcome") == UNSEEN).alias("unknown")
+        if "outcome" in rows.columns
+        else pl.lit(value=False).alias("unknown"),
         *(expression.alias(name) for name, (expression, _, _) in plans.items()),
         *(pl.col(name).is_null().alias(f"no {name}") for name in {needs for _, needs, _ in plans.values()}),
         rx_app=pl.col("rx_app"),
@@ -122,8 +127,14 @@ def extract(
         column = table[name]
         present = column.is_not_null().to_numpy()
         gone = int((column.is_null() & table[f"no {needs}"]).sum()) if needs != "tx_app" else 0
+        unknown = int((table["unknown"] & table[f"no {needs}"]).sum()) if gone else 0
         reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
-        excluded = {**left_out, reason: gone, NO_STAMP: int(column.null_count()) - gone}
+        excluded = {
+            **left_out,
+            reason: gone - unknown,
+            UNSEEN: unknown,
+            NO_STAMP: int(column.null_count()) - gone,
+        }
         values = column.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - by
         mine = stretch[present] if stretch is not None else None
         found[name] = Extracted(Series(seconds[present], values), excluded, mine)

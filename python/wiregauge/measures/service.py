@@ -7,7 +7,7 @@ shares have bounds that know of clusters, times are summaries like any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -56,6 +56,8 @@ class Share:
     low: float
     high: float
     worth: float
+    most: int | None = None
+    """The count if it happened to all of which nobody can tell; None where there are none. `high` is of that case."""
 
     @property
     def ratio(self) -> float | None:
@@ -75,6 +77,8 @@ class Losses:
     """Least difference of the sequence numbers of successive losses; None below two."""
     shortest_clear: int | None
     """Fewest messages between two loss periods; None below two."""
+    longest_at_most: int | None = None
+    """The longest if all were lost of which nobody can tell; None where there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,34 +178,43 @@ class Service:
     goodput: Rate | None
 
 
-def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags) -> Service:
-    """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones.
+def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags, unknown: Flags | None = None) -> Service:
+    """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones,
+    `unknown` those of which nobody can tell.
 
     Of a sample it is right in nothing but the intervals of its rates; `sketched` puts all else in its place.
     """
     final = "back_rx_app" if flow.relayed else "rx_app"
     late = measured["late"].fill_null(False).to_numpy()
+    gone = lost if unknown is None else lost | unknown
     return Service(
-        losses=losses_of(lost, measured["sequence"].to_numpy()),
-        reordering=_reordering(measured, final, lost),
-        availability=availability_of(lost | late),
-        deadline=_deadline(measured, flow, final, lost, late),
+        losses=losses_of(lost, measured["sequence"].to_numpy(), unknown),
+        reordering=_reordering(measured, final, gone),
+        availability=availability_of(lost | late, unknown),
+        deadline=_deadline(measured, flow, final, lost, late, unknown),
         conformity=conformity_of(measured, flow),
         rates=_rates(measured, flow),
-        goodput=_goodput(measured.filter(pl.Series(~lost)), final, flow.payload),
+        goodput=_goodput(measured.filter(pl.Series(~gone)), final, flow.payload),
     )
 
 
-def share_of(flags: Flags) -> Share:
-    """The share of messages to which something happened, in the order of sending."""
+def share_of(flags: Flags, unknown: Flags | None = None) -> Share:
+    """The share of messages to which something happened, in the order of sending; to `unknown` ones it may have."""
     worth = stats.flags_worth(flags)
     count = int(np.count_nonzero(flags))
     bound = stats.share_bound(count, len(flags), worth)
-    return Share(count, len(flags), bound.low, bound.high, worth)
+    share = Share(count, len(flags), bound.low, bound.high, worth)
+    if unknown is None or not unknown.any():
+        return share
+    worst = share_of(flags | unknown)
+    return replace(share, high=worst.high, most=worst.count)
 
 
-def losses_of(lost: Flags, sequence: Integers) -> Losses:
-    """Losses among messages in the order of sending; `sequence` are their numbers."""
+def losses_of(lost: Flags, sequence: Integers, unknown: Flags | None = None) -> Losses:
+    """Losses among messages in the order of sending; `sequence` are their numbers, `unknown` may be lost, too."""
+    if unknown is not None and unknown.any():
+        worst = losses_of(lost | unknown, sequence)
+        return replace(losses_of(lost, sequence), longest_at_most=worst.longest)
     if not lost.any():
         return Losses(0, 0, {}, None, None)
     lengths = patterns.run_lengths(lost)
@@ -242,14 +255,23 @@ def order_of(share: Share, extent_max: int, extent_mean: float | None, came: Arr
     )
 
 
-def availability_of(failed: Flags) -> Availability:
-    """Availability over messages in the order of sending."""
+def availability_of(failed: Flags, unknown: Flags | None = None) -> Availability:
+    """Availability over messages in the order of sending; `unknown` ones may have failed, too."""
     found = patterns.outages(failed)
-    return Availability(share_of(found.down), found.number, found.longest)
+    down = share_of(found.down)
+    if unknown is not None and unknown.any():
+        worst = share_of(patterns.outages(failed | unknown).down)
+        down = replace(down, high=worst.high, most=worst.count)
+    return Availability(down, found.number, found.longest)
 
 
 def _deadline(
-    measured: pl.DataFrame, flow: FlowPlan, final: str, lost: Flags, late: Flags
+    measured: pl.DataFrame,
+    flow: FlowPlan,
+    final: str,
+    lost: Flags,
+    late: Flags,
+    unknown: Flags | None,
 ) -> Deadline | None:
     if flow.deadline_ns is None:
         return None
@@ -258,7 +280,7 @@ def _deadline(
     estimate = stats.mean_estimate(over)
     return Deadline(
         flow.deadline_ns,
-        share_of(lost | late),
+        share_of(lost | late, unknown),
         int(np.count_nonzero(late & ~lost)),
         float(over.mean()) if len(over) else None,
         float(over.max()) if len(over) else None,
@@ -389,7 +411,13 @@ def _pooled_share(shares: Sequence[Share]) -> Share:
     counts, sizes = [share.count for share in shares], [share.n for share in shares]
     worth = stats.repeated_share_worth(counts, sizes)
     bound = stats.share_bound(sum(counts), sum(sizes), worth)
-    return Share(sum(counts), sum(sizes), bound.low, bound.high, worth)
+    share = Share(sum(counts), sum(sizes), bound.low, bound.high, worth)
+    if all(one.most is None for one in shares):
+        return share
+    worst = _pooled_share(
+        [replace(one, count=one.count if one.most is None else one.most, most=None) for one in shares]
+    )
+    return replace(share, high=worst.high, most=worst.count)
 
 
 def _pooled_losses(losses: Sequence[Losses]) -> Losses:
@@ -403,6 +431,9 @@ def _pooled_losses(losses: Sequence[Losses]) -> Losses:
         dict(sorted(lengths.items())),
         _least(one.least_distance for one in losses),
         _least(one.shortest_clear for one in losses),
+        max(most)
+        if (most := [one.longest_at_most for one in losses if one.longest_at_most is not None])
+        else None,
     )
 
 

@@ -180,7 +180,16 @@ def with_loss(
     }
 
 
-def loss(lost: int, sent: int, worth: float | None = None) -> Loss:
-    """Loss ratio with exact bounds; nothing sent says nothing. `worth`: independent messages where losses cluster."""
+def loss(
+    lost: int, sent: int, worth: float | None = None, unknown: int = 0, open_worth: float | None = None
+) -> Loss:
+    """Loss ratio with exact bounds; nothing sent says nothing. `worth`: independent messages where losses cluster.
+
+    The bounds take both cases of messages of which nobody can tell: none of the `unknown` lost, and all; `open_worth`
+    is the worth for the latter.
+    """
     bound = stats.share_bound(lost, sent, worth)
-    return Loss(lost / sent if sent else None, bound.low, bound.high, bound.one_sided)
+    ratio = lost / sent if sent else None
+    if not unknown:
+        return Loss(ratio, bound.low, bound.high, bound.one_sided)
+    return Loss(ratio, bound.low, stats.share_bound(lost + unknown, sent, open_worth).high, one_sided=False)

@@ -9,11 +9,13 @@ import polars as pl
 
 from wiregauge.measures.definitions import OUTCOMES
 from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.series import LOST, NO_STAMP, NOT_RETURNED, differences
+from wiregauge.measures.series import LOST, NO_STAMP, NOT_RETURNED, UNSEEN, differences
 
-__all__ = ["LOST_OUTCOMES", "Tally", "happened", "tally"]
+__all__ = ["LOST_OUTCOMES", "UNKNOWN", "Tally", "happened", "tally"]
 
 LOST_OUTCOMES = ("lost", "misdirected", "corrupted")
+UNKNOWN = "unknown"
+"""Outcome of a message of which nobody can tell whether it was lost."""
 _LAST = ("last_node", "last_point")
 
 
@@ -42,8 +44,8 @@ class Tally:
 
     def counts(self) -> dict[str, int]:
         """The counters of the flow."""
-        sent, lost = self.count("sent"), self.count("lost")
-        return {"sent": sent, "delivered": sent - lost, "lost": lost} | {
+        sent, lost, unknown = self.count("sent"), self.count("lost"), self.count(f"outcome {UNKNOWN}")
+        return {"sent": sent, "delivered": sent - lost - unknown, "lost": lost, "unknown": unknown} | {
             name: self.count(name) for name in happened()
         }
 
@@ -52,8 +54,9 @@ class Tally:
         if f"without {measure}" not in self.figures:
             return None
         without, gone = self.count(f"without {measure}"), self.count(f"gone {measure}")
+        unknown = self.count(f"unknown {measure}")
         returns = self.count(f"returns {measure}")
-        return {NOT_RETURNED if returns else LOST: gone, NO_STAMP: without - gone}
+        return {NOT_RETURNED if returns else LOST: gone - unknown, UNSEEN: unknown, NO_STAMP: without - gone}
 
 
 def happened() -> dict[str, pl.Expr]:
@@ -143,6 +146,8 @@ def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
         figures[f"without {name}"] = missing.sum()
         gone = (missing & pl.col(needs).is_null()).sum() if needs != "tx_app" else pl.lit(0)
         figures[f"gone {name}"] = gone
+        unknown = missing & pl.col(needs).is_null() & (pl.col("outcome") == UNKNOWN)
+        figures[f"unknown {name}"] = unknown.sum() if needs != "tx_app" else pl.lit(0)
         figures[f"returns {name}"] = pl.lit(int(needs == "back_rx_app" and some.relayed))
     return figures
 

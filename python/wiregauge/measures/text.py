@@ -32,6 +32,7 @@ def headline(judgement: Judgement) -> str:
     speeds = [(flow, flow.summaries["latency"]) for flow in flows if flow.summaries["latency"].n]
     seen = [flow for flow in flows if not flow.unseen]
     sent, lost = sum(flow.counts["sent"] for flow in seen), sum(flow.counts["lost"] for flow in seen)
+    open_ended = sum(flow.counts["unknown"] for flow in seen)
     unseen = sorted({name for flow in flows for name in flow.unseen})
     trust = {
         Grade.INVALID: "and the campaign is INVALID: do not rely on it",
@@ -44,6 +45,8 @@ def headline(judgement: Judgement) -> str:
         if lost
         else f"none of {sent} messages lost"
     )
+    if open_ended:
+        fate += f", of {open_ended} nobody can tell"
     if unseen:
         blind = (
             "what was lost before the tap is not known"
@@ -228,6 +231,8 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
     table.caption = f"one-way latency {where}{below}; -: n does not support it"
     if any(flow.unseen for run in judgement.runs for flow in run.flows):
         table.caption += ", or no tap saw it"
+    if any(flow.counts["unknown"] for run in judgement.runs for flow in run.flows):
+        table.caption += "; + n?: of n more nobody can tell whether they were lost"
     if "mean ± u" in columns:
         table.caption += (
             f"; loss ≤: upper 95 % bound, of none lost {INDEPENDENT}; ± u: 95 % half-width of the mean"
@@ -245,7 +250,7 @@ def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
     spread = duration(latency.uncertainty.total if latency.uncertainty else None)
     return {
         "sent": str(flow.counts["sent"]) if not flow.unseen else "-",
-        "lost": str(flow.counts["lost"]) if not flow.unseen else "-",
+        "lost": _lost(flow) if not flow.unseen else "-",
         "loss ≤": share(flow.loss.high),
         "other": str(other),
         "mean ± u": f"{duration(latency.mean)} ± {spread}" if latency.n else "-",
@@ -254,6 +259,12 @@ def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
         **{name: _percentile(latency, name, intervals=intervals) for name in flow.plan.quantiles},
         **{f"rtt {name}": _percentile(rtt, name, intervals=intervals) for name in flow.plan.quantiles},
     }
+
+
+def _lost(flow: FlowResult) -> str:
+    """Messages that are lost, and of how many more nobody can tell."""
+    lost, unknown = flow.counts["lost"], flow.counts["unknown"]
+    return f"{lost} + {unknown}?" if unknown else str(lost)
 
 
 def _percentile(summary: Summary, name: str, *, intervals: bool) -> str:

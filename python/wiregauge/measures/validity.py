@@ -107,7 +107,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
     yield check(
         "conservation",
         "Every message accounted for",
-        "sent = delivered + lost, outcomes add up, table = tracking.json",
+        "sent = delivered + lost + unknown, outcomes add up, table = tracking.json",
         "holds" if not run.contradictions else f"{len(run.contradictions)} contradictions",
         Grade.INVALID if run.contradictions else Grade.OK,
         "message accounts do not add up: " + "; ".join(run.contradictions[:2]),

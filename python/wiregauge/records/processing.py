@@ -6,7 +6,7 @@ import contextlib
 import json
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from wiregauge import _native
 from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.entry import begun_simulated
 from wiregauge.records.errors import DamagedError, RunDirectoryError
+from wiregauge.records.gaps import gaps_of
 from wiregauge.records.integrity import describe, read_json
 from wiregauge.records.noise import store_noise
 
@@ -21,6 +22,7 @@ __all__ = [
     "adopt_records",
     "begin_replacing",
     "checked_records",
+    "gaps_before",
     "note_retracked",
     "note_tracking",
     "process_run",
@@ -58,6 +60,12 @@ def process_run(directory: RunDirectory, index: int, sources: Mapping[str, str] 
                 *map(str, directory.tables(index)),
             )
         )
+        store_noise(directory, index)
+        gaps = gaps_of(directory, index, summary["damaged_segments"])
+        if gaps:
+            # Who lost what is known only now; it is rare enough to look at the records twice.
+            told = {key: summary[key] for key in _TOLD_BY_SEGMENTS}
+            summary = _tracked_again(directory, index, directory.record_files(index), gaps) | told
         spooled = directory.spooled_truth(index)
         if spooled.exists():
             damage = json.loads(_native.store_truth(index, str(spooled), str(directory.truth(index))))
@@ -66,7 +74,6 @@ def process_run(directory: RunDirectory, index: int, sources: Mapping[str, str] 
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
     _keep_captures(directory, index)
-    store_noise(directory, index)
     summary["files"] = directory.describe_run(index, sources)
     for name in map(directory.name_of, directory.record_files(index)):
         summary["files"][name]["segments"] = {key: summary[key] for key in _TOLD_BY_SEGMENTS}
@@ -100,18 +107,43 @@ def retrack_run(directory: RunDirectory, index: int) -> None:
     What only the segments told, their damage and jumps of clocks, is kept from the entry before.
     """
     files = checked_records(directory, index)
-    plan = directory.plan
+    gaps = gaps_before(directory, index)
     begin_replacing(directory, index)
     try:
-        told = _native.retrack(
-            json.dumps(plan["network"]),
-            json.dumps(plan["runs"][index]),
-            [str(path) for path in files],
-            *map(str, directory.tables(index)),
-        )
+        summary = _tracked_again(directory, index, files, gaps)
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
-    note_retracked(directory, index, json.loads(told))
+    note_retracked(directory, index, summary)
+
+
+def _tracked_again(
+    directory: RunDirectory, index: int, files: Sequence[Path], gaps: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(
+        _native.retrack(
+            json.dumps(directory.plan["network"]),
+            json.dumps(directory.plan["runs"][index]),
+            [str(path) for path in files],
+            json.dumps(gaps),
+            *map(str, directory.tables(index)),
+        )
+    )
+    return told
+
+
+def gaps_before(directory: RunDirectory, index: int) -> list[dict[str, Any]]:
+    """What the instrument may have lost of a run that was tracked before, as far as that is still known."""
+    try:
+        tracked = [entry for entry in _read_tracking(directory)["runs"] if entry["index"] == index]
+    except DamagedError:
+        tracked = []
+    listed: Mapping[str, Any] = directory.manifest.get("files") or {}
+    names = map(directory.name_of, directory.record_files(index))
+    tracked += [listed[name]["segments"] for name in names if "segments" in listed.get(name, {})]
+    damaged: list[dict[str, Any]] = next(
+        (entry["damaged_segments"] for entry in tracked if entry.get("damaged_segments")), []
+    )
+    return gaps_of(directory, index, damaged)
 
 
 def checked_records(directory: RunDirectory, index: int) -> list[Path]:

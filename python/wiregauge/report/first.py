@@ -159,6 +159,8 @@ def _lost(found: Sequence[Found]) -> list[Cell]:
         return [Cell(NONE, why), Cell(NONE, why)]
     lost, sent = (sum(flow.counts[name] for _, flow in found) for name in ("lost", "sent"))
     point, worst = max(found, key=lambda pair: pair[1].loss.high)
-    count = Cell(f"{lost} of {sent}", count_of(lost, "message") + " lost", "bad" if lost else "")
+    unknown = sum(flow.counts["unknown"] for _, flow in found)
+    below = f"{unknown} unknown" if unknown else ""
+    count = Cell(f"{lost} of {sent}", count_of(lost, "message") + " lost", "bad" if lost else "", below=below)
     hint = "; ".join(part for part in (_at(point, found), loss_text(worst)) if part)
     return [count, Cell(f"≤ {share(worst.loss.high, 2)}", hint)]

@@ -123,7 +123,13 @@ def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cel
     summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
     excluded = ", ".join(f"{count} {reason}" for reason, count in summary.excluded.items())
     bound = f"{flow.counts['lost']} of {flow.counts['sent']}; " + loss_text(flow)
-    lost = Cell(str(flow.counts["lost"]), bound, "bad" if flow.counts["lost"] else "")
+    unknown = flow.counts["unknown"]
+    lost = Cell(
+        str(flow.counts["lost"]),
+        bound,
+        "bad" if flow.counts["lost"] else "",
+        below=f"{unknown} unknown" if unknown else "",
+    )
     if flow.unseen:
         lost = Cell(NONE, f"not known: {untapped(flow.unseen)}")
     cells = {

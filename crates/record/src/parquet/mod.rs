@@ -14,7 +14,7 @@ pub use write::RecordWriter;
 pub(crate) use write::{properties, write_whole};
 
 /// Version of the message columns; stored as `wiregauge.schema` in every messages file.
-pub const MESSAGE_SCHEMA: u32 = 2;
+pub const MESSAGE_SCHEMA: u32 = 3;
 /// Version of the passage columns.
 pub const PASSAGE_SCHEMA: u32 = 1;
 /// Version of the sketch columns.

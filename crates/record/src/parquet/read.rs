@@ -78,7 +78,7 @@ impl RecordFiles {
                     found.left_out.push(Damage {
                         file: path.display().to_string(),
                         problem,
-                        records_read: 0,
+                        ..Damage::default()
                     });
                 }
             }

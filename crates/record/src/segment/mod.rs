@@ -60,7 +60,7 @@ pub struct SegmentInfo {
 }
 
 /// What is wrong with a segment, and how much of it could be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
     /// The file.
     pub file: String,
@@ -68,6 +68,12 @@ pub struct Damage {
     pub problem: String,
     /// Records read before the damage.
     pub records_read: u64,
+    /// What follows this time, ps after the epoch, is missing: the latest that its agent recorded before. `None` where nothing did …
+    #[serde(default)]
+    pub after_ps: Option<i64>,
+    /// … up to this time, the first that it recorded afterwards. `None` where nothing did.
+    #[serde(default)]
+    pub until_ps: Option<i64>,
 }
 
 /// Writes the records of one agent and run to `NNNNNN.arrows` in one directory.

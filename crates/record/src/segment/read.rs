@@ -107,7 +107,7 @@ impl SegmentReader {
 
     fn note(&mut self, problem: String) {
         let file = self.path.display().to_string();
-        self.damage = Some(Damage { file, problem, records_read: self.records_read });
+        self.damage = Some(Damage { file, problem, records_read: self.records_read, ..Damage::default() });
     }
 }
 

@@ -1,10 +1,11 @@
 //! A flow as one of its receivers sees it: which records concern it, and what each of them says.
 //!
 //! A multicast flow has one of these per receiver, so that every count and every outcome is one receiver's and
-//! `sent = delivered + lost` holds for each. What happens before the ways part concerns all of them.
+//! `sent = delivered + lost + unknown` holds for each. What happens before the ways part concerns all of them.
 
 use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Run};
 
+use super::gap::{Doubts, Gap};
 use super::ledger::{Closed, Ledger};
 use super::phase::{Life, Phase, ordinal};
 use super::series::{FlowSeries, Measure};
@@ -31,6 +32,10 @@ pub(super) struct Facts {
     ports: Vec<(NodeIndex, u16)>,
     /// Ports of sender and receiver on network B, where the flow travels on both.
     second_ports: [u16; 2],
+    /// On both networks.
+    pub(super) goes_two_ways: bool,
+    /// What the instrument may have lost of it.
+    pub(super) doubts: Doubts,
 }
 
 impl Facts {
@@ -75,6 +80,8 @@ impl Facts {
             places,
             ports,
             second_ports,
+            goes_two_ways: flow.network.is_none(),
+            doubts: Doubts::default(),
         }
     }
 
@@ -125,6 +132,11 @@ impl FlowState {
     /// Whether what comes to this receiver is sent back.
     pub(super) fn is_relayed(&self) -> bool {
         self.facts.relayed
+    }
+
+    /// What the instrument may have lost.
+    pub(super) fn doubt(&mut self, run: &Run, gaps: &[Gap]) {
+        self.facts.doubts = Doubts::new(&self.facts, run, gaps);
     }
 
     pub(super) fn keep_only(&mut self, measures: &[Measure]) {
@@ -313,6 +325,14 @@ impl FlowState {
         true
     }
 
+    /// Opens the messages up to this number of the measured part, of whose last ones there may be no record.
+    fn open_up_to(&mut self, last: u32, closed: &mut Closed<'_>) {
+        if matches!(self.measured.window(0).place(last), Place::Ahead) {
+            self.measured.advance(0, last, &self.facts, &mut self.ledger, closed);
+            self.measured.window(0).place(last);
+        }
+    }
+
     /// Closes every message and returns what they add up to.
     pub(super) fn finish(mut self, closed: &mut Closed<'_>) -> Ledger {
         for is_warm_up in [true, false] {
@@ -325,6 +345,9 @@ impl FlowState {
                 for record in phase.window(life).reached().unwrap_or_default() {
                     self.note(&record, closed);
                 }
+            }
+            if !is_warm_up && let Some(last) = self.facts.doubts.handed_over.checked_sub(1) {
+                self.open_up_to(last, closed);
             }
             let phase = if is_warm_up { &mut self.warm_up } else { &mut self.measured };
             phase.close_all(&self.facts, &mut self.ledger, closed);

@@ -45,6 +45,7 @@ impl Ledger {
             sent: 0,
             delivered: 0,
             lost: 0,
+            unknown: 0,
             duplicated: 0,
             extra_copies: 0,
             reordered: 0,
@@ -95,7 +96,10 @@ impl Ledger {
         for (place, seen) in stretch.seen.iter().enumerate().skip(first) {
             let proof =
                 if place < planned { Seen::SEND_RECORDED | Seen::VERIFIED } else { Seen::HANDED_OVER };
-            if !seen.has(proof) {
+            let number = u64::from(stretch.first) + place as u64;
+            let is_unrecorded =
+                place < planned && !origin.is_warm_up && number < u64::from(facts.doubts.handed_over);
+            if !seen.has(proof) && !is_unrecorded {
                 closed.unplanned.never_sent += u64::from(seen.copies(Copies::ARRIVED));
                 closed.unplanned.damaged += u64::from(seen.copies(Copies::CORRUPTED));
                 self.unsent.push(place);
@@ -110,7 +114,7 @@ impl Ledger {
             if seen.is_plain() && !late {
                 plain += 1;
             } else {
-                let outcome = outcome(seen, late);
+                let outcome = judged(facts, stretch.at(place), late);
                 if origin.is_warm_up {
                     self.summary.warm_up.sent += 1;
                     self.summary.warm_up.delivered += u64::from(outcome.is_delivered());
@@ -119,7 +123,9 @@ impl Ledger {
                 }
             }
             if let Some(rows) = closed.rows.as_deref_mut() {
-                rows.push(row(facts, origin, stretch.at(place), outcome(seen, late), late));
+                let message = stretch.at(place);
+                let outcome = judged(facts, message, late);
+                rows.push(row(facts, origin, message, outcome, late));
             }
         }
         if origin.is_warm_up {
@@ -140,7 +146,8 @@ impl Ledger {
         let copies = seen.copies(Copies::INTACT);
         summary.sent += 1;
         summary.delivered += u64::from(delivered);
-        summary.lost += u64::from(!delivered);
+        summary.lost += u64::from(!delivered && outcome != Outcome::Unknown);
+        summary.unknown += u64::from(outcome == Outcome::Unknown);
         summary.duplicated += u64::from(copies > 1);
         summary.extra_copies += u64::from(copies.saturating_sub(1));
         summary.reordered += u64::from(seen.extent > 0);
@@ -148,7 +155,7 @@ impl Ledger {
         summary.misdirected += u64::from(seen.copies(Copies::MISDIRECTED) > 0);
         summary.corrupted += u64::from(seen.copies(Copies::CORRUPTED) > 0);
         summary.outcomes.count(outcome);
-        summary.missing_send_records += u64::from(!seen.has(Seen::SEND_RECORDED));
+        summary.missing_send_records += u64::from(!seen.has(Seen::SEND_RECORDED) && seen.has(Seen::VERIFIED));
         summary.second_copies += u64::from(seen.second_copies);
         if let Some(count) = self.drop_reasons.get_mut(usize::from(seen.reason)) {
             *count += 1;
@@ -164,6 +171,18 @@ impl Ledger {
         let drop_reasons = reasons.map(counted).collect();
         (FlowSummary { drop_reasons, ..self.summary }, self.series)
     }
+}
+
+/// The outcome of a message, as far as anybody can know it.
+fn judged(facts: &Facts, message: Closing<'_>, late: bool) -> Outcome {
+    let outcome = outcome(message.seen, late);
+    if outcome.is_delivered() {
+        return outcome;
+    }
+    let sent = [Instant::TxApp, Instant::Intended, Instant::TxDrv].into_iter().find_map(|at| message.ps(at));
+    let is_open = !message.seen.has(Seen::SEND_RECORDED | Seen::VERIFIED)
+        || facts.doubts.leave_open(facts, message.seen, sent);
+    if is_open { Outcome::Unknown } else { outcome }
 }
 
 fn outcome(seen: &Seen, late: bool) -> Outcome {

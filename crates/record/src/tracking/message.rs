@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use wg_frame::time::RunTime;
 use wg_plan::{FlowId, NodeIndex};
 
-use super::{Distributions, Passage};
+use super::{Distributions, Gap, Passage};
 use crate::schema::{DropReason, Point, coded};
 use crate::segment::Damage;
 
@@ -27,6 +27,8 @@ coded! {
         Misdirected = 5 "misdirected",
         /// Not delivered; a damaged copy came (RFC 7680, 2.5: lost).
         Corrupted = 6 "corrupted",
+        /// Not seen to be delivered, while the instrument may have lost the records that would tell.
+        Unknown = 7 "unknown",
     }
 }
 
@@ -132,6 +134,9 @@ pub struct RunSummary {
     /// Records that came so long after later ones that they could not be put in their place.
     #[serde(default)]
     pub out_of_order: u64,
+    /// What the instrument may have lost, as it was told.
+    #[serde(default)]
+    pub gaps: Vec<Gap>,
     /// Nodes whose clock went back while they recorded.
     #[serde(default)]
     pub clock_jumps: Vec<ClockJump>,
@@ -150,7 +155,7 @@ pub struct ClockJump {
     pub farthest_ps: i64,
 }
 
-/// Counts of one flow at one receiver, in messages of the measured part unless said otherwise. `sent = delivered + lost`.
+/// Counts of one flow at one receiver, in messages of the measured part unless said otherwise. `sent = delivered + lost + unknown`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// The flow.
@@ -165,6 +170,9 @@ pub struct FlowSummary {
     pub delivered: u64,
     /// The others, whatever became of them.
     pub lost: u64,
+    /// Delivered or lost, which nobody can tell: the instrument may have lost their records.
+    #[serde(default)]
+    pub unknown: u64,
     /// More than one intact copy came.
     pub duplicated: u64,
     /// Intact copies beyond the first, in copies.
@@ -212,6 +220,9 @@ pub struct OutcomeCounts {
     pub misdirected: u64,
     /// [`Outcome::Corrupted`]
     pub corrupted: u64,
+    /// [`Outcome::Unknown`]
+    #[serde(default)]
+    pub unknown: u64,
 }
 
 impl OutcomeCounts {
@@ -224,6 +235,7 @@ impl OutcomeCounts {
             Outcome::Lost => &mut self.lost,
             Outcome::Misdirected => &mut self.misdirected,
             Outcome::Corrupted => &mut self.corrupted,
+            Outcome::Unknown => &mut self.unknown,
         } += 1;
     }
 
@@ -236,6 +248,7 @@ impl OutcomeCounts {
             + self.lost
             + self.misdirected
             + self.corrupted
+            + self.unknown
     }
 }
 

@@ -12,6 +12,7 @@
 mod arrivals;
 mod due;
 mod flow;
+mod gap;
 mod ledger;
 mod message;
 mod passages;
@@ -25,6 +26,7 @@ use std::ops::Range;
 
 use wg_plan::{FlowId, Network, NodeIndex, Run};
 
+pub use gap::Gap;
 pub use message::{
     ClockJump, FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, Tracked, UnplannedCounts,
     WarmUpCounts,
@@ -70,7 +72,7 @@ fn views(run: &Run) -> usize {
 /// let mut tracker = Tracker::new(network, run);
 /// tracker.observe_all(records);
 /// let tracked = tracker.finish();
-/// assert!(tracked.summary.flows.iter().all(|f| f.sent == f.delivered + f.lost));
+/// assert!(tracked.summary.flows.iter().all(|f| f.sent == f.delivered + f.lost + f.unknown));
 /// # }
 /// ```
 #[derive(Debug)]
@@ -165,6 +167,14 @@ impl Tracker {
     pub fn measuring(mut self, measures: &[Measure]) -> Self {
         for flow in self.flows.iter_mut().flatten() {
             flow.keep_only(measures);
+        }
+        self
+    }
+
+    /// Knows of what the instrument may have lost: messages without a trace are then not all lost.
+    pub fn with_gaps(mut self, run: &Run, gaps: &[Gap]) -> Self {
+        for flow in self.flows.iter_mut().flatten() {
+            flow.doubt(run, gaps);
         }
         self
     }
@@ -295,6 +305,7 @@ impl Tracker {
             flows: summaries,
             unplanned,
             out_of_order: 0,
+            gaps: Vec::new(),
             clock_jumps: Vec::new(),
             damaged_segments: Vec::new(),
         };

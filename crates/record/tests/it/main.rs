@@ -11,6 +11,7 @@ mod segment;
 mod support;
 mod tracking;
 mod truth;
+mod unknown;
 mod volume;
 
 use proptest::prelude::*;

@@ -457,6 +457,7 @@ impl Judge<'_> {
                 reordered: by(Outcome::Reordered),
                 late: by(Outcome::Late),
                 lost: by(Outcome::Lost),
+                unknown: by(Outcome::Unknown),
                 misdirected: by(Outcome::Misdirected),
                 corrupted: by(Outcome::Corrupted),
             },

@@ -53,7 +53,7 @@ proptest! {
         prop_assert_eq!(columns_of(&first.passages).1, tracked.passages.len() as i64);
 
         let again = tables(scratch.path(), "again");
-        prop_assert_eq!(retrack(&network, &run, &[stored], &again).unwrap(), summary);
+        prop_assert_eq!(retrack(&network, &run, &[stored], &[], &again).unwrap(), summary);
         for (one, other) in [(&again.messages, &first.messages), (&again.passages, &first.passages), (&again.sketches, &first.sketches)] {
             prop_assert_eq!(fs::read(one).unwrap(), fs::read(other).unwrap());
         }
@@ -125,7 +125,8 @@ fn the_wrong_file_is_refused_with_its_name() {
     let (network, run) = (network(), run(6, 3));
     let out = tables(scratch.path(), "t");
     let records = scratch.path().join("r.parquet");
-    let refusal = |path: &Path| retrack(&network, &run, &[path.to_owned()], &out).unwrap_err().to_string();
+    let refusal =
+        |path: &Path| retrack(&network, &run, &[path.to_owned()], &[], &out).unwrap_err().to_string();
 
     write_records(&records, run.index + 1, &mut samples(0..3)).unwrap();
     assert!(refusal(&records).contains("records of run 5, not of run 4"), "{}", refusal(&records));
@@ -134,7 +135,7 @@ fn the_wrong_file_is_refused_with_its_name() {
     fs::write(&records, b"PAR1").unwrap();
     assert!(refusal(&records).contains("not a Parquet file"), "{}", refusal(&records));
     let missing = scratch.path().join("missing.parquet");
-    assert!(matches!(retrack(&network, &run, &[missing], &out), Err(RecordError::Read { .. })));
+    assert!(matches!(retrack(&network, &run, &[missing], &[], &out), Err(RecordError::Read { .. })));
     assert!(!out.messages.exists() && !out.passages.exists() && !out.sketches.exists());
 }
 
@@ -144,7 +145,7 @@ fn the_reference_names_every_column() {
     let records = scratch.path().join("r.parquet");
     let made = tables(scratch.path(), "t");
     write_records(&records, 4, &mut samples(0..3)).unwrap();
-    retrack(&network(), &run(1, 0), std::slice::from_ref(&records), &made).unwrap();
+    retrack(&network(), &run(1, 0), std::slice::from_ref(&records), &[], &made).unwrap();
     let reference = fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/run-directory.md"),
     )

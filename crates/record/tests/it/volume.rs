@@ -119,7 +119,7 @@ proptest! {
         }
         files.sort();
         let out = tables(scratch.path(), "parts");
-        let summary = retrack(&network, &run, &files, &out).unwrap();
+        let summary = retrack(&network, &run, &files, &[], &out).unwrap();
         let Judged { summary: expected, .. } = judge(&run, &all, Mutant::None);
         prop_assert_eq!(&summary, &expected);
 
@@ -128,7 +128,7 @@ proptest! {
         let mut unplanned = [0; 4];
         for part in 0..3 {
             let out = tables(scratch.path(), &format!("flows-{part}"));
-            let share = track_part(&network, &run, &files, part, 3, &out).unwrap();
+            let share = track_part(&network, &run, &files, &[], [part, 3], &out).unwrap();
             flows.extend(share.flows);
             let u = share.unplanned;
             unplanned = [u.foreign, u.unknown_flow, u.never_sent, u.damaged].iter().zip(unplanned).map(|(a, b)| a + b)
@@ -267,7 +267,7 @@ fn lateness_beyond_what_is_sorted_is_no_disorder() {
     let flow = summary.flows.iter().find(|flow| flow.flow == ONE_WAY).unwrap();
     assert_eq!((flow.sent, flow.delivered, flow.restarts), (u64::from(COUNT), u64::from(COUNT), 0));
     assert_eq!((summary.out_of_order, flow.behind_window), (0, 0));
-    let again = retrack(&network(), &run, &[stored], &tables(scratch.path(), "again")).unwrap();
+    let again = retrack(&network(), &run, &[stored], &[], &tables(scratch.path(), "again")).unwrap();
     assert_eq!(again, summary);
 }
 
@@ -361,7 +361,7 @@ fn agents_are_put_together_in_the_order_of_time() {
     let summary = process_run(&network, &run, &files, &stored, &tables(scratch.path(), "t")).unwrap();
     assert!(read_records(&stored).unwrap().1 == all);
     assert_eq!((summary.out_of_order, summary.clock_jumps.len()), (0, 0));
-    assert_eq!(retrack(&network, &run, &[stored], &tables(scratch.path(), "again")).unwrap(), summary);
+    assert_eq!(retrack(&network, &run, &[stored], &[], &tables(scratch.path(), "again")).unwrap(), summary);
 }
 
 /// A flow that ends long before another must not keep the rows of the other waiting, and with them everybody.
@@ -394,7 +394,7 @@ fn a_flow_that_falls_silent_stops_nobody() {
     let (tell, told) = std::sync::mpsc::channel();
     let out = tables(scratch.path(), "t");
     // A thread that waits for ever cannot be joined: it is left behind, and the test fails.
-    std::thread::spawn(move || drop(tell.send(retrack(&network, &run, &files, &out).unwrap())));
+    std::thread::spawn(move || drop(tell.send(retrack(&network, &run, &files, &[], &out).unwrap())));
     let summary = told.recv_timeout(std::time::Duration::from_secs(120)).expect("tracking ends");
     let flow = summary.flows.iter().find(|flow| flow.flow == ONE_WAY).unwrap();
     assert_eq!((summary.records, flow.sent, flow.delivered), (all.len() as u64, 6_000, 6_000));
@@ -441,14 +441,14 @@ fn an_unusable_part_is_named_and_left_out() {
     newer[at + 2] = b'9';
     std::fs::write(path("3.parquet"), newer).unwrap();
     let files = ["0.parquet", "1.parquet", "2.parquet", "3.parquet"].map(path);
-    let summary = retrack(&network, &run, &files, &tables(scratch.path(), "t")).unwrap();
+    let summary = retrack(&network, &run, &files, &[], &tables(scratch.path(), "t")).unwrap();
     assert_eq!(summary.records, 200);
     let named: Vec<bool> =
         summary.damaged_segments.iter().map(|d| d.problem.starts_with("left out")).collect();
     assert_eq!(named, [true, true, true]);
     assert!(summary.damaged_segments[2].problem.contains("record schema `9`"));
     assert!(summary.damaged_segments[0].file.ends_with("1.parquet"));
-    assert!(retrack(&network, &run, &files[1..], &tables(scratch.path(), "u")).is_err());
+    assert!(retrack(&network, &run, &files[1..], &[], &tables(scratch.path(), "u")).is_err());
 }
 
 #[test]

@@ -19,6 +19,7 @@ Flags = NDArray[np.bool_]
 
 _EVENTS: dict[str, pl.Expr] = {
     "lost": pl.col("outcome").is_in(["lost", "misdirected", "corrupted"]),
+    "unknown": pl.col("outcome") == "unknown",
     "duplicated": pl.col("copies") > 1,
     "reordered": pl.col("reordered"),
     "late": pl.col("late"),

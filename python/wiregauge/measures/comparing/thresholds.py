@@ -9,7 +9,7 @@ from math import isfinite
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES
 
-SHARES = ("lost", "duplicated", "reordered", "late", "misdirected", "corrupted")
+SHARES = ("lost", "unknown", "duplicated", "reordered", "late", "misdirected", "corrupted")
 """What can happen to a sent message; compared as shares of the messages sent."""
 
 SHIFT_QUANTILES: dict[str, float] = {

@@ -66,7 +66,9 @@ def exact(
         outcomes=counted.outcomes(),
         warm_up=counted.warm_up,
         last_seen={_place(key, names): count for key, count in counted.last.items()},
-        loss=loss(counts["lost"], counts["sent"], whole.fates.lost_worth),
+        loss=loss(
+            counts["lost"], counts["sent"], whole.fates.lost_worth, counts["unknown"], whole.fates.open_worth
+        ),
         summaries=summaries,
         series=series,
         with_loss=_with_loss(

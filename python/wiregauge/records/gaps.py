@@ -1,0 +1,145 @@
+"""What the instrument may have lost of a run: where, when, and why.
+
+A message that did not arrive is lost only where its arrival would have been recorded. Full rings, full disks, torn
+segments, full socket buffers and agents that were killed leave gaps; what fell into one is unknown and not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wiregauge.records.directory import RunDirectory
+
+__all__ = ["gaps_of"]
+
+Gap = dict[str, Any]
+"""JSON form of `wg_record::tracking::Gap`."""
+
+
+def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, Any]]) -> list[Gap]:
+    """The gaps of a run from its entry in the manifest, its noise and the damage of its segments; `[]` without any."""
+    entry: Mapping[str, Any] = next((run for run in directory.runs if run["index"] == index), {})
+    run = directory.plan["runs"][index]
+    nodes = [node["name"] for node in directory.plan["network"]["nodes"]]
+    agents: Mapping[str, Mapping[str, Any]] = entry.get("agents") or {}
+    found = list(_torn(damaged, nodes))
+    for name, report in agents.items():
+        if name in nodes:
+            found += _reported(directory, run, nodes.index(name), report)
+    if entry.get("state") == "partial" and directory.manifest.get("bench") != "sim":
+        found += _silent(directory, run, nodes, agents)
+    return found
+
+
+def _torn(damaged: Iterable[Mapping[str, Any]], nodes: Sequence[str]) -> Iterator[Gap]:
+    """Segments are in a directory of the name of their end system; those of the simulator are of all."""
+    for damage in damaged:
+        file = Path(str(damage.get("file", "")))
+        # What was true of a run is beside its records and says nothing of them.
+        if file.suffix != ".arrows" or file.name == "truth.arrows":
+            continue
+        node = nodes.index(file.parent.name) if file.parent.name in nodes else None
+        yield {
+            "node": node,
+            "from_ps": damage.get("after_ps"),
+            "to_ps": damage.get("until_ps"),
+            "cause": "a damaged record file",
+        }
+
+
+def _reported(
+    directory: RunDirectory, run: Mapping[str, Any], node: int, report: Mapping[str, Any]
+) -> Iterator[Gap]:
+    """What an agent says that it lost."""
+    dropped = _number(report, "records_dropped")
+    name = str(directory.plan["network"]["nodes"][node]["name"])
+    if dropped:
+        stretches = _overflows(directory, int(run["index"]), name, dropped) or [(None, None)]
+        for begin, end in stretches:
+            yield {
+                "node": node,
+                "from_ps": begin,
+                "to_ps": end,
+                "cause": f"{dropped} records lost by its agent",
+            }
+        for flow, sent in _handed_over(run, report):
+            yield {
+                "node": node,
+                "flows": [flow],
+                "handed_over": sent,
+                "cause": f"{dropped} records lost by its agent",
+            }
+    for access in report.get("access_points") or []:
+        frames = _number(access, "socket_drops") + _number(access, "inbox_drops")
+        if frames:
+            yield {
+                "node": node,
+                "frames": True,
+                "cause": f"{frames} frames lost in full buffers of its agent",
+            }
+
+
+def _handed_over(run: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """By flow: messages of the measured part that an agent says to have sent."""
+    warm_up = {int(send["flow"]): _number(send, "warm_up_count") for send in run.get("sends") or []}
+    for task in report.get("tasks") or []:
+        flow, done = _number(task, "flow"), _number(task, "done")
+        if task.get("kind") == "send" and done > warm_up.get(flow, 0):
+            yield flow, done - warm_up.get(flow, 0)
+
+
+def _overflows(
+    directory: RunDirectory, index: int, name: str, dropped: int
+) -> list[tuple[int | None, int | None]] | None:
+    """Stretches of time in which rings ran over, ps; None where they do not account for all that was lost."""
+    path = directory.noise(index)
+    if not path.exists():
+        return None
+    table = (
+        pl.read_parquet(path)
+        .filter((pl.col("node") == name) & (pl.col("counter") == "ring_drops"))
+        .sort("time")
+        .select("time", "value")
+    )
+    found: list[tuple[int | None, int | None]] = []
+    before: int | None = None
+    seen = 0
+    for time, value in table.iter_rows():
+        if value > seen:
+            found.append((before, time))
+            seen = value
+        before = time
+    return found if seen == dropped else None
+
+
+def _silent(
+    directory: RunDirectory,
+    run: Mapping[str, Any],
+    nodes: Sequence[str],
+    agents: Mapping[str, Mapping[str, Any]],
+) -> Iterator[Gap]:
+    """Agents that sent no report, or say themselves that they ended early: nothing is known after their last record."""
+    ends = {
+        int(end) for flow in run["flows"] for end in (flow["from"], flow["to"], *(flow.get("also_to") or []))
+    }
+    gone = sorted(
+        node for node in ends if not agents.get(nodes[node]) or agents[nodes[node]].get("complete") is False
+    )
+    if not gone:
+        return
+    files = [str(path) for path in directory.record_files(int(run["index"]))]
+    latest: dict[int, int] = {}
+    if files:
+        rows = pl.scan_parquet(files).filter(pl.col("point").cast(pl.String) != "intended-send")
+        latest = dict(rows.group_by("node").agg(pl.col("time").max()).collect(engine="streaming").iter_rows())
+    for node in gone:
+        yield {"node": node, "frames": True, "from_ps": latest.get(node), "cause": "its agent ended early"}
+
+
+def _number(report: Mapping[str, Any], key: str) -> int:
+    value = report.get(key, 0)
+    return int(value) if isinstance(value, int | float) else 0

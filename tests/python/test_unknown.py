@@ -1,0 +1,135 @@
+"""What the instrument lost sight of is unknown: never lost by the network, and never left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from wiregauge import _native
+from wiregauge.cli import app
+from wiregauge.records.gaps import gaps_of
+
+TEST = """<test xmlns="urn:wiregauge:test:1" name="torn" seed="3">
+  <network>
+    <end-system name="a"/> <end-system name="b"/> <switch name="s"/>
+    <link between="a s" rate="100Mbit/s"/> <link between="s b" rate="100Mbit/s"/>
+  </network>
+  <flows><flow id="10" protocol="raw" from="a" to="b" deadline="1ms"/></flows>
+  <tasks duration="2s">
+    <send flow="10" period="1ms" payload="64B" count="2000"/> <receive flow="10"/>
+  </tasks>
+  <limits>
+    <limit flow="10" measure="lost" at-most="0"/>
+    <limit flow="10" measure="loss" at-most="0.1%"/>
+    <limit flow="10" measure="lost" at-most="2000"/>
+    <limit flow="10" measure="delivered" at-least="1"/>
+    <limit flow="10" measure="loss_period.longest" at-most="0"/>
+    <limit flow="10" measure="availability" at-least="99.99%"/>
+    <limit flow="10" measure="latency.max" at-most="1ms"/>
+  </limits>
+</test>
+"""
+
+
+@pytest.fixture
+def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What `show --json` says of a test whose only segment lost its last third, as on a full disk."""
+    whole = _native.process_run
+
+    def tear(network: str, run: str, segments: list[str], *out: str) -> str:
+        # Where a record of a sending stands and that of its arrival does not is a matter of luck.
+        file = Path(segments[-1])
+        content = file.read_bytes()
+        file.write_bytes(content[: len(content) * 2 // 3])
+        return whole(network, run, segments, *out)
+
+    monkeypatch.setattr(_native, "process_run", tear)
+    (tmp_path / "t.xml").write_text(TEST, encoding="utf-8")
+    CliRunner().invoke(app, ["run", str(tmp_path / "t.xml"), "--bench", "sim", "--out", str(tmp_path / "r")])
+    shown = CliRunner().invoke(app, ["show", str(tmp_path / "r"), "--json"])
+    found: dict[str, Any] = json.loads(shown.stdout)
+    return found
+
+
+def test_a_torn_spool_loses_no_message_of_the_network(torn: dict[str, Any]) -> None:
+    (run,) = torn["runs"]
+    (flow,) = run["flows"]
+    assert flow["lost"] == 0 < flow["delivered"]
+    assert flow["sent"] == flow["delivered"] + flow["lost"] + flow["unknown"]
+    assert flow["outcomes"]["unknown"] == flow["unknown"] > 0
+    assert flow["loss"]["low"] == 0
+    assert flow["loss"]["high"] > flow["unknown"] / flow["sent"], (
+        "the bound takes the case that all were lost"
+    )
+    assert flow["latency_ns"]["excluded"].get("lost", 0) == 0
+    check = next(check for check in run["checks"] if check["name"] == "outcomes-known")
+    assert check["grade"] == "degraded"
+    assert "damaged record file" in check["reason"]
+
+
+def test_a_limit_that_hangs_on_the_unknown_is_undecided(torn: dict[str, Any]) -> None:
+    (run,) = torn["runs"]
+    decided = [(limit["measure"], limit["result"]) for limit in run["limits"]]
+    assert decided == [
+        ("lost", "undecided"),
+        ("loss", "undecided"),
+        ("lost", "pass"),
+        ("delivered", "pass"),
+        ("loss_period.longest", "undecided"),
+        ("availability", "undecided"),
+        ("latency.max", "undecided"),
+    ]
+    assert "nobody can tell" in run["limits"][0]["reason"]
+
+
+def gaps(
+    entry: dict[str, Any], place: Path, noise: list[tuple[int, int]], **manifest: Any
+) -> list[dict[str, Any]]:
+    """The gaps of a run of flow 10 from a (node 0) to b (node 1); `noise` are times and counts of full rings at b."""
+    table = pl.DataFrame(
+        [(at, "b", "ring_drops", "records", count) for at, count in noise],
+        schema=["time", "node", "counter", "key", "value"],
+        orient="row",
+    )
+    if noise:
+        table.write_parquet(place / "noise.parquet")
+    flow = {"id": 10, "from": 0, "to": 1, "also_to": []}
+    run = {"index": 0, "flows": [flow], "sends": [{"flow": 10, "warm_up_count": 5}]}
+    directory: Any = SimpleNamespace(
+        plan={"network": {"nodes": [{"name": "a"}, {"name": "b"}]}, "runs": [run]},
+        manifest=manifest,
+        runs=[{"index": 0, **entry}],
+        noise=lambda _: place / "noise.parquet",
+        record_files=lambda _: [],
+    )
+    return gaps_of(directory, 0, [])
+
+
+def test_a_full_ring_leaves_a_gap_where_its_counter_rose(tmp_path: Path) -> None:
+    entry = {"state": "complete", "agents": {"a": {"complete": True}, "b": {"records_dropped": 7}}}
+    assert gaps({**entry, "agents": {}}, tmp_path, []) == []
+    (gap,) = gaps(entry, tmp_path, [(100, 0), (200, 0), (300, 7), (400, 7)])
+    assert (gap["node"], gap["from_ps"], gap["to_ps"]) == (1, 200, 300)
+    (gap,) = gaps(entry, tmp_path, [(100, 0), (200, 3)])
+    assert (gap["from_ps"], gap["to_ps"]) == (None, None), "a full disk lost the others, nobody knows when"
+
+
+def test_what_a_sender_lost_the_records_of_is_counted_by_its_report(tmp_path: Path) -> None:
+    report = {"records_dropped": 1, "tasks": [{"kind": "send", "flow": 10, "done": 105}]}
+    found = gaps({"state": "complete", "agents": {"a": report, "b": {}}}, tmp_path, [])
+    assert [(gap["node"], gap.get("handed_over")) for gap in found] == [(0, None), (0, 100)]
+
+
+def test_full_buffers_and_killed_agents_leave_gaps(tmp_path: Path) -> None:
+    dropping = {"access_points": [{"protocol": "udp", "socket_drops": 2}], "complete": True}
+    (gap,) = gaps({"state": "complete", "agents": {"b": dropping}}, tmp_path, [])
+    assert (gap["node"], gap["frames"]) == (1, True)
+    (gap,) = gaps({"state": "partial", "agents": {"a": {"complete": True}}}, tmp_path, [], bench="netns")
+    assert gap["node"] == 1
+    assert "ended early" in gap["cause"]
