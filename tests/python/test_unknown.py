@@ -18,20 +18,19 @@ from wiregauge.records.gaps import gaps_of
 TEST = """<test xmlns="urn:wiregauge:test:1" name="torn" seed="3">
   <network>
     <end-system name="a"/> <end-system name="b"/> <switch name="s"/>
-    <link between="a s" rate="100Mbit/s"/> <link between="s b" rate="100Mbit/s"/>
+    <link between="a s" rate="100Mbit/s"/> <link between="s b" rate="100Mbit/s" delay="1ms"/>
   </network>
-  <flows><flow id="10" protocol="raw" from="a" to="b" deadline="1ms"/></flows>
+  <flows><flow id="10" protocol="raw" from="a" to="b" deadline="10ms"/></flows>
   <tasks duration="2s">
-    <send flow="10" period="1ms" payload="64B" count="2000"/> <receive flow="10"/>
+    <send flow="10" period="50us" payload="64B" count="40000"/> <receive flow="10"/>
   </tasks>
   <limits>
     <limit flow="10" measure="lost" at-most="0"/>
-    <limit flow="10" measure="loss" at-most="0.1%"/>
-    <limit flow="10" measure="lost" at-most="2000"/>
+    <limit flow="10" measure="loss" at-most="99%"/>
     <limit flow="10" measure="delivered" at-least="1"/>
     <limit flow="10" measure="loss_period.longest" at-most="0"/>
     <limit flow="10" measure="availability" at-least="99.99%"/>
-    <limit flow="10" measure="latency.max" at-most="1ms"/>
+    <limit flow="10" measure="latency.max" at-most="10ms"/>
   </limits>
 </test>
 """
@@ -43,7 +42,7 @@ def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     whole = _native.process_run
 
     def tear(network: str, run: str, segments: list[str], *out: str) -> str:
-        # Where a record of a sending stands and that of its arrival does not is a matter of luck.
+        # A link of 1 ms has twenty messages on their way wherever it ends.
         file = Path(segments[-1])
         content = file.read_bytes()
         file.write_bytes(content[: len(content) * 2 // 3])
@@ -78,8 +77,7 @@ def test_a_limit_that_hangs_on_the_unknown_is_undecided(torn: dict[str, Any]) ->
     decided = [(limit["measure"], limit["result"]) for limit in run["limits"]]
     assert decided == [
         ("lost", "undecided"),
-        ("loss", "undecided"),
-        ("lost", "pass"),
+        ("loss", "pass"),
         ("delivered", "pass"),
         ("loss_period.longest", "undecided"),
         ("availability", "undecided"),
