@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiregauge.measures.comparing import ThresholdError, read_threshold
-from wiregauge.measures.comparing.compare import LOWER_IS_BETTER, UNDIRECTED, judge_shift
+from wiregauge.measures.comparing.compare import LOWER_IS_BETTER, UNDIRECTED
+from wiregauge.measures.comparing.judging import judge_shift
 from wiregauge.measures.comparing.thresholds import SHARES
 from wiregauge.measures.definitions import SERIES
 from wiregauge.stats import Estimate
@@ -22,7 +23,7 @@ from wiregauge.stats import Estimate
         (-3.0, -1.0, None, "better"),
         (-1.0, 3.0, None, "same"),
         (1.0, None, None, "worse"),
-        (None, 3.0, None, "same"),
+        (None, 3.0, None, "undecided"),
         (1.0, 3.0, 5.0, "same"),
         (6.0, 9.0, 5.0, "worse"),
         (-9.0, -6.0, 5.0, "better"),
