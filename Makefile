@@ -4,6 +4,7 @@
 # make bench  figure, peer, ratio and bar of every benchmark, in one run and one table
 # make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways (within 2 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
+# make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
 # make notebook  execute the example notebook and keep its outputs
 
 SHELL := /bin/bash
@@ -14,10 +15,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly notebook proto limit-names clean
+.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist notebook proto limit-names clean
 
 help:
-	@sed -n '1,7s/^# //p' Makefile
+	@sed -n '1,8s/^# //p' Makefile
 
 setup: $(VENV)/.installed
 
@@ -71,6 +72,16 @@ fuzz:
 nightly: setup
 	cd tests && ../$(BIN)/python -m campaigns.kills
 	cd tests && nice ../$(BIN)/python -m campaigns.damage
+
+sdist: $(VENV)/.python
+	$(BIN)/pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build --sdist --outdir dist .
+
+wheel: $(VENV)/.python
+	$(BIN)/pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
+
+check-dist: sdist wheel
+	tools/check-dist
 
 notebook: setup
 	$(BIN)/python tools/notebook.py

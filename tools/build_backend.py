@@ -11,11 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 
 import maturin
 from maturin import (
-    build_sdist,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
@@ -34,6 +35,20 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parent.parent
 AGENT = "wiregauge-agent"
+PACKED = (
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "crates",
+    "examples",
+    "pyproject.toml",
+    "python",
+    "tools",
+)
+"""What a source archive holds."""
+BUILT = {".pyc", ".so"}
 
 
 def _scripts() -> Path:
@@ -62,6 +77,31 @@ def prepare_metadata_for_build_editable(metadata_directory: str, config_settings
     """PEP 660."""
     _scripts()
     return maturin.prepare_metadata_for_build_editable(metadata_directory, config_settings)
+
+
+def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
+    """PEP 517: every tracked file that a build needs; maturin would pack the module's crates without the agent's."""
+    with tempfile.TemporaryDirectory() as scratch:
+        info = Path(scratch) / prepare_metadata_for_build_wheel(scratch, config_settings) / "METADATA"
+        name = info.parent.name.removesuffix(".dist-info")
+        with tarfile.open(Path(sdist_directory) / f"{name}.tar.gz", "w:gz") as archive:
+            archive.add(info, f"{name}/PKG-INFO")
+            for file in sources():
+                archive.add(ROOT / file, f"{name}/{file}")
+    return f"{name}.tar.gz"
+
+
+def sources() -> list[str]:
+    """Files of the source archive, from the root of the sources."""
+    if not (ROOT / ".git").exists():  # built from an archive, which holds nothing else
+        found = (path for place in PACKED for path in (ROOT / place, *(ROOT / place).rglob("*")))
+        return sorted(
+            str(path.relative_to(ROOT)) for path in found if path.is_file() and path.suffix not in BUILT
+        )
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", *PACKED], cwd=ROOT, check=True, capture_output=True
+    )
+    return sorted(name for name in listed.stdout.decode().split("\0") if name)
 
 
 def build_wheel(
