@@ -325,11 +325,13 @@ impl FlowState {
         true
     }
 
-    /// Opens the messages up to this number of the measured part, of whose last ones there may be no record.
+    /// Opens the messages up to this number of the measured part, of whose last ones there may be no record; in strides, as
+    /// a message that never had a slot would be counted nowhere.
     fn open_up_to(&mut self, last: u32, closed: &mut Closed<'_>) {
-        if matches!(self.measured.window(0).place(last), Place::Ahead) {
-            self.measured.advance(0, last, &self.facts, &mut self.ledger, closed);
-            self.measured.window(0).place(last);
+        while matches!(self.measured.window(0).place(last), Place::Ahead) {
+            let farthest = self.measured.window(0).farthest();
+            self.measured.window(0).place(farthest);
+            self.measured.advance(0, farthest + 1, &self.facts, &mut self.ledger, closed);
         }
     }
 

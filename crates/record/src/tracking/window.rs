@@ -440,6 +440,11 @@ impl Window {
         u32::try_from(base).unwrap_or(u32::MAX).clamp(self.base, sequence)
     }
 
+    /// The highest number that the window can hold without closing one.
+    pub(super) fn farthest(&self) -> u32 {
+        u32::try_from(u64::from(self.base) + self.limit as u64 - 1).unwrap_or(u32::MAX)
+    }
+
     /// One more than the highest number that can be open.
     pub(super) fn end(&self) -> u32 {
         u32::try_from(u64::from(self.base) + self.states.len() as u64).unwrap_or(u32::MAX)

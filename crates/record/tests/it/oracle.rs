@@ -129,6 +129,7 @@ pub(crate) fn judge(run: &Run, records: &[Record], mutant: Mutant) -> Judged {
         flows: summaries,
         unplanned,
         out_of_order: 0,
+        gaps: Vec::new(),
         clock_jumps: Vec::new(),
         damaged_segments: Vec::new(),
     };
@@ -445,6 +446,8 @@ impl Judge<'_> {
             sent: measured.len() as u64,
             delivered: count(&|m| m.copies > 0),
             lost: count(&|m| m.copies == 0),
+            // The judge is told of no gap: what it does not see arrive is lost.
+            unknown: 0,
             duplicated: count(&|m| m.copies > 1),
             extra_copies: measured.iter().map(|m| u64::from(m.copies.max(1) - 1)).sum(),
             reordered: count(&|m| m.reordered),

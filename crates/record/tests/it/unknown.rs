@@ -23,7 +23,7 @@ fn records_without(unsent: &[u32], missing: &[u32], dropped: &[u32]) -> Vec<Reco
             let reason = DropReason::BufferFull;
             all.push(Record { reason, ..record(ONE_WAY, number, 2, Point::Drop, sent + 100) });
         } else if !missing.contains(&number) {
-            all.push(record(ONE_WAY, number, 1, Point::ApplicationReceive, sent + 300_000));
+            all.push(record(ONE_WAY, number, 1, Point::ApplicationReceive, sent + 10));
         }
     }
     all.sort_by_key(|record| record.time);
@@ -100,9 +100,22 @@ fn what_the_sender_lost_the_record_of_is_counted() {
     let records = records_without(&[3, 4, 198, last], &[4, 198, last], &[]);
     let (_, flow) = tracked(&run, &records, &[]);
     assert_eq!((flow.sent, flow.unknown), (u64::from(MESSAGES) - 3, 0));
-    let gap = Gap { node: Some(0), handed_over: Some(MESSAGES), ..Gap::default() };
+    let gap = Gap { node: Some(0), flows: vec![ONE_WAY], handed_over: Some(MESSAGES), ..Gap::default() };
     let (tracked, flow) = tracked(&run, &records, &[gap]);
     assert_eq!((flow.sent, flow.lost, flow.unknown), (u64::from(MESSAGES), 0, 3));
+    assert_eq!(unknown(&tracked), [4, 198, last]);
+}
+
+#[test]
+fn what_left_no_record_at_all_is_counted_to_the_last() {
+    let run = run(MESSAGES, 0);
+    let gap = Gap { node: Some(0), flows: vec![ONE_WAY], handed_over: Some(MESSAGES), ..Gap::default() };
+    let (tracked, flow) = tracked(&run, &[], &[gap]);
+    assert_eq!((flow.sent, flow.unknown), (u64::from(MESSAGES), u64::from(MESSAGES)));
+    assert_eq!(unknown(&tracked), (0..MESSAGES).collect::<Vec<_>>());
+}
+
+fn unknown(tracked: &Tracked) -> Vec<u32> {
     let rows = tracked.messages.iter().filter(|message| message.outcome == Outcome::Unknown);
-    assert_eq!(rows.map(|message| message.sequence).collect::<Vec<_>>(), [4, 198, last]);
+    rows.map(|message| message.sequence).collect()
 }
