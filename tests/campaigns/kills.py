@@ -11,6 +11,7 @@ ours, and every other program reads it too.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -46,11 +47,20 @@ LAST_NS = 1_000_000_000
 """What may be missing: the last second before a strike."""
 LATE_NS = 500_000_000
 """How late a busy host may be with what it sends and writes."""
+_EARLY = 0.2
+"""How many of the strikes come before the first record."""
+_RECORDS = 4096
+"""A partition bigger than this holds records, beside its schema."""
 
 
 @dataclass
 class Strike:
-    """One kill: what is struck how, and when, as a share of an undisturbed run's time."""
+    """One kill: what is struck how, and when.
+
+    `at` is a share of an undisturbed campaign's time: from 0 to 1 of that between its first record and its end, below
+    0 of that before its first record, with -1 for the start of the command. A disk is full from the start; `at` is its
+    size.
+    """
 
     number: int
     target: str
@@ -75,7 +85,10 @@ def strikes(count: int, seed: int) -> list[Strike]:
     ways: list[tuple[str, str]] = []
     while len(ways) < count:
         ways += draw.sample(TARGETS, len(TARGETS))
-    return [Strike(number, *way, draw.random()) for number, way in enumerate(ways[:count])]
+    return [
+        Strike(number, *way, draw.random() - (draw.random() < _EARLY and way[0] != "disk"))
+        for number, way in enumerate(ways[:count])
+    ]
 
 
 def left_behind() -> tuple[object, ...]:
@@ -111,7 +124,26 @@ def _mine(folder: Path, *words: str) -> list[int]:
     )
 
 
-def strike_once(one: Strike, whole_s: float) -> None:
+@dataclass(frozen=True)
+class Course:
+    """An undisturbed campaign: seconds to its first record, and from there to its end."""
+
+    before_s: float
+    after_s: float
+
+
+def _await_record(process: subprocess.Popen[str], place: Path) -> None:
+    """Returns once an agent has written a record, or there will be none."""
+    end = time.monotonic() + END_S
+    while process.poll() is None and time.monotonic() < end:
+        for partition in place.glob("spool/run-0000/*/*.arrows"):
+            with contextlib.suppress(FileNotFoundError):
+                if partition.stat().st_size > _RECORDS:
+                    return
+        time.sleep(0.02)
+
+
+def strike_once(one: Strike, course: Course) -> None:
     """Runs a campaign, strikes it, and looks at what is left."""
     before = left_behind()
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
@@ -136,9 +168,14 @@ def strike_once(one: Strike, whole_s: float) -> None:
             text=True,
             start_new_session=True,
         )
-        time.sleep(one.at * whole_s)
-        struck_ns = time.time_ns()
+        struck_ns = 0
         if one.target != "disk":
+            if one.at < 0:
+                time.sleep((1 + one.at) * course.before_s)
+            else:
+                _await_record(process, out)
+                time.sleep(one.at * course.after_s)
+            struck_ns = time.time_ns()
             _strike(one, process, folder)
         try:
             _, err = process.communicate(timeout=END_S)
@@ -243,21 +280,26 @@ def _tell(text: str) -> None:
     sys.stdout.flush()
 
 
-def undisturbed_s() -> float:
+def undisturbed() -> Course:
     """How long a campaign takes that nobody strikes. Raises RuntimeError where it cannot be run."""
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
+        place = Path(name) / "r"
         (Path(name) / "t.xml").write_text(TEST)
         begin = time.monotonic()
-        done = subprocess.run(
+        process = subprocess.Popen(
             [str(COMMAND), "run", "t.xml", "--out", "r"],
             cwd=name,
-            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
         )
-        if not (Path(name) / "r" / "report.html").exists():
-            raise RuntimeError(done.stderr.strip())
-        return time.monotonic() - begin
+        _await_record(process, place)
+        recorded = time.monotonic()
+        _, err = process.communicate()
+        if not (place / "report.html").exists():
+            raise RuntimeError(err.strip())
+        return Course(recorded - begin, time.monotonic() - recorded)
 
 
 def main() -> int:
@@ -270,21 +312,20 @@ def main() -> int:
     if shutil.which("tc") is None:
         _tell("kills: needs tc (Debian: apt-get install iproute2)")
         return 1
-    whole_s = undisturbed_s()
+    course = undisturbed()
     struck = strikes(options.kills, options.seed)[options.first :]
     _tell(
-        f"kills: {len(struck)} of seed {options.seed}, each within the {whole_s:.1f} s of an undisturbed campaign"
+        f"kills: {len(struck)} of seed {options.seed}; undisturbed, a campaign has its first record after "
+        f"{course.before_s:.1f} s and ends {course.after_s:.1f} s later"
     )
+    begin = time.monotonic()
     for one in struck:
-        strike_once(one, whole_s)
+        strike_once(one, course)
         mark = "; ".join(one.faults) or "clean"
-        _tell(
-            f"{one.number:4d}  {one.target:10s} {one.how:4s} at {one.at:4.0%}  {one.ended}: {mark}",
-            flush=True,
-        )
+        _tell(f"{one.number:4d}  {one.target:10s} {one.how:4s} at {one.at:4.0%}  {one.ended}: {mark}")
     bad = [one for one in struck if one.faults]
     _tell(f"kills: {dict(Counter(f'{one.target} {one.how}' for one in struck))}")
-    _tell(f"kills: {len(struck) - len(bad)} clean, {len(bad)} not")
+    _tell(f"kills: {len(struck) - len(bad)} clean, {len(bad)} not, in {time.monotonic() - begin:.0f} s")
     return 1 if bad else 0
 
 

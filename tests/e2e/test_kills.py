@@ -11,10 +11,10 @@ from campaigns import kills
 
 
 def test_whatever_is_struck_nothing_is_silent_lost_or_left() -> None:
-    whole_s = kills.undisturbed_s()
+    course = kills.undisturbed()
     struck = kills.strikes(6, 2)
     for one in struck:
-        kills.strike_once(one, whole_s)
+        kills.strike_once(one, course)
     assert [(one.target, one.how, one.at, one.faults) for one in struck if one.faults] == []
 
 

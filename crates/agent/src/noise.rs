@@ -27,6 +27,8 @@ const SHARING: u32 = 8;
 const MOST_LOOKS: u32 = 36_000;
 /// How soon the thread sees that the run is over.
 const LOOK: Duration = Duration::from_millis(20);
+/// The same of many agents on a host.
+const LONGEST_LOOK: Duration = Duration::from_millis(200);
 /// Times in `/proc/stat` are in units of 1/100 s whatever the kernel's own tick (USER_HZ, proc(5)).
 const TICK_NS: i64 = 10_000_000;
 /// Counters of one look, at most; a host with more interrupt lines than this is cut short.
@@ -65,17 +67,19 @@ impl Noise {
             Err(error) => return Some(failed(error)),
         };
         let mut last = Look::new();
-        let every = EVERY.max(self.length / MOST_LOOKS) * self.sharing.div_ceil(SHARING).max(1);
+        let rarer = self.sharing.div_ceil(SHARING).max(1);
+        let every = EVERY.max(self.length / MOST_LOOKS) * rarer;
+        let look = (LOOK * rarer).min(LONGEST_LOOK);
         loop {
             let over = stop.load(Ordering::Relaxed);
             let time = clock::realtime().get().saturating_sub(epoch.wall().get()).saturating_mul(1_000);
-            let look = self.look();
+            let now = self.look();
             let mut text = String::new();
-            for (name, value) in look.iter().filter(|(name, value)| last.get(*name) != Some(value)) {
+            for (name, value) in now.iter().filter(|(name, value)| last.get(*name) != Some(value)) {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{time}\t{}\t{}\t{value}", name.0, name.1);
             }
-            last = look;
+            last = now;
             if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
                 return Some(failed(error));
             }
@@ -84,8 +88,8 @@ impl Noise {
             }
             let mut waited = Duration::ZERO;
             while waited < every && !stop.load(Ordering::Relaxed) {
-                std::thread::sleep(LOOK);
-                waited += LOOK;
+                std::thread::sleep(look);
+                waited += look;
             }
         }
     }

@@ -16,8 +16,10 @@ use crate::buffer::{Buffer, Incoming};
 use crate::log::Log;
 use crate::wire;
 
-/// Pause between looks into the queue: the servicing thread must never pay for a wake-up.
+/// Pause between looks into the queue: the servicing thread must never pay for a wake-up. It doubles while nothing comes, for
+/// hundreds of agents may share a processor; the queue holds what comes in half a second.
 const PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 
 /// What came of one flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,9 +95,11 @@ pub fn run(
     mut spent: Producer<Buffer>,
     mut log: Log,
 ) -> ReceptionFigures {
+    let mut pause = PAUSE;
     loop {
         // Asked first: what was pushed before the producer went is then still found.
         let over = inbox.is_abandoned();
+        pause = if inbox.is_empty() { (pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
         while let Ok(incoming) = inbox.pop() {
             judge.take(&incoming, &mut log);
             // A servicing thread that has gone needs no buffers.
@@ -104,7 +108,7 @@ pub fn run(
         if over {
             return judge.figures;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(pause);
     }
 }
 

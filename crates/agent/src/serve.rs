@@ -19,6 +19,8 @@ use wg_net::realtime;
 
 use crate::ServeOptions;
 
+/// Bytes of the stack of a thread that calls are handed to; once memory is locked all of it is kept.
+const STACK: usize = 1 << 20;
 /// Bytes of one call to the agent, at most.
 const LARGEST_REQUEST: usize = 128 << 20;
 /// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
@@ -131,7 +133,11 @@ fn run(
 ) -> Result<(), Failure> {
     let address = format!("unix:{}", path.display());
     let problem = |e: std::io::Error| (3, format!("cannot serve on {address}: {e}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(problem)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .map_err(problem)?;
     let outcome = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).map_err(problem)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(problem)?;

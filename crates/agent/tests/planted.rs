@@ -147,6 +147,7 @@ fn perform_behind(
                 servicing_core: -1,
                 fifo_priority: 50,
                 agents_on_host: NODES as u32,
+                distrusted: Vec::new(),
             };
             agent.client.prepare(request).await.expect("the run can be prepared");
             agents.push(agent);
@@ -396,6 +397,7 @@ fn a_missing_interface_is_named_together_with_those_that_exist() {
                 servicing_core: -1,
                 fifo_priority: 0,
                 agents_on_host: 1,
+                distrusted: Vec::new(),
             };
             let refusal = agent.client.prepare(request.clone()).await.expect_err("there is no eth7");
             assert!(refusal.message().contains("'eth7'") && refusal.message().contains("eth0"), "{refusal}");

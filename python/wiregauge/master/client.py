@@ -25,7 +25,6 @@ _PATIENCE_S: Final = 2.0
 """How long a call may take before its agent is asked whether it is there at all."""
 _CALL_SECONDS: Final = 60.0
 """How long a call may take at most, of an agent that is there."""
-_LEASE_MS: Final = 5_000
 
 Reply = TypeVar("Reply", bound=Message)
 
@@ -73,11 +72,11 @@ class Agent:
             ],
         )
 
-    def hello(self, master_version: str) -> dict[str, Any]:
+    def hello(self, master_version: str, lease_ms: int) -> dict[str, Any]:
         """Greets the agent, starts its lease, returns its versions and host facts."""
         reply = self._call(
             "Hello",
-            pb.HelloRequest(master_version=master_version, lease_ms=_LEASE_MS),
+            pb.HelloRequest(master_version=master_version, lease_ms=lease_ms),
             pb.HelloReply,
             wait=True,
         )

@@ -26,6 +26,10 @@ _LEAST_LEAD_NS: Final = 200_000_000
 _ROUNDS: Final = 3
 """How many rounds of calls the lead leaves time for: the announcement's own, that of the start, and one to spare."""
 _MOST_LEAD_NS: Final = 60_000_000_000
+_LEASE_MS: Final = 10_000
+"""How long an agent may hear nothing before it ends its run and keeps what it has."""
+_LEASE_EACH_MS: Final = 250
+"""What each agent adds to that: before a run and after it the first waits until the last has been asked."""
 _ANNOUNCEMENTS: Final = 8
 
 Answer = TypeVar("Answer")
@@ -84,7 +88,8 @@ class Crew:
     def greet(self) -> None:
         """Raises AgentLostError for an agent of another version."""
         ours = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
-        replies = self.each(lambda agent: agent.hello(__version__))
+        lease_ms = _LEASE_MS + _LEASE_EACH_MS * len(self.agents)
+        replies = self.each(lambda agent: agent.hello(__version__, lease_ms))
         for name, reply in zip(self.names, replies, strict=True):
             theirs = (reply["plan_schema"], reply["record_schema"])
             if theirs != ours:

@@ -28,6 +28,8 @@ use crate::stream::trial::Trial;
 use crate::stream::way::WayError;
 use crate::{grants, proto};
 
+/// Bytes of a thread's stack. All of it is kept in memory, where the host allows it, and hundreds of agents may share a host.
+const STACK: usize = 512 << 10;
 /// Frames of a trial, at most.
 const MOST_TRIED: u32 = 256;
 
@@ -346,5 +348,5 @@ fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, RunError> {
-    Builder::new().name(name.into()).spawn(body).map_err(RunError::Thread)
+    Builder::new().name(name.into()).stack_size(STACK).spawn(body).map_err(RunError::Thread)
 }
