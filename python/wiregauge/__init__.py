@@ -11,7 +11,7 @@ In a notebook (docs/guide/notebook.ipynb shows more; the pieces are in `wiregaug
 >>> import wiregauge as wg
 >>> run = wg.open("first-run")
 >>> run.latency(flow=10).percentile(99)
-<latency.p99 = 11.07 µs (95 %: 11.05 µs to 17.14 µs, n = 500)>
+<latency.p99 = 11.07 µs (95 %: 11.03 µs to 17.14 µs, n = 500)>
 """
 
 from __future__ import annotations

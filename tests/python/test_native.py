@@ -105,7 +105,7 @@ def test_a_run_without_records_has_whole_files_and_zero_counts(tmp_path: Path) -
     summary = _track(tmp_path, [])
     assert summary["index"] == 3
     assert summary["records"] == 0
-    schemas = {"records": "1", "messages": "2", "passages": "1", "sketches": "1"}
+    schemas = {"records": "1", "messages": "3", "passages": "1", "sketches": "1"}
     for kind, schema in schemas.items():
         path = tmp_path / kind / "run-0003.parquet"
         assert pl.read_parquet(path).is_empty()
@@ -119,6 +119,7 @@ def test_a_run_without_records_has_whole_files_and_zero_counts(tmp_path: Path) -
         json.dumps(NETWORK),
         json.dumps(RUN),
         [tmp_path / "records/run-0003.parquet"],
+        "[]",
         *(tmp_path / f"again-{table}.parquet" for table in TABLES),
     )
     assert json.loads(again) == summary
@@ -145,6 +146,7 @@ def test_errors_are_sentences_that_name_the_file(tmp_path: Path) -> None:
             json.dumps(NETWORK),
             json.dumps(RUN),
             [tmp_path / "records"],
+            "[]",
             *(tmp_path / f"{table}.parquet" for table in TABLES),
         )
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+import stored
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -192,18 +194,19 @@ def test_the_views_show_who_waited(judged: Judgement) -> None:
 
 def test_a_table_without_the_new_columns_is_judged_as_before(place: Path, tmp_path: Path) -> None:
     """Run directories written before there were two networks stay readable."""
-    for name in ("manifest.json", "tracking.json"):
-        (tmp_path / name).write_bytes((place / name).read_bytes())
-    (tmp_path / "messages").mkdir()
+    before = stored.unsealed(place, tmp_path / "run")
+    for folder in before.iterdir():
+        if folder.is_dir() and folder.name != "messages":
+            shutil.rmtree(folder)
     old = pl.read_parquet(place / "messages" / "run-0000.parquet").filter(pl.col("flow") == 4)
     old.drop("to", "tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b").write_parquet(
-        tmp_path / "messages" / "run-0000.parquet"
+        before / "messages" / "run-0000.parquet"
     )
-    tracking = json.loads((tmp_path / "tracking.json").read_text())
+    tracking = json.loads((before / "tracking.json").read_text())
     for flow in tracking["runs"][0]["flows"]:
         del flow["to"]
-    (tmp_path / "tracking.json").write_text(json.dumps(tracking))
-    judged = measures.judge(tmp_path)
+    (before / "tracking.json").write_text(json.dumps(tracking))
+    judged = measures.judge(before)
     assert flow_of(judged, 4).counts["delivered"] == 200
     assert "residence" not in flow_of(judged, 4).summaries
     assert measures.views(judged).windows == ()

@@ -61,7 +61,7 @@ class Measure:
     >>> latency.n, latency.unit
     (500, 'ns')
     >>> latency.mean()
-    <latency.mean = 9.066 µs (95 %: 8.966 µs to 9.166 µs, n = 500)>
+    <latency.mean = 9.066 µs (95 %: 8.957 µs to 9.176 µs, n = 500)>
     """
 
     def __init__(self, name: str, chosen: Chosen) -> None:
