@@ -21,8 +21,9 @@ MS = 10**9
 
 
 def spool(place: Path, text: str, node: str = "mac") -> RunDirectory:
-    directory = RunDirectory(place, {})
-    folder = directory.spool(0, node)
+    names = ["sw1", node]
+    directory = RunDirectory(place, {"plan": {"network": {"nodes": [{"name": name} for name in names]}}})
+    folder = directory.spool(0, names.index(node))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "noise.tsv").write_text(text)
     return directory
@@ -53,8 +54,9 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "noise.tsv"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        for row in _lines(path):
+        for row in _lines(path, "mac"):
             assert len(row) == 5
+            assert row[1] == "mac"
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from wiregauge.cli import app
 from wiregauge.config import Loaded, load
 from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.records import RunDirectory
+from wiregauge.records.processing import begin_replacing
 
 ROOT = Path(__file__).resolve().parents[2]
 WALL_CLOCK = {"started", "finished", "writer_pid", "host", "environment"}
@@ -58,14 +59,40 @@ def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
 
 
 def test_tables_that_are_gone_are_made_anew_and_that_is_said(tmp_path: Path) -> None:
+    """Those a killed `track` struck off the list: one that is on the list and gone is damage."""
     simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
-    (tmp_path / "r" / "tracking.json").unlink()
+    tables = [tmp_path / "r" / name for name in ("tracking.json", "messages/run-0000.parquet")]
+    whole = [table.read_bytes() for table in tables]
+    directory = RunDirectory.open(tmp_path / "r")
+    directory.hold()
+    begin_replacing(directory, 0)
+    directory.close()
+    for table in tables:
+        table.unlink()
     done = CliRunner().invoke(app, ["show", str(tmp_path / "r")])
     assert done.exit_code == 0, done.output
     assert (
         done.stderr
         == f"wiregauge: {tmp_path / 'r'}: tables were missing and were made anew from the records\n"
     )
+    assert tables[1].read_bytes() == whole[1]
+
+
+@pytest.mark.parametrize("name", ["tracking.json", "messages/run-0000.parquet"])
+def test_a_listed_table_that_is_gone_is_damage_and_track_makes_it_anew(tmp_path: Path, name: str) -> None:
+    simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
+    before = measures.show_json(measures.judge(tmp_path / "r"))
+    (tmp_path / "r" / name).unlink()
+    command = [sys.executable, "-m", "wiregauge"]
+    shown = subprocess.run(
+        [*command, "show", str(tmp_path / "r")], capture_output=True, text=True, check=False
+    )
+    assert shown.returncode == 4
+    assert f"{name}: is missing; `wiregauge track {tmp_path / 'r'}` makes it anew" in shown.stderr
+    assert shown.stdout == ""
+    assert not (tmp_path / "r" / name).exists()
+    subprocess.run([*command, "track", str(tmp_path / "r")], capture_output=True, check=True)
+    assert measures.show_json(measures.judge(tmp_path / "r"))["runs"] == before["runs"]
 
 
 def test_a_reader_that_stops_reading_is_no_failed_limit(tmp_path: Path) -> None:
