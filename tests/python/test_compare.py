@@ -97,13 +97,53 @@ def test_a_run_is_the_same_as_itself(bench: Bench) -> None:
         assert {shift.basis for name, shift in flow.judged if name.startswith("latency")} == {"identical"}
 
 
+def burst_lost(columns: Columns, flow: int) -> None:
+    columns["lost"][-150:] = True
+    columns["copies"][-150:] = 0
+    columns["reordered"][-150:] = False
+    for name in ("rx_drv", "rx_app", "back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app"):
+        columns["present"][name][-150:] = False
+
+
+def test_one_burst_of_losses_is_the_same_as_itself_and_tells_nothing_of_another_run(tmp_path: Path) -> None:
+    """One event decides no share. In another run a fault strikes the very same messages and that proves nothing."""
+    recipe = replace(ONE, alter=burst_lost)
+    base, other = made(tmp_path / "a", recipe), made(tmp_path / "b", replace(recipe, seed=8))
+    for thresholds in ((), (read_threshold("lost=0.1%"),)):
+        twins, runs = (compare(base, new, thresholds=thresholds) for new in (base, other))
+        assert twins.verdict == "same"
+        assert {flow.shares["lost"].shift.basis for flow in twins.flows} == {"identical"}
+        for flow in runs.flows:
+            lost = flow.shares["lost"]
+            assert (lost.base_count, lost.new_count) == (150, 150)
+            assert (lost.shift.verdict, lost.shift.basis) == ("undecided", "open")
+
+
 def test_seeds_of_one_test_are_the_same_at_the_stated_rate(bench: Bench) -> None:
-    """At most 5 % of comparisons may raise an alarm: of 15 here more than 3 come by chance 1 time in 180."""
+    """At most 5 % of comparisons may raise an alarm: of 15 here more than 3 come by chance 1 time in 180.
+
+    Ten messages lie beyond the p99 of a side. Where they happen to lie in few bunches no change of it, however great,
+    would have been found, and the row says so instead of "same" (decision 14); every other figure is decided.
+    """
     judgements = [bench.get(seed=seed) for seed in range(1, 7)]
     pairs = [(a, b) for k, a in enumerate(judgements) for b in judgements[k + 1 :]]
-    verdicts = [compare(a, b).verdict for a, b in pairs]
-    assert verdicts.count("same") >= len(pairs) - 3
-    assert "undecided" not in verdicts
+    found = [compare(a, b) for a, b in pairs]
+    verdicts = [one.verdict for one in found]
+    assert verdicts.count("same") + verdicts.count("undecided") >= len(pairs) - 3
+    assert verdicts.count("same") >= len(pairs) // 2
+    for one in found:
+        assert undecided_figures(one) <= {("latency.p99", "open"), ("rtt.p99", "open")}
+        assert (one.verdict == "undecided") <= bool(undecided_figures(one))
+
+
+def undecided_figures(found: Comparison) -> set[tuple[str, str | None]]:
+    """Judged figures that are not decided, and why."""
+    return {
+        (name, shift.basis)
+        for flow in found.flows
+        for name, shift in flow.judged
+        if shift.verdict == "undecided"
+    }
 
 
 def test_a_slower_switch_is_found_with_its_size(bench: Bench) -> None:
@@ -380,7 +420,14 @@ def test_benches_and_tests_that_differ_are_said(bench: Bench, tmp_path: Path) ->
     assert "test: compared against udp-and-raw" in found.said
     rate = r"link mac to sw1, .*, rate: 100.0 Mbit/s against 1.000 Gbit/s"
     assert any(re.match(rate, line) for line in found.said)
-    assert found.verdict in ("worse", "better")
+    # The slow messages of a flow lie in one stretch, so its p99 cannot tell and its row is undecided (decision 14).
+    assert found.verdict == "undecided"
+    assert undecided_figures(found) == {("latency.p99", "open"), ("rtt.p99", "open")}
+    for flow in found.flows:
+        for name in flow.measures.keys() & {"latency", "rtt"}:
+            assert {flow.measures[name].shift(of).verdict for of in ("mean", "p10", "p50", "p90")} == {
+                "better"
+            }
 
 
 def test_repeats_are_pooled_on_both_sides(tmp_path: Path) -> None:

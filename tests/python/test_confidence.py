@@ -329,6 +329,13 @@ def test_none_lost_is_bounded_if_losses_are_independent_and_says_so() -> None:
     assert not loss(0, 0).assumption
 
 
+def test_a_strict_cycle_within_every_block_remembers_nothing() -> None:
+    """One yes in 49: sums over blocks are one but for the rounding of the mean, so the spectrum beside zero is none."""
+    flags = np.tile(np.arange(49) == 0, 1024)
+    for found in (flag_memory(flags), memory(flags * 0.1)):
+        assert (found.time, found.safe_time, found.known) == (1.0, 1.0, True)
+
+
 def test_a_memory_is_judged_in_far_less_than_a_microsecond_a_value() -> None:
     """10^6 messages with all their measures are to be judged in seconds."""
     values = np.random.default_rng(40).normal(size=1_000_000)

@@ -54,6 +54,8 @@ _LOWEST = 5.0
 """Degrees of freedom where all hangs on the lowest ordinates."""
 _NEGLIGIBLE = 1e-4
 """Of the likeliest course: less likely ones are left out."""
+_NOTHING = 1e-24
+"""Share of the variance of the values up to which sums over blocks differ by rounding alone."""
 _EXACT = 0.7
 """What exact bounds of a count leave to do for few events: they are wider than they have to be."""
 
@@ -127,6 +129,9 @@ def _judged(n: int, variance: float, sums: Floats, *, skewed: bool = False) -> M
     points = len(sums)
     known = _courses(points)
     power = fft.dct(sums, norm="ortho")[1:] ** 2 * (points / n)
+    if power.max() <= _NOTHING * variance:
+        # Values that repeat within every block, as those of a strict cycle: its sums are all one, and nothing lasts.
+        return Memory(n, 1.0, 1.0, 1)
     grouped = np.add.reduceat(power, known.starts) * known.part
     scale = known.inverse @ grouped / known.held
     likelihood = known.prior - 0.5 * (known.logs + known.held * np.log(scale))

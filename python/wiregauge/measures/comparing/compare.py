@@ -349,10 +349,17 @@ def _draft(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> _D
         statistics[name] = tuple(figure.shift.statistic for figure in made)
         figures += made
     if pair.base.counts["sent"] and pair.new.counts["sent"]:
+        one = _one_measurement(pair, both)
         for name in SHARES:
-            counts[name], figure = _share(name, point, pair, rules, sides)
+            counts[name], figure = _share(name, point, pair, rules, sides, one_measurement=one)
             figures.append(figure)
     return _Draft(pair, both, statistics, counts, tuple(figures), _dropped(pair, rules))
+
+
+def _one_measurement(pair: FlowPair, both: Mapping[str, tuple[Side, Side, bool]]) -> bool:
+    """Whether both sides have the same measures, some at least, and all the very same values of each."""
+    only_one = any(_has(pair.base, name) != _has(pair.new, name) for name in SERIES)
+    return bool(both) and not only_one and all(identical for _, _, identical in both.values())
 
 
 def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowComparison:
@@ -448,9 +455,13 @@ def _measure(
 
 
 def _share(
-    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides
+    name: str, point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides, *, one_measurement: bool
 ) -> tuple[tuple[int, int, int, int, float], Figure]:
-    """The difference of two shares. Where one side saw no event, its events are taken to cluster as the other's do."""
+    """The difference of two shares. Where one side saw no event, its events are taken to cluster as the other's do.
+
+    Yes and no are alike by chance, and so are the messages a planned fault takes: that the very same messages were
+    struck makes two shares identical only where all values of the flow are the very same too (`one_measurement`).
+    """
     happened = sides.base.events(point.base, pair.base, name), sides.new.events(point.new, pair.new, name)
     test = stats.ShareTest(*happened)
     clustered = test.clustered
@@ -463,9 +474,23 @@ def _share(
     threshold = rules.threshold(pair, name, None)
     joint = stats.difference(*estimates(rules.joint_level))
     judged = rules.judges(pair, name, None)
+    identical = (
+        one_measurement
+        and (judged or threshold is not None)
+        and counts[0] == counts[1]
+        and counts[0][0] > 0
+        and _same_messages(name, point, pair, sides)
+    )
     return (*counts[0], *counts[1], clustered), Figure(
         _key(pair, name),
         Shift("share", base, new, stats.difference(base, new), joint, 0.0),
         test if judged and threshold is None else None,
         threshold,
+        identical,
     )
+
+
+def _same_messages(name: str, point: PointPair, pair: FlowPair, sides: _Sides) -> bool:
+    """Whether on both sides it happened to the very same messages of the very same repeats."""
+    base, new = sides.base.flags(point.base, pair.base, name), sides.new.flags(point.new, pair.new, name)
+    return len(base) == len(new) and all(map(np.array_equal, base, new))

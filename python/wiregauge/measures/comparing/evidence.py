@@ -53,8 +53,12 @@ class Evidence:
         count, sent = flow.counts[counter], flow.counts["sent"]
         if count in (0, sent):
             return Events(count, sent)
-        found = stats.events([self._flags(run, flow, counter) for run in point.runs])
+        found = stats.events(self.flags(point, flow, counter))
         return replace(found, count=count, n=sent)
+
+    def flags(self, point: PointResult, flow: FlowResult, counter: str) -> list[Flags]:
+        """Whether it happened to each message, in the order of the table, an array per repeat."""
+        return [self._flags(run, flow, counter) for run in point.runs]
 
     def _flags(self, run: int, flow: FlowResult, counter: str) -> Flags:
         directory = open_run_directory(self._judgement.directory)
