@@ -156,7 +156,7 @@ def _lost(found: Sequence[Found]) -> list[Cell]:
     unseen = sorted({name for _, flow in found for name in flow.unseen})
     if unseen:
         why = f"not known: {untapped(unseen)}"
-        return [Cell(NONE, why), Cell(NONE, why)]
+        return [Cell("not known", why), Cell("not known", why)]
     lost, sent = (sum(flow.counts[name] for _, flow in found) for name in ("lost", "sent"))
     point, worst = max(found, key=lambda pair: pair[1].loss.high)
     unknown = sum(flow.counts["unknown"] for _, flow in found)

@@ -68,10 +68,12 @@ def export_figures(
 
 
 def _figures(judgement: Judgement, explanation: Explanation) -> list[Figure]:
-    return [
+    made = [
         *build(judgement, shapes(judgement), views(judgement)),
         *explained_figures(explained_shapes(explanation)),
     ]
+    # Where nothing is known of any flow a figure has nothing to draw.
+    return [figure for figure in made if figure.panels]
 
 
 def page(judgement: Judgement, figures: list[Figure], explanation: Explanation) -> str:
