@@ -239,7 +239,10 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
     contract = of.removesuffix("_conformity")
     if contract != of:
         contracts = flow.service.conformity if flow.service is not None else ()
-        return next((one.missing for one in contracts if one.of == contract), 0) + flow.counts["unknown"]
+        found = next((one for one in contracts if one.of == contract), None)
+        if found is not None and contract == "window":
+            return max(delivered - found.outside.n, 0)
+        return (found.missing if found is not None else 0) + flow.counts["unknown"]
     summary = flow.summaries.get(of)
     if summary is None:
         return 0
