@@ -45,7 +45,7 @@ def test_nothing_worse_is_0_and_something_worse_is_1(wiregauge: Runner, runs: Pa
     tree = worse.json()
     assert (tree["verdict"], tree["exit_code"]) == ("worse", 1)
     assert wiregauge("compare", runs / "slow", runs / "a").code == 0
-    assert wiregauge("compare", runs / "a", runs / "slow", "--threshold", "latency=10us").code == 0
+    assert wiregauge("compare", runs / "a", runs / "slow", "--threshold", "latency.p50=10us").code == 0
     asked = ("--equivalence", "-t", "latency.p50=2us")
     assert wiregauge("compare", runs / "a", runs / "b", *asked).code == 0
     assert wiregauge("compare", runs / "slow", runs / "a", *asked).code == 1
@@ -87,6 +87,9 @@ def broken(runs: Path, place: Path, how: str) -> Path:
             tree["runs"][0] |= {"state": "partial", "reason": "stopped by Ctrl-C"}
         else:
             tree["runs"][0]["agents"] = {}
+        # As a version without hashes would have left it.
+        for key in ("digest", "files"):
+            tree.pop(key)
         manifest.write_text(json.dumps(tree))
     return copy
 
@@ -94,8 +97,8 @@ def broken(runs: Path, place: Path, how: str) -> Path:
 @pytest.mark.parametrize(
     ("how", "code", "said"),
     [
-        ("manifest cut", 2, "not JSON"),
-        ("messages cut", 2, "run-0000.parquet"),
+        ("manifest cut", 4, "manifest.json"),
+        ("messages cut", 4, "run-0000.parquet"),
         ("interrupted", 4, "stopped by Ctrl-C"),
         ("no reports", 4, "INVALID"),
     ],
@@ -107,7 +110,7 @@ def test_broken_directories_never_compare_as_fine(
     done = wiregauge("compare", bad, runs / "a")
     assert done.code == code, done.out + done.err
     assert said in done.out + done.err
-    assert code == 2 or "verdict UNDECIDED" in done.out
+    assert how.endswith(" cut") or "verdict UNDECIDED" in done.out
     assert wiregauge("trend", runs / "a", bad).code == code
 
 

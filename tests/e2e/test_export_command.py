@@ -102,6 +102,8 @@ def test_an_interrupted_campaign_is_exported_as_such(wiregauge: Runner, place: P
     shutil.copytree(place, tmp_path / "r")
     manifest = json.loads((place / "manifest.json").read_text())
     manifest["state"], manifest["reason"] = "interrupted", "stopped by Ctrl-C"
+    for key in ("digest", "files"):  # as a version without hashes would have left it
+        manifest.pop(key)
     (tmp_path / "r" / "manifest.json").write_text(json.dumps(manifest))
     assert wiregauge("export", "r", "--to", "junit", "--out", "t.xml").code == 0
     errors = etree.parse(str(tmp_path / "t.xml")).findall("testsuite/testcase/error")

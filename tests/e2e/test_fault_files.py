@@ -47,7 +47,7 @@ def test_names_of_nodes_never_meet_those_of_the_instrument(wiregauge: Runner, tm
     assert set(manifest["runs"][0]["agents"]) == {"captures", "cluster-1"}
     for flow in shown["runs"][0]["flows"]:
         assert flow["sent"] == 300
-        assert flow["sent"] == flow["delivered"] + flow["lost"]
+        assert flow["sent"] == flow["delivered"] + flow["lost"] + flow["unknown"]
 
 
 def test_forty_one_agents_start_together(wiregauge: Runner, tmp_path: Path) -> None:
