@@ -3,7 +3,7 @@
 `python -m campaigns.kills` (from `tests`) runs a short test on real frames 100 times and strikes each once: the
 command, the testmaster or an agent is killed, asked to stop or stopped for a while, a link is cut, or the disk is full.
 Asked of each: the command ends with a documented code and without a traceback; what is left is readable, never VALID
-unless it is whole, with sent = delivered + lost; of what was due a second before the strike every message is there; and
+unless it is whole, with sent = delivered + lost + unknown; of what was due a second before the strike every message is there; and
 no process, namespace, interface, queue or spool stays behind. The clock of the machine is never stepped: it is not
 ours, and every other program reads it too.
 """
@@ -219,17 +219,12 @@ def _strike(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
 def _judge(one: Strike, code: int, err: str, folder: Path, struck_ns: int) -> None:
     if UNCLEAN.search(err):
         one.faults.append(f"unclean: {err.strip()[-300:]}")
-    killed = one.how == "KILL" and one.target in ("command", "testmaster")
-    if (
-        code not in SPOKEN
-        and not killed
-        and code != -signal.Signals.SIGTERM
-        and code != -signal.Signals.SIGINT
-    ):
-        one.faults.append(f"ended with {code}: {err.strip()[-300:]}")
-    if code not in (0, *SPOKEN) and not err and not killed and code > 0:
-        one.faults.append("ended without a word")
     place = folder / "r"
+    killed = one.how == "KILL" and one.target in ("command", "testmaster")
+    # Struck when all was written and it was ending: the system's own code.
+    ending = one.how in ("TERM", "INT") and (place / "report.html").exists()
+    if code not in SPOKEN and not killed and not (ending and _signalled(code)):
+        one.faults.append(f"ended with {code}: {err.strip()[-300:]}")
     if not (place / "manifest.json").exists():
         one.ended = f"code {code}, nothing made"
         if code == 0:
@@ -249,7 +244,7 @@ def _judge(one: Strike, code: int, err: str, folder: Path, struck_ns: int) -> No
     told: dict[str, Any] = json.loads(shown.stdout) if shown.stdout.strip() else {}
     whole = manifest["state"] == "complete"
     one.ended = f"code {code}, {manifest['state']}"
-    if whole != (code == 0) and not (whole and code == 4):
+    if whole != (code == 0) and not (whole and (code == 4 or killed or ending)):
         one.faults.append(f"ended with {code} and is {manifest['state']}")
     if not whole and told.get("validity") == "VALID":
         one.faults.append("is not whole and VALID")
@@ -257,12 +252,18 @@ def _judge(one: Strike, code: int, err: str, folder: Path, struck_ns: int) -> No
         one.faults.append("does not say why it is not whole")
     for run in told.get("runs", []):
         for flow in run["flows"]:
-            if flow["sent"] != flow["delivered"] + flow["lost"]:
-                one.faults.append(f"sent {flow['sent']}, delivered {flow['delivered']}, lost {flow['lost']}")
+            fates = {fate: flow[fate] for fate in ("delivered", "lost", "unknown")}
+            if flow["sent"] != sum(fates.values()):
+                one.faults.append(f"sent {flow['sent']}, of which {fates}")
     if one.target not in ("disk",):
         _nothing_missing(one, manifest, told, struck_ns)
     if (place / "spool").exists():
         one.faults.append("a spool is left")
+
+
+def _signalled(code: int) -> bool:
+    """Whether TERM or INT ended a process, or a child whose code it hands on."""
+    return code in {end for n in (signal.SIGTERM, signal.SIGINT) for end in (-n, 128 + n)}
 
 
 def _nothing_missing(one: Strike, manifest: dict[str, Any], told: dict[str, Any], struck_ns: int) -> None:

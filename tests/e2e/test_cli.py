@@ -74,7 +74,15 @@ def test_usage_errors(wiregauge: Runner, tmp_path: Path, args: tuple[str, ...], 
     assert says in done.err
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"schema": 99}', '{"schema": 1}', "\xff\xfe"])
+def test_a_directory_of_another_version_is_named(wiregauge: Runner, tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "manifest.json").write_text('{"schema": 99}')
+    done = wiregauge("show", "r")
+    assert done.code == 2, "not damaged: another version reads it"
+    assert "manifest.json: schema 99" in done.err
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"schema": 1}', "\xff\xfe"])
 def test_a_damaged_manifest_is_named(wiregauge: Runner, tmp_path: Path, damage: str) -> None:
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "manifest.json").write_text(damage, encoding="latin-1")

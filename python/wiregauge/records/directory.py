@@ -163,7 +163,9 @@ class RunDirectory:
             )
         missing = [key for key in ("test", "plan", "runs", "state") if key not in manifest]
         if missing:
-            raise RunDirectoryError(f"{path}: incomplete: {', '.join(missing)} missing")
+            raise DamagedError(
+                f"{path}: is damaged or was altered: it lacks {', '.join(missing)}; restore it from a copy"
+            )
         return cls(root, manifest)
 
     # -- state ----------------------------------------------------------------------------------------------

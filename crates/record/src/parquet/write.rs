@@ -84,9 +84,10 @@ impl TableWriter {
     /// Ends the file and gives it its name.
     pub(crate) fn finish(mut self) -> Result<(), RecordError> {
         let path = self.path.clone();
-        let Some(writer) = self.writer.take() else { return Ok(()) };
-        let file = writer.into_inner().map_err(|e| parquet_error(&path, e))?;
-        file.sync_data().map_err(|e| RecordError::write(&path, e))?;
+        let Some(mut writer) = self.writer.take() else { return Ok(()) };
+        // Not `into_inner`: of a disk that is full it keeps the words only.
+        writer.finish().map_err(|e| parquet_error(&path, e))?;
+        writer.inner().sync_data().map_err(|e| RecordError::write(&path, e))?;
         fs::rename(&self.beside, &path).map_err(|e| RecordError::write(&path, e))
     }
 }
