@@ -36,6 +36,15 @@ def test_a_binary_fraction_does_not_shift_the_rank() -> None:
     assert stats.rank(100, 0.07) == 7
 
 
+def test_a_float_stays_a_decimal_where_its_binary_fraction_was_asked_before() -> None:
+    # They are equal and hash alike: what remembers one must not answer for the other.
+    binary = Fraction(0.07)
+    assert binary == 0.07
+    assert stats.rank(100, binary) == 8
+    assert stats.rank(100, 0.07) == 7
+    assert stats.rank(100, binary) == 8
+
+
 @given(samples, shares)
 def test_a_quantile_is_a_measured_value(values: np.ndarray, q: float) -> None:
     found = stats.quantile(values, q)

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.measures.columns import present_ps
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
@@ -139,7 +140,7 @@ def _pairs(rows: pl.DataFrame, flow: FlowPlan) -> Iterator[tuple[str, str]]:
 def _pair(
     start: str, end: str, took: pl.Series, shift: float, bound: float, *, keep: bool = False
 ) -> PairLatency | None:
-    values = took.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - shift
+    values = present_ps(took) / 1000 - shift
     if not len(values):
         return None
     if took.min() == took.max():

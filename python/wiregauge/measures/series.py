@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge.measures import sampling
+from wiregauge.measures.columns import ascending, present, present_ps
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import Series
 
@@ -123,21 +124,20 @@ def extract(
     stretch = table["stretch"].to_numpy() if sampled else None
     found: dict[str, Extracted] = {}
     seconds = table["start"].cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e12
+    # Series that every message is in share it.
+    seconds.flags.writeable = False
     for name, (_, needs, by) in plans.items():
         column = table[name]
-        present = column.is_not_null().to_numpy()
-        gone = int((column.is_null() & table[f"no {needs}"]).sum()) if needs != "tx_app" else 0
+        missing = column.null_count()
+        at, mine, gone = seconds, stretch, 0
+        if missing:
+            has = column.is_not_null().to_numpy()
+            at, mine = seconds[has], stretch[has] if stretch is not None else None
+            gone = int((column.is_null() & table[f"no {needs}"]).sum()) if needs != "tx_app" else 0
         unknown = int((table["unknown"] & table[f"no {needs}"]).sum()) if gone else 0
         reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
-        excluded = {
-            **left_out,
-            reason: gone - unknown,
-            UNSEEN: unknown,
-            NO_STAMP: int(column.null_count()) - gone,
-        }
-        values = column.drop_nulls().cast(pl.Float64).to_numpy() / 1000 - by
-        mine = stretch[present] if stretch is not None else None
-        found[name] = Extracted(Series(seconds[present], values), excluded, mine)
+        excluded = {**left_out, reason: gone - unknown, UNSEEN: unknown, NO_STAMP: missing - gone}
+        found[name] = Extracted(Series(at, present_ps(column) / 1000 - by), excluded, mine)
     found["period"] = _consecutive(table, "tx_app", seconds, left_out)
     found["ipdv"] = _consecutive(table, "latency", seconds, left_out)
     found["receive_period"] = _spaced(rows, "rx_app", {**left_out, LOST: rows["rx_app"].null_count()})
@@ -200,16 +200,17 @@ def _of_messages(
 
 def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, left_out: Mapping[str, int]) -> Extracted:
     """Differences of `column` between rows with consecutive sequence numbers, both present."""
-    stepped = table.select(
-        step=pl.col("sequence").diff(),
-        value=pl.col(column).diff(),
-    )
-    good = ((stepped["step"] == 1) & stepped["value"].is_not_null()).fill_null(False).to_numpy()
+    step = np.diff(table["sequence"].cast(pl.Int64).to_numpy())
+    good = np.append(False, step == 1)[: table.height]
+    ps = table[column]
+    if ps.null_count():
+        known = ps.is_not_null().to_numpy()
+        good[1:] &= known[1:] & known[:-1]
     stretch = table["stretch"].to_numpy()
     seam = sampling.seams(stretch)
     # A life may end where its successor's stretch begins, one number apart.
     good[1:] &= ~seam
-    values = stepped["value"].cast(pl.Float64).fill_null(0.0).to_numpy()[good] / 1000
+    values = np.diff(ps.fill_null(0).to_numpy())[good[1:]] / 1000
     pairs, seams = max(table.height - 1, 0), int(np.count_nonzero(seam))
     excluded = {**left_out, GAP: pairs - seams - int(good.sum())}
     if not seams:
@@ -220,9 +221,8 @@ def _consecutive(table: pl.DataFrame, column: str, seconds: Floats, left_out: Ma
 def _spaced(rows: pl.DataFrame, column: str, excluded: Mapping[str, int]) -> Extracted:
     """Times between consecutive values of `column`, in their order."""
     if not sampling.is_sampled(rows):
-        times = rows[column].drop_nulls().sort()
-        at = times.cast(pl.Float64).to_numpy()[1:] / 1e12
-        return Extracted(Series(at, times.diff().drop_nulls().cast(pl.Float64).to_numpy() / 1000), excluded)
+        times = ascending(present(rows[column]).to_numpy())
+        return Extracted(Series(times[1:] / 1e12, np.diff(times) / 1000), excluded)
     table = rows.select(column, "stretch").drop_nulls(column).sort(column)
     ordered, stretch = table[column].to_numpy(), table["stretch"].to_numpy()
     seam = sampling.seams(stretch)

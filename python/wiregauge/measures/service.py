@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from wiregauge import stats
 from wiregauge.measures import patterns, sampling
 from wiregauge.measures.arrivals import Arrivals
+from wiregauge.measures.columns import ascending, present
 from wiregauge.measures.plan import FlowPlan
 
 __all__ = [
@@ -292,7 +293,7 @@ def conformity_of(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, .
     """The contracts of critical traffic that the flow has: of its virtual link, its two networks, its schedule."""
     found = []
     if flow.bag_ns is not None and flow.bag_jitter_ns is not None:
-        times = _ascending(measured["tx_wire"].drop_nulls().to_numpy())
+        times = ascending(present(measured["tx_wire"]).to_numpy())
         # Of messages alone, each as long as it may be: `contracts` looks at the frames, where they were recorded.
         bag, allowed = round(flow.bag_ns * 1000), round(flow.bag_jitter_ns * 1000)
         refused, early = patterns.policed(times, np.ones_like(times), 1, bag, allowed)
@@ -343,11 +344,6 @@ def _rates(measured: pl.DataFrame, flow: FlowPlan) -> Rates | None:
     )
 
 
-def _ascending(times: Integers) -> Integers:
-    """Sorted, which they nearly always are."""
-    return times if bool((times[1:] >= times[:-1]).all()) else np.sort(times)
-
-
 def _extent(values: Integers) -> int:
     return int(values.max()) - int(values.min())
 
@@ -363,7 +359,7 @@ def _rate(rows: pl.DataFrame, column: str, each: float) -> Rate | None:
         inside = ~sampling.seams(rows["stretch"].to_numpy())
         distances = np.diff(rows[column].to_numpy())[inside]
     else:
-        distances = np.diff(_ascending(rows[column].to_numpy()))
+        distances = np.diff(ascending(rows[column].to_numpy()))
     passed = int(distances.sum())
     if not passed:
         return None

@@ -18,7 +18,7 @@ from scipy import special
 
 from wiregauge.stats.memory import flag_memory, memory
 from wiregauge.stats.moments import student_t
-from wiregauge.stats.quantiles import exact, fewest_for_interval, quantile, quantile_ranks, supported
+from wiregauge.stats.quantiles import exact, fewest_for_interval, quantile, quantile_ranks, supported, upper
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) ->
     """
     n = len(ascending)
     at = quantile(ascending, q)
-    known = flag_memory(values > at if exact(q) >= Fraction(1, 2) else values < at)
+    known = flag_memory(values > at if upper(q) else values < at)
     if not supported(floor(known.safe_worth), q):
         # Too few clusters beyond it to know how they cluster: then they are taken to do so as all values do.
         known = min(known, memory(values), key=lambda one: one.safe_worth)
@@ -75,7 +75,7 @@ def scaled_ranks(n: int, q: float | Fraction, worth: float) -> tuple[int | None,
     low = max(floor(ranks.low * scale), 1) if ranks.low is not None else None
     high = min(ceil(ranks.high * scale), n) if ranks.high is not None else None
     if not supported(whole, q):
-        low, high = (low, None) if exact(q) >= Fraction(1, 2) else (None, high)
+        low, high = (low, None) if upper(q) else (None, high)
     return low, high
 
 

@@ -95,9 +95,9 @@ def memory(values: Floats) -> Memory:
         return Memory(n, 1.0, (float(special.stdtrit(n - 1, 0.975)) / _NORMAL) ** 2 if n > 1 else 1.0, 1)
     mean = float(values.mean())
     variance = float(np.var(values))
-    edges = np.arange(_points(n), dtype=np.int64) * n // _points(n)
-    sums = np.add.reduceat(values, edges) - mean * np.diff(edges, append=n)
-    return _judged(n, variance, sums, skewed=True)
+    edges, sizes = _blocks(n)
+    sums = np.add.reduceat(values, edges) - mean * sizes
+    return _known(n, variance, sums.tobytes(), skewed=True)
 
 
 def flag_memory(flags: Flags) -> Memory:
@@ -106,9 +106,9 @@ def flag_memory(flags: Flags) -> Memory:
     if n < SHORTEST:
         return Memory(n, 1.0, 1.0, 1)
     share = np.count_nonzero(flags) / n
-    edges = np.arange(_points(n), dtype=np.int64) * n // _points(n)
-    sums = np.add.reduceat(flags, edges, dtype=np.int64) - share * np.diff(edges, append=n)
-    return _judged(n, share * (1 - share), sums)
+    edges, sizes = _blocks(n)
+    sums = np.add.reduceat(flags, edges, dtype=np.int64) - share * sizes
+    return _known(n, share * (1 - share), sums.tobytes())
 
 
 def flags_worth(flags: Flags) -> float:
@@ -123,7 +123,25 @@ def _points(n: int) -> int:
     return n if n <= 64 else int(64 * 1.1 ** int(np.log(n / 64) / np.log(1.1) + 1e-9))
 
 
-def _judged(n: int, variance: float, sums: Floats, *, skewed: bool = False) -> Memory:
+@lru_cache(maxsize=64)
+def _blocks(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each block of n values begins, and how many it holds."""
+    points = _points(n)
+    edges = np.arange(points, dtype=np.int64) * n // points
+    return edges, np.diff(edges, append=n)
+
+
+@lru_cache(maxsize=512)
+def _known(n: int, variance: float, sums: bytes, *, skewed: bool = False) -> Memory:
+    """`_judged`, remembered: of a flow half the series say the same.
+
+    Times between points that lie a constant apart are above their percentiles together, and a percentile that few
+    values support asks for the memory of the values again.
+    """
+    return _judged(n, variance, np.frombuffer(sums), skewed=skewed)
+
+
+def _judged(n: int, variance: float, sums: Floats, *, skewed: bool) -> Memory:
     if variance <= 0 or not sums.any():
         return Memory(n, 1.0, 1.0, 1)
     points = len(sums)

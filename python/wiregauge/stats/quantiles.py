@@ -23,6 +23,7 @@ Rank = NewType("Rank", int)
 CONFIDENCE = 0.95
 
 
+@lru_cache(maxsize=1024, typed=True)
 def exact(q: float | Fraction) -> Fraction:
     """The fraction meant by `q`: a float stands for the decimal it prints as, so 0.07 is 7/100.
 
@@ -34,11 +35,18 @@ def exact(q: float | Fraction) -> Fraction:
     return fraction
 
 
+@lru_cache(maxsize=1024, typed=True)
+def upper(q: float | Fraction) -> bool:
+    """Whether `q` is the median or above it."""
+    return exact(q) >= Fraction(1, 2)
+
+
 def rank(n: int, q: float | Fraction) -> Rank:
     """Nearest rank of quantile `q` among `n` values: the least k with k/n >= q, and 1 for q = 0."""
     if n < 1:
         raise ValueError("an empty sample has no quantiles")
-    return Rank(max(1, ceil(exact(q) * n)))
+    fraction = exact(q)
+    return Rank(max(1, -(-fraction.numerator * n // fraction.denominator)))
 
 
 def quantile(ascending: Floats, q: float | Fraction) -> float:

@@ -1,0 +1,24 @@
+"""From a column of times to an array, without a pass that the column does not need."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+__all__ = ["ascending", "present", "present_ps"]
+
+
+def present(column: pl.Series) -> pl.Series:
+    """The column without what is missing; itself where nothing is, which is the rule and costs nothing."""
+    return column.drop_nulls() if column.null_count() else column
+
+
+def present_ps(column: pl.Series) -> NDArray[np.float64]:
+    """The times or differences, ps, that a column has."""
+    return present(column).cast(pl.Float64).to_numpy()
+
+
+def ascending(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sorted, which they nearly always are."""
+    return times if bool((times[1:] >= times[:-1]).all()) else np.sort(times)
