@@ -45,8 +45,10 @@ test: test-rust test-python
 test-rust: $(VENV)/.python
 	cargo test --workspace --locked --quiet
 
+# What runs agents on real frames has the machine to itself.
 test-python: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest tests/python --numprocesses auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest tests/e2e
 
 lint: setup
 	cargo fmt --all --check

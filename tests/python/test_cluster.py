@@ -49,6 +49,8 @@ from wiregauge.records import RunDirectory
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ("messages", "passages", "sketches")
 PATIENCE_S = 150.0
+pytestmark = pytest.mark.xdist_group("cluster")
+"""One cluster is enough for this machine."""
 
 
 def written(count: int, payloads: str) -> str:
@@ -486,11 +488,11 @@ def test_attempts_never_meet(tmp_path: Path) -> None:
     """Two attempts of one task leave the same, each in a folder of its own; one that fails leaves nothing."""
     file = tmp_path / "t.xml"
     file.write_text(written(50, "64B"), encoding="utf-8")
-    plan = json.dumps(load(file).campaign)
+    manifest = json.dumps({"plan": load(file).campaign, "files": {}})
     shared = tmp_path / "shared"
     shared.mkdir()
     place = tasks.Place("t", str(shared), None)
-    one, other = (tasks.simulate(place, plan, 0, lambda share: False) for _ in range(2))
+    one, other = (tasks.simulate(place, manifest, 0, lambda share: False) for _ in range(2))
     assert one.attempt != other.attempt
     assert one.files == other.files
     assert files(shared / one.attempt) == files(shared / other.attempt)
@@ -499,7 +501,7 @@ def test_attempts_never_meet(tmp_path: Path) -> None:
         raise MemoryError
 
     with pytest.raises(MemoryError):
-        tasks.simulate(place, plan, 0, fail)
+        tasks.simulate(place, manifest, 0, fail)
     assert {path.name for path in shared.iterdir()} == {one.attempt, other.attempt}
 
 
@@ -509,7 +511,8 @@ def test_no_run_begins_once_all_were_asked_to_stop(tmp_path: Path) -> None:
     place, board = tasks.Place("t", str(tmp_path), None), tasks.Board()
     board.note(0, 0.0)
     board.stop()
-    result = tasks.simulate(place, json.dumps(load(file).campaign), 1, lambda share: board.note(1, share))
+    manifest = json.dumps({"plan": load(file).campaign, "files": {}})
+    result = tasks.simulate(place, manifest, 1, lambda share: board.note(1, share))
     assert (result.told["entry"], result.files) == (None, ())
     assert board.note(0, 0.5)
     assert board.read() == {0: 0.5}

@@ -13,8 +13,9 @@ import pytest
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
 
 BUSY = """
-import hashlib, sys, time
+import hashlib, signal, sys, time
 from wiregauge.master.stopping import Interrupted, deaf, leaving_at_second_request, stoppable
+signal.signal(signal.SIGINT, lambda number, frame: None)  # a command's own, which would end it in its time
 with leaving_at_second_request(4):
     try:
         with stoppable():

@@ -235,6 +235,8 @@ pub struct Assignment {
     pub accesses: Vec<Access>,
     /// End of the measured part: the last intended send of any sender, or the planned duration without one.
     pub last_send: RunTime,
+    /// End of the measured part as the test declares it.
+    measured_until: RunTime,
     /// Wait for frames still under way.
     pub drain: Span,
 }
@@ -317,6 +319,7 @@ impl Assignment {
             port: port_of(network, run, node),
             accesses: Vec::new(),
             last_send: RunTime::ZERO + run.warm_up + run.duration,
+            measured_until: RunTime::ZERO + run.warm_up + run.duration,
             drain: run.drain,
         };
         for flow in &run.flows {
@@ -459,6 +462,13 @@ impl Assignment {
 
     fn position(&self, flow: FlowId) -> Result<u16, AssignmentError> {
         self.find(flow).ok_or(AssignmentError::UnknownFlow { flow })
+    }
+
+    /// Until when background load goes on: through the measured part and half of the drain, so that the last messages meet it
+    /// on their way and its own last frames still arrive.
+    pub fn load_until(&self) -> RunTime {
+        let half = Span::from_picos(self.drain.as_picos() / 2);
+        (self.measured_until.max(self.last_send) + half).min(self.last_send + self.drain)
     }
 
     /// Position in the flow table of this flow number.

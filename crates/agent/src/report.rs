@@ -298,7 +298,7 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
         let on_wire = wire_len(load_shape(assignment, task).frame_len()) as u64;
         tasks.push(proto::TaskReport {
             kind: "inject".into(),
-            planned: task.schedule.due_before(assignment.last_send) * u64::from(task.inject.burst),
+            planned: task.schedule.due_before(assignment.load_until()) * u64::from(task.inject.burst),
             done: taken,
             wire_bytes: taken * on_wire,
             ..proto::TaskReport::default()

@@ -18,6 +18,7 @@ pub struct Budget {
     level: i64,
     last: i64,
     share_ppm: i64,
+    most_ppm: i64,
 }
 
 impl Budget {
@@ -27,9 +28,15 @@ impl Budget {
     /// An offer of the core that takes longer than this, ns, was taken up by somebody.
     const TAKEN_UP: i64 = 20_000;
 
-    /// A full bucket.
-    pub const fn new(now: i64) -> Self {
-        Self { level: Self::FULL, last: now, share_ppm: Self::MOST_PPM }
+    /// A few agents on a core settle by offers who is awake; of more than this each has its part from the start, or their
+    /// least shares alone would be more than the core.
+    const FEW: i64 = 4;
+
+    /// A full bucket of an agent that shares its core with `agents` in all.
+    pub fn new(now: i64, agents: u32) -> Self {
+        let agents = i64::from(agents);
+        let most_ppm = if agents > Self::FEW { Self::MOST_PPM / agents } else { Self::MOST_PPM };
+        Self { level: Self::FULL, last: now, share_ppm: most_ppm, most_ppm }
     }
 
     /// Whether there is anything left to spin with.
@@ -43,9 +50,9 @@ impl Budget {
         let passed = (now - self.last).clamp(0, 1_000_000_000);
         self.last = now;
         self.share_ppm = if yielded > Self::TAKEN_UP {
-            (self.share_ppm / 2).max(Self::LEAST_PPM)
+            (self.share_ppm / 2).max(Self::LEAST_PPM.min(self.most_ppm))
         } else {
-            (self.share_ppm + passed / 1_000).min(Self::MOST_PPM)
+            (self.share_ppm + passed / 1_000).min(self.most_ppm)
         };
         let earned = passed * self.share_ppm / 1_000_000;
         self.level = (self.level + earned - awake.max(0)).clamp(-Self::FULL, Self::FULL);
@@ -129,7 +136,7 @@ mod tests {
             spins in proptest::collection::vec((0_i64..1_000_000, 0_i64..LONGEST_SPIN), 1..200)
         ) {
             let mut now = 0;
-            let mut budget = Budget::new(now);
+            let mut budget = Budget::new(now, 1);
             let mut burnt = 0;
             for (idle, spin) in spins {
                 now += idle;
@@ -167,8 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn many_agents_together_never_have_more_than_one_would() {
+        for agents in [1, 4, 5, 125, 4_000] {
+            let mut budget = Budget::new(0, agents);
+            for i in 1..100 {
+                budget.account(i * 10_000, 5_000, 1_000_000);
+            }
+            let (least, most) = (budget.share_ppm, budget.most_ppm);
+            assert!(least <= most && least * i64::from(agents) <= Budget::MOST_PPM, "{agents}: {least}");
+            budget.account(3_000_000_000, 0, 0);
+            assert_eq!(budget.share_ppm, most);
+        }
+    }
+
+    #[test]
     fn a_contended_core_shrinks_the_share_and_a_quiet_second_restores_it() {
-        let mut budget = Budget::new(0);
+        let mut budget = Budget::new(0, 1);
         for i in 1..100 {
             budget.account(i * 10_000, 5_000, 1_000_000);
         }

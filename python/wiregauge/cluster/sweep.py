@@ -47,7 +47,8 @@ class _ClusterSimulator:
 
     def __init__(self, cluster: Cluster, directory: RunDirectory) -> None:
         self._cluster = cluster
-        self._plan = cluster.ray.put(json.dumps(directory.plan))
+        made_from = {"test.xml": directory.manifest["files"]["test.xml"]}
+        self._manifest = cluster.ray.put(json.dumps({"plan": directory.plan, "files": made_from}))
         self._seen: dict[int, float] = {}
         self._read_at = float("-inf")
         self._reading = threading.Lock()
@@ -56,7 +57,7 @@ class _ClusterSimulator:
         """See `Simulator`."""
         cluster = self._cluster
         task = cluster.task(_simulate, f"wiregauge-run-{position}")
-        ref = task.remote(cluster.place, self._plan, position, cluster.board)
+        ref = task.remote(cluster.place, self._manifest, position, cluster.board)
         try:
             if not self._followed(ref, position, watch):
                 return None
@@ -104,7 +105,7 @@ class _ClusterSimulator:
             return self._seen
 
 
-def _simulate(place: tasks.Place, plan_json: str, position: int, board: Any) -> tasks.Result:
+def _simulate(place: tasks.Place, manifest_json: str, position: int, board: Any) -> tasks.Result:
     """On a node: the task, with the board as what it notes its progress on."""
     import ray
 
@@ -122,4 +123,4 @@ def _simulate(place: tasks.Place, plan_json: str, position: int, board: Any) -> 
         return stop
 
     note = tasks.noting(lambda share: board.note.remote(position, share), answered)
-    return tasks.simulate(place, plan_json, position, note)
+    return tasks.simulate(place, manifest_json, position, note)

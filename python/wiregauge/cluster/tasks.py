@@ -116,13 +116,14 @@ def sweep_away(token: str) -> None:
     shutil.rmtree(scratch(token), ignore_errors=True)
 
 
-def simulate(place: Place, plan_json: str, position: int, note: Callable[[float], bool]) -> Result:
+def simulate(place: Place, manifest_json: str, position: int, note: Callable[[float], bool]) -> Result:
     """Simulates and tracks one run of a plan; `note` takes the share done and says whether to stop.
 
-    Its entry is None when it should stop before it began.
+    Of the manifest are needed `plan` and of `files` what runs are made from. The entry of the result is None when it
+    should stop before it began.
     """
     with _attempt(place, f"run-{position:04d}") as folder:
-        directory = RunDirectory(folder, {"plan": json.loads(plan_json), "runs": [], "files": {}})
+        directory = RunDirectory(folder, {**json.loads(manifest_json), "runs": []})
         (folder / "records").mkdir()
         (folder / "messages").mkdir()
 

@@ -201,8 +201,9 @@ impl ActiveRun {
         let supervisor = {
             let (assignment, gate) = (Arc::clone(&assignment), Arc::clone(&gate));
             let (orders, counters) = (Arc::clone(&orders), counters.clone());
+            let sharing = setup.agents_on_host;
             spawn("test", move || {
-                let report = supervise(&assignment, &gate, &orders, &counters, crew);
+                let report = supervise(&assignment, &gate, &orders, &counters, crew, sharing);
                 orders.over.store(true, Ordering::Release);
                 report
             })?

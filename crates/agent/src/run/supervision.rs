@@ -25,8 +25,9 @@ use crate::stream::absorb::Absorbed;
 
 /// How long senders that run late may go on after the planned end.
 const GRACE_NS: i64 = 10_000_000_000;
-/// Time between looks at whether the run is over, once it should be.
+/// Time between looks at whether the run is over, once it should be; many agents on a host look less often each.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+const MANY: u32 = 8;
 /// Time between looks before: hundreds of agents may share a processor. Who gives an order wakes the thread.
 const REST: Duration = Duration::from_millis(500);
 
@@ -67,8 +68,10 @@ pub(super) fn supervise(
     orders: &Orders,
     counters: &[Arc<Counters>],
     crew: Crew,
+    agents_on_host: u32,
 ) -> proto::AgentReport {
     let epoch = gate.wait();
+    let look = (LOOK_EVERY * agents_on_host.div_ceil(MANY).max(1)).min(REST);
     let steal = wg_net::host::steal_ns();
     let mut reason = None;
     match epoch {
@@ -107,7 +110,7 @@ pub(super) fn supervise(
                     break;
                 }
                 let nothing_ends_for = last_send.saturating_sub(now).max(0).unsigned_abs();
-                std::thread::park_timeout(Duration::from_nanos(nothing_ends_for).clamp(LOOK_EVERY, REST));
+                std::thread::park_timeout(Duration::from_nanos(nothing_ends_for).clamp(look, REST));
             }
         }
     }

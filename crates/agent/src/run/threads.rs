@@ -90,6 +90,13 @@ pub(super) fn start_capture(
     spawn("capture", move || capture.run(&stop)).map(Some)
 }
 
+/// How many of the host's agents share a core.
+fn sharing_a_core(agents: u32) -> u32 {
+    let cores =
+        std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1));
+    agents.div_ceil(cores.max(1))
+}
+
 impl Common {
     /// A ring for a thread that makes `per_message` records for each of `messages`. A short run fits as a whole, because the
     /// logging thread is the last to get a core; a longer one must be written while it goes on.
@@ -199,6 +206,7 @@ impl Common {
             counters: Arc::clone(&counters),
             wake,
             stop: Arc::clone(&self.stop),
+            sharing: sharing_a_core(setup.agents_on_host),
         };
         let servicing = Servicing::new(parts);
         let (tell, told) = mpsc::channel();

@@ -141,6 +141,8 @@ pub struct Parts {
     pub wake: Arc<Wake>,
     /// Set to end the run.
     pub stop: Arc<AtomicBool>,
+    /// Agents that share a core of this host, this one included.
+    pub sharing: u32,
 }
 
 /// A send that may still get its driver stamp.
@@ -238,7 +240,7 @@ impl Servicing {
             next_arrival: i64::MAX,
             next_flush: i64::MAX,
             lead: Lead::new(60_000),
-            budget: Budget::new(clock::realtime().get()),
+            budget: Budget::new(clock::realtime().get(), parts.sharing),
             awake_since: clock::realtime().get(),
             spins: 0,
             longest_yield: 0,

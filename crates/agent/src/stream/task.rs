@@ -185,7 +185,7 @@ impl StreamTask {
             distrusted,
             tried_later: true,
         })?;
-        let of = Of::Load { until: assignment.last_send, spin: inject.mode.is_some() };
+        let of = Of::Load { until: assignment.load_until(), spin: inject.mode.is_some() };
         let lengths = Vec::new();
         Ok(Self { chosen, mode, schedule: schedule.clone(), burst: inject.burst, lengths, of })
     }
