@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from wiregauge.config.reference import renewed
-from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES
+from wiregauge.measures.definitions import DEFINITIONS, FIGURES, PAIR_QUANTILES, SERIES
 from wiregauge.measures.pairs import OUTWARD, RETURN
 from wiregauge.measures.quantities import STATISTICS
 
@@ -83,7 +83,7 @@ def _statistics(measure: str) -> Iterator[str]:
     elif measure == "pair_latency":
         for points in (OUTWARD, RETURN):
             for start, end in combinations(points, 2):
-                yield from (f"{start}-{end}.{of}" for of in ("min", "mean", "p50", "p99", "max"))
+                yield from (f"{start}-{end}.{of}" for of in ("min", "mean", *PAIR_QUANTILES, "max"))
     else:
         yield from FIGURES[measure]
 
@@ -91,8 +91,8 @@ def _statistics(measure: str) -> Iterator[str]:
 def percentiles() -> Iterator[Name]:
     """What stands for any percentile of a measure: a name that ends in `p*`, one for each that has the median."""
     for name in names():
-        if name.statistic == "p50":
-            yield Name(name.measure, "p*", name.dimension, name.needs)
+        if name.statistic.endswith("p50"):
+            yield Name(name.measure, name.statistic.removesuffix("50") + "*", name.dimension, name.needs)
 
 
 def table() -> str:
@@ -111,7 +111,7 @@ def schema(text: str) -> str:
         f"{escape(name.meaning)}</xs:documentation></xs:annotation></xs:enumeration>\n"
         for name in names()
     )
-    any_of = "|".join(name.measure for name in percentiles())
+    any_of = "|".join(str(name).removesuffix(".p*").replace(".", r"\.") for name in percentiles())
     number = "(0\\.[0-9]{0,6}[1-9]|[1-9][0-9]?(\\.[0-9]{0,6}[1-9])?)"
     own = f'      <xs:pattern value="({any_of})\\.p{number}"/>\n'
     for kind, content in (("measure-name", lines), ("measure-percentile", own)):

@@ -3,9 +3,9 @@
 `python -m campaigns.kills` (from `tests`) runs a short test on real frames 100 times and strikes each once: the
 command, the testmaster or an agent is killed, asked to stop or stopped for a while, a link is cut, or the disk is full.
 Asked of each: the command ends with a documented code and without a traceback; what is left is readable, never VALID
-unless it is whole, with sent = delivered + lost + unknown; of what was due a second before the strike every message is there; and
-no process, namespace, interface, queue or spool stays behind. The clock of the machine is never stepped: it is not
-ours, and every other program reads it too.
+unless it is whole, with sent = delivered + lost + unknown; of what was due a second before the strike every message is
+there; and no process, namespace, interface, queue or spool stays behind. The clock of the machine is never stepped: it
+is not ours, and every other program reads it too.
 """
 
 from __future__ import annotations

@@ -290,7 +290,9 @@ def test_tracking_by_way_of_a_storage_is_the_same(two_nodes: TwoNodes, tmp_path:
     ended = told("track", str(found), two_nodes.client, None, str(tmp_path / "storage"), True)
     assert ended == {"stopped": None, "done": [0, 1]}
     same_tables(right, found)
-    told_of, expected = (json.loads((place / "tracking.json").read_text())["runs"] for place in (found, right))
+    told_of, expected = (
+        json.loads((place / "tracking.json").read_text())["runs"] for place in (found, right)
+    )
     for place, entries in ((found, told_of), (right, expected)):
         (damage,) = entries[0]["damaged_segments"]
         assert damage.pop("file") == str(place / "records" / "run-0000" / "1.parquet")

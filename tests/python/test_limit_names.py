@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
 from rich.console import Console
@@ -26,6 +27,10 @@ from wiregauge.measures.limits import observe
 from wiregauge.measures.quantities import flow_quantities
 from wiregauge.measures.units import in_unit
 from wiregauge.records import RunDirectory
+from wiregauge.report.first import glance
+from wiregauge.report.keys import key_tables
+from wiregauge.report.served import critical_table, pair_table
+from wiregauge.report.tables import Table, detail_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -256,6 +261,68 @@ def test_any_percentile_is_judged_and_shown(tmp_path: Path) -> None:
         "p99",
         "p99.5",
     ]
+
+
+def test_any_percentile_between_two_points_is_judged_and_shown(tmp_path: Path) -> None:
+    pairs = (
+        "tx_drv-rx_drv.p90",
+        "intended-rx_wire.p99.9",
+        "back_tx_app-back_rx_drv.p99.5",
+        "tx_app-rx_app.p95",
+    )
+    limits = "".join(
+        f'<limit flow="10" measure="pair_latency.{pair}" at-most="1h"/>'
+        for pair in (*pairs, "tx_wire-rx_wire.p99.999")
+    )
+    judgement = judged(tmp_path, limits)
+    (run,) = judgement.runs
+    *held, rare = run.limits
+    rows = pl.read_parquet(tmp_path / "run" / "messages" / "run-0000.parquet")
+    rows = rows.filter((pl.col("flow") == 10) & ~pl.col("warm_up"))
+    for pair, limit in zip(pairs, held, strict=True):
+        between, _, name = pair.partition(".")
+        start, _, end = between.partition("-")
+        took = np.sort((rows[end] - rows[start]).drop_nulls().to_numpy())
+        place = stats.rank(len(took), quantile_named(name) or 0.0)
+        assert limit.observed == pytest.approx(took[place - 1] / 1000, abs=1e-6)
+        assert limit.n == len(took)
+        assert limit.low is not None
+    n = run.flows[0].counts["delivered"]
+    assert (rare.result, rare.reason) == ("undecided", f"p99.999 needs 299572 values, there are {n}")
+    shown = measures.show_json(judgement)
+    Draft202012Validator(json.loads(measures.schema_path().read_text())).validate(shown)
+    one = shown["runs"][0]["flows"][0]["pairs"][0]  # type: ignore[index]
+    names = ["p50", "p90", "p95", "p99", "p99.5", "p99.9", "p99.999"]
+    assert [name for name in one if name.startswith("p")] == names
+    table = pair_table(judgement)
+    assert [head.text for head in table.heads if head.measure == "pair_latency"] == [
+        "min",
+        "mean ± u",
+        *names,
+        "max",
+    ]
+
+
+def test_every_table_shows_the_percentiles_that_limits_on_its_measure_name(tmp_path: Path) -> None:
+    """Beside the usual ones and in order; also one that no flow has messages enough for."""
+    named = ("latency.p90", "latency.p99.999", "rtt.p75", "service_latency.p95", "skew.p90", "ipdv.p1")
+    limits = "".join(f'<limit measure="{name}" at-most="1h"/>' for name in named)
+    judgement = judged(tmp_path, limits)
+
+    def heads(table: Table | None, measure: str) -> list[str]:
+        assert table is not None
+        return [head.text for head in table.heads if head.measure == measure and "p" in head.text]
+
+    assert heads(glance(judgement).flows, "latency") == ["p90", "p99", "p99.9", "p99.999"]
+    (key,) = key_tables(judgement)
+    assert heads(key, "latency") == ["p50", "p75", "p90", "p99", "p99.9", "p99.999"]
+    steadiness = detail_table(judgement)
+    assert heads(steadiness, "service_latency") == ["service p95", "service p99"]
+    assert heads(steadiness, "ipdv")[0] == "IPDV p1"
+    assert heads(critical_table(judgement), "skew") == ["skew p90", "skew p99"]
+    for table in (key, steadiness, critical_table(judgement)):
+        for section in table.sections:
+            assert all(len(row) == len(table.heads) for row in section.rows)
 
 
 @pytest.mark.parametrize(

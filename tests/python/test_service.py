@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wiregauge import stats
+from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES
 from wiregauge.measures.hops import pool_hops
 from wiregauge.measures.pair_repeats import pool_pairs
 from wiregauge.measures.pairs import OUTWARD, RETURN, Correction, PairLatency, pair_latencies
+from wiregauge.measures.percentiles import unsupported
 from wiregauge.measures.plan import FlowPlan, Schedule
 from wiregauge.measures.results import Hop
 from wiregauge.measures.service import OVERHEAD_BYTES, pool_services, serve
@@ -239,25 +241,25 @@ def test_repeats_add_their_counts_and_keep_their_extremes(first: list[Row], seco
         assert pair.mean == pytest.approx(sum(p.mean * p.n for p in own) / pair.n)
 
 
+NO_VALUES = unsupported({name: QUANTILES[name] for name in PAIR_QUANTILES})
+
+
 def test_pairs_of_repeats_that_are_a_measure_are_told_like_it() -> None:
     rng = np.random.default_rng(3)
     values = [rng.normal(50_000, 1000, 400) for _ in range(3)]
     summary = summarise("latency", values, {}, clock_ns=1.0, stamp_ns=2.0)
     runs = [
         tuple(
-            PairLatency(
-                *pair, 400, 0, float(v.min()), float(v.mean()), 100.0, None, None, float(v.max()), 3.0
-            )
+            PairLatency(*pair, 400, 0, float(v.min()), float(v.mean()), 100.0, NO_VALUES, float(v.max()), 3.0)
             for pair in (("tx_app", "rx_app"), ("tx_app", "tx_drv"))
         )
         for v in values
     ]
     named, other = pool_pairs(runs, {"latency": summary})
-    p50 = summary.percentiles["p50"]
-    assert named.p50 == (p50.value, p50.low, p50.high)
+    assert named.percentiles == {name: summary.percentiles[name] for name in ("p50", "p99")}
     assert summary.uncertainty is not None
     assert named.half_width == summary.uncertainty.sampling + 3.0
-    assert other.p50 is None
+    assert other.percentiles == NO_VALUES
     assert (other.n, other.half_width) == (named.n, pytest.approx(named.half_width))
 
 
@@ -268,7 +270,7 @@ def test_pairs_of_repeats_without_a_measure_have_the_percentiles_of_all_values(s
     runs = [
         pair_latencies(
             table([{"tx_drv": 0, "tx_wire": int(value)} for value in values]),
-            plan(),
+            plan(asked=("p99.9",), asked_of_pairs=("p99.9",)),
             Correction(0.0, 0.0, 0.0),
             keep=True,
         )
@@ -277,21 +279,25 @@ def test_pairs_of_repeats_without_a_measure_have_the_percentiles_of_all_values(s
     (pooled,) = (pair for pair in pool_pairs(runs, {}) if (pair.start, pair.end) == ("tx_drv", "tx_wire"))
     ascending = np.sort(np.concatenate(each)) / 1000
     sides = [np.sort(values) / 1000 for values in each]
-    for q, found in ((0.5, pooled.p50), (0.99, pooled.p99)):
-        assert found is not None
-        wanted = stats.repeated_quantile_interval(sides, ascending, q)
-        # Exact below as many values as a run keeps; above, to within what a bucket holds: a rank in 8192 of each run.
-        off = 0.0 if size <= 4096 else 10_000.0 * 20 / 4096
+    assert list(pooled.percentiles) == ["p50", "p99", "p99.9"]
+    for found in pooled.percentiles.values():
+        if len(ascending) < found.needed:
+            assert found.value is None
+            continue
+        wanted = stats.repeated_quantile_interval(sides, ascending, found.q)
+        # Exact below as many values as a run keeps, and at the ends; between, to within what a bucket holds: a rank in
+        # 8192 of each run.
+        off = 0.0 if size <= 4096 or found.q > 0.99 else 10_000.0 * 20 / 4096
         for one, other in (
-            (found[0], stats.quantile(ascending, q)),
-            (found[1], wanted.low),
-            (found[2], wanted.high),
+            (found.value, stats.quantile(ascending, found.q)),
+            (found.low, wanted.low),
+            (found.high, wanted.high),
         ):
             assert (one is None) == (other is None)
             if one is not None and other is not None:
                 assert one == pytest.approx(other, abs=max(off, 1e-9))
     unkept = pair_latencies(table([{"tx_drv": 0, "tx_wire": 1}] * 400), plan(), Correction(0.0, 0.0, 0.0))
-    assert pool_pairs([unkept] * 2, {})[0].p50 is None
+    assert pool_pairs([unkept] * 2, {})[0].percentiles["p50"].value is None
 
 
 def test_the_mean_of_a_hop_has_an_uncertainty() -> None:

@@ -193,6 +193,7 @@ mod tests {
         ] {
             assert!(find(none).is_none(), "{none}");
         }
+        assert!(find("pair_latency.tx_app-rx_app.p99.99").is_some() && find("pair_latency.p95").is_none());
         assert!(matches!(find("send_error.p95").map(|one| one.dimension), Some(Dimension::SignedTime)));
         assert!(matches!(find("rtt.p95").map(|one| one.needs), Some(Needs::Relay)));
     }

@@ -7,6 +7,7 @@ several copies counts by its first intact one. Warm-up messages are excluded fro
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -498,6 +499,9 @@ OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected
 QUANTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
 """Percentiles that are always printed, nearest rank, each with its order-statistic interval."""
 
+PAIR_QUANTILES = ("p50", "p99")
+"""Those of them that are always printed of a pair of points."""
+
 _PERCENTILE = re.compile(r"p((?:0|[1-9][0-9]?)(?:\.[0-9]{0,6}[1-9])?)")
 
 
@@ -505,6 +509,11 @@ def quantile_named(statistic: str) -> float | None:
     """The quantile that `p95`, `p99.999` or the like names; None for any other statistic. Each has one name."""
     found = _PERCENTILE.fullmatch(statistic)
     return float(Fraction(found[1]) / 100) if found and found[1] != "0" else None
+
+
+def ascending(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of percentiles in the order of what they name."""
+    return tuple(sorted(names, key=lambda name: quantile_named(name) or 0.0))
 
 
 FIGURES: dict[str, tuple[str, ...]] = {

@@ -23,13 +23,13 @@ from wiregauge.measures.hops import Passages, hops_of, passages, pool_hops
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.pair_repeats import pool_pairs
 from wiregauge.measures.pairs import Correction, pair_latencies, side_by_side
+from wiregauge.measures.percentiles import Percentile
 from wiregauge.measures.plan import FlowPlan, RunPlan
 from wiregauge.measures.results import (
     Check,
     FlowResult,
     Grade,
     Judgement,
-    Percentile,
     PointResult,
     RunResult,
     Series,

@@ -14,7 +14,7 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, SERIES, quantile_named
-from wiregauge.measures.pairs import NAMES
+from wiregauge.measures.pairs import distribution_of
 from wiregauge.measures.plan import LimitPlan
 from wiregauge.measures.quantities import Quantity, flow_quantities, quantity
 from wiregauge.measures.results import FlowResult, LimitResult
@@ -178,7 +178,8 @@ def _counted_beyond(limit: LimitPlan, figure: Quantity, flow: FlowResult) -> boo
     A percentile lies in a bucket; where the bound does, too, the values up to the bound were counted.
     """
     value = figure.value if figure.value is not None else figure.stands_for
-    if figure.measure in flow.summaries and flow.summaries[figure.measure].of_sample:
+    of, _ = _distributed(figure, flow)
+    if of in flow.summaries and flow.summaries[of].of_sample:
         # Of a sample what lies beyond is beyond; what does not says little of the others.
         return True if value is not None and _beyond(limit, value) else None
     if figure.value is None or (found := _ranked(figure, flow)) is None:
@@ -190,7 +191,7 @@ def _counted_beyond(limit: LimitPlan, figure: Quantity, flow: FlowResult) -> boo
     low, high = low - less, high - less
     if _beyond(limit, low) == _beyond(limit, high):
         return _beyond(limit, low)
-    below, up_to = flow.marks.get((_distributed(figure.measure, flow), limit.value), (None, None))
+    below, up_to = flow.marks.get((of, limit.value), (None, None))
     if below is None or up_to is None or less:
         return None
     return up_to < place if limit.bound == "at-most" else below >= place
@@ -198,32 +199,32 @@ def _counted_beyond(limit: LimitPlan, figure: Quantity, flow: FlowResult) -> boo
 
 def _ranked(figure: Quantity, flow: FlowResult) -> tuple[Sketch, int, float] | None:
     """The sketch that a percentile is read off, at which rank, and what is taken off it; None for other figures."""
-    if figure.measure == "pair_latency":
-        between, _, statistic = figure.statistic.rpartition(".")
-        pairs = (pair.values for pair in flow.pairs if f"{pair.start}-{pair.end}" == between)
-        sketch, q, less, lost = next(pairs, None), {"p50": 0.5, "p99": 0.99}.get(statistic), 0.0, 0
-        if sketch is None:
-            start, _, end = between.partition("-")
-            sketch = flow.sketches.get(NAMES.get((start, end), ""))
-    else:
-        of = _distributed(figure.measure, flow)
-        sketch, q = (
-            flow.sketches.get(of),
-            quantile_named("p99.9" if figure.measure == "pdv" else figure.statistic),
-        )
-        less = sketch.minimum if sketch is not None and figure.measure == "pdv" else 0.0
-        lost = flow.counts["lost"] if figure.measure == "latency_with_loss" else 0
+    of, statistic = _distributed(figure, flow)
+    sketch, q = _sketch(of, flow), quantile_named(statistic)
     if sketch is None or q is None:
         return None
+    less = sketch.minimum if figure.measure == "pdv" else 0.0
+    lost = flow.counts["lost"] if figure.measure == "latency_with_loss" else 0
     place = stats.rank(sketch.n + lost, q)
     return (sketch, place, less) if place <= sketch.n else None
 
 
-def _distributed(measure: str, flow: FlowResult) -> str:
-    """The measure whose distribution the percentiles of a measure are read off."""
-    if measure == "latency_with_loss":
-        return "rtt" if flow.plan.relayed else "latency"
-    return "latency" if measure == "pdv" else measure
+def _distributed(figure: Quantity, flow: FlowResult) -> tuple[str, str]:
+    """The distribution that a figure is of, and its statistic."""
+    if figure.measure == "pair_latency":
+        between, _, statistic = figure.statistic.partition(".")
+        start, _, end = between.partition("-")
+        return distribution_of(start, end), statistic
+    if figure.measure == "latency_with_loss":
+        return "rtt" if flow.plan.relayed else "latency", figure.statistic
+    return ("latency", "p99.9") if figure.measure == "pdv" else (figure.measure, figure.statistic)
+
+
+def _sketch(of: str, flow: FlowResult) -> Sketch | None:
+    """The distribution of this name of a flow too big to be held."""
+    if of in flow.sketches:
+        return flow.sketches[of]
+    return next((pair.values for pair in flow.pairs if distribution_of(pair.start, pair.end) == of), None)
 
 
 def unseen(figure: Quantity, flow: FlowResult) -> int:
@@ -253,21 +254,22 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
 
 def _could_break(limit: LimitPlan, figure: Quantity, flow: FlowResult, missing: int) -> bool:
     """Whether the limit would fail if every value that was not seen lay beyond it."""
-    percentile = flow.summaries[figure.measure].percentiles if figure.measure in flow.summaries else {}
-    if figure.statistic not in percentile:
+    of, statistic = _distributed(figure, flow)
+    q = quantile_named(statistic) if figure.measure not in ("latency_with_loss", "pdv") else None
+    if q is None:
         return True
+    # Those that were not seen lie at the end that breaks the limit.
+    before = 0 if limit.bound == "at-most" else missing
     if flow.sampled is not None:
-        sketch = flow.sketches.get(figure.measure)
+        sketch = _sketch(of, flow)
         if sketch is None:
             return True
-        before = 0 if limit.bound == "at-most" else missing
-        place = stats.rank(sketch.n + missing, percentile[figure.statistic].q) - before
+        place = stats.rank(sketch.n + missing, q) - before
         return not 1 <= place <= sketch.n or any(
             edge is None or _beyond(limit, edge) for edge in sketch.around(place, place)
         )
-    ascending = np.sort(flow.series[figure.measure].value)
-    n = len(ascending) + missing
-    # Those that were not seen lie at the end that breaks the limit.
-    before = 0 if limit.bound == "at-most" else missing
-    place = stats.rank(n, percentile[figure.statistic].q) - before
+    if of not in flow.series:
+        return True
+    ascending = np.sort(flow.series[of].value)
+    place = stats.rank(len(ascending) + missing, q) - before
     return not 1 <= place <= len(ascending) or _beyond(limit, float(ascending[place - 1]))

@@ -8,6 +8,7 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.pairs import NAMES, PairLatency, known_pair
+from wiregauge.measures.percentiles import Percentile
 from wiregauge.measures.results import Summary
 from wiregauge.measures.sketched.quantiles import repeated
 from wiregauge.stats import sketch as sketches
@@ -33,7 +34,7 @@ def _pooled(members: Sequence[PairLatency], summary: Summary | None) -> PairLate
     n = sum(pair.n for pair in members)
     if summary is not None and summary.n == n:
         missing, bound = sum(pair.missing for pair in members), max(pair.bound for pair in members)
-        known = known_pair(members[0].start, members[0].end, missing, summary, bound)
+        known = known_pair(members[0].start, members[0].end, missing, summary, members[0].percentiles, bound)
         if known is not None:
             return known
     weights = np.array([pair.n / n for pair in members])
@@ -47,20 +48,15 @@ def _pooled(members: Sequence[PairLatency], summary: Summary | None) -> PairLate
         min(pair.minimum for pair in members),
         float(np.dot(weights, [pair.mean for pair in members])),
         half + bound if half is not None else None,
-        _pooled_percentile(members, 0.5),
-        _pooled_percentile(members, 0.99),
+        {name: _pooled_percentile(members, name) for name in members[0].percentiles},
         max(pair.maximum for pair in members),
         bound,
     )
 
 
-def _pooled_percentile(
-    members: Sequence[PairLatency], q: float
-) -> tuple[float, float | None, float | None] | None:
+def _pooled_percentile(members: Sequence[PairLatency], name: str) -> Percentile:
+    own = members[0].percentiles[name]
     each = [pair.values for pair in members if pair.values is not None]
     if len(each) < len(members):
-        return None
-    if len(each) == 1:
-        return members[0].p50 if q == 0.5 else members[0].p99
-    found = repeated(each, sketches.merged(each), q, 0)
-    return None if found.value is None else (found.value, found.low, found.high)
+        return Percentile(own.q, None, None, None, own.needed)
+    return own if len(each) == 1 else repeated(each, sketches.merged(each), own.q, 0)

@@ -6,18 +6,18 @@ and its turnaround, which have names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.columns import present_ps
+from wiregauge.measures.percentiles import Percentile, percentiles, unsupported
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
@@ -25,7 +25,15 @@ from wiregauge.stats.sketch import Sketch
 if TYPE_CHECKING:
     from wiregauge.measures.results import Summary
 
-__all__ = ["NAMES", "Correction", "PairLatency", "known_pair", "pair_latencies", "pair_of", "side_by_side"]
+__all__ = [
+    "NAMES",
+    "Correction",
+    "PairLatency",
+    "distribution_of",
+    "known_pair",
+    "pair_latencies",
+    "side_by_side",
+]
 
 OUTWARD = ("intended", "tx_app", "tx_drv", "tx_wire", "rx_wire", "rx_drv", "rx_app")
 RETURN = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
@@ -45,12 +53,16 @@ NAMES = {
 """Pairs that are a measure of their own."""
 
 
+def distribution_of(start: str, end: str) -> str:
+    """What the values between two points are called: their measure, or the pair as a limit names it."""
+    return NAMES.get((start, end), f"pair_latency.{start}-{end}")
+
+
 @dataclass(frozen=True, slots=True)
 class PairLatency:
     """Time from one point to another, ns. `half_width` is of the mean, 95 %, clock and stamp error included.
 
-    `missing` counts messages that one of the two points did not see. Percentiles are (value, low, high), None where n
-    does not support them.
+    `missing` counts messages that one of the two points did not see.
     """
 
     start: str
@@ -60,15 +72,15 @@ class PairLatency:
     minimum: float
     mean: float
     half_width: float | None
-    p50: tuple[float, float | None, float | None] | None
-    p99: tuple[float, float | None, float | None] | None
+    percentiles: Mapping[str, Percentile]
+    """Those that are always told of a pair, and those that limits name."""
     maximum: float
     bound: float
     """The part of `half_width` that no averaging reduces: clocks and stamps."""
     values: Sketch | None = field(default=None, repr=False, compare=False)
     """What repeats are pooled from, of a pair that no measure tells of."""
-    worth: Mapping[str, float | None] = field(default_factory=dict, repr=False, compare=False)
-    """Independent values behind mean, p50 and p99 of a single run, of such a pair."""
+    n_effective: float | None = field(default=None, repr=False, compare=False)
+    """Independent values behind the mean of a single run, of such a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +125,8 @@ def pair_latencies(
         took = rows[end] - rows[start]
         known = named.get(NAMES.get(pair, ""))
         if known is not None and known.n == rows.height - took.null_count():
-            return known_pair(start, end, took.null_count(), known, bound)
-        return _pair(start, end, took, shift, bound, keep=keep)
+            return known_pair(start, end, took.null_count(), known, flow.pair_quantiles, bound)
+        return _pair(start, end, took, shift, bound, flow.pair_quantiles, keep=keep)
 
     pairs = list(_pairs(rows, flow))
     return tuple(found for found in side_by_side(one, pairs, rows.height) if found is not None)
@@ -138,24 +150,32 @@ def _pairs(rows: pl.DataFrame, flow: FlowPlan) -> Iterator[tuple[str, str]]:
 
 
 def _pair(
-    start: str, end: str, took: pl.Series, shift: float, bound: float, *, keep: bool = False
+    start: str,
+    end: str,
+    took: pl.Series,
+    shift: float,
+    bound: float,
+    quantiles: Mapping[str, float],
+    *,
+    keep: bool = False,
 ) -> PairLatency | None:
     values = present_ps(took) / 1000 - shift
     if not len(values):
         return None
     if took.min() == took.max():
-        same = float(values[0])
-        constant = (same, same, same)
-        p50, p99 = (constant if stats.supported(len(values), q) else None for q in (0.5, 0.99))
-        half = bound if len(values) > 1 else None
+        same, n = float(values[0]), len(values)
+        found = unsupported(quantiles)
+        for name, one in found.items():
+            if n >= one.needed:
+                found[name] = replace(one, value=same, low=same, high=same)
+        half = bound if n > 1 else None
         kept = sketches.coarse_sketch_of(values) if keep else None
         return PairLatency(
-            start, end, len(values), took.null_count(), same, same, half, p50, p99, same, bound, values=kept
+            start, end, n, took.null_count(), same, same, half, found, same, bound, values=kept
         )
     ascending = np.sort(values)
     estimate = stats.mean_estimate(values)
     half = estimate.half_width if estimate is not None else None
-    median, upper = (_percentile(values, ascending, q) for q in (0.5, 0.99))
     return PairLatency(
         start,
         end,
@@ -164,73 +184,22 @@ def _pair(
         float(ascending[0]),
         float(values.mean()),
         half + bound if half is not None else None,
-        _ends(median),
-        _ends(upper),
+        percentiles([values], ascending, quantiles),
         float(ascending[-1]),
         bound,
         values=sketches.coarse_sketch_of(ascending) if keep else None,
-        worth={
-            "mean": estimate.n_effective if estimate is not None else None,
-            "p50": median[1].worth if median else None,
-            "p99": upper[1].worth if upper else None,
-        },
+        n_effective=estimate.n_effective if estimate is not None else None,
     )
 
 
-def pair_of(
-    start: str, end: str, missing: int, sketch: Sketch, bound: float, worth: Mapping[str, float | None]
-) -> PairLatency:
-    """The pair whose values `sketch` holds; `worth` are independent values that at least are behind it."""
-    mean, spread = worth.get("mean"), sketch.deviation()
-    half = (
-        sketches.mean_half_width(spread, min(mean, sketch.n))
-        if mean is not None and spread is not None
-        else None
-    )
-    found: dict[str, tuple[float, float | None, float | None] | None] = {}
-    for name, q in (("p50", 0.5), ("p99", 0.99)):
-        own = worth.get(name)
-        ends = sketches.scaled_interval(sketch, q, min(own, sketch.n)) if own is not None else (None, None)
-        found[name] = (sketch.quantile(q), *ends) if stats.supported(sketch.n, q) else None
-    return PairLatency(
-        start,
-        end,
-        sketch.n,
-        missing,
-        sketch.minimum,
-        sketch.mean,
-        half + bound if half is not None else None,
-        found["p50"],
-        found["p99"],
-        sketch.maximum,
-        bound,
-        values=sketch,
-    )
-
-
-def known_pair(start: str, end: str, missing: int, summary: Summary, bound: float) -> PairLatency | None:
-    """The pair whose latency `summary` tells; None without values."""
+def known_pair(
+    start: str, end: str, missing: int, summary: Summary, names: Iterable[str], bound: float
+) -> PairLatency | None:
+    """The pair whose latency `summary` tells, with the percentiles of these names; None without values."""
     if summary.minimum is None or summary.mean is None or summary.maximum is None:
         return None
-    p50, p99 = (
-        (p.value, p.low, p.high) if p.value is not None else None
-        for p in (summary.percentiles["p50"], summary.percentiles["p99"])
-    )
+    found = {name: summary.percentiles[name] for name in names}
     half = summary.uncertainty.sampling + bound if summary.uncertainty is not None else None
     return PairLatency(
-        start, end, summary.n, missing, summary.minimum, summary.mean, half, p50, p99, summary.maximum, bound
+        start, end, summary.n, missing, summary.minimum, summary.mean, half, found, summary.maximum, bound
     )
-
-
-def _percentile(
-    values: NDArray[np.float64], ascending: NDArray[np.float64], q: float
-) -> tuple[float, stats.QuantileInterval] | None:
-    if not stats.supported(len(ascending), q):
-        return None
-    return stats.quantile(ascending, q), stats.quantile_interval(values, ascending, q)
-
-
-def _ends(
-    found: tuple[float, stats.QuantileInterval] | None,
-) -> tuple[float, float | None, float | None] | None:
-    return (found[0], found[1].low, found[1].high) if found is not None else None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from wiregauge.measures.definitions import QUANTILES, quantile_named
+from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES, ascending, quantile_named
 from wiregauge.records import RunDirectoryError
 
 __all__ = [
@@ -186,13 +186,21 @@ class FlowPlan:
     frames: tuple[int, int] | None = None
     """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
     asked: tuple[str, ...] = ()
-    """Percentiles that limits of the test name, besides those that are always printed."""
+    """Percentiles that limits of the test name."""
+    asked_of_pairs: tuple[str, ...] = ()
+    """Those of them that are of pairs of points."""
 
     @property
     def quantiles(self) -> dict[str, float]:
         """The percentiles that are told of its measures: those always printed, and those that limits name."""
         own = {name: q for name in self.asked if (q := quantile_named(name)) is not None}
         return dict(sorted((QUANTILES | own).items(), key=lambda one: one[1]))
+
+    @property
+    def pair_quantiles(self) -> dict[str, float]:
+        """The percentiles that are told of a pair of points."""
+        told = (*PAIR_QUANTILES, *self.asked_of_pairs)
+        return {name: q for name, q in self.quantiles.items() if name in told}
 
     @property
     def size(self) -> Size:
@@ -262,6 +270,17 @@ class LimitPlan:
     written: str
     line: int
 
+    @property
+    def distribution(self) -> str:
+        """What it is a percentile of: `latency` of `latency.p99.9`, and of a pair of points measure and pair."""
+        return self.measure.partition(".p")[0] if self.percentile else ""
+
+    @property
+    def percentile(self) -> str:
+        """`p99.9` of `latency.p99.9`; empty where it names none."""
+        name = "p" + self.measure.partition(".p")[2]
+        return name if quantile_named(name) is not None else ""
+
 
 @dataclass(frozen=True, slots=True)
 class SynchronisePlan:
@@ -294,6 +313,11 @@ class CampaignPlan:
     warnings: tuple[str, ...]
     synchronise: SynchronisePlan | None = None
 
+    def named(self, measure: str, usual: Iterable[str] = ()) -> tuple[str, ...]:
+        """The `usual` percentiles and those of a measure that limits name, in ascending order."""
+        own = {limit.percentile for limit in self.limits if limit.distribution.partition(".")[0] == measure}
+        return ascending({*usual, *own})
+
 
 def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
     """The campaign in a manifest. Raises RunDirectoryError for an unknown schema or a damaged plan."""
@@ -308,7 +332,10 @@ def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
         for axis in objects(raw, "axes", where)
     }
     limits = tuple(_limit(limit, where) for limit in objects(raw, "limits", where))
-    asked = _asked(limits)
+    asked = tuple(dict.fromkeys(limit.percentile for limit in limits if limit.percentile))
+    of_pairs = tuple(
+        dict.fromkeys(limit.percentile for limit in limits if limit.distribution.startswith("pair_latency."))
+    )
     return CampaignPlan(
         name=get(raw, "name", str, where),
         nodes=nodes,
@@ -316,7 +343,9 @@ def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
         axes=axes,
         repeats=get(raw, "repeats", int, where),
         runs=tuple(
-            replace(run, flows=tuple(replace(flow, asked=asked) for flow in run.flows))
+            replace(
+                run, flows=tuple(replace(flow, asked=asked, asked_of_pairs=of_pairs) for flow in run.flows)
+            )
             for run in (_run(run, nodes, links, where) for run in objects(raw, "runs", where))
         ),
         limits=limits,
@@ -325,11 +354,6 @@ def read_plan(raw: Mapping[str, object], where: str) -> CampaignPlan:
         if raw.get("synchronise") is not None
         else None,
     )
-
-
-def _asked(limits: Sequence[LimitPlan]) -> tuple[str, ...]:
-    named = (limit.measure.partition(".")[2] for limit in limits)
-    return tuple(dict.fromkeys(n for n in named if n not in QUANTILES and quantile_named(n) is not None))
 
 
 def _synchronise(raw: Mapping[str, object], nodes: Sequence[Node], where: str) -> SynchronisePlan:

@@ -192,10 +192,15 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
         around = (pair.mean - half, pair.mean + half) if half is not None else None
         yield _single("pair_latency", f"{between}.min", pair.minimum, pair.n)
         yield _single("pair_latency", f"{between}.mean", pair.mean, pair.n, around)
-        for word, found in (("p50", pair.p50), ("p99", pair.p99)):
-            value, low, high = found or (None, None, None)
-            few = f"{pair.n} values are too few for {word}, or they are of several runs"
-            yield _single("pair_latency", f"{between}.{word}", value, pair.n, (low, high), few)
+        for word, found in pair.percentiles.items():
+            few = (
+                f"{word} needs {found.needed} values, there are {pair.n}"
+                if pair.n < found.needed
+                else "it is of several runs, whose values were not kept"
+            )
+            yield _single(
+                "pair_latency", f"{between}.{word}", found.value, pair.n, (found.low, found.high), few
+            )
         yield _single("pair_latency", f"{between}.max", pair.maximum, pair.n)
     service = flow.service
     goodput = service.goodput if service else None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.compared import ClockResult
 from wiregauge.measures.pairs import PairLatency
+from wiregauge.measures.percentiles import Percentile
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.service import Service
@@ -38,21 +39,6 @@ class Grade(IntEnum):
     def word(self) -> str:
         """The word for reports: VALID, DEGRADED or INVALID."""
         return "VALID" if self <= Grade.NOTE else self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Percentile:
-    """A percentile with its order-statistic interval; `value` is None where n does not support it."""
-
-    q: float
-    value: float | None
-    low: float | None
-    high: float | None
-    needed: int
-    worth: float | None = None
-    """Independent values behind the interval of a single run; None for repeats."""
-    interval_needs: int | None = None
-    """Where a single run is too short for any interval: values that it would need."""
 
 
 @dataclass(frozen=True, slots=True)

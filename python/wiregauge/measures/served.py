@@ -146,7 +146,6 @@ def _conformity(one: Conformity) -> Json:
 
 
 def _pair(pair: PairLatency) -> Json:
-    percentiles = {"p50": pair.p50, "p99": pair.p99}
     return {
         "start": pair.start,
         "end": pair.end,
@@ -155,7 +154,11 @@ def _pair(pair: PairLatency) -> Json:
         "min": pair.minimum,
         "mean": pair.mean,
         "uncertainty": pair.half_width,
-        **{name: found[0] if found else None for name, found in percentiles.items()},
+        **{name: found.value for name, found in pair.percentiles.items()},
         "max": pair.maximum,
-        "intervals": {name: [found[1], found[2]] for name, found in percentiles.items() if found},
+        "intervals": {
+            name: [found.low, found.high]
+            for name, found in pair.percentiles.items()
+            if found.value is not None
+        },
     }

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
-from wiregauge.measures.results import Loss, Percentile, Repeats, Summary, Uncertainty
+from wiregauge.measures.percentiles import Percentile, percentiles, unsupported
+from wiregauge.measures.results import Loss, Repeats, Summary, Uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -112,48 +113,6 @@ def _repeats(runs: Sequence[Floats], estimates: Sequence[stats.MeanEstimate]) ->
     return Repeats(
         len(runs), sqrt(max(total - (within or 0.0), 0.0)), sqrt(within) if within is not None else None
     )
-
-
-def needed_for(q: float) -> int:
-    """Values needed before a percentile is told: below the median as many as for its mirror above it."""
-    return stats.samples_needed(max(q, 1 - q))
-
-
-def unsupported(quantiles: Mapping[str, float]) -> dict[str, Percentile]:
-    """Percentiles of nothing."""
-    return {name: Percentile(q, None, None, None, needed_for(q)) for name, q in quantiles.items()}
-
-
-def percentiles(
-    runs: Sequence[Floats], ascending: Floats, quantiles: Mapping[str, float] = QUANTILES
-) -> dict[str, Percentile]:
-    """Every percentile with its interval; None inside where n does not support it.
-
-    `runs` in measured order, `ascending` all of them sorted.
-    """
-    n = len(ascending)
-    each = [np.sort(values) for values in runs] if len(runs) > 1 else []
-    found = {}
-    for name, q in quantiles.items():
-        needed = needed_for(q)
-        if n < needed:
-            found[name] = Percentile(q, None, None, None, needed)
-            continue
-        interval = (
-            stats.repeated_quantile_interval(each, ascending, q)
-            if each
-            else stats.quantile_interval(runs[0], ascending, q)
-        )
-        found[name] = Percentile(
-            q,
-            stats.quantile(ascending, q),
-            interval.low,
-            interval.high,
-            needed,
-            interval.worth,
-            interval.needed if not each and interval.low is None and interval.high is None else None,
-        )
-    return found
 
 
 def with_loss(

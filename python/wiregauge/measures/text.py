@@ -188,10 +188,8 @@ _LEAST = ("lost", "p99", "max")
 
 def _with_asked(judgement: Judgement, columns: Sequence[str]) -> tuple[str, ...]:
     """The columns with every percentile of latency or round trip that a limit names, in ascending order."""
-    named = {limit.measure for limit in judgement.plan.limits}
-    shown = set(columns)
-    shown |= {m.removeprefix("latency.") for m in named if m.startswith("latency.p")}
-    shown |= {m.replace("rtt.", "rtt ", 1) for m in named if m.startswith("rtt.p")}
+    shown = {*columns, *judgement.plan.named("latency")}
+    shown |= {f"rtt {name}" for name in judgement.plan.named("rtt")}
 
     def order(column: str) -> tuple[int, float]:
         quantile = quantile_named(column.removeprefix("rtt "))

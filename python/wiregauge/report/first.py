@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from wiregauge.measures.definitions import ascending
 from wiregauge.measures.results import FlowResult, Judgement, PointResult, Summary
 from wiregauge.measures.units import count_of, share, untapped
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, limit_table, loss_text, micro
@@ -13,7 +14,7 @@ __all__ = ["Glance", "glance"]
 
 MOST_ROWS = 8
 """Rows of a table that are in view at once; the others are below a fold."""
-_TIMES = ("p50", "p99", "p99.9", "max")
+_TIMES = ("p50", "p99", "p99.9")
 _TITLES = {"p50": "median", "max": "max"}
 
 Found = tuple[PointResult, FlowResult]
@@ -63,14 +64,16 @@ def _flow_table(judgement: Judgement) -> Table | None:
     if len(order) > MOST_ROWS:
         order.sort(key=lambda key: -max((_greatest(flow) for _, flow in members[key]), default=0.0))
     points = len(judgement.points)
+    named = judgement.plan.named("latency")
     known = {
         name
         for found in members.values()
         for _, flow in found
-        for name in _TIMES
+        for name in (*_TIMES, *named, "max")
         if flow.summaries["latency"].value(name) is not None
     }
-    times = [name for name in _TIMES if name in known]
+    # What a limit names has its column also where no flow has messages enough: it says why the limit is undecided.
+    times = [name for name in (*ascending({*_TIMES, *named}), "max") if name in known or name in named]
     rows = {key: _row(found, times) for key, found in members.items()}
     heads = [
         Head("flow", kind="text"),
@@ -84,7 +87,11 @@ def _flow_table(judgement: Judgement) -> Table | None:
         if _without(members.values(), times)
         else []
     )
-    few = [f"{name} (n ≥ {needed})" for name, needed in (("p99", 299), ("p99.9", 2995)) if name not in known]
+    few = [
+        f"{name} (n ≥ {needed})"
+        for name, needed in (("p99", 299), ("p99.9", 2995))
+        if name not in (*known, *named)
+    ]
     if few:
         notes.append(f"No flow has messages enough for {' and '.join(few)}.")
     if points > 1:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wiregauge.measures.definitions import ascending
 from wiregauge.measures.plan import Size
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
 from wiregauge.report.tables import Cell, Head, Section, Table, figures_of
 
 __all__ = ["key_tables"]
 
-_STATISTICS = ("n", "lost", "mean ± u", "sd", "p50", "p99", "p99.9", "max")
+_BEFORE = ("n", "lost", "mean ± u", "sd")
+_PERCENTILES = ("p50", "p99", "p99.9")
 _MEASURES = {"latency": "One-way latency", "rtt": "Round trip"}
 
 Found = tuple[PointResult, FlowResult]
@@ -123,7 +125,9 @@ def _statistics(
         for name in measures
         if (summary := flow.summaries.get(name)) is not None
     )
-    shown = [name for name in _STATISTICS if rare or name != "p99.9"]
+    usual = [name for name in _PERCENTILES if rare or name != "p99.9"]
+    named = {name for measure in measures for name in judgement.plan.named(measure)}
+    shown = [*_BEFORE, *ascending({*usual, *named}), "max"]
     notes = [] if rare else ["No flow has the 2995 values that p99.9 needs; max is the largest of n."]
     if judgement.plan.repeats > 1:
         notes.append(f"Each row pools {judgement.plan.repeats} repeats; ± u sees the spread between them.")

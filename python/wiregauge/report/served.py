@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from wiregauge.measures.definitions import PAIR_QUANTILES
 from wiregauge.measures.pairs import PairLatency
 from wiregauge.measures.results import FlowResult, Judgement, Summary
 from wiregauge.measures.served import effective_bandwidth_interval
@@ -18,9 +19,9 @@ from wiregauge.report.tables import (
     Table,
     flow_text,
     micro,
-    percentile_cell,
+    percentile_columns,
+    percentile_of,
     place_cell,
-    short_interval,
     time_cell,
 )
 
@@ -110,6 +111,7 @@ def _availability(service: Service) -> Cell:
 
 def deadline_table(judgement: Judgement) -> Table:
     """Messages against their deadline; no rows where no flow has one."""
+    told, cells_of = percentile_columns(judgement, [("lateness", "lateness", ("p50", "p99"))])
     heads = [
         *_WHERE,
         Head("deadline", unit="µs"),
@@ -117,8 +119,7 @@ def deadline_table(judgement: Judgement) -> Table:
         Head("late", "late"),
         Head("tardiness mean", "lateness", unit="µs"),
         Head("tardiness max", "lateness", unit="µs"),
-        Head("lateness p50", "lateness", unit="µs"),
-        Head("lateness p99", "lateness", unit="µs"),
+        *told["lateness"],
         Head("lateness max", "lateness", unit="µs"),
     ]
     rows = []
@@ -137,8 +138,7 @@ def deadline_table(judgement: Judgement) -> Table:
                     + (f" ± {micro(half)}" if (half := deadline.tardiness_half_width_ns) is not None else "")
                 ),
                 Cell(micro(deadline.tardiness_max_ns)),
-                Cell(micro(lateness.value("p50"))),
-                Cell(micro(lateness.value("p99"))),
+                *cells_of(flow.summaries)["lateness"],
                 Cell(micro(lateness.maximum)),
             ]
         )
@@ -227,6 +227,7 @@ def _effective(flow: FlowResult) -> Cell:
 
 def pair_table(judgement: Judgement) -> Table:
     """Latency between every two points of a leg."""
+    names = judgement.plan.named("pair_latency", PAIR_QUANTILES)
     heads = [
         *_WHERE,
         Head("from", kind="text"),
@@ -234,15 +235,14 @@ def pair_table(judgement: Judgement) -> Table:
         Head("n"),
         Head("min", "pair_latency", unit="µs"),
         Head("mean ± u", "pair_latency", unit="µs"),
-        Head("p50", "pair_latency", unit="µs"),
-        Head("p99", "pair_latency", unit="µs"),
+        *(Head(name, "pair_latency", unit="µs") for name in names),
         Head("max", "pair_latency", unit="µs"),
     ]
-    rows = [[*where, *_pair(pair)] for where, flow, _ in _served(judgement) for pair in flow.pairs]
+    rows = [[*where, *_pair(pair, names)] for where, flow, _ in _served(judgement) for pair in flow.pairs]
     return Table("Latency between points", heads, [Section("", rows)], lead=4)
 
 
-def _pair(pair: PairLatency) -> list[Cell]:
+def _pair(pair: PairLatency, names: Sequence[str]) -> list[Cell]:
     spread = f" ± {micro(pair.half_width)}" if pair.half_width is not None else ""
     return [
         Cell(pair.start, kind="text short"),
@@ -250,42 +250,40 @@ def _pair(pair: PairLatency) -> list[Cell]:
         Cell(str(pair.n), f"{pair.missing} messages were not seen at both" if pair.missing else ""),
         Cell(micro(pair.minimum)),
         Cell(f"{micro(pair.mean)}{spread}", kind="mean"),
-        _percentile(pair.p50),
-        _percentile(pair.p99),
+        *(percentile_of(pair.percentiles[name], pair.n, name) for name in names),
         Cell(micro(pair.maximum)),
     ]
 
 
-def _percentile(found: tuple[float, float | None, float | None] | None) -> Cell:
-    if found is None:
-        return Cell(NONE)
-    low, high = (micro(end) if end is not None else "unbounded" for end in found[1:])
-    return Cell(micro(found[0]), f"95 % interval {low} to {high} µs", below=short_interval(*found))
-
-
 def critical_table(judgement: Judgement) -> Table:
     """Virtual links and schedules: spacing against the BAG, the two networks, reception windows."""
+    told, cells_of = percentile_columns(judgement, _CRITICAL)
     heads = [
         Head("point", kind="text"),
         Head("flow", kind="text"),
         Head("BAG", "bag_spacing", unit="µs"),
         Head("least spacing", "bag_spacing", unit="µs"),
+        *told["bag_spacing"],
+        *told["bag_jitter"],
         Head("jitter max", "bag_jitter", unit="µs"),
-        Head("skew p99", "skew", unit="µs"),
+        *told["skew"],
         Head("skew max", "skew", unit="µs"),
         Head("lost on A"),
         Head("lost on B"),
         Head("window error min", "window_error", unit="µs"),
+        *told["window_error"],
         Head("window error max", "window_error", unit="µs"),
         *_contract_heads(),
     ]
     rows = []
     for point in judgement.points:
         for flow in point.flows:
-            found = {name: flow.summaries[name] for name in _CRITICAL if name in flow.summaries}
+            measures = [measure for measure, _, _ in _CRITICAL]
+            found = {name: flow.summaries[name] for name in measures if name in flow.summaries}
             if not found:
                 continue
-            spacing, jitter, skew, window = (found.get(name) or Summary(name, 0, {}, 0) for name in _CRITICAL)
+            cells = cells_of(found)
+            spacing, jitter, skew, window = (found.get(name) or Summary(name, 0, {}, 0) for name in measures)
             lost = [str(flow.lost_copies[n]) if n in flow.lost_copies else NONE for n in ("A", "B")]
             rows.append(
                 [
@@ -293,11 +291,14 @@ def critical_table(judgement: Judgement) -> Table:
                     Cell(flow_text(flow), kind="text short"),
                     time_cell(flow.plan.bag_ns),
                     time_cell(spacing.minimum),
+                    *cells["bag_spacing"],
+                    *cells["bag_jitter"],
                     time_cell(jitter.maximum),
-                    percentile_cell(skew, "p99"),
+                    *cells["skew"],
                     time_cell(skew.maximum),
                     *(Cell(count) for count in lost),
                     time_cell(window.minimum),
+                    *cells["window_error"],
                     time_cell(window.maximum),
                     *_contract_cells(flow),
                 ]
@@ -305,9 +306,12 @@ def critical_table(judgement: Judgement) -> Table:
     return Table("Virtual links and schedules", heads, [Section("", rows)], lead=2)
 
 
-_CRITICAL = ("bag_spacing", "bag_jitter", "skew", "window_error")
-
-
+_CRITICAL = (
+    ("bag_spacing", "spacing", ()),
+    ("bag_jitter", "jitter", ()),
+    ("skew", "skew", ("p99",)),
+    ("window_error", "window error", ()),
+)
 _CONTRACTS = ("bag", "skew", "window")
 
 

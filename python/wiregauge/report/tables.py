@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
 from wiregauge.measures.evidence import parts
+from wiregauge.measures.percentiles import Percentile
 from wiregauge.measures.results import (
     Check,
     FlowResult,
@@ -142,12 +143,9 @@ def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cel
         "lost": lost,
         "mean ± u": _mean(summary),
         "sd": _deviation(summary),
-        "p50": percentile_cell(summary, "p50"),
-        "p99": percentile_cell(summary, "p99"),
-        "p99.9": percentile_cell(summary, "p99.9"),
         "max": Cell(micro(summary.maximum), f"largest of {summary.n}"),
     }
-    return [cells[name] for name in shown]
+    return [cells[name] if name in cells else percentile_cell(summary, name) for name in shown]
 
 
 def loss_text(flow: FlowResult) -> str:
@@ -206,15 +204,18 @@ def _mean(summary: Summary) -> Cell:
 
 def percentile_cell(summary: Summary, name: str) -> Cell:
     percentile = summary.percentiles.get(name)
-    if percentile is None:
-        return Cell(NONE)
+    return Cell(NONE) if percentile is None else percentile_of(percentile, summary.n, name)
+
+
+def percentile_of(percentile: Percentile, n: int, name: str) -> Cell:
+    """A percentile of n values with its interval below it."""
     if percentile.value is None:
-        return Cell(NONE, f"{name} needs {percentile.needed} values, n is {summary.n}", "faint")
+        return Cell(NONE, f"{name} needs {percentile.needed} values, n is {n}", "faint")
     if percentile.low is None and percentile.high is None:
         return Cell(micro(percentile.value), no_interval(percentile.interval_needs))
     low = micro(percentile.low) if percentile.low is not None else "unbounded"
     high = micro(percentile.high) if percentile.high is not None else "unbounded"
-    worth = f"; effective n {percentile.worth:.0f} of {summary.n}" if percentile.worth is not None else ""
+    worth = f"; effective n {percentile.worth:.0f} of {n}" if percentile.worth is not None else ""
     return Cell(
         micro(percentile.value),
         f"95 % interval {low} to {high} µs{worth}",
@@ -310,28 +311,66 @@ def flow_text(flow: FlowResult) -> str:
     return f"{flow.plan.id} {flow.plan.protocol}" + (" relay" if flow.plan.relayed else "") + to
 
 
+def percentile_columns(
+    judgement: Judgement, measures: Sequence[tuple[str, str, tuple[str, ...]]]
+) -> tuple[dict[str, list[Head]], Callable[[Mapping[str, Summary]], dict[str, list[Cell]]]]:
+    """By measure the heads of its percentiles and, from the summaries of a flow, their cells.
+
+    `measures` are the measure, what it is called in the table, and the percentiles that are always in it; those that
+    limits on the measure name are beside them.
+    """
+    names = {measure: judgement.plan.named(measure, usual) for measure, _, usual in measures}
+    heads = {
+        measure: [Head(f"{word} {name}", measure, unit="µs") for name in names[measure]]
+        for measure, word, _ in measures
+    }
+
+    def cells(found: Mapping[str, Summary]) -> dict[str, list[Cell]]:
+        none = {measure: found.get(measure) or Summary(measure, 0, {}, 0) for measure in names}
+        return {
+            measure: [percentile_cell(none[measure], name) for name in names[measure]] for measure in names
+        }
+
+    return heads, cells
+
+
+_STEADINESS = (
+    ("ipdv", "IPDV", ()),
+    ("service_latency", "service", ("p99",)),
+    ("driver_latency", "driver", ("p50",)),
+    ("send_error", "send error", ("p50",)),
+    ("period", "period", ()),
+    ("receive_period", "receive period", ()),
+    ("delay_variation", "above least", ("p50", "p99")),
+)
+
+
 def detail_table(judgement: Judgement) -> Table:
     """The other measures of every point: steadiness of the network and of the instrument."""
+    told, cells_of = percentile_columns(judgement, _STEADINESS)
     heads = [
         Head("point", kind="text"),
         Head("flow", kind="text"),
         Head("PDV", "pdv", unit="µs"),
         Head("range", "latency", unit="µs"),
+        *told["ipdv"],
         Head("|IPDV| max", "ipdv", unit="µs"),
-        Head("service p99", "service_latency", unit="µs"),
-        Head("driver p50", "driver_latency", unit="µs"),
-        Head("send error p50", "send_error", unit="µs"),
+        *told["service_latency"],
+        *told["driver_latency"],
+        *told["send_error"],
         Head("send error max", "send_error", unit="µs"),
         Head("period", "period", unit="µs"),
+        *told["period"],
+        *told["receive_period"],
         Head("period jitter", "period_jitter", unit="µs"),
         Head("receive period jitter", "receive_period_jitter", unit="µs"),
-        Head("above least p50", "delay_variation", unit="µs"),
-        Head("above least p99", "delay_variation", unit="µs"),
+        *told["delay_variation"],
     ]
     rows = []
     for point in judgement.points:
         for flow in point.flows:
             s = flow.summaries
+            cells = cells_of(s)
             ipdv = [abs(v) for v in (s["ipdv"].minimum, s["ipdv"].maximum) if v is not None]
             needed = s["latency"].percentiles.get("p99.9")
             rows.append(
@@ -340,16 +379,18 @@ def detail_table(judgement: Judgement) -> Table:
                     Cell(flow_text(flow), kind="text short"),
                     Cell(micro(s["latency"].pdv()), f"needs {needed.needed} values" if needed else ""),
                     time_cell(s["latency"].span()),
+                    *cells["ipdv"],
                     time_cell(max(ipdv, default=None)),
-                    percentile_cell(s["service_latency"], "p99"),
-                    percentile_cell(s["driver_latency"], "p50"),
-                    percentile_cell(s["send_error"], "p50"),
+                    *cells["service_latency"],
+                    *cells["driver_latency"],
+                    *cells["send_error"],
                     time_cell(s["send_error"].maximum),
                     time_cell(s["period"].mean),
+                    *cells["period"],
+                    *cells["receive_period"],
                     _deviation(s["period"]),
                     _deviation(s["receive_period"]),
-                    percentile_cell(s["delay_variation"], "p50"),
-                    percentile_cell(s["delay_variation"], "p99"),
+                    *cells["delay_variation"],
                 ]
             )
     return Table("Steadiness", heads, [Section("", rows)], lead=2)

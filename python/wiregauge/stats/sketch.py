@@ -42,7 +42,9 @@ Integers = NDArray[np.int64]
 HALF = 512
 """Values in half a stretch whose mean is compared with that of the other half."""
 COARSE = 4096
-"""Most buckets of `coarse_sketch_of`."""
+"""Buckets of `coarse_sketch_of` of as many values each."""
+TAIL = 1024
+"""Values at either end that have a bucket each there: rare percentiles are of them."""
 RESEMBLING = 0.3
 """Correlation of the halves of stretches above which a memory is taken to outlast them."""
 
@@ -129,12 +131,15 @@ def sketch_of(values: Floats) -> Sketch:
 
 
 def coarse_sketch_of(ascending: Floats) -> Sketch:
-    """Values in ascending order as a sketch of at most `COARSE` buckets of as many values each, exact up to so many.
+    """Values in ascending order as a sketch of `COARSE` buckets of as many values each, and of `TAIL` single values.
 
-    A rank is off by no more than half a bucket: 1 in 8192 of the values. `ascending` must not be empty.
+    The `TAIL` least and greatest values are exact, and all where there are no more than `COARSE`; between them a rank
+    is off by no more than half a bucket: 1 in 8192 of the values. `ascending` must not be empty.
     """
     n = len(ascending)
     edges = np.linspace(0, n, min(n, COARSE) + 1).round().astype(np.int64)
+    if n > COARSE:
+        edges = np.union1d(edges, np.concatenate([np.arange(TAIL), n - np.arange(TAIL)]))
     mean = float(ascending.mean())
     return Sketch(
         ascending[edges[:-1]],

@@ -11,7 +11,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge.measures.arrivals import Arrivals
-from wiregauge.measures.pairs import NAMES, OUTWARD, RETURN, side_by_side
+from wiregauge.measures.pairs import (
+    NAMES,
+    OUTWARD,
+    RETURN,
+    Correction,
+    distribution_of,
+    side_by_side,
+)
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.series import differences, on_the_wire
 from wiregauge.measures.sketched.recount import Recount
@@ -125,6 +132,12 @@ def _values(flow: FlowPlan, shift_ns: float) -> dict[str, pl.Expr]:
     if flow.deadline_ns is not None:
         took, _, by = plans["rtt" if flow.relayed else "latency"]
         found["lateness"] = took.cast(pl.Float64) / PS - by + by - flow.deadline_ns
+    for points in (OUTWARD, RETURN) if flow.relayed else (OUTWARD,):
+        for start, end in combinations(points, 2):
+            if (start, end) not in NAMES:
+                by, _ = Correction(shift_ns, 0.0, 0.0).of(start, end)
+                took = pl.col(end) - pl.col(start)
+                found[distribution_of(start, end)] = took.cast(pl.Float64) / PS - by
     return found | {name: value.cast(pl.Float64) / PS for name, value in on_the_wire(flow).items()}
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.pairs import NAMES, OUTWARD, RETURN, Correction, PairLatency, known_pair, pair_of
+from wiregauge.measures.pairs import Correction
+from wiregauge.measures.percentiles import Percentile, needed_for
 from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.results import FlowResult, Hop, Percentile, Series, Summary, Uncertainty
+from wiregauge.measures.results import FlowResult, Hop, Series, Summary, Uncertainty
 from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.series import GAP, LOST, NO_STAMP, NOT_SAMPLED, ONE_COPY, WARM_UP, Extracted
+from wiregauge.measures.sketched.pairs import pairs_of_all
 from wiregauge.measures.sketched.quantiles import ends, percentile, ranked
 from wiregauge.measures.sketched.service import service_of_all
 from wiregauge.measures.sketched.wholes import Whole
-from wiregauge.measures.summarise import loss, needed_for
+from wiregauge.measures.summarise import loss
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 
@@ -86,7 +87,7 @@ def exact(
         lost_copies={network: counted.count(f"lost {network}") for network in sample.lost_copies},
         late_sends=counted.count("late_sends"),
         service=service,
-        pairs=_pairs(sample.pairs, whole, summaries, correction),
+        pairs=pairs_of_all(sample.pairs, flow, whole, summaries, correction),
         sampled=Sampled(whole.one_in, sample.counts["sent"], counts["sent"]),
         sketches=held,
         marks=whole.census.below,
@@ -243,24 +244,3 @@ def _hop(node: int, port: int, one: Sketch, names: Sequence[str], sample: Sequen
         same.half_width if same is not None else None,
         same.bound if same is not None else 0.0,
     )
-
-
-def _pairs(
-    sample: Sequence[PairLatency], whole: Whole, summaries: Mapping[str, Summary], correction: Correction
-) -> tuple[PairLatency, ...]:
-    """Pairs of points in the order of the way, of all messages; independent are at least as many as in the sample."""
-    sent, relayed = whole.tally.count("sent"), whole.tally.relayed
-    worth = {(pair.start, pair.end): pair.worth for pair in sample}
-    latencies = whole.census.latencies()
-    found = []
-    for pair in (
-        pair for points in ((OUTWARD, RETURN) if relayed else (OUTWARD,)) for pair in combinations(points, 2)
-    ):
-        shift, bound = correction.of(*pair)
-        known = summaries.get(NAMES.get(pair, ""))
-        if known is not None:
-            found.append(known_pair(*pair, sent - known.n, known, bound))
-        elif pair in latencies:
-            one = latencies[pair].moved(shift)
-            found.append(pair_of(*pair, sent - one.n, one, bound, worth.get(pair, {})))
-    return tuple(pair for pair in found if pair is not None)

@@ -7,8 +7,7 @@ from fractions import Fraction
 from math import inf
 
 from wiregauge import stats
-from wiregauge.measures.results import Percentile
-from wiregauge.measures.summarise import needed_for
+from wiregauge.measures.percentiles import Percentile, needed_for
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 

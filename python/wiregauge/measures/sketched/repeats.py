@@ -10,10 +10,10 @@ from math import sqrt
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.results import FlowResult, Percentile, Repeats, Summary, Uncertainty
+from wiregauge.measures.percentiles import Percentile, unsupported
+from wiregauge.measures.results import FlowResult, Repeats, Summary, Uncertainty
 from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.sketched.quantiles import percentile, repeated
-from wiregauge.measures.summarise import unsupported
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 

@@ -13,6 +13,7 @@ import polars as pl
 from wiregauge.measures.clocks import RunClocks, corrected
 from wiregauge.measures.fates import Fates, fates, of_receiver
 from wiregauge.measures.hops import read_columns
+from wiregauge.measures.pairs import distribution_of
 from wiregauge.measures.plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.rundir import RunDirectory
 from wiregauge.measures.series import differences
@@ -101,10 +102,15 @@ def _marks(flow: FlowPlan, limits: Sequence[LimitPlan]) -> set[Mark]:
     """Zero, for values that should not be negative, and the bounds of limits on percentiles."""
     marks = {(name, 0.0) for name in differences(flow, 0.0)} | {("lateness", 0.0)}
     for limit in limits:
-        name, _, statistic = limit.measure.partition(".")
-        if limit.flow in (None, flow.id) and statistic.startswith("p"):
-            main = "rtt" if flow.relayed else "latency"
-            marks.add((main if name == "latency_with_loss" else name, limit.value))
+        name = limit.distribution
+        if not name or limit.flow not in (None, flow.id):
+            continue
+        if name == "latency_with_loss":
+            name = "rtt" if flow.relayed else "latency"
+        elif name.startswith("pair_latency."):
+            start, _, end = name.removeprefix("pair_latency.").partition("-")
+            name = distribution_of(start, end)
+        marks.add((name, limit.value))
     return marks
 
 
