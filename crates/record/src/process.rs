@@ -11,7 +11,7 @@ use wg_plan::{Network, Run};
 use crate::error::RecordError;
 use crate::parquet::{MessageWriter, PassageWriter, RecordFiles, RecordWriter, write_sketches};
 use crate::pipeline::{Outcome, RowSink, cores, track_files, track_one_part, track_stream};
-use crate::schema::{Clock, Record};
+use crate::schema::{Clock, Point, Record, RecordFlags};
 use crate::segment::{Damage, SegmentInfo, SegmentReader};
 use crate::sorting::{Batch, MOST, Sortable, Sorter};
 use crate::tracking::{ClockJump, Distributions, Gap, Measure, Message, Passage, RunSummary};
@@ -244,26 +244,29 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Watches the clock of every node. What one node records comes nearly in the order of its clock: its threads and its
-/// kernel's stamps are some milliseconds apart.
+/// Watches the clock of every node. What one node records at one point and leg comes nearly in the order of its clock: its
+/// kernel's stamps are some milliseconds apart. Its threads are not: each of them writes when it gets a core.
 #[derive(Default)]
 struct Clocks {
-    /// By node: latest time, and what was noticed.
-    nodes: Vec<(i64, ClockJump)>,
+    /// By node, point and leg: latest time, and what was noticed.
+    seen: Vec<(i64, ClockJump)>,
 }
 
 /// Going back by more than this is no disorder, ps: 100 ms.
 const JUMP: i64 = 100_000_000_000;
+/// Points, outward and on the way back.
+const LEGS: usize = 2 * Point::ALL.len();
 
 impl Clocks {
     fn watch(&mut self, records: &[Record]) {
         for record in records.iter().filter(|record| record.clock != Clock::Schedule) {
-            let node = usize::from(record.node);
-            while self.nodes.len() <= node {
+            let leg = usize::from(record.flags.has(RecordFlags::RETURN));
+            let place = usize::from(record.node) * LEGS + 2 * usize::from(record.point.code()) + leg;
+            if self.seen.len() <= place {
                 let jump = ClockJump { node: 0, times: 0, farthest_ps: 0 };
-                self.nodes.push((i64::MIN, jump));
+                self.seen.resize((place / LEGS + 1) * LEGS, (i64::MIN, jump));
             }
-            let (latest, jump) = &mut self.nodes[node];
+            let (latest, jump) = &mut self.seen[place];
             let time = record.time.as_picos();
             let back = latest.saturating_sub(time);
             if back > JUMP && *latest > i64::MIN {
@@ -279,8 +282,17 @@ impl Clocks {
         }
     }
 
+    /// By node, as often and as far as the point says that saw most.
     fn jumps(&self) -> Vec<ClockJump> {
-        self.nodes.iter().map(|(_, jump)| *jump).filter(|jump| jump.times > 0).collect()
+        let of_node = |points: &[(i64, ClockJump)]| {
+            let seen = points.iter().map(|(_, jump)| *jump).filter(|jump| jump.times > 0);
+            seen.reduce(|one, other| ClockJump {
+                node: one.node,
+                times: one.times.max(other.times),
+                farthest_ps: one.farthest_ps.max(other.farthest_ps),
+            })
+        };
+        self.seen.chunks(LEGS).filter_map(of_node).collect()
     }
 }
 

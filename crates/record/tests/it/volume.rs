@@ -422,6 +422,26 @@ fn a_clock_that_jumps_back_is_named() {
     assert_eq!(jumps, [(0, 1, 2 * second - second / 10)]);
 }
 
+/// A thread that got no core for a second writes late what it saw in time.
+#[test]
+fn threads_that_write_at_different_times_are_no_jump_of_the_clock() {
+    let scratch = Scratch::new();
+    let (network, run) = (network(), run(1_000, 0));
+    let info = SegmentInfo { end_system: "n0".into(), node: 0, run_index: run.index, epoch_realtime_ns: 9 };
+    let mut writer = SegmentWriter::create(scratch.path(), info).unwrap();
+    let second = 1_000_000_000_000;
+    for point in [Point::ApplicationSend, Point::DriverSend] {
+        for k in 0..10u32 {
+            writer.write(&[record(ONE_WAY, k, 0, point, i64::from(k) * second / 10)]).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+    let files = segment_files(scratch.path()).unwrap();
+    let stored = scratch.path().join("records.parquet");
+    let summary = process_run(&network, &run, &files, &stored, &tables(scratch.path(), "t")).unwrap();
+    assert_eq!(summary.clock_jumps.len(), 0);
+}
+
 /// Of several files, one that cannot be used is named and the others count.
 #[test]
 fn an_unusable_part_is_named_and_left_out() {
