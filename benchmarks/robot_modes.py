@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks import table
 from wiregauge import stats
+from wiregauge.measures.units import p_text
 
 __all__ = ["PLANTED", "round_trips"]
 
@@ -56,7 +57,7 @@ def main() -> None:
     for mode in found.modes:
         print(
             f"every {mode.period.value:.4f} s for {mode.duration.value:.3f} s by {mode.height.value / 1e3:.2f} µs, "
-            f"{mode.bands} of {mode.cycles} cycles, p = {mode.p_value:.1e}"
+            f"{mode.bands} of {mode.cycles} cycles, {p_text(mode.p_value)}"
         )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{len(t)} values: {spent:.1f} s, {peak:.0f} MiB")

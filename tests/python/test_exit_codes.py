@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from lxml import etree
 from typer.testing import CliRunner
 
-from synthetic import Recipe, make
+from synthetic import Columns, Recipe, make
 from test_measures_validity import agent, limit
-from wiregauge import measures
+from wiregauge import measures, report
 from wiregauge.cli import app
+from wiregauge.export import Choice, junit
 from wiregauge.measures import comparing
 from wiregauge.terminal import exits
 
@@ -85,8 +89,42 @@ def test_every_command_ends_with_the_code_of_the_state(state: str, tmp_path: Pat
     assert comparing.trend([measures.judge(good), judgement]).exit_code == (4 if unfit else 0)
 
 
+def test_an_invalid_run_heads_no_page_with_pass_or_fail(tmp_path: Path) -> None:
+    """One run is INVALID and the other beyond its limit: everywhere no answer comes before a failure."""
+    place, good = tmp_path / "r", tmp_path / "good"
+    recipe = replace(SMALL, payloads=(64, 128))
+    make(good, recipe)
+    make(place, replace(recipe, limits=[limit("latency.max", 1.0), limit("lost", 0)]))
+    assert measures.judge(place).verdict == "FAIL"
+    manifest = json.loads((place / "manifest.json").read_text())
+    INVALID(manifest, {})
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    judgement = measures.judge(place)
+    assert [run.verdict for run in judgement.runs] == ["UNDECIDED", "FAIL"]
+    assert (judgement.validity.word, judgement.verdict, judgement.exit_code) == ("INVALID", "UNDECIDED", 4)
+    first, second = (run.limits for run in judgement.runs)
+    assert [one.result for one in first] == ["undecided"] * 2
+    assert all(one.reason == "the run is INVALID" and one.observed is not None for one in first)
+    assert [one.result for one in second] == ["fail", "pass"]
+    shown: Any = measures.show_json(judgement)
+    assert (shown["validity"], shown["verdict"]) == ("INVALID", "UNDECIDED")
+    text = CliRunner().invoke(app, ["show", str(place)]).output
+    assert "verdict UNDECIDED  validity INVALID" in text
+    page = report.write(place, judgement).read_text(encoding="utf-8")
+    assert re.findall(r'<span class="badge (\w+)"><small>verdict', page) == ["undecided"]
+    suites = etree.fromstring(junit.document(judgement, Choice()))
+    assert suites.xpath("testsuite[1]/properties/property[@name='verdict']/@value") == ["UNDECIDED"]
+    base = measures.judge(good)
+    compared: Any = comparing.compare_json(comparing.compare(base, judgement))
+    assert (compared["verdict"], compared["new"]["verdict"]) == ("undecided", "UNDECIDED")
+    followed: Any = comparing.trend_json(comparing.trend([base, base, judgement]))
+    assert (followed["verdict"], followed["runs"][-1]["verdict"]) == ("undecided", "undecided")
+    none_before = comparing.trend([judgement, base])
+    assert (none_before.verdict, none_before.exit_code) == ("undecided", 4)
+
+
 def test_a_degraded_run_within_limits_is_0(tmp_path: Path) -> None:
-    def alter(columns: dict, flow: int) -> None:  # type: ignore[type-arg]
+    def alter(columns: Columns, flow: int) -> None:
         columns["present"]["tx_drv"][10:20] = False
 
     make(tmp_path / "r", replace(SMALL, alter=alter, limits=[limit("latency.max", 1e9)]))

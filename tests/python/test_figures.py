@@ -64,6 +64,28 @@ def test_every_figure_has_axes_with_units_and_a_caption(
                     assert "(" in axis.title or axis.title in ("percentile", "messages"), axis.title
 
 
+def test_texts_have_room_beside_and_under_an_axis(
+    demo: tuple[measures.Judgement, dict[str, Figure]],
+) -> None:
+    """Labels of ticks push the title of a first column outwards; a page scrolls before names of runs run together."""
+    _, figures = demo
+    for figure in figures.values():
+        layout = interactive.draw(figure)["layout"]
+        for k, panel in enumerate(figure.panels):
+            axis = layout[f"yaxis{k + 1 if k else ''}"]
+            beside = panel.y.shown and k % figure.columns == 0
+            assert (axis.get("automargin") == "left") == beside, figure.id
+    plain = figures["latency-time"]
+    names = [(float(k), f"a run with the name {k}") for k in range(4)]
+    panels = [replace(panel, x=replace(panel.x, ticks=names)) for panel in plain.panels[:1]]
+    narrow, wide = (
+        interactive.least_width(replace(plain, panels=some, columns=1))
+        for some in ([replace(plain.panels[0], x=replace(plain.panels[0].x, ticks=()))], panels)
+    )
+    assert narrow == 260
+    assert wide > 4 * 6 * len(names[0][1])
+
+
 def test_lines_carry_the_measured_figures(demo: tuple[measures.Judgement, dict[str, Figure]]) -> None:
     judgement, figures = demo
     one_way = next(panel for panel in figures["latency-by-payload"].panels if "one-way" in panel.title)

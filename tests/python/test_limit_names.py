@@ -25,7 +25,7 @@ from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES, quantile_named
 from wiregauge.measures.limits import observe
 from wiregauge.measures.quantities import flow_quantities
-from wiregauge.measures.units import in_unit
+from wiregauge.measures.units import in_unit, p_text
 from wiregauge.records import RunDirectory
 from wiregauge.report.first import glance
 from wiregauge.report.keys import key_tables
@@ -240,9 +240,9 @@ def test_any_percentile_is_judged_and_shown(tmp_path: Path) -> None:
                 assert by[flow.plan.id, f"{measure}.{statistic}"].observed == told.value
     rare = by[20, "latency.p99.999"]
     assert (rare.result, rare.reason) == ("undecided", "p99.999 needs 299572 values, there are 3600")
-    shown = measures.show_json(judgement)
+    shown: Any = measures.show_json(judgement)
     Draft202012Validator(json.loads(measures.schema_path().read_text())).validate(shown)
-    one = shown["runs"][0]["flows"][1]["latency_ns"]  # type: ignore[index]
+    one = shown["runs"][0]["flows"][1]["latency_ns"]
     assert one["p95"] == by[20, "latency.p95"].observed
     assert one["intervals"]["p95"][0] is not None
     console = Console(record=True, width=250)
@@ -289,9 +289,9 @@ def test_any_percentile_between_two_points_is_judged_and_shown(tmp_path: Path) -
         assert limit.low is not None
     n = run.flows[0].counts["delivered"]
     assert (rare.result, rare.reason) == ("undecided", f"p99.999 needs 299572 values, there are {n}")
-    shown = measures.show_json(judgement)
+    shown: Any = measures.show_json(judgement)
     Draft202012Validator(json.loads(measures.schema_path().read_text())).validate(shown)
-    one = shown["runs"][0]["flows"][0]["pairs"][0]  # type: ignore[index]
+    one = shown["runs"][0]["flows"][0]["pairs"][0]
     names = ["p50", "p90", "p95", "p99", "p99.5", "p99.9", "p99.999"]
     assert [name for name in one if name.startswith("p")] == names
     table = pair_table(judgement)
@@ -338,3 +338,10 @@ def test_every_table_shows_the_percentiles_that_limits_on_its_measure_name(tmp_p
 )
 def test_what_was_observed_is_shown_in_its_unit(value: float, unit: str, text: str) -> None:
     assert in_unit(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.0, "p < 1e-300"), (1e-310, "p < 1e-300"), (1e-40, "p = 1e-40"), (0.0314, "p = 0.031")]
+)
+def test_no_chance_is_printed_as_nothing(p: float, text: str) -> None:
+    assert p_text(p) == text

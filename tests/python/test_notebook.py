@@ -110,7 +110,7 @@ def test_figures_are_those_of_show(
                 assert series["value_ns"].mean() == pytest.approx(summary["mean"], rel=1e-9, abs=1e-6)
                 assert found.histogram(7)["count"].sum() == summary["n"]
         for name in COUNTS:
-            assert float(run.measure(name, **which)) == flow[name]  # type: ignore[arg-type]
+            assert float(run.measure(name, **which)) == flow[name]  # type: ignore[arg-type]  # axes of a sweep are keywords
         assert run.loss(**which).interval == (flow["loss"]["low"], flow["loss"]["high"])
         assert run.throughput(**which).value == flow["throughput_bit_per_s"]
 
@@ -209,7 +209,7 @@ def test_what_no_figure_can_show_is_refused(run: wg.Run) -> None:
     with pytest.raises(wg.WiregaugeError, match="no values"):
         run.rtt(10, protocol="udp", payload="64B").figure()
     with pytest.raises(wg.WiregaugeError, match="pie"):
-        measure.figure("pie")  # type: ignore[arg-type]
+        measure.figure("pie")  # type: ignore[arg-type]  # what a user without a type checker writes
     for p in (0, 100, -1, float("nan"), float("inf")):
         with pytest.raises(wg.WiregaugeError, match="between 0 and 100"):
             measure.percentile(p)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import copy
 import multiprocessing
 import os
 import shutil
@@ -27,7 +27,7 @@ COMMAND = [sys.executable, "-m", "wiregauge"]
 
 
 def manifest() -> dict[str, Any]:
-    return json.loads(json.dumps(MANIFEST))  # type: ignore[no-any-return]
+    return copy.deepcopy(MANIFEST)
 
 
 def listing(place: Path) -> set[str]:

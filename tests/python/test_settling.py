@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,8 @@ def test_a_beginning_that_differs_is_noted_and_stays_in_every_figure(tmp_path: P
     assert early.maximum == latency.maximum
     assert early.maximum_without == rest[-1] < 40_000
     assert early.without["p99"] == rest[-(-99 * len(rest) // 100) - 1]
-    shown = measures.show_json(judgement)["runs"][0]["flows"][0]  # type: ignore[index]
+    told: Any = measures.show_json(judgement)
+    shown = told["runs"][0]["flows"][0]
     assert shown["settling"] == flow.settling
     assert shown["latency_ns"]["settling"]["max"] == latency.maximum
     (check,) = [c for c in judgement.runs[0].checks if c.name == "warm-up"]

@@ -95,6 +95,42 @@ def test_a_listed_table_that_is_gone_is_damage_and_track_makes_it_anew(tmp_path:
     assert measures.show_json(measures.judge(tmp_path / "r"))["runs"] == before["runs"]
 
 
+@pytest.mark.parametrize("state", ["listed", "not listed", "killed"])
+@pytest.mark.parametrize("content", ["{", '{"schema": 1, "runs": 3}'])
+def test_the_cure_for_a_tracking_that_cannot_be_read_cures_it(
+    tmp_path: Path, state: str, content: str
+) -> None:
+    place = tmp_path / "r"
+    simulated(load(ROOT / "examples" / "first.xml"), place, 1)
+    before = measures.show_json(measures.judge(place))
+    (place / "tracking.json").write_text(content, encoding="utf-8")
+    directory = RunDirectory.open(place)
+    if state == "not listed":
+        directory.strike_files(["tracking.json"])
+    elif state == "killed":
+        directory.manifest["state"] = "running"
+    directory.save()
+    directory.close()
+
+    def wiregauge(word: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "wiregauge", word, str(place)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    refused = wiregauge("show")
+    assert refused.returncode == 4
+    (sentence,) = refused.stderr.splitlines()
+    if state == "listed":
+        assert f"`wiregauge track {place}` makes it anew" in sentence
+        assert "remove it" not in sentence
+        wiregauge("track")
+    else:
+        assert f"remove it, and `wiregauge show {place}` makes it anew" in sentence
+        (place / "tracking.json").unlink()
+    cured = wiregauge("show")
+    assert cured.returncode == (4 if state == "killed" else 0), cured.stderr
+    assert measures.show_json(measures.judge(place))["runs"] == before["runs"]
+
+
 def test_a_reader_that_stops_reading_is_no_failed_limit(tmp_path: Path) -> None:
     simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
     command = [sys.executable, "-m", "wiregauge", "show", str(tmp_path / "r")]

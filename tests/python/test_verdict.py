@@ -95,9 +95,9 @@ def test_a_limit_carries_its_margin_and_its_interval(tmp_path: Path) -> None:
     assert (rare.result, rare.margin, rare.observed) == ("undecided", None, None)
     assert "needs 2995 values" in rare.reason
     assert (lost.result, lost.margin, lost.unit, lost.low) == ("pass", 0.0, "messages", None)
-    shown = measures.show_json(judgement)
+    shown: Any = measures.show_json(judgement)
     Draft202012Validator(SCHEMA).validate(shown)
-    for found in shown["runs"][0]["limits"]:  # type: ignore[index]
+    for found in shown["runs"][0]["limits"]:
         assert found["holds"] == (found["result"] == "pass")
         if found["margin"] is not None:
             assert (found["margin"] >= 0) == found["holds"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import resources
-from math import log10
+from math import ceil, log10
 
 import numpy as np
 
@@ -35,6 +35,8 @@ Json = dict[str, object]
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _GAP_X, _GAP_Y = 62, 66
 _RIGHT, _TOP, _BOTTOM = 26, 66, 52
+_LETTER = 6.2
+"""Width of a letter at a tick, pixels."""
 _WIDTH = 1040
 _SYMBOLS = {
     "circle": "circle",
@@ -65,6 +67,15 @@ def _top(figure: Figure, *, legend: bool) -> int:
 
 def _below(figure: Figure) -> int:
     return _BOTTOM if any(panel.x.shown for panel in figure.panels) else 10
+
+
+def least_width(figure: Figure) -> int:
+    """Pixels below which the texts under the axes would run into each other; a page scrolls then."""
+    texts = [[text for _, text in panel.x.ticks] for panel in figure.panels if panel.x.shown]
+    widest = max((len(ticks) * (max(map(len, ticks)) * _LETTER + 8) for ticks in texts if ticks), default=0.0)
+    between = (figure.columns - 1) * _GAP_X
+    wanted = figure.margin_left + _RIGHT + between + ceil(figure.columns * widest)
+    return max(min(260 * figure.columns, 760), min(wanted, _WIDTH))
 
 
 def draw(figure: Figure, *, legend: bool = True) -> Json:
@@ -127,6 +138,9 @@ def draw(figure: Figure, *, legend: bool = True) -> Json:
             x["title"] = {"text": ""}
         if figure.share_y and column:
             y["title"] = {"text": ""}
+        if not column and panel.y.shown:
+            # Long labels of ticks push the title outwards instead of running over it.
+            y["automargin"] = "left"
         if figure.range_slider:
             x["rangeslider"] = {"visible": True, "thickness": 0.09, "bgcolor": "#F6F7F9"}
         layout[f"xaxis{suffix}"], layout[f"yaxis{suffix}"] = x, y

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -189,7 +190,7 @@ class _Campaign:
             epoch = entry["epoch_realtime_ns"] = self._crew.agree_on_start()
             self._directory.save()
             try:
-                self._crew.each(lambda agent, at=epoch: agent.start(at))  # type: ignore[misc]  # mypy: lambda default
+                self._crew.each(partial(_start, epoch))
             except StartMissedError:
                 # Some have begun and some have not: what those recorded belongs to no run.
                 self._take_back(run)
@@ -342,3 +343,7 @@ def _own_pid() -> int:
     import os
 
     return os.getpid()
+
+
+def _start(epoch_realtime_ns: int, agent: Agent) -> None:
+    agent.start(epoch_realtime_ns)

@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final, TypeVar
 
 from wiregauge import __version__, _native
@@ -109,7 +110,7 @@ class Crew:
             began = time.monotonic_ns()
             taken = False
             with contextlib.suppress(StartMissedError):
-                self.each(lambda agent, at=epoch: agent.announce(at))  # type: ignore[misc]  # mypy: lambda default
+                self.each(partial(_announce, epoch))
                 taken = True
             took = time.monotonic_ns() - began
             if taken and epoch - time.time_ns() > (_ROUNDS - 1) * took:
@@ -128,3 +129,7 @@ class Crew:
     def lead_s(self) -> float:
         """How far ahead the last start was announced."""
         return self._lead_ns / 1e9
+
+
+def _announce(epoch_realtime_ns: int, agent: Agent) -> None:
+    agent.announce(epoch_realtime_ns)

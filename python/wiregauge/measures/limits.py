@@ -7,6 +7,7 @@ could turn a pass into a failure; a failure that was seen is one whatever was no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isinf
 from typing import Literal
 
@@ -58,10 +59,24 @@ Result = Literal["pass", "fail", "undecided"]
 
 
 def judge_limits(
-    limits: Sequence[LimitPlan], flows: Sequence[FlowResult], unplanned: Mapping[str, int]
+    limits: Sequence[LimitPlan],
+    flows: Sequence[FlowResult],
+    unplanned: Mapping[str, int],
+    *,
+    fit: bool = True,
 ) -> tuple[LimitResult, ...]:
-    """One result per limit and flow it applies to; a limit on the run as a whole has flow None."""
-    return tuple(result for limit in limits for result in _judge(limit, flows, unplanned))
+    """One result per limit and flow it applies to; a limit on the run as a whole has flow None.
+
+    Of a run that is not `fit` to judge, an INVALID one, nothing is decided: figures are told, and no pass or fail.
+    """
+    found = tuple(result for limit in limits for result in _judge(limit, flows, unplanned))
+    if fit:
+        return found
+    return tuple(replace(one, result="undecided", reason=_unfit(one.reason)) for one in found)
+
+
+def _unfit(reason: str) -> str:
+    return "; ".join(part for part in ("the run is INVALID", reason) if part)
 
 
 def _judge(limit: LimitPlan, flows: Sequence[FlowResult], unplanned: Mapping[str, int]) -> list[LimitResult]:

@@ -337,12 +337,10 @@ class RunResult:
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL, NONE (no limits) or UNDECIDED: the run is not fit to decide, or a limit could not be judged."""
+        """PASS, FAIL, NONE (no limits) or UNDECIDED: a limit could not be judged, as none can of an INVALID run."""
         if not self.limits:
             return "NONE"
         results = {limit.result for limit in self.limits}
-        if self.validity == Grade.INVALID:
-            return "UNDECIDED"
         return "FAIL" if "fail" in results else "UNDECIDED" if "undecided" in results else "PASS"
 
 
@@ -406,20 +404,25 @@ class Judgement:
         )
 
     @property
+    def answered(self) -> bool:
+        """Whether all that was to be measured was, and is fit to judge; else there is no answer, whatever failed."""
+        return self.complete and self.validity != Grade.INVALID
+
+    @property
     def verdict(self) -> str:
-        """FAIL when a limit failed on a run fit to judge, UNDECIDED when a run could not decide, else PASS or NONE."""
+        """UNDECIDED where there is no answer or a limit could not be judged; else FAIL, PASS or NONE (no limits)."""
         if not self.plan.limits:
             return "NONE"
         verdicts = {run.verdict for run in self.runs}
-        if "FAIL" in verdicts:
-            return "FAIL"
-        return "PASS" if verdicts == {"PASS"} and self.complete else "UNDECIDED"
+        if not self.answered:
+            return "UNDECIDED"
+        return "FAIL" if "FAIL" in verdicts else "PASS" if verdicts == {"PASS"} else "UNDECIDED"
 
     @property
     def exit_code(self) -> int:
         """Of a command that judged; INVALID is no answer, with limits or without."""
         return exits.exit_code(
-            answered=self.complete and self.validity != Grade.INVALID,
+            answered=self.answered,
             failed=self.verdict == "FAIL",
             undecided=self.verdict == "UNDECIDED",
         )

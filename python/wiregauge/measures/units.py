@@ -76,3 +76,12 @@ BEYOND = "beyond the tap"
 def untapped(names: Sequence[str]) -> str:
     """Where taps are missing: at end systems of a test, or before the only tap there is."""
     return "no second tap" if list(names) == [BEYOND] else f"no tap at {', '.join(names)}"
+
+
+_LEAST_P = 1e-300
+"""Lesser chances come out of the arithmetic as 0 or nearly so."""
+
+
+def p_text(p: float) -> str:
+    """A p-value as it is printed: never 0, which no finite series can show."""
+    return f"p < {_LEAST_P:.0e}" if p < _LEAST_P else f"p = {p:.2g}"

@@ -312,17 +312,27 @@ def _finish(directory: RunDirectory) -> None:
 def _read_tracking(directory: RunDirectory) -> dict[str, Any]:
     """tracking.json; empty where there is none yet. Raises DamagedError where it is not the one that was written."""
     path = directory.root / _TRACKING
-    listed = directory.inventory.verified and directory.is_listed(path)
-    if not path.exists() and not listed:
-        return {"schema": 1, "runs": []}
     # While a campaign goes on, or after it was killed, the list may be of an earlier state of the file.
-    if listed and directory.manifest["state"] != "running":
+    held = (
+        directory.inventory.verified
+        and directory.is_listed(path)
+        and directory.manifest["state"] != "running"
+    )
+    if held:
         directory.inventory.check([path])
+    elif not path.exists():
+        return {"schema": 1, "runs": []}
+    # A file that has to be there is damage where it is not; any other is made anew by whoever misses it.
+    cure = (
+        f"`wiregauge track {directory.root}` makes it anew from the records"
+        if held
+        else f"remove it, and `wiregauge show {directory.root}` makes it anew"
+    )
     try:
         tracking, _ = read_json(path)
     except RunDirectoryError as error:
-        raise DamagedError(f"{error}; or remove it, and `wiregauge show` makes it anew") from None
+        raise DamagedError(f"{error}, or {cure}" if "restore" in str(error) else f"{error}; {cure}") from None
     runs = tracking.get("runs")
     if not isinstance(runs, list) or not all(isinstance(run, dict) and "index" in run for run in runs):
-        raise DamagedError(f"{path}: has no list of runs; remove it, and `wiregauge show` makes it anew")
+        raise DamagedError(f"{path}: has no list of runs; {cure}")
     return tracking

@@ -30,7 +30,7 @@ from wiregauge.measures.comparing.text import (
     unmatched,
     verdict_text,
 )
-from wiregauge.measures.units import count_of, duration, rate, share
+from wiregauge.measures.units import count_of, duration, p_text, rate, share
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 from wiregauge.report.write import render, store
 
@@ -213,7 +213,7 @@ def _shift_cells(shift: Shift | None) -> list[Cell]:
     hint += f"; threshold ± {duration(shift.tolerance, 3)}" if shift.tolerance is not None else ""
     hint += f"; {shift.verdict}: {basis_text(shift)}" if shift.verdict and shift.basis else ""
     beyond = beyond_text(shift)
-    hint += f"; {beyond}" if beyond else f"; p = {shift.chance:.2g}" if shift.chance is not None else ""
+    hint += f"; {beyond}" if beyond else f"; {p_text(shift.chance)}" if shift.chance is not None else ""
     return [
         Cell(micro(shift.base.value), _range(shift, new=False), "first"),
         Cell(micro(shift.new.value), _range(shift, new=True)),

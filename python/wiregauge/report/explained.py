@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wiregauge.figures.explained import figure_id
 from wiregauge.measures.explaining import Bounded, Explanation, FlowExplained, WorstMessage
 from wiregauge.measures.explaining.said import LEAST_NS, chance
-from wiregauge.measures.units import duration, significant
+from wiregauge.measures.units import duration, p_text, significant
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 
 __all__ = ["MOST_FLOWS", "FlowSection", "flow_sections"]
@@ -55,7 +55,7 @@ def _modes(found: FlowExplained) -> Table | None:
             Cell(duration(mode.highest, 3)),
             Cell(duration(mode.jitter * 1e9, 2) if mode.jitter >= 1e-9 else "< 1 ns"),
             Cell(f"{mode.bands} of {mode.cycles}"),
-            Cell(chance(mode.p_value), f"{mode.p_value:.3g}, for the whole search"),
+            Cell(chance(mode.p_value), f"{p_text(mode.p_value)}, for the whole search"),
         ]
         for series in found.series
         for mode in series.recurrence.modes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from wiregauge.measures.definitions import PAIR_QUANTILES
 from wiregauge.measures.pairs import PairLatency
@@ -229,30 +230,39 @@ def pair_table(judgement: Judgement) -> Table:
     """Latency between every two points of a leg."""
     names = judgement.plan.named("pair_latency", PAIR_QUANTILES)
     heads = [
-        *_WHERE,
-        Head("from", kind="text"),
-        Head("to", kind="text"),
+        Head("from → to", kind="text"),
         Head("n"),
         Head("min", "pair_latency", unit="µs"),
         Head("mean ± u", "pair_latency", unit="µs"),
         *(Head(name, "pair_latency", unit="µs") for name in names),
         Head("max", "pair_latency", unit="µs"),
     ]
-    rows = [[*where, *_pair(pair, names)] for where, flow, _ in _served(judgement) for pair in flow.pairs]
-    return Table("Latency between points", heads, [Section("", rows)], lead=4)
+    sections = [
+        Section(
+            " · ".join(cell.text for cell in reversed(where) if cell.text),
+            [_pair(pair, names) for pair in flow.pairs],
+        )
+        for where, flow, _ in _served(judgement)
+        if flow.pairs
+    ]
+    return Table("Latency between points", heads, sections)
 
 
 def _pair(pair: PairLatency, names: Sequence[str]) -> list[Cell]:
     spread = f" ± {micro(pair.half_width)}" if pair.half_width is not None else ""
     return [
-        Cell(pair.start, kind="text short"),
-        Cell(pair.end, kind="text short"),
+        Cell(f"{pair.start} → {pair.end}", kind="text short"),
         Cell(str(pair.n), f"{pair.missing} messages were not seen at both" if pair.missing else ""),
         Cell(micro(pair.minimum)),
         Cell(f"{micro(pair.mean)}{spread}", kind="mean"),
-        *(percentile_of(pair.percentiles[name], pair.n, name) for name in names),
+        *(_once(percentile_of(pair.percentiles[name], pair.n, name)) for name in names),
         Cell(micro(pair.maximum)),
     ]
+
+
+def _once(cell: Cell) -> Cell:
+    """The table is the longest of a report: an interval that stands below its figure is not said again on hover."""
+    return replace(cell, hint="") if "…" in cell.below else cell
 
 
 def critical_table(judgement: Judgement) -> Table:

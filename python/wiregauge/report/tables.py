@@ -498,7 +498,7 @@ def limit_table(judgement: Judgement) -> Table | None:
             groups.setdefault((limit.line, limit.measure, bound, limit.subject), []).append((run, limit))
     rows: list[tuple[int, float, list[Cell]]] = []
     for (_, measure, bound, _), results in groups.items():
-        words = [_word(run, limit) for run, limit in results]
+        words = [limit.result.upper() for _, limit in results]
         word = min(words, key=_GRAVITY.index)
         seen = [(limit.margin, limit) for _, limit in results if limit.margin is not None]
         room, worst = min(seen, key=lambda pair: pair[0], default=(None, None))
@@ -522,12 +522,6 @@ def limit_table(judgement: Judgement) -> Table | None:
 
 
 _GRAVITY = ("FAIL", "UNDECIDED", "PASS")
-
-
-def _word(run: RunResult, limit: LimitResult) -> str:
-    if run.validity == Grade.INVALID:
-        return "UNDECIDED"
-    return limit.result.upper()
 
 
 def _observed_hint(limit: LimitResult) -> str:

@@ -141,7 +141,7 @@ def render(template: str, figures: list[Figure], **content: object) -> str:
             "measures": [DEFINITIONS[name] for name in figure.measures if name in DEFINITIONS],
             "json": Markup(_embedded(interactive.draw(figure, legend=False))),
             "height": interactive.height(figure, legend=False),
-            "width": min(260 * figure.columns, 760),
+            "width": interactive.least_width(figure),
             "legend": [
                 {"text": entry.text, "group": entry.group, "sample": Markup(entry.sample)}
                 for entry in legend(figure)

@@ -13,19 +13,6 @@ import math
 import sys
 from typing import NoReturn
 
-__all__ = [
-    "BAD_INPUT",
-    "FAILED",
-    "INCOMPLETE",
-    "NO_ENVIRONMENT",
-    "UNDECIDED",
-    "WITHIN",
-    "exit_code",
-    "fail",
-    "finite",
-    "say",
-]
-
 WITHIN, FAILED, BAD_INPUT, NO_ENVIRONMENT, INCOMPLETE = 0, 1, 2, 3, 4
 UNDECIDED = INCOMPLETE
 """Neither gives an answer."""

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from wiregauge.measures.comparing.results import Comparison, FlowComparison, ShareShift, Shift, SweepShift
-from wiregauge.measures.units import count_of, duration, share
+from wiregauge.measures.units import count_of, duration, p_text, share
 
 COLOURS = {"better": "green", "same": "dim", "worse": "red", "undecided": "yellow"}
 BASES = {
@@ -57,7 +57,7 @@ def beyond_text(shift: Shift) -> str:
     what = "at or above" if found.within else "above"
     return (
         f"{what} {duration(found.value, 4)}: {found.base_count} of {found.base_n} → "
-        f"{found.new_count} of {found.new_n}, p = {shift.chance:.2g}"
+        f"{found.new_count} of {found.new_n}, {p_text(shift.chance)}"
     )
 
 
@@ -116,7 +116,7 @@ def verdict_text(flow: FlowComparison) -> str:
 def sweep_text(sweep: SweepShift) -> str:
     """`flow 1: latency.p99 over all 18 points together (p = 1e-40), at 15 of them by itself`."""
     return (
-        f"flow {sweep.flow}: {sweep.figure} over all {sweep.points} points together (p = {sweep.chance:.2g}), "
+        f"flow {sweep.flow}: {sweep.figure} over all {sweep.points} points together ({p_text(sweep.chance)}), "
         f"at {sweep.decided} of them by itself"
     )
 

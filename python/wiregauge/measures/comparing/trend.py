@@ -112,7 +112,9 @@ class Trend:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the newest run; of what it does not have nothing is decided."""
+        """That of the newest run; where it or all before it are unfit, and of what it lacks, nothing is decided."""
+        if not self.answered:
+            return "undecided"
         own = self.verdict_of(self.newest)
         return "undecided" if self.gone and own != "worse" else own
 
