@@ -125,7 +125,9 @@ def test_rootless(wiregauge: Runner, tmp_path: Path) -> None:
     assert interfaces_and_spaces() == before
     shown = wiregauge("show", "r", "--json").json()
     assert shown["runs"][0]["flows"][0]["lost"] == 0
-    grants = json.loads((tmp_path / "r" / "manifest.json").read_text())["runs"][0]["agents"]["mac"]["grants"]
+    agent = json.loads((tmp_path / "r" / "manifest.json").read_text())["runs"][0]["agents"]["mac"]
+    assert isinstance(agent["clock_read_ns"], int)
+    grants = agent["grants"]
     assert {grant["name"] for grant in grants} >= {"sched-fifo", "mlockall", "cpu-dma-latency"}
     assert all(grant["detail"] for grant in grants if not grant["granted"]), "what is not granted says why"
 

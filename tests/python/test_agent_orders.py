@@ -178,6 +178,12 @@ def test_a_refused_run_leaves_nothing_and_spoils_nothing(tmp_path: Path, serve: 
     assert not (spool / "run-0000" / "node-0000").exists()
 
 
+def test_an_agent_says_what_reading_its_clock_costs(tmp_path: Path, serve: Serve) -> None:
+    """As a number of ns: the testmaster puts it into the manifest, and the error of timestamps rests on it."""
+    said = serve(spool_of(tmp_path)).hello("test", 60_000)["host"]["clock-read-ns"]
+    assert said.isdecimal()
+
+
 def test_a_caller_names_no_path() -> None:
     """What the control plane takes of places: the name of an interface, and nothing of the file system."""
     from wiregauge.master.rpc import agent_pb2 as pb

@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from wiregauge.benches.capabilities import beyond_namespaces
+from wiregauge.config import load
+
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = ROOT / "crates" / "plan" / "src"
 CAPABILITIES = (ROOT / "python" / "wiregauge" / "benches" / "capabilities.py").read_text(encoding="utf-8")
@@ -42,7 +45,8 @@ STATED = {"SwitchModel": {"processing_delay"}, "Link": {"delay"}}
 # Fields that mean something only beside another that is refused.
 IMPLIED = {
     "SwitchModel": {"policing", "integration", "raster"},  # kinds other than cots are refused
-    "Flow": {"further_paths", "network", "virtual_link", "schedule"},  # rc, tt, several receivers, network B
+    # rc, tt, several receivers (whose reader is `plan.receivers`), network B
+    "Flow": {"also_to", "further_paths", "network", "virtual_link", "schedule"},
     "Send": {"sub_link"},  # rc
 }
 
@@ -70,3 +74,8 @@ def test_every_field_of_the_plan_is_built_stated_or_refused() -> None:
         assert not left, f"{struct}: nobody says what namespaces do with {sorted(left)}"
         gone = settled - fields(file, struct)
         assert not gone, f"{struct}: {sorted(gone)} is settled here, but the plan has no such field"
+
+
+def test_several_receivers_are_refused_by_name() -> None:
+    refused = beyond_namespaces(load(ROOT / "examples" / "multicast.xml").campaign)
+    assert "flow 10 has several receivers: the agents send to one" in refused

@@ -33,8 +33,13 @@ def test_nothing_known_is_no_better_than_the_resolution(entry: dict[str, object]
 
 
 def test_agents_report_what_reading_a_clock_costs() -> None:
-    agents = {"a": {"grants": [{"name": "clock-read", "detail": "37 ns"}]}, "b": {"grants": []}}
-    assert stamp_error_ns({}, agents) == 74
+    """A typed field; the words of the grant are for people, and count only where an older directory has no field."""
+    words = [{"name": "clock-read", "granted": True, "detail": "41 ns"}]
+    assert stamp_error_ns({}, {"a": {"clock_read_ns": 37, "grants": words}, "b": {"grants": []}}) == 74
+    assert stamp_error_ns({}, {"a": {"clock_read_ns": 37}}) == 74
+    assert stamp_error_ns({}, {"a": {"grants": words}}) == 82
+    other = [{"name": "no-clock-read", "granted": False, "detail": "waited 900 ns"}]
+    assert stamp_error_ns({}, {"a": {"grants": other}}) == 2 * RESOLUTION_NS
 
 
 @pytest.mark.parametrize(

@@ -124,3 +124,29 @@ def test_the_far_end_of_the_only_tap_is_no_place_to_tap(captures: Path, tmp_path
     page = (tmp_path / "seen" / "report.html").read_text(encoding="utf-8")
     assert "no second tap" in page
     assert "tap at beyond" not in page
+
+
+def test_an_untapped_receiver_of_several_is_named(tmp_path: Path) -> None:
+    test = tmp_path / "two.xml"
+    test.write_text(
+        """<test xmlns="urn:wiregauge:test:1" name="two" bench="sim">
+  <network><end-system name="a"/><end-system name="b"/><end-system name="c"/><switch name="sw1"/>
+    <link between="a sw1" rate="1Gbit/s"/><link between="b sw1" rate="1Gbit/s"/>
+    <link between="c sw1" rate="1Gbit/s"/></network>
+  <flows><flow id="10" protocol="udp" from="a" to="b c"/></flows>
+  <tasks><send flow="10" period="1ms" payload="64B" count="50"/><receive flow="10"/>
+    <capture on="a"/><capture on="b"/></tasks>
+</test>""",
+        encoding="utf-8",
+    )
+    run = CliRunner().invoke(app, ["run", str(test), "--out", str(tmp_path / "r")])
+    assert run.exit_code == 0, run.output
+    place = tmp_path / "r" / "captures" / "run-0000"
+    files = [word for tap in "ab" for word in ("--from", str(place / f"{tap}.pcapng"))]
+    done = CliRunner().invoke(
+        app, ["export", *files, "--test", str(test), "--clocks-agree", "0ns", "--out", str(tmp_path / "seen")]
+    )
+    assert done.exit_code == 4, done.output
+    assert "no tap at c:" in done.stderr
+    told = {flow.plan.destination: flow.unseen for flow in judge(tmp_path / "seen").runs[0].flows}
+    assert told == {"b": (), "c": ("c",)}

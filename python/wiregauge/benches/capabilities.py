@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wiregauge.benches.names import is_end_system
+from wiregauge.plan import receivers
 
 __all__ = ["beyond_namespaces"]
 
@@ -100,7 +101,7 @@ def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:
             yield f"{who} has a priority: its UDP frames would carry a tag, and the kernel here has no VLAN devices"
         if flow.get("dscp"):
             yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
-        if flow.get("also_to"):
+        if len(receivers(flow)) > 1:
             yield f"{who} has several receivers: the agents send to one"
     launched = [f"flow {send['flow']}" for send in run["sends"] if send.get("launch")]
     loads = [inject["on"] for inject in run.get("injects", []) if inject.get("launch")]

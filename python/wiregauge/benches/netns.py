@@ -29,6 +29,7 @@ from typing import Any, Final
 from wiregauge.benches.base import AgentPlace, BenchError, Fact, agent_program
 from wiregauge.benches.names import is_end_system, space_name
 from wiregauge.benches.tap import Tap
+from wiregauge.plan import receivers
 
 __all__ = ["ENCLOSED", "NetnsBench"]
 
@@ -60,10 +61,11 @@ class NetnsBench:
         self._nodes: list[dict[str, Any]] = self._network["nodes"]
         self._chosen = sorted(
             {
-                (tuple(mac), flow["to"])
+                (tuple(mac), to)
                 for run in campaign["runs"]
                 for flow in run["flows"]
                 if (mac := flow.get("addresses", {}).get("mac", {}).get("destination"))
+                for to in receivers(flow)
             }
         )
         self._pairs = sorted(_pairs(campaign))
@@ -315,9 +317,7 @@ def _pairs(campaign: dict[str, Any]) -> set[tuple[int, int]]:
     nodes = campaign["network"]["nodes"]
     met: set[tuple[int, int]] = set()
     for run in campaign["runs"]:
-        ends = {flow["id"]: (flow["from"], flow["to"]) for flow in run["flows"]}
-        met.update(ends.values())
-        met.update((flow["from"], to) for flow in run["flows"] for to in flow.get("also_to", []))
+        met.update((flow["from"], to) for flow in run["flows"] for to in receivers(flow))
         met.update((inject["on"], inject["to"]) for inject in run.get("injects", []))
         met.update(
             (relay["on"], fault["kind"]["to"])

@@ -62,6 +62,7 @@ class Agent:
     def __init__(self, place: AgentPlace) -> None:
         self.place = place
         self._watched: Any = None
+        self._clock_read_ns: int | None = None
         self._channel = grpc.insecure_channel(
             place.address,
             # A proxy of the user's environment is never on the way; a socket's path names no authority.
@@ -80,6 +81,8 @@ class Agent:
             pb.HelloReply,
             wait=True,
         )
+        cost = reply.host.get("clock-read-ns", "")
+        self._clock_read_ns = int(cost) if cost.isdecimal() else None
         return {
             "agent_version": reply.agent_version,
             "plan_schema": reply.plan_schema,
@@ -165,9 +168,13 @@ class Agent:
             self._watched.cancel()
 
     def finish(self, *, abort: bool, seconds: float) -> dict[str, Any]:
-        """Ends the run and returns the agent's report, which it has `seconds` for."""
+        """Ends the run and returns the agent's report, which it has `seconds` for.
+
+        Beside the report stands `clock_read_ns`, what the agent said when greeted that one reading of its clock costs.
+        """
         request = pb.FinishRequest(abort=abort)
-        return report_as_dict(self._call("Finish", request, pb.FinishReply, seconds=seconds).report)
+        report = report_as_dict(self._call("Finish", request, pb.FinishReply, seconds=seconds).report)
+        return report if self._clock_read_ns is None else {**report, "clock_read_ns": self._clock_read_ns}
 
     def collect(self, store: Callable[[str, bytes], None]) -> None:
         """Hands the run's segment files over, chunk by chunk, in order."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from wiregauge.master.client import Agent, StreamChoice
+from wiregauge.plan import receivers
 
 __all__ = ["Trial", "try_streams"]
 
@@ -56,7 +57,7 @@ def try_streams(
 
     Raises AgentLostError.
     """
-    flows = {flow["id"]: flow["to"] for flow in run["flows"]}
+    flows = {flow["id"]: receivers(flow)[0] for flow in run["flows"]}
     trials = []
     for name, choices in chosen.items():
         for choice in choices:

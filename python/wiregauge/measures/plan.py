@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES, ascending, quantile_named
+from wiregauge.plan import receivers
 from wiregauge.records import RunDirectoryError
 
 __all__ = [
@@ -451,8 +452,10 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
             )
         send = sends.get(number)
         deadline = flow.get("deadline")
-        others = get(flow, "also_to", list, where) if "also_to" in flow else []
-        receivers = [get(flow, "to", int, where), *(n if isinstance(n, int) else -1 for n in others)]
+        try:
+            to = receivers(flow)
+        except ValueError as error:
+            raise RunDirectoryError(f"{where}: flow {number}: {error}; the file is damaged") from None
         link = flow.get("virtual_link")
         (exchanges if flow.get("exchange") is True else flows).extend(
             FlowPlan(
@@ -472,7 +475,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 if (number, receiver) in relays
                 else 0,
                 receiver=receiver,
-                multicast=len(receivers) > 1,
+                multicast=len(to) > 1,
                 both_networks="network" in flow and flow["network"] is None,
                 bag_ns=_ns(link, "bag", where) if isinstance(link, dict) else None,
                 bag_jitter_ns=_ns(link, "jitter", where)
@@ -487,7 +490,7 @@ def _run(raw: Mapping[str, object], nodes: Sequence[Node], links: Sequence[Link]
                 schedule=_schedule(flow.get("schedule"), receiver, where),
                 frames=_frames(send, where) if send and "replay" in send else None,
             )
-            for receiver in receivers
+            for receiver in to
         )
     incidents = objects(raw, "incidents", where) if "incidents" in raw else []
     faults = objects(raw, "link_faults", where) if "link_faults" in raw else []

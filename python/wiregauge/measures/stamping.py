@@ -8,7 +8,6 @@ by a clock of its own, its times were placed on the host's by readings of both, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from wiregauge.measures.evidence import Evidence, check, number, parts, percent
@@ -35,13 +34,20 @@ def stamp_error_ns(entry: Mapping[str, object], agents: Mapping[str, Mapping[str
     taps = _taps(entry)
     if taps:
         return 2 * max(map(_at_tap, taps.values()))
-    cost = RESOLUTION_NS
-    for agent in agents.values():
-        for grant in parts(agent, "grants"):
-            if "clock-read" in str(grant.get("name", "")):
-                match = re.search(r"(\d+(?:\.\d+)?)\s*ns", str(grant.get("detail", "")))
-                cost = max(cost, float(match[1])) if match else cost
-    return 2 * cost
+    return 2 * max((RESOLUTION_NS, *map(_clock_read_ns, agents.values())))
+
+
+def _clock_read_ns(agent: Mapping[str, object]) -> float:
+    """What reading the clock costs an agent, ns; 0 where it does not say.
+
+    Run directories of before have it in words only, as the detail of a grant: `37 ns`.
+    """
+    cost = agent.get("clock_read_ns")
+    if isinstance(cost, int | float):
+        return float(cost)
+    details = (str(one.get("detail")) for one in parts(agent, "grants") if one.get("name") == "clock-read")
+    numbers = (detail.removesuffix(" ns") for detail in details if detail.endswith(" ns"))
+    return max((float(number) for number in numbers if number.isdecimal()), default=0.0)
 
 
 def wire_errors_ns(agents: Mapping[str, Mapping[str, object]]) -> dict[str, float]:

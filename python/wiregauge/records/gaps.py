@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from wiregauge.plan import receivers
 from wiregauge.records.directory import RunDirectory
 
 __all__ = ["gaps_of"]
@@ -123,9 +124,7 @@ def _silent(
     agents: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[Gap]:
     """Agents that sent no report, or say themselves that they ended early: nothing is known after their last record."""
-    ends = {
-        int(end) for flow in run["flows"] for end in (flow["from"], flow["to"], *(flow.get("also_to") or []))
-    }
+    ends = {int(end) for flow in run["flows"] for end in (flow["from"], *receivers(flow))}
     gone = sorted(
         node for node in ends if not agents.get(nodes[node]) or agents[nodes[node]].get("complete") is False
     )

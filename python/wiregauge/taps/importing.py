@@ -17,6 +17,7 @@ from typing import Any
 
 from wiregauge import _native
 from wiregauge.master import new_manifest
+from wiregauge.plan import receivers
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
@@ -187,8 +188,7 @@ def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:
     tapped = {str(tap["node"]) for tap in taps}
     ends: set[str] = set()
     for flow in _run_of(captured.test, captured.run)["flows"]:
-        to = flow["to"]
-        ends |= {names[end] for end in (flow["from"], *(to if isinstance(to, list) else [to]))}
+        ends |= {names[end] for end in (flow["from"], *receivers(flow))}
     missing = sorted(ends - tapped)
     if not missing:
         return []
