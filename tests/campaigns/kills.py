@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ LAST_NS = 1_000_000_000
 """What may be missing: the last second before a strike."""
 LATE_NS = 500_000_000
 """How late a busy host may be with what it sends and writes."""
+_MARK = "WIREGAUGE_KILLS"
 _EARLY = 0.2
 """How many of the strikes come before the first record."""
 _RECORDS = 4096
@@ -91,13 +92,23 @@ def strikes(count: int, seed: int) -> list[Strike]:
     ]
 
 
-def left_behind() -> tuple[object, ...]:
-    """Interfaces, named namespaces, queues and agents of this machine."""
+def left_behind(mark: str) -> tuple[object, ...]:
+    """Interfaces, named namespaces and queues of this machine, and the processes of the campaign with this mark."""
     links = frozenset(path.name for path in Path("/sys/class/net").iterdir())
     places = [Path(place) for place in ("/run/netns", "/var/run/netns")]
     named = frozenset(path.name for place in places if place.is_dir() for path in place.iterdir())
     queues = subprocess.run(["tc", "qdisc", "show"], capture_output=True, text=True, check=False).stdout
-    return links, named, queues, frozenset(_processes(lambda line: line[0].endswith("wiregauge-agent")))
+    return links, named, queues, frozenset(_marked(mark))
+
+
+def _marked(mark: str) -> Iterator[int]:
+    """Processes that have the mark of a campaign in their environment, whatever became of their parents."""
+    wanted = f"{_MARK}={mark}".encode()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    yield int(entry.name)
 
 
 def _processes(fits: Callable[[list[str]], bool]) -> list[int]:
@@ -145,9 +156,9 @@ def _await_record(process: subprocess.Popen[str], place: Path) -> None:
 
 def strike_once(one: Strike, course: Course) -> None:
     """Runs a campaign, strikes it, and looks at what is left."""
-    before = left_behind()
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
-        folder = Path(name)
+        folder, mark = Path(name), Path(name).name
+        before = left_behind(mark)
         (folder / "t.xml").write_text(TEST)
         out = folder / ("small/r" if one.target == "disk" else "r")
         words = [str(COMMAND), "run", str(folder / "t.xml"), "--out", str(out)]
@@ -162,6 +173,7 @@ def strike_once(one: Strike, course: Course) -> None:
         process = subprocess.Popen(
             words,
             cwd=folder,
+            env={**os.environ, _MARK: mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -185,9 +197,9 @@ def strike_once(one: Strike, course: Course) -> None:
             _, err = process.communicate()
         _judge(one, process.returncode, err, folder, struck_ns)
     end = time.monotonic() + 20
-    while left_behind() != before and time.monotonic() < end:
+    while left_behind(mark) != before and time.monotonic() < end:
         time.sleep(0.1)
-    now = left_behind()
+    now = left_behind(mark)
     one.faults += [f"left behind: {a} became {b}" for a, b in zip(before, now, strict=True) if a != b]
 
 
