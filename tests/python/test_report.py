@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
+from base64 import b64decode
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +19,7 @@ import pytest
 
 from synthetic import Columns, Recipe, make
 from wiregauge import measures, report
+from wiregauge.figures import interactive
 from wiregauge.measures.units import in_unit, share
 from wiregauge.report.tables import NONE, ZERO, Cell, Head, Section, Table, short_interval
 from wiregauge.report.write import store
@@ -155,6 +158,17 @@ def test_an_interval_with_one_end_says_which() -> None:
 
 def test_the_demo_fits_three_megabytes(demo: Path) -> None:
     assert (demo / "report.html").stat().st_size < 3_000_000
+
+
+def test_the_script_that_draws_is_packed_and_whole(demo: Path) -> None:
+    """Less than half as long as it is, the very same when unpacked, and its licence is legible."""
+    source = (demo / "report.html").read_text()
+    (packed,) = re.findall(r'<script type="text/plain" id="plotly">([^<]*)</script>', source)
+    assert zlib.decompress(b64decode(packed)).decode() == interactive.script()
+    assert len(packed) < len(interactive.script()) / 2
+    (notice,) = re.findall(r"<!-- (plotly\.js.*?) -->", source)
+    assert "Copyright" in notice
+    assert "MIT" in notice
 
 
 def test_every_definition_is_in_the_page_and_every_link_leads_to_one(demo: Path) -> None:

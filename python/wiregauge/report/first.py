@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from wiregauge.measures.definitions import ascending
+from wiregauge.measures.definitions import ascending, quantile_named
+from wiregauge.measures.percentiles import needed_for
 from wiregauge.measures.results import FlowResult, Judgement, PointResult, Summary
 from wiregauge.measures.units import count_of, share, untapped
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, limit_table, loss_text, micro
@@ -72,8 +73,7 @@ def _flow_table(judgement: Judgement) -> Table | None:
         for name in (*_TIMES, *named, "max")
         if flow.summaries["latency"].value(name) is not None
     }
-    # What a limit names has its column also where no flow has messages enough: it says why the limit is undecided.
-    times = [name for name in (*ascending({*_TIMES, *named}), "max") if name in known or name in named]
+    times = [name for name in (*ascending({*_TIMES, *named}), "max") if name in known]
     rows = {key: _row(found, times) for key, found in members.items()}
     heads = [
         Head("flow", kind="text"),
@@ -87,13 +87,10 @@ def _flow_table(judgement: Judgement) -> Table | None:
         if _without(members.values(), times)
         else []
     )
-    few = [
-        f"{name} (n ≥ {needed})"
-        for name, needed in (("p99", 299), ("p99.9", 2995))
-        if name not in (*known, *named)
-    ]
+    wanted = {name: needed_for(quantile_named(name) or 0.0) for name in ascending({"p99", "p99.9", *named})}
+    few = [f"{name} (n ≥ {needed})" for name, needed in wanted.items() if name not in known]
     if few:
-        notes.append(f"No flow has messages enough for {' and '.join(few)}.")
+        notes.append(f"No flow has messages enough for {', '.join(few)}.")
     if points > 1:
         what += f": the worst of {points} points"
         notes.insert(0, "Each figure is that of the point where it is worst; hover it for the point.")
