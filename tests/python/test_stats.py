@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from wiregauge import stats
 from wiregauge.stats.dependence import inner
+from wiregauge.stats.ranks import average_ranks
 
 finite = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
 samples = st.lists(finite, min_size=1, max_size=200).map(lambda values: np.array(sorted(values)))
@@ -238,3 +240,13 @@ def test_figures_do_not_depend_on_the_number_of_cores() -> None:
         for threads in ("1", "2", "4")
     }
     assert len(told) == 1
+
+
+@given(samples)
+def test_equal_values_share_the_mean_of_their_ranks(values: np.ndarray) -> None:
+    assert average_ranks(values).tolist() == rankdata(values).tolist()
+
+
+def test_what_every_command_imports_is_without_what_takes_long_to_import() -> None:
+    code = "import sys, wiregauge.measures; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

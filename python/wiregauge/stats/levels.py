@@ -21,10 +21,10 @@ from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
 
 from wiregauge.stats.dependence import effective_n, inner
 from wiregauge.stats.moments import Floats
+from wiregauge.stats.ranks import average_ranks
 
 __all__ = ["FALSE_CHANGE", "Change", "Course", "level_changes"]
 
@@ -121,7 +121,7 @@ def _memory(values: Floats) -> float:
 
 
 def _ranks_about_line(values: Floats) -> Floats:
-    ranks = scipy_stats.rankdata(values)
+    ranks = average_ranks(values)
     at: Floats = np.arange(len(values), dtype=np.float64) - (len(values) - 1) / 2
     rest: Floats = ranks - ranks.mean() - at * inner(at, ranks) / inner(at, at)
     return np.round(rest, 9)
@@ -129,6 +129,9 @@ def _ranks_about_line(values: Floats) -> Floats:
 
 def _levels(t: Floats, medians: Floats, false_alarm: float) -> tuple[float | None, list[tuple[int, float]]]:
     """Changes of the blocks' medians; the slope instead, and what changes beside it, where a line explains more."""
+    # It takes most of a second to import, and only a search for what explains a run comes here.
+    from scipy import stats as scipy_stats
+
     places = _segment(medians, false_alarm)
     if np.ptp(medians) == 0 or scipy_stats.kendalltau(t, medians).pvalue >= false_alarm:
         return None, places
@@ -151,7 +154,7 @@ def _segment(values: Floats, false_alarm: float) -> list[tuple[int, float]]:
     """Blocks at which a new stretch begins, with its p-value; the narrowest telling interval first."""
     if np.ptp(values) == 0:
         return []
-    ranks = scipy_stats.rankdata(values)
+    ranks = average_ranks(values)
     scales, null = _null(len(values))
     found: list[tuple[int, float]] = []
     judged = []

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from wiregauge.stats.dependence import effective_n
 from wiregauge.stats.moments import Floats
+from wiregauge.stats.ranks import average_ranks
 
 __all__ = ["FALSE_PEAK", "Peak", "Peaks", "peaks", "worth_of"]
 
@@ -107,7 +107,7 @@ def worth_of(values: Floats) -> float:
 
     Equal values share a rank: their order in the series is none of their own.
     """
-    return effective_n(rankdata(values)) if len(values) else 0.0
+    return effective_n(average_ranks(values)) if len(values) else 0.0
 
 
 def _step(ascending: Floats) -> float:

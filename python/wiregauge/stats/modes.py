@@ -18,7 +18,7 @@ from math import ceil, exp, log, log2
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
+from scipy import special
 
 from wiregauge.stats.folding import (
     LEAST_CYCLES,
@@ -165,7 +165,7 @@ def _judged(series: Levelled, box: Box) -> float:
 
 def _log_tail(hits: int, cycles: int, share: float) -> float:
     """Logarithm of the probability of so many hits or more; Chernoff's bound where it is too small for a float."""
-    tail = float(scipy_stats.binom.sf(hits - 1, cycles, share))
+    tail = float(special.bdtrc(hits - 1, cycles, share))
     if tail > 1e-290:
         return log(tail)
     seen = hits / cycles
@@ -269,6 +269,8 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
     usual = float(np.median(middle))
     spread = 1.4826 * float(np.median(np.abs(middle - usual)))
     true = np.abs(middle - usual) <= max(4 * spread, duration / 2, series.spacing)
+    from scipy import stats as scipy_stats  # most of a second, where a mode was found
+
     fit = scipy_stats.theilslopes(middle[true], at[true], 0.95)
     number = float(np.ptp(at[true])) or 1.0
     # An onset is seen at the next value only: that error is bounded, and no averaging is sure to reduce it.
