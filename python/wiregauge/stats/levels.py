@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from wiregauge.stats.dependence import effective_n, inner
 from wiregauge.stats.moments import Floats
 from wiregauge.stats.ranks import average_ranks
+from wiregauge.stats.steady import mann_kendall
 
 __all__ = ["FALSE_CHANGE", "Change", "Course", "level_changes"]
 
@@ -129,13 +130,10 @@ def _ranks_about_line(values: Floats) -> Floats:
 
 def _levels(t: Floats, medians: Floats, false_alarm: float) -> tuple[float | None, list[tuple[int, float]]]:
     """Changes of the blocks' medians; the slope instead, and what changes beside it, where a line explains more."""
-    # It takes most of a second to import, and only a search for what explains a run comes here.
-    from scipy import stats as scipy_stats
-
     places = _segment(medians, false_alarm)
-    if np.ptp(medians) == 0 or scipy_stats.kendalltau(t, medians).pvalue >= false_alarm:
+    if np.ptp(medians) == 0 or mann_kendall(medians) >= false_alarm:
         return None, places
-    slope, intercept, _, _ = scipy_stats.theilslopes(medians, t)
+    slope, intercept = _line(t, medians)
     edges = [0, *(place for place, _ in places), len(medians)]
     steps = np.concatenate([medians[a:b] - np.median(medians[a:b]) for a, b in pairwise(edges)])
     line = medians - intercept - slope * t
@@ -147,7 +145,14 @@ def _levels(t: Floats, medians: Floats, false_alarm: float) -> tuple[float | Non
 
     if cost(line, 2) >= cost(steps, 2 * len(places) + 1):
         return None, places
-    return float(slope), _segment(line, false_alarm)
+    return slope, _segment(line, false_alarm)
+
+
+def _line(t: Floats, values: Floats) -> tuple[float, float]:
+    """Slope and intercept by the median of the slopes between all pairs (Theil 1950, Sen 1968); `t` ascending."""
+    one, other = np.triu_indices(len(t), 1)
+    slope = float(np.median((values[other] - values[one]) / (t[other] - t[one])))
+    return slope, float(np.median(values) - slope * np.median(t))
 
 
 def _segment(values: Floats, false_alarm: float) -> list[tuple[int, float]]:
