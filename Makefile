@@ -47,7 +47,7 @@ test-rust: $(VENV)/.python
 
 # What runs agents on real frames has the machine to itself.
 test-python: setup
-	$(BIN)/python -m pytest tests/python --numprocesses auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest tests/python --numprocesses auto --maxprocesses 4 --dist loadfile
 	$(BIN)/python -m pytest tests/e2e
 
 lint: setup

@@ -49,8 +49,6 @@ from wiregauge.records import RunDirectory
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ("messages", "passages", "sketches")
 PATIENCE_S = 150.0
-pytestmark = pytest.mark.xdist_group("cluster")
-"""One cluster is enough for this machine."""
 
 
 def written(count: int, payloads: str) -> str:
@@ -245,9 +243,7 @@ def local_rays() -> set[Path]:
     return set(Path("/tmp").glob("wiregauge-ray-*"))
 
 
-def test_a_sweep_is_the_same_on_a_cluster(
-    two_nodes: TwoNodes, temporary: Path, tmp_path: Path
-) -> None:
+def test_a_sweep_is_the_same_on_a_cluster(two_nodes: TwoNodes, temporary: Path, tmp_path: Path) -> None:
     text = written(1500, "64B 128B 256B")
     right, found = embedded(tmp_path / "right", text), tmp_path / "found"
     ended = told("sweep", str(found), text, two_nodes.client, f"file://{tmp_path}/storage")

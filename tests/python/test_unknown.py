@@ -21,35 +21,37 @@ TEST = """<test xmlns="urn:wiregauge:test:1" name="torn" seed="3">
     <link between="a s" rate="100Mbit/s"/> <link between="s b" rate="100Mbit/s" delay="1ms"/>
   </network>
   <flows><flow id="10" protocol="raw" from="a" to="b" deadline="10ms"/></flows>
-  <tasks duration="2s">
-    <send flow="10" period="50us" payload="64B" count="40000"/> <receive flow="10"/>
+  <tasks>
+    <send flow="10" period="50us" payload="64B" count="{count}"/> <receive flow="10"/>
   </tasks>
   <limits>
     <limit flow="10" measure="lost" at-most="0"/>
     <limit flow="10" measure="loss" at-most="99%"/>
     <limit flow="10" measure="delivered" at-least="1"/>
     <limit flow="10" measure="loss_period.longest" at-most="0"/>
-    <limit flow="10" measure="availability" at-least="99.99%"/>
+    <limit flow="10" measure="availability" at-least="99.999%"/>
     <limit flow="10" measure="latency.max" at-most="10ms"/>
   </limits>
 </test>
 """
 
 
-@pytest.fixture
-def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What `show --json` says of a test whose only segment lost its last third, as on a full disk."""
+@pytest.fixture(params=[(40_000, 0.667), (200_000, 0.9995)])
+def torn(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What `show --json` says of so many messages of whose only segment a share is left, as on a full disk."""
+    count, share = request.param
     whole = _native.process_run
 
     def tear(network: str, run: str, segments: list[str], *out: str) -> str:
         # A link of 1 ms has twenty messages on their way wherever it ends.
         file = Path(segments[-1])
         content = file.read_bytes()
-        file.write_bytes(content[: len(content) * 2 // 3])
+        file.write_bytes(content[: int(len(content) * share)])
         return whole(network, run, segments, *out)
 
     monkeypatch.setattr(_native, "process_run", tear)
-    (tmp_path / "t.xml").write_text(TEST, encoding="utf-8")
+    text = TEST.replace("{count}", str(count))
+    (tmp_path / "t.xml").write_text(text, encoding="utf-8")
     CliRunner().invoke(app, ["run", str(tmp_path / "t.xml"), "--bench", "sim", "--out", str(tmp_path / "r")])
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "r"), "--json"])
     found: dict[str, Any] = json.loads(shown.stdout)
@@ -75,15 +77,30 @@ def test_a_torn_spool_loses_no_message_of_the_network(torn: dict[str, Any]) -> N
 def test_a_limit_that_hangs_on_the_unknown_is_undecided(torn: dict[str, Any]) -> None:
     (run,) = torn["runs"]
     decided = [(limit["measure"], limit["result"]) for limit in run["limits"]]
+    # More than 1 % of the plan has no record of being sent, so no limit of the run is passed.
+    whatever_they_became = "undecided" if torn["validity"] == "INVALID" else "pass"
     assert decided == [
         ("lost", "undecided"),
-        ("loss", "pass"),
-        ("delivered", "pass"),
+        ("loss", whatever_they_became),
+        ("delivered", whatever_they_became),
         ("loss_period.longest", "undecided"),
         ("availability", "undecided"),
         ("latency.max", "undecided"),
     ]
     assert "nobody can tell" in run["limits"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("torn", "validity"),
+    [((40_000, 0.667), "INVALID"), ((200_000, 0.9995), "DEGRADED")],
+    indirect=["torn"],
+)
+def test_a_sent_message_without_a_record_is_not_called_unsent(torn: dict[str, Any], validity: str) -> None:
+    (run,) = torn["runs"]
+    assert run["validity"] == validity
+    check = next(check for check in run["checks"] if check["name"] == "sent-as-planned")
+    assert check["grade"] == validity.lower()
+    assert "they never were, or the instrument lost the record" in check["reason"]
 
 
 def gaps(

@@ -39,6 +39,7 @@ def stoppable() -> Iterator[None]:
         if asked:
             return
         asked = True
+        _first.at = time.monotonic()
         if _deafness.depth:
             _deafness.missed = number
             return
@@ -50,6 +51,15 @@ def stoppable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class _First:
+    """When the first request came, by the monotonic clock; None before."""
+
+    at: float | None = None
+
+
+_first = _First()
 
 
 class _Deafness:
@@ -81,7 +91,8 @@ def leaving_at_second_request(code: int) -> Iterator[None]:
 
     A thread sees to it, for the main thread may be in a call that takes its time. What was written to disk by then is
     what a killed campaign leaves: records that can be shown. The terminal's hang-up is no request of a person and
-    counts as a first one only.
+    counts as a first one only. One request that comes by two ways does nothing the second time, also where the first
+    was so quickly obeyed that nobody waits for requests any more.
     """
     ours, kernels = os.pipe()
     os.set_blocking(kernels, False)
@@ -103,8 +114,26 @@ def leaving_at_second_request(code: int) -> Iterator[None]:
         os.close(ours)
 
     threading.Thread(target=look, name="second request", daemon=True).start()
+    _first.at = None
+    handlers = {number: signal.getsignal(number) for number in _STOPS}
+
+    def unless_the_same(number: int, frame: FrameType | None) -> None:
+        if _first.at is not None and time.monotonic() - _first.at <= _SAME_S:
+            return
+        handler = handlers[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+        elif handler == signal.SIG_DFL:
+            signal.signal(number, handler)
+            signal.raise_signal(number)
+
+    for number in _STOPS:
+        signal.signal(number, unless_the_same)
     try:
         yield
     finally:
+        for number, handler in handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)
         signal.set_wakeup_fd(before)
         os.close(kernels)  # ends the thread

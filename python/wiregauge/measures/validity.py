@@ -158,8 +158,14 @@ def _sending(run: Evidence) -> Iterator[Check]:
         Grade.INVALID if surplus else graded(share, 0.0, UNSENT_INVALID),
         f"{surplus} messages more than planned were seen"
         if surplus
-        else f"{unsent} of {planned} messages were "
-        + ("seen by no tap: never sent, or lost before one" if short else "never sent"),
+        else f"{unsent} of {planned} messages "
+        + (
+            "were seen by no tap: never sent, or lost before one"
+            if short
+            else "have no record of being sent: they never were, or the instrument lost the record"
+            if run.tracking.get("gaps")
+            else "were never sent"
+        ),
     )
     late = sum(flow.late_sends for flow in seen)
     late_share = late / sent if sent else 0.0
