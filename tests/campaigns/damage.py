@@ -163,9 +163,8 @@ def _delete(file: Path, _draw: random.Random, _other: Path) -> None:
 
 def _swap(file: Path, _draw: random.Random, other: Path) -> None:
     """The same file of another directory of the same test."""
-    shutil.copyfile(
-        other / file.relative_to(file.parents[1] if file.parent.name != "r" else file.parent), file
-    )
+    place = next(folder for folder in file.parents if (folder / "manifest.json").exists())
+    shutil.copyfile(other / file.relative_to(place), file)
 
 
 def _swap_runs(file: Path, draw: random.Random, _other: Path) -> None:
@@ -337,9 +336,14 @@ def campaign(
         outcomes = []
         # A fresh interpreter each: threads of libraries do not survive a fork.
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            for future in [pool.submit(examine, case, material, expected) for case in cases]:
-                outcomes.append(future.result())
-                told(outcomes[-1])
+            try:
+                for future in [pool.submit(examine, case, material, expected) for case in cases]:
+                    outcomes.append(future.result())
+                    told(outcomes[-1])
+            except BaseException:
+                # A fault of the campaign itself, or Ctrl-C: it is told now and not when all others are over.
+                pool.shutdown(cancel_futures=True)
+                raise
     return outcomes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from pathlib import Path
 
@@ -40,6 +41,16 @@ def test_the_campaign_would_see_a_silent_change(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(damage, "mutate", swapped)
     outcome = damage.examine(damage.Case(0, 1, verified=True), tmp_path, expected)
     assert any("does not name messages/run-0000.parquet" in fault for fault in outcome.faults)
+
+
+def test_every_mutation_can_strike_every_file(whole: Path, tmp_path: Path) -> None:
+    files = [path.relative_to(whole) for path in sorted(whole.rglob("*")) if path.is_file()]
+    assert any(len(file.parts) == 3 for file in files), "captures are a folder deeper"
+    for kind, (_, mutation) in damage.MUTATIONS.items():
+        for number, file in enumerate(files):
+            place = copied(whole, tmp_path / kind / str(number))
+            mutation(place / file, random.Random(1), whole)
+            shutil.rmtree(place)
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,8 @@ from wiregauge.measures.views import Views
 S = TypeVar("S")
 US = 1e3
 MOST_PANELS = 24
+FAR_APART = 50
+"""An axis is logarithmic from this ratio of its ends on."""
 
 PART_TITLES = {
     "stack_down": "stack down",
@@ -224,6 +226,10 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     if not _by_size(keys):
         return None
     panels = []
+    boxes = [shapes.main_box[key] for key in keys]
+    # Where the tails reach that far, medians would lie on the floor of a linear axis.
+    far = FAR_APART * min(box.low_whisker for box in boxes) < max(box.high_whisker for box in boxes)
+    y = Axis("time (µs)", log=far and all(box.low_whisker > 0 for box in boxes))
     for flow, rest in list(dict.fromkeys((key.flow, key.rest) for key in keys))[:MOST_PANELS]:
         members = [k for k in keys if (k.flow, k.rest) == (flow, rest)]
         traces: list[Trace] = []
@@ -250,7 +256,7 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
         what = "round trip" if members[0].relayed else "one-way latency"
         title = f"flow {flow}: {what}" + (f" · {rest}" if rest else "")
         ticks = [(float(p), str(p)) for p in payloads if p == payloads[0] or p >= payloads[-1] / 8]
-        panels.append(Panel(title, Axis("payload (B)", ticks=ticks), Axis("time (µs)"), traces))
+        panels.append(Panel(title, Axis("payload (B)", ticks=ticks), y, traces))
     return Figure(
         "latency-by-payload",
         "Latency against payload",
