@@ -118,7 +118,12 @@ def census(
 def _by_receiver(
     batch: pl.DataFrame, found: Mapping[tuple[int, int], Census]
 ) -> Iterator[tuple[Census, pl.DataFrame]]:
-    parts = batch.partition_by("flow", as_dict=True, maintain_order=True)
+    if batch.height == 0:
+        return
+    flow = batch["flow"]
+    # Messages of one flow are not copied: most batches of long runs hold no other.
+    alone = flow.min() == flow.max()
+    parts = {(flow[0],): batch} if alone else batch.partition_by("flow", as_dict=True, maintain_order=True)
     for (number, receiver), one in found.items():
         part = parts.get((number,))
         if part is not None:
