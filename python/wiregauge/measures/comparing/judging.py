@@ -7,7 +7,7 @@ points of a sweep first, then point by point. Figures with and without a thresho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -157,15 +157,27 @@ def row_verdict(
     if not words and not dropped:
         return verdict, "no judged figure has enough values on both sides"
     reasons = [
-        f"{', '.join(names)}: {text}"
+        f"{_grouped(names)}: {text}"
         for basis, text in _OPEN.items()
         if (names := [name for name, shift in figures.items() if _open(shift, basis)])
     ]
     return verdict, "; ".join([*reasons, *(part.text for part in dropped)])
 
 
+def _grouped(names: Iterable[str]) -> str:
+    """Names of figures with the measure said once: `latency.mean, p10 and rtt.p99`."""
+    by_measure: dict[str, list[str]] = {}
+    for name in names:
+        measure, _, statistic = name.rpartition(".")
+        by_measure.setdefault(measure, []).append(statistic)
+    return " and ".join(
+        f"{measure}.{', '.join(statistics)}" if measure else ", ".join(statistics)
+        for measure, statistics in by_measure.items()
+    )
+
+
 _OPEN = {
-    "sweep": "changed over the whole sweep; these messages alone do not show it",
+    "sweep": "changed over the sweep, not shown at this point alone",
     "open": "too few messages to tell, at the level that all figures share",
     "threshold": "the interval reaches beyond the threshold",
 }

@@ -21,7 +21,7 @@ BASES = {
     "significant": "beyond chance and instrument",
     "beyond-threshold": "beyond the threshold",
     "open": "too few messages to tell",
-    "sweep": "changed over the whole sweep; not shown at this point alone",
+    "sweep": "changed over the sweep, not shown at this point alone",
 }
 MOST_LINES = 10
 
