@@ -139,7 +139,8 @@ def autoregressive(phi: float, rng: np.random.Generator, rows: int, n: int) -> F
     """Log-normal, the logarithm a Gaussian AR(1) of standard deviation 0.5."""
     lead = int(np.ceil(-12 / log(phi))) if phi else 0
     noise = rng.normal(size=(rows, n + lead)) * np.sqrt(1 - phi**2)
-    return np.exp(0.5 * lfilter([1.0], [1.0, -phi], noise, axis=1)[:, lead:])
+    series: Floats = np.exp(0.5 * lfilter([1.0], [1.0, -phi], noise, axis=1)[:, lead:])
+    return series
 
 
 def states(duty: float, stay: float, rng: np.random.Generator, rows: int, n: int) -> Flags:
@@ -211,7 +212,8 @@ def long_memory(d: float, rng: np.random.Generator, rows: int, n: int) -> Floats
     size = len(ring)
     spectrum = rng.normal(size=(rows, len(power))) + 1j * rng.normal(size=(rows, len(power)))
     spectrum[:, [0, -1]] = spectrum[:, [0, -1]].real * np.sqrt(2)
-    return fft.irfft(spectrum * np.sqrt(power * size / 2), size, axis=1)[:, :n]
+    series: Floats = fft.irfft(spectrum * np.sqrt(power * size / 2), size, axis=1)[:, :n]
+    return series
 
 
 def _log_normal(q: float) -> float:

@@ -30,7 +30,7 @@ def round_trips(hours: float, step: float = 0.01, seed: int = 1) -> tuple[Floats
     """Times in s, `step` apart, and round trips in ns."""
     rng = np.random.default_rng(seed)
     n = round(hours * 3600 / step)
-    t = np.arange(n) * step
+    t = np.arange(n, dtype=np.float64) * step
     took = 110_000 + np.interp(rng.random(n), [0, 0.99, 1], [0, 250, 5900])
     took += np.interp(rng.random(n), [0, 0.9, 1], [0, 500, 1000])
     took[(t + step / 2 - 60) % 318.0 < 15.01] += 4_000 * (t[(t + step / 2 - 60) % 318.0 < 15.01] >= 60)

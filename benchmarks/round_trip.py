@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -68,7 +69,8 @@ def relay(bench: NetnsBench, test: Path, folder: Path) -> dict[str, float]:
             run_campaign(directory, bench, view)
         if directory.manifest["state"] != "complete":
             sys.exit(f"the run is incomplete: {directory.manifest['reason']}")
-        (flow,) = show_json(judge(folder))["runs"][0]["flows"]
+        shown: Any = show_json(judge(folder))
+        (flow,) = shown["runs"][0]["flows"]
     finally:
         directory.close()
     if flow["lost"]:

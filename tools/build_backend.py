@@ -70,13 +70,13 @@ def _build_agent() -> None:
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: object = None) -> str:
     """PEP 517."""
     _scripts()
-    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+    return str(maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings))
 
 
 def prepare_metadata_for_build_editable(metadata_directory: str, config_settings: object = None) -> str:
     """PEP 660."""
     _scripts()
-    return maturin.prepare_metadata_for_build_editable(metadata_directory, config_settings)
+    return str(maturin.prepare_metadata_for_build_editable(metadata_directory, config_settings))
 
 
 def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
@@ -109,7 +109,7 @@ def build_wheel(
 ) -> str:
     """PEP 517, the agent included."""
     _build_agent()
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 
 
 def build_editable(
@@ -117,4 +117,4 @@ def build_editable(
 ) -> str:
     """PEP 660, the agent included."""
     _build_agent()
-    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    return str(maturin.build_editable(wheel_directory, config_settings, metadata_directory))

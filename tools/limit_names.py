@@ -118,11 +118,10 @@ def schema(text: str) -> str:
         pattern = (
             rf'(<xs:simpleType name="{kind}">.*?<xs:restriction base="xs:token">\n).*?(    </xs:restriction>)'
         )
-        text, times = re.subn(
-            pattern, lambda m, content=content: m[1] + content + m[2], text, count=1, flags=re.DOTALL
-        )
-        if times != 1:
+        found = re.search(pattern, text, flags=re.DOTALL)
+        if found is None:
             raise ValueError(f"the schema has lost its type {kind}")
+        text = text[: found.end(1)] + content + text[found.start(2) :]
     return text
 
 

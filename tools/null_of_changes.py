@@ -19,7 +19,7 @@ def main() -> None:
         arrays[f"lengths-{blocks}"] = np.array(list(scales))
         arrays[f"scales-{blocks}"] = np.array(list(scales.values()))
         arrays[f"greatest-{blocks}"] = greatest
-    np.savez(TABLE, **arrays)
+    np.savez(TABLE, **arrays)  # type: ignore[arg-type]  # its one other name is allow_pickle
 
 
 if __name__ == "__main__":

@@ -191,7 +191,7 @@ def _edit(file: Path, draw: random.Random, _other: Path) -> None:
         del place[key]
     else:
         value = place[key]
-        changed = {
+        changed: dict[type, Callable[[], Any]] = {
             bool: lambda: not value,
             int: lambda: value + draw.choice((-1, 1, 1000)),
             float: lambda: value * 1.5,

@@ -144,7 +144,7 @@ def test_a_killed_simulation_keeps_what_it_had_recorded(wiregauge: Runner, tmp_p
     many = LONG.replace('count="60000"', 'count="40000000"')
     sweep = '<sweep><axis of="payload" values="64B 128B"/></sweep>'
     (tmp_path / "t.xml").write_text(scenario(many, extra=sweep if jobs == 2 else ""))
-    command = [COMMAND, "run", "t.xml", "--bench", "sim", "--out", "r", "--jobs", str(jobs)]
+    command: list[str | Path] = [COMMAND, "run", "t.xml", "--bench", "sim", "--out", "r", "--jobs", str(jobs)]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as master:

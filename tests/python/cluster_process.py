@@ -9,7 +9,7 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,4 +75,5 @@ def track(place: str, engine: str, parts: int | None, storage: str | None, adopt
 
 
 if __name__ == "__main__":
-    {"nodes": nodes, "sweep": sweep, "track": track}[sys.argv[1]](*json.loads(sys.argv[2]))
+    commands: dict[str, Callable[..., None]] = {"nodes": nodes, "sweep": sweep, "track": track}
+    commands[sys.argv[1]](*json.loads(sys.argv[2]))

@@ -110,6 +110,10 @@ def test_what_does_not_go_with_them_is_refused() -> None:
     assert "a relay answers to the sender's own addresses" in refused(
         test.send(2, period="1ms", payload="64B", count=20)
     )
-    for chosen, said in [({"backend": "udp"}, "to the kernel"), ({"fill": "random"}, "have one content")]:
+    refusals: list[tuple[dict[str, Any], str]] = [
+        ({"backend": "udp"}, "to the kernel"),
+        ({"fill": "random"}, "have one content"),
+    ]
+    for chosen, said in refusals:
         test = addressed().flow(2, protocol="udp", from_="a", to="b", destination_port=7).receive(2)
         assert said in refused(test.send(2, period="1ms", payload="64B", count=20, **chosen))

@@ -32,7 +32,7 @@ VALUES: dict[str, Callable[[int], Floats]] = {
     ),
     "negative": lambda n: -np.random.default_rng(3).lognormal(9, 3, n),
     "around zero": lambda n: np.random.default_rng(4).normal(0, 1e-3, n),
-    "steps of one": lambda n: np.arange(n) * 1e9,
+    "steps of one": lambda n: np.arange(n, dtype=np.float64) * 1e9,
 }
 
 

@@ -29,7 +29,7 @@ from wiregauge.config import Ptp, Test
 SECOND = 10**12
 
 
-def planned(ptp: Ptp | None = None, *, chrony: bool = False, **gate: str) -> dict[str, Any]:
+def planned(ptp: Ptp | None = None, *, chrony: bool = False, **gate: Any) -> dict[str, Any]:
     """`synchronise` of a compiled test: the defaults are those of the language."""
     test = Test("clocks").end_system("mac").end_system("sensor").link("mac", "sensor", rate="1Gbit/s")
     test.flow(10, protocol="udp", from_="mac", to="sensor").send(10, period="1ms", payload="64B", count=9)
@@ -131,7 +131,8 @@ def test_tracking_of_chrony_is_read_with_the_sign_of_an_offset() -> None:
     assert found is not None
     # 12 µs "slow of NTP time": the clock shows less than the true time.
     assert found.offset_ns == pytest.approx(-12_345)
-    assert (found.stratum, found.synchronised, found.root_delay_ns) == (2, True, pytest.approx(12e6))
+    assert (found.stratum, found.synchronised) == (2, True)
+    assert found.root_delay_ns == pytest.approx(12e6)
     lost = read_tracking("00000000,,0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,1.0,1.0,0.0,Not synchronised")
     assert lost is not None
     assert not lost.synchronised
@@ -169,7 +170,7 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         one.stop()
 
 
-def free(**gate: str) -> dict[str, Any]:
+def free(**gate: Any) -> dict[str, Any]:
     return planned(Ptp(stamps="software", steer="off"), **gate)
 
 

@@ -203,7 +203,8 @@ def share_covered(place: Path) -> tuple[float, float]:
             own = told.filter(pl.col("node") == names.index(name)).sort("time")
             shown = own["time"].to_numpy() + own["value"].to_numpy()
             stamps = before[column].to_numpy()
-            return stamps / 1e3 - np.interp(stamps, shown, own["value"].to_numpy()) / 1e3
+            off: np.ndarray = np.interp(stamps, shown, own["value"].to_numpy())
+            return np.asarray(stamps / 1e3 - off / 1e3)
 
         real = true("rx_app", flow.destination) - true("tx_app", flow.source)
         measured = (after["rx_app"] - after["tx_app"]).to_numpy() / 1e3

@@ -543,9 +543,12 @@ def test_no_run_begins_once_all_were_asked_to_stop(tmp_path: Path) -> None:
 def test_progress_is_noted_without_waiting_and_a_stop_is_seen() -> None:
     asked: list[float] = []
     answers: Iterator[bool | None] = iter([False, None, True])
-    note = tasks.noting(
-        lambda share: len(asked), lambda ticket, seconds: asked.append(seconds) or next(answers)
-    )
+
+    def answered(_ticket: Any, seconds: float) -> bool | None:
+        asked.append(seconds)
+        return next(answers)
+
+    note = tasks.noting(lambda share: len(asked), answered)
     assert [note(0.0), note(0.1)] == [False, False]
     assert asked == [10.0], "only the first call waits, and calls that follow at once ask nobody"
     time.sleep(0.21)
@@ -563,7 +566,7 @@ def flow_entry(flow: int) -> dict[str, Any]:
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.data())
 def test_shares_merge_to_the_whole(owners: list[int], data: st.DataObject) -> None:
     numbers = st.integers(0, 1000)
-    shares = [
+    shares: list[dict[str, Any]] = [
         {
             "index": 7,
             "records": data.draw(numbers),

@@ -115,7 +115,8 @@ def test_equal_runs_raise_no_more_alarms_than_stated() -> None:
 @pytest.mark.parametrize(("n", "repeats"), [(50, 1), (2000, 1), (150, 4)])
 def test_single_tests_keep_their_level_for_few_and_many_values_and_for_repeats(n: int, repeats: int) -> None:
     rng = np.random.default_rng(32)
-    tries, alarms = 300, {"mean": 0, 0.5: 0, 0.9: 0}
+    tries = 300
+    alarms: dict[str | float, int] = {"mean": 0, 0.5: 0, 0.9: 0}
 
     def sample() -> Sample:
         # Repeats differ among each other, as runs on hosts do.

@@ -27,7 +27,8 @@ def judged(text: str, place: Path) -> tuple[dict[int, Any], pl.DataFrame, list[s
     with ProgressView(Console(stderr=True, quiet=True), loaded.campaign["runs"]) as view:
         simulate_campaign(directory, view, 1)
     directory.close()
-    flows = {flow["flow"]: flow for flow in show_json(judge(place / "r"))["runs"][0]["flows"]}
+    shown: Any = show_json(judge(place / "r"))
+    flows = {flow["flow"]: flow for flow in shown["runs"][0]["flows"]}
     names = [node["name"] for node in loaded.campaign["network"]["nodes"]]
     return flows, pl.read_parquet(place / "r" / "records" / "run-0000.parquet"), names
 

@@ -295,7 +295,7 @@ def test_what_is_below_the_resolution_of_stamps_is_not_explained(place: Path) ->
 
 def test_recurrence_is_no_chance_when_modes_are_counted() -> None:
     """A second level that comes on time is seen as one, however few periods a run has."""
-    t = np.arange(3_000) * 1e-3
+    t = np.arange(3_000, dtype=np.float64) * 1e-3
     rng = np.random.default_rng(6)
     raised = (t % 0.1) < 0.03
     values = np.asarray(20_000 + rng.normal(0, 50, 3_000) + 5_000 * raised, dtype=np.float64)

@@ -8,6 +8,7 @@ import math
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_texts_have_room_beside_and_under_an_axis(
     """Labels of ticks push the title of a first column outwards; a page scrolls before names of runs run together."""
     _, figures = demo
     for figure in figures.values():
-        layout = interactive.draw(figure)["layout"]
+        layout: Any = interactive.draw(figure)["layout"]
         for k, panel in enumerate(figure.panels):
             axis = layout[f"yaxis{k + 1 if k else ''}"]
             beside = panel.y.shown and k % figure.columns == 0

@@ -33,7 +33,7 @@ def test_a_planted_step_is_found_where_it_is(kind: str) -> None:
 
 def test_a_step_that_is_undone_and_a_wider_spread_are_both_found() -> None:
     rng = np.random.default_rng(4)
-    t = np.arange(10_000) * 1e-3
+    t = np.arange(10_000, dtype=np.float64) * 1e-3
     values = rng.standard_t(2, 10_000)
     values[3_000:6_000] += 2
     values[8_000:] *= 4
@@ -61,7 +61,7 @@ def test_nothing_changes_in_stationary_noise(kind: str) -> None:
 
 def test_a_drift_is_a_slope_and_no_step() -> None:
     rng = np.random.default_rng(1)
-    t = np.arange(5_000) * 1e-3
+    t = np.arange(5_000, dtype=np.float64) * 1e-3
     for values in (20 * t, 20 * t + rng.normal(0, 1, 5_000)):
         found = stats.level_changes(t, values)
         assert found.slope == pytest.approx(20, rel=0.02)

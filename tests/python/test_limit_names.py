@@ -235,6 +235,7 @@ def test_any_percentile_is_judged_and_shown(tmp_path: Path) -> None:
             told = flow.summaries[measure].percentiles[statistic]
             assert told.value == values[place - 1]
             assert told.low is not None
+            assert told.value is not None
             assert told.low <= told.value
             if (flow.plan.id, f"{measure}.{statistic}") in by:
                 assert by[flow.plan.id, f"{measure}.{statistic}"].observed == told.value

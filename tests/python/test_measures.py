@@ -142,6 +142,7 @@ def test_losses_count_as_infinitely_late_where_asked(tmp_path: Path) -> None:
         assert p.value == pytest.approx(all_sent[math.ceil(q * len(all_sent) / 100) - 1])
         assert p.low is not None
         assert p.high is not None
+        assert p.value is not None
         assert p.low <= p.value <= p.high
     shown = measures.show_json(measures.judge(tmp_path))
     text = json.dumps(shown, allow_nan=False)

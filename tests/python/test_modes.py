@@ -54,14 +54,14 @@ def plant(
 ) -> tuple[Floats, Floats]:
     """A series with modes planted at random starts."""
     rng = np.random.default_rng(seed)
-    t = np.sort(rng.uniform(0, n * step, n)) if irregular else np.arange(n) * step
+    t = np.sort(rng.uniform(0, n * step, n)) if irregular else np.arange(n, dtype=np.float64) * step
     values = 100 + noise(rng, kind, n)
     for mode in modes:
         onsets = np.arange(rng.uniform(-mode.period, 0), t[-1] + mode.period, mode.period)
         onsets = onsets + rng.uniform(-mode.jitter, mode.jitter, len(onsets)) * mode.period
         last = np.searchsorted(onsets, t, side="right") - 1
         values = values + mode.height * ((last >= 0) & (t - onsets[np.maximum(last, 0)] < mode.duration))
-    return t, values
+    return t, np.asarray(values, dtype=np.float64)
 
 
 PLANTINGS = (
@@ -114,7 +114,7 @@ def test_nothing_recurs_in_noise(kind: str) -> None:
 
 def test_a_random_walk_a_step_and_a_drift_are_no_recurrence() -> None:
     rng = np.random.default_rng(5)
-    t = np.arange(4_000) * 1e-3
+    t = np.arange(4_000, dtype=np.float64) * 1e-3
     walk = np.cumsum(rng.normal(0, 1, 4_000))
     step = rng.normal(0, 1, 4_000) + 30 * (t > 1.7)
     drift = 50 * t

@@ -255,9 +255,9 @@ def test_damaged_directories_raise_the_one_class(tmp_path: Path) -> None:
     for place, why in (("nowhere", "no such directory"), ("empty", "not a run directory")):
         with pytest.raises(wg.WiregaugeError, match=why):
             wg.open(tmp_path / place)
-    place = synthetic.make(tmp_path / "r", synthetic.Recipe(protocols=("udp",), payloads=(64,), messages=50))
-    run = wg.open(place)
-    (place / "messages" / "run-0000.parquet").write_bytes(b"PAR1 no more")
+    made = synthetic.make(tmp_path / "r", synthetic.Recipe(protocols=("udp",), payloads=(64,), messages=50))
+    run = wg.open(made)
+    (made / "messages" / "run-0000.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(wg.WiregaugeError, match="no readable Parquet"):
         run.latency(flow=10)
     with pytest.raises(wg.WiregaugeError, match="no readable Parquet"):

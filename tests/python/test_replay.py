@@ -169,7 +169,9 @@ def test_figures_name_a_replay_by_its_frames_and_draw_it_at_no_payload(tmp_path:
     run = simulate(test, tmp_path / "r")
     drawn = {figure.id: figure for figure in build(run.judgement, measures.shapes(run.judgement))}
     said = [panel.title for figure in drawn.values() for panel in figure.panels]
-    said += [trace.name for figure in drawn.values() for panel in figure.panels for trace in panel.traces]
+    said += [
+        getattr(trace, "name", "") for f in drawn.values() for panel in f.panels for trace in panel.traces
+    ]
     said += [text for f in drawn.values() for p in f.panels for _, text in p.x.ticks or ()]
     assert "replay, frames of 64 to 1004 B" in said
     assert not {"0 B", "0", "None B"} & {part for text in said for part in (text, *text.split(" · "))}

@@ -55,7 +55,7 @@ def crew_of() -> Iterator[Any]:
 
     def make(*agents: Pretended) -> Crew:
         crew = Crew([agent.place for agent in agents])
-        crew.agents = list(agents)  # type: ignore[assignment]  # they stand in for agents
+        crew.agents = list(agents)  # type: ignore[arg-type]  # they stand in for agents
         crews.append(crew)
         return crew
 

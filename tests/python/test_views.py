@@ -123,7 +123,7 @@ def test_each_receiver_of_a_multicast_message_has_its_own_outcome(judged: Judgem
 def test_babble_is_unplanned_and_a_note(judged: Judgement) -> None:
     run = judged.runs[0]
     assert run.unplanned["never_sent"] == 10
-    assert flow_of(judged, 4).counts == flow_of(judged, 4).counts | {"sent": 200, "lost": 0, "duplicated": 0}
+    assert flow_of(judged, 4).counts == {**flow_of(judged, 4).counts, "sent": 200, "lost": 0, "duplicated": 0}
     check = next(check for check in run.checks if check.name == "unplanned")
     assert check.grade == Grade.NOTE
 
@@ -164,7 +164,8 @@ def test_residence_skew_spacing_and_windows(judged: Judgement, place: Path) -> N
     came, went = stamps("switch-in", node=4), stamps("switch-out", node=4)
     in_b = next(hop for hop in flow.hops if hop.switch == "sb")
     took = [(went[k] - came[k]) / 1000 for k in went]
-    assert (in_b.n, in_b.minimum, in_b.maximum) == (500, pytest.approx(min(took)), pytest.approx(max(took)))
+    assert in_b.n == 500
+    assert (in_b.minimum, in_b.maximum) == pytest.approx((min(took), max(took)))
     # The plan's instants are of the longest frame, and this is one.
     window = flow_of(judged, 3).summaries["window_error"]
     assert window.n == 250
