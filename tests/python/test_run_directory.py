@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import stored
 
 from wiregauge import measures
 from wiregauge.files import ForeignFileError, whole, write_whole
-from wiregauge.records import RunDirectory, RunDirectoryError, recover
+from wiregauge.records import DamagedError, RunDirectory, RunDirectoryError, recover
 from wiregauge.records.verifying import State, verify
 
 MANIFEST: dict[str, Any] = {
@@ -236,3 +238,24 @@ def test_pages_and_figures_do_not_overwrite_what_is_not_theirs(tmp_path: Path) -
     code, told = command("report", str(place), "--svg", "figures")
     assert (code, figure.read_text()) == (2, "somebody's")
     assert "did not make" in told
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda manifest: manifest["runs"][0].update(index=1000),
+        lambda manifest: manifest["runs"][0].update(index=-1),
+        lambda manifest: manifest["runs"][0].update(index="0"),
+        lambda manifest: manifest["runs"].append(manifest["runs"][0]),
+        lambda manifest: manifest.update(runs=7),
+        lambda manifest: manifest.update(plan=None),
+    ],
+)
+def test_runs_that_are_not_of_the_plan_are_damage(tmp_path: Path, change: Callable[[Any], None]) -> None:
+    """In a directory of before there are hashes no digest tells that its manifest was altered."""
+    place = stored.unsealed(stored.make(tmp_path / "r", count=40), tmp_path / "before")
+    manifest = json.loads((place / "manifest.json").read_text())
+    change(manifest)
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DamagedError, match="its runs are not those of its plan"):
+        RunDirectory.open(place)

@@ -166,6 +166,10 @@ class RunDirectory:
             raise DamagedError(
                 f"{path}: is damaged or was altered: it lacks {', '.join(missing)}; restore it from a copy"
             )
+        if not _fits_its_plan(manifest):
+            raise DamagedError(
+                f"{path}: is damaged or was altered: its runs are not those of its plan; restore it from a copy"
+            )
         return cls(root, manifest)
 
     # -- state ----------------------------------------------------------------------------------------------
@@ -382,3 +386,14 @@ def _unwritable(root: Path, error: OSError | ValueError) -> RunDirectoryError:
     }.get(error.errno or 0, "")
     kind = NoRoomError if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunDirectoryError
     return kind(f"{root}: cannot be written: {error.strerror}{cure}")
+
+
+def _fits_its_plan(manifest: Mapping[str, Any]) -> bool:
+    """Whether each run is one of the plan, and none is there twice."""
+    plan, runs = manifest["plan"], manifest["runs"]
+    if not isinstance(plan, dict) or not isinstance(runs, list) or not isinstance(plan.get("runs"), list):
+        return False
+    found = [run.get("index") if isinstance(run, dict) else None for run in runs]
+    return len(set(map(str, found))) == len(found) and all(
+        type(index) is int and 0 <= index < len(plan["runs"]) for index in found
+    )
