@@ -7,6 +7,8 @@ SEGMENT_SCHEMA: int
 """Version of the record columns this program writes and reads."""
 PLAN_SCHEMA: int
 """Version of the JSON form of the plan this program writes and reads."""
+LATE_DIVISOR: int
+"""Benches count a message as late that was sent more than its sender's period divided by this after it was to be."""
 
 class NativeError(Exception):
     """What could not be done, as a sentence for the user: which file, what happened, the cure."""

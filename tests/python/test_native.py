@@ -17,6 +17,7 @@ import pytest
 
 import wiregauge
 from wiregauge import _native
+from wiregauge.measures.plan import LATE_DIVISOR
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK: dict[str, object] = {
@@ -75,6 +76,7 @@ def test_functions_take_the_parameters_of_the_stub(function: ast.FunctionDef) ->
 def test_constants_and_exception_are_of_the_declared_kind() -> None:
     assert type(_native.SEGMENT_SCHEMA) is int
     assert type(_native.PLAN_SCHEMA) is int
+    assert _native.LATE_DIVISOR == LATE_DIVISOR, "benches and measures count the same messages as late"
     assert issubclass(_native.NativeError, Exception)
     assert (
         f"{_native.NativeError.__module__}.{_native.NativeError.__name__}" == "wiregauge._native.NativeError"

@@ -181,6 +181,23 @@ def test_cut_through_looks_at_the_port_once(tmp_path: Path) -> None:
         assert run.latencies(2) == [latency]
 
 
+@pytest.mark.parametrize("mode", ["rate", "gap"])
+def test_a_gap_is_counted_from_the_actual_send(tmp_path: Path, mode: str) -> None:
+    """Bursts of another flow keep the one thread that hands messages down busy; each takes 2.5 us and more."""
+    text = written(
+        star("a b"),
+        "".join(f'<flow id="{n}" protocol="udp" from="a" to="b"/>' for n in (1, 2)),
+        f'<send flow="1" period="1ms" payload="64B" count="50" mode="{mode}"/><receive flow="1"/>'
+        '<send flow="2" period="7ms" payload="64B" count="60" burst="10" offset="990us"/><receive flow="2"/>',
+    )
+    run = simulate(text.replace('host="ideal"', 'host="tuned"'), tmp_path)
+    intended, sent = run.times("intended-send", 1), run.times("application-send", 1)
+    late = [k for k in range(50) if sent[k] - intended[k] > 5 * 10**6]
+    assert late, "a wake-up alone takes no 5 us; in the way of the other flow's"
+    for k in range(49):
+        assert intended[k + 1] == (sent[k] if mode == "gap" else intended[k]) + MS
+
+
 def test_intervals_of_background_load_are_rounded_to_a_picosecond(tmp_path: Path) -> None:
     """3 frames of 166 B on the wire at 33 % of 1 Gbit/s: 12 072.727 272 7… ns."""
     text = written(

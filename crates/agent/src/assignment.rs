@@ -140,6 +140,8 @@ pub struct FlowFacts {
     pub length: u16,
     /// Time between messages, ns; of a replay on average; 0 when nothing sends it.
     pub period_ns: i64,
+    /// A message sent later than this after it was to be is late, ns.
+    pub late_after_ns: i64,
     /// Messages that may come in half a second.
     pub in_half_a_second: u64,
     /// 802.1Q tag control information.
@@ -377,6 +379,7 @@ impl Assignment {
             payload: 0,
             length: 0,
             period_ns: 0,
+            late_after_ns: 0,
             in_half_a_second: 0,
             addresses: flow.addresses,
             access: Access::of(flow.protocol, &flow.addresses),
@@ -408,6 +411,7 @@ impl Assignment {
             facts.payload = payload as u16;
             facts.length = frame_length(facts.protocol, payload, facts.vlan_tci.is_some());
             facts.period_ns = send.period.as_nanos_floor().max(1);
+            facts.late_after_ns = send.late_after().as_nanos_floor();
             facts.in_half_a_second = match &send.replay {
                 // Wherever a loop is when the half second begins, it ends within two of them.
                 Some(replay) => replay.densest(HALF_A_SECOND).saturating_mul(2),

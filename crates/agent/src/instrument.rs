@@ -13,11 +13,12 @@ use wg_agent::assignment::RAW_ETHER_TYPE;
 use wg_agent::stream::Shape;
 use wg_agent::stream::account::{Accounts, Expected};
 use wg_agent::stream::arriving::{Arrivals, Entrance};
-use wg_agent::stream::despatch::{Despatch, Despatched, Due, Mode, Nobody};
+use wg_agent::stream::despatch::{Despatch, Despatched, Due, Nobody};
 use wg_agent::stream::figures::{AccountFigures, MissedFigures, SentFigures};
 use wg_agent::stream::task::{distinct_lengths, dues, gap_of as densest_gap};
 use wg_agent::stream::way::{Demand, Way, Wish, choose};
 use wg_capture::Files;
+use wg_core::pacing::Pacing;
 use wg_frame::ethernet::{MacAddress, wire_len};
 use wg_frame::layout::{Carrier, Envelope};
 use wg_frame::probe::ProbeFlags;
@@ -262,9 +263,9 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
         Some((replay, _)) => densest_gap(replay),
         None => gap_of(options)?,
     };
-    let mode = match options.mode {
-        ModeName::Rate => Mode::Rate,
-        ModeName::Gap => Mode::Gap,
+    let pacing = match options.mode {
+        ModeName::Rate => Pacing::Rate,
+        ModeName::Gap => Pacing::Gap,
     };
     let own = |address: Ipv4Addr| std::net::UdpSocket::bind((address, 0)).is_ok();
     let demand = Demand {
@@ -278,7 +279,6 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
         }),
         least_gap_ps: gap_ps,
         constant_gap_ps: replay.is_none().then_some(gap_ps),
-        mode,
         witnessed: false,
         alone: true,
         distrusted: &[],
@@ -317,7 +317,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
                 way: &mut way,
                 moulds: &moulds,
                 epoch,
-                mode,
+                pacing,
                 give_up_ns: None,
                 ahead_ns,
                 spin: true,
@@ -336,7 +336,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
                 epoch_ns: epoch.wall().get(),
                 first_due_ps: first_due.as_picos(),
                 gap_ps,
-                exact_gaps: mode == Mode::Gap,
+                exact_gaps: pacing == Pacing::Gap,
             };
             live.send(&mould.1, &order).map_err(environment)?;
             done.offered = u64::from(count);
@@ -348,7 +348,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
         "backend": chosen.backend.name(),
         "why": chosen.why,
         "past_queue": chosen.past_queue,
-        "mode": mode.name(),
+        "mode": pacing.name(),
         "frame_bytes": lengths.last(),
         "gap_ns": gap_ps as f64 / 1e3,
         "sent": SentFigures::of(&done),

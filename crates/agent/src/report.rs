@@ -46,7 +46,7 @@ impl StreamFacts {
             position,
             backend: chosen.backend.name(),
             why: chosen.why.clone(),
-            mode: stream.mode.name(),
+            mode: stream.pacing.name(),
             past_queue: chosen.past_queue,
         }
     }

@@ -229,14 +229,7 @@ impl<P: Egress> Host<P> {
         wake_up: Span,
         more: bool,
     ) -> Result<Handed, Full> {
-        // One that ends now is in hand until all inputs of the instant are in.
-        while self.ahead.front().is_some_and(|through| *through < now) {
-            self.ahead.pop_front();
-        }
-        if self.handed.len() + self.ahead.len() >= self.config.backlog as usize {
-            return Err(Full::Queue);
-        }
-        let application = if self.transmit_free > now { self.transmit_free } else { now + wake_up };
+        let application = self.call_at(now, wake_up)?;
         let queued = application + self.config.transmit.of(frame.length);
         self.transmit_free = queued;
         if queued <= now && self.handed.is_empty() {
@@ -245,6 +238,22 @@ impl<P: Egress> Host<P> {
             self.handed.push_back((queued, frame));
         }
         Ok(Handed { application, queued })
+    }
+
+    /// When the application would call if it wanted a message sent at `now`: see [`handle_send`](Self::handle_send).
+    ///
+    /// # Errors
+    /// The lane has as many messages in hand as it may.
+    #[inline]
+    pub fn call_at(&mut self, now: RunTime, wake_up: Span) -> Result<RunTime, Full> {
+        // One that ends now is in hand until all inputs of the instant are in.
+        while self.ahead.front().is_some_and(|through| *through < now) {
+            self.ahead.pop_front();
+        }
+        if self.handed.len() + self.ahead.len() >= self.config.backlog as usize {
+            return Err(Full::Queue);
+        }
+        Ok(if self.transmit_free > now { self.transmit_free } else { now + wake_up })
     }
 
     /// A frame made past the application, by a generator that costs the host nothing or by a babbling one: it goes to

@@ -53,6 +53,7 @@ pub mod ingress;
 pub mod interface;
 pub mod line;
 pub mod oscillator;
+pub mod pacing;
 pub mod port;
 pub mod queue;
 pub mod relay;

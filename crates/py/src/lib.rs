@@ -40,6 +40,9 @@ mod _native {
     /// Version of the JSON form of the plan this program writes and reads.
     #[pymodule_export]
     const PLAN_SCHEMA: u32 = wg_plan::PLAN_SCHEMA;
+    /// Benches count a message as late that was sent more than its sender's period divided by this after it was to be.
+    #[pymodule_export]
+    const LATE_DIVISOR: i64 = wg_plan::LATE_DIVISOR;
 }
 
 /// Compiles the JSON form of a test's element tree.

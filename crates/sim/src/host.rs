@@ -41,6 +41,10 @@ impl HostCore {
         each!(self, host => host.handle_send(now, frame, wake_up, more))
     }
     #[inline]
+    pub(crate) fn call_at(&mut self, now: RunTime, wake_up: Span) -> Result<RunTime, Full> {
+        each!(self, host => host.call_at(now, wake_up))
+    }
+    #[inline]
     pub(crate) fn handle_generated(&mut self, now: RunTime, frame: Frame, more: bool) {
         each!(self, host => host.handle_generated(now, frame, more));
     }

@@ -9,6 +9,7 @@ use wg_core::fifo::Fifo;
 use wg_core::frame::{Frame, Mac, Marks, NetworkId};
 use wg_core::hub::Hub;
 use wg_core::line::LineRate;
+use wg_core::pacing::Pacer;
 use wg_core::port::Transmission;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
@@ -87,6 +88,14 @@ pub(crate) struct NodeState {
     pub(crate) place: Place,
     /// Its clock, where it is not perfect.
     pub(crate) clock: Option<Box<NodeClock>>,
+}
+
+impl NodeState {
+    /// What its clock shows at `time`.
+    #[inline]
+    pub(crate) fn read(&self, time: RunTime) -> RunTime {
+        self.clock.as_ref().map_or(time, |clock| clock.read(time))
+    }
 }
 
 #[derive(Debug)]
@@ -264,12 +273,12 @@ pub(crate) struct Sender {
     pub(crate) frame: Frame,
     /// Of every frame.
     pub(crate) marks: Marks,
-    pub(crate) period: Span,
+    /// One sent later than this after it was to be is late.
+    pub(crate) late_after: Span,
     pub(crate) schedule: Schedule,
     /// The next message.
     pub(crate) due: Option<Due>,
-    /// By how much its messages are later than planned, where it keeps the time between them; `None`: it keeps the schedule.
-    pub(crate) shift: Option<Span>,
+    pub(crate) pacer: Pacer,
     pub(crate) wake_ups: Stream,
     pub(crate) done: u64,
     pub(crate) late: u64,
@@ -301,8 +310,9 @@ pub(crate) struct Injector {
     pub(crate) planned: Schedule,
     /// Those after the next one.
     pub(crate) schedule: Schedule,
-    /// By the clock of its node; `None`: never again.
+    /// As planned, by the clock of its node; `None`: never again.
     pub(crate) due: Option<RunTime>,
+    pub(crate) pacer: Pacer,
     pub(crate) done: u64,
 }
 

@@ -6,8 +6,9 @@
 
 use wg_core::generator::{self, Exponential, GeneratorError, Ramp, RateLimit};
 use wg_core::line::{GAP, PREAMBLE, SMALLEST_FRAME};
+use wg_core::pacing::Pacing;
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Activity, Inject, Pattern, Replay, Run, Send};
+use wg_plan::{Activity, Inject, Mode, Pattern, Replay, Run, Send};
 
 use crate::random::{Purpose, Stream};
 
@@ -26,6 +27,14 @@ pub enum ScheduleError {
     /// In a generator.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
+}
+
+/// What a sender of the plan keeps when a message is late.
+pub const fn pacing(mode: Option<Mode>) -> Pacing {
+    match mode {
+        None | Some(Mode::Rate) => Pacing::Rate,
+        Some(Mode::Gap) => Pacing::Gap,
+    }
 }
 
 /// A message that is due.

@@ -110,8 +110,8 @@ def judge_flow(
         hops=hops_of(through, names, stamp_ns),
         second_copies=number(tracked, "second_copies"),
         lost_copies=_lost_copies(measured) if flow.both_networks else {},
-        late_sends=int(np.count_nonzero(series["send_error"].value > flow.period_ns / 10))
-        if flow.period_ns
+        late_sends=int(np.count_nonzero(series["send_error"].value > flow.late_after_ns))
+        if flow.late_after_ns
         else 0,
         settling=begins.n if begins is not None else 0,
         service=service,

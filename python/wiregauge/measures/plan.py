@@ -17,6 +17,8 @@ from wiregauge.plan import receivers
 from wiregauge.records import RunDirectoryError
 
 __all__ = [
+    "LATE_DIVISOR",
+    "LATE_WORDS",
     "CampaignPlan",
     "ClockPlan",
     "FlowPlan",
@@ -36,6 +38,11 @@ __all__ = [
 
 T = TypeVar("T")
 LARGEST_FLOW = 65_534
+LATE_DIVISOR = 10
+"""A message is late that was sent more than its sender's period divided by this after its intended instant. Benches
+count by the same: `wg_plan::LATE_DIVISOR`."""
+LATE_WORDS = "a tenth of the period"
+"""The same, for sentences."""
 
 
 def get(obj: Mapping[str, object], key: str, kind: type[T], where: str) -> T:
@@ -190,6 +197,11 @@ class FlowPlan:
     """Percentiles that limits of the test name."""
     asked_of_pairs: tuple[str, ...] = ()
     """Those of them that are of pairs of points."""
+
+    @property
+    def late_after_ns(self) -> float | None:
+        """A message sent later than this after its intended instant is late; None where nothing sends."""
+        return self.period_ns / LATE_DIVISOR if self.period_ns else None
 
     @property
     def quantiles(self) -> dict[str, float]:

@@ -153,15 +153,15 @@ def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
 
 
 def _late_sends(flows: Sequence[FlowPlan]) -> pl.Expr:
-    """Sent later than planned by more than a tenth of the flow's period."""
+    """Sent later than intended by more than `FlowPlan.late_after_ns`."""
     behind = (pl.col("tx_app") - pl.col("intended")) / 1000
-    periods = sorted({flow.period_ns for flow in flows if flow.period_ns})
-    # Period by period and not looked up by flow: a look-up has the engine hold every row.
+    bounds = sorted({flow.late_after_ns for flow in flows if flow.late_after_ns})
+    # Bound by bound and not looked up by flow: a look-up has the engine hold every row.
     return pl.any_horizontal(
         pl.lit(False),
         *(
-            pl.col("flow").is_in([flow.id for flow in flows if flow.period_ns == period])
-            & (behind > period / 10)
-            for period in periods
+            pl.col("flow").is_in([flow.id for flow in flows if flow.late_after_ns == bound])
+            & (behind > bound)
+            for bound in bounds
         ),
     )

@@ -25,6 +25,7 @@ from wiregauge.measures.evidence import (
     total_of,
 )
 from wiregauge.measures.kept import captured, kept
+from wiregauge.measures.plan import LATE_WORDS
 from wiregauge.measures.results import Check, FlowResult, Grade
 from wiregauge.measures.stamping import stamps
 from wiregauge.measures.steadiness import steadiness
@@ -172,10 +173,10 @@ def _sending(run: Evidence) -> Iterator[Check]:
     yield check(
         "late-sends",
         "Sends on schedule",
-        f"at most {percent(LATE_DEGRADED)} later than a tenth of the period; above {percent(LATE_INVALID)} invalid",
+        f"at most {percent(LATE_DEGRADED)} later than {LATE_WORDS}; above {percent(LATE_INVALID)} invalid",
         f"{late} of {sent} late ({percent(late_share)})",
         graded(late_share, LATE_DEGRADED, LATE_INVALID),
-        f"{percent(late_share)} of the sends left more than a tenth of the period late: "
+        f"{percent(late_share)} of the sends left more than {LATE_WORDS} late: "
         "the load was not the planned one",
     )
     refused = total_of(run, "access_points", "send_errors")

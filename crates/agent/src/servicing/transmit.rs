@@ -84,9 +84,9 @@ impl Servicing {
                 if let Some(intended) = despatch.intended {
                     let figures = &mut self.figures.sends[usize::from(despatch.flow)];
                     figures.done += 1;
-                    let period = self.assignment.flows[usize::from(despatch.flow)].period_ns;
+                    let most = self.assignment.flows[usize::from(despatch.flow)].late_after_ns;
                     let lateness = at.get() - self.epoch.wall_nanos(intended).get();
-                    figures.late += u64::from(lateness > period / 10);
+                    figures.late += u64::from(lateness > most);
                 }
             }
             Err(failure) => {

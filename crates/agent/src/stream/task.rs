@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use wg_core::pacing::Pacing;
 use wg_frame::ethernet::MacAddress;
 use wg_frame::layout::{Carrier, Envelope, Tag};
 use wg_frame::probe::{Probe, ProbeFlags};
@@ -13,9 +14,9 @@ use wg_net::transmit::{Backend, Order, Stopper, trial_frame};
 use wg_net::{Interface, clock};
 use wg_plan::{Inject, Pattern, Protocol, Replay};
 use wg_record::{Clock, Crc, DropReason, Point};
-use wg_traffic::sending::Schedule;
+use wg_traffic::sending::{self, Schedule};
 
-use super::despatch::{Despatch, Despatched, Due, Mode, Nobody, Witness};
+use super::despatch::{Despatch, Despatched, Due, Nobody, Witness};
 use super::way::{Chosen, Demand, Way, WayError, Wish, choose};
 use super::{Shape, TRANSMIT_TIME_OF_LOAD};
 use crate::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask};
@@ -40,7 +41,7 @@ pub struct StreamTask {
     /// How it leaves.
     pub chosen: Chosen,
     /// What is kept when a frame is late.
-    pub mode: Mode,
+    pub pacing: Pacing,
     schedule: Schedule,
     /// Frames that leave for each item of the schedule.
     burst: u32,
@@ -50,7 +51,7 @@ pub struct StreamTask {
 }
 
 enum Of {
-    Send { position: u16, period_ns: i64 },
+    Send { position: u16, late_after_ns: i64 },
     Load { until: RunTime, spin: bool },
 }
 
@@ -63,13 +64,6 @@ pub struct Outcome {
     pub sends: SendFigures,
     /// What went wrong.
     pub failure: Option<String>,
-}
-
-fn mode_of(mode: Option<wg_plan::Mode>) -> Mode {
-    match mode {
-        Some(wg_plan::Mode::Gap) => Mode::Gap,
-        _ => Mode::Rate,
-    }
 }
 
 fn backend_of(backend: Option<wg_plan::Backend>) -> Option<Backend> {
@@ -125,7 +119,7 @@ impl StreamTask {
             // Those of a replay never are.
             _ => lengths.iter().map(|length| shape(usize::from(*length).saturating_sub(around))).collect(),
         };
-        let mode = mode_of(task.send.mode);
+        let pacing = sending::pacing(task.send.mode);
         let constant = task.send.pattern == Pattern::Periodic
             && task.send.activity.is_none()
             && task.send.rate_limit_bps.is_none()
@@ -145,7 +139,6 @@ impl StreamTask {
             forced: backend_of(task.send.backend),
             least_gap_ps,
             constant_gap_ps: constant.then_some(least_gap_ps),
-            mode,
             witnessed: true,
             alone: assignment.sources_here() == 1,
             plain_headers: facts.addresses.is_none(),
@@ -153,8 +146,8 @@ impl StreamTask {
             distrusted,
             tried_later: true,
         })?;
-        let of = Of::Send { position: task.flow, period_ns: facts.period_ns };
-        Ok(Self { chosen, mode, schedule: task.schedule.clone(), burst: 1, lengths, of })
+        let of = Of::Send { position: task.flow, late_after_ns: facts.late_after_ns };
+        Ok(Self { chosen, pacing, schedule: task.schedule.clone(), burst: 1, lengths, of })
     }
 
     /// The stream of an injector.
@@ -168,7 +161,7 @@ impl StreamTask {
         distrusted: &[(Backend, String)],
     ) -> Result<Self, WayError> {
         let LoadTask { inject, schedule, .. } = task;
-        let mode = mode_of(inject.mode);
+        let pacing = sending::pacing(inject.mode);
         let one_by_one = inject.burst == 1 && !inject.exponential && inject.activity.is_none();
         let gap = if inject.burst == 1 { inject.interval.as_picos() } else { 0 };
         let chosen = choose(&Demand {
@@ -177,7 +170,6 @@ impl StreamTask {
             forced: backend_of(inject.backend),
             least_gap_ps: gap,
             constant_gap_ps: one_by_one.then_some(gap),
-            mode,
             witnessed: false,
             alone: assignment.sources_here() == 1,
             plain_headers: true,
@@ -187,7 +179,7 @@ impl StreamTask {
         })?;
         let of = Of::Load { until: assignment.load_until(), spin: inject.mode.is_some() };
         let lengths = Vec::new();
-        Ok(Self { chosen, mode, schedule: schedule.clone(), burst: inject.burst, lengths, of })
+        Ok(Self { chosen, pacing, schedule: schedule.clone(), burst: inject.burst, lengths, of })
     }
 
     /// Whether it sleeps most of the time: its frames are few enough for any host, and nobody asks it to be exact.
@@ -273,7 +265,7 @@ impl StreamTask {
                     epoch_ns: epoch.wall().get(),
                     first_due_ps: first.at.as_picos(),
                     gap_ps,
-                    exact_gaps: self.mode == Mode::Gap,
+                    exact_gaps: self.pacing == Pacing::Gap,
                 };
                 if !stop.load(Ordering::Relaxed) {
                     match live.send(&mould.1, &order) {
@@ -288,14 +280,14 @@ impl StreamTask {
         let burst = u64::from(self.burst.max(1));
         let schedule = self.schedule;
         let sent = match (self.of, witness) {
-            (Of::Send { position, period_ns }, Some((log, counters))) => {
+            (Of::Send { position, late_after_ns }, Some((log, counters))) => {
                 let facts = &assignment.flows[usize::from(position)];
                 let mut told = Told {
                     log,
                     counters,
                     flow: facts.id,
                     lengths: &self.lengths,
-                    late_ns: period_ns / 10,
+                    late_after_ns,
                     figures: SendFigures::default(),
                 };
                 let dues = dues(schedule, &self.lengths);
@@ -303,7 +295,7 @@ impl StreamTask {
                     way: &mut way,
                     moulds: &moulds,
                     epoch,
-                    mode: self.mode,
+                    pacing: self.pacing,
                     give_up_ns: None,
                     ahead_ns,
                     spin: true,
@@ -333,8 +325,8 @@ impl StreamTask {
                     way: &mut way,
                     moulds: &moulds,
                     epoch,
-                    mode: self.mode,
-                    give_up_ns: (self.mode == Mode::Rate).then_some(GIVE_UP),
+                    pacing: self.pacing,
+                    give_up_ns: (self.pacing == Pacing::Rate).then_some(GIVE_UP),
                     ahead_ns,
                     spin,
                     stop,
@@ -418,7 +410,7 @@ struct Told<'a> {
     flow: u16,
     /// By template.
     lengths: &'a [u16],
-    late_ns: i64,
+    late_after_ns: i64,
     figures: SendFigures,
 }
 
@@ -433,7 +425,7 @@ impl Witness for Told<'_> {
         self.log.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
         self.counters.sent.store(self.counters.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.figures.done += 1;
-        self.figures.late += u64::from(at.get() - target.get() > self.late_ns);
+        self.figures.late += u64::from(at.get() - target.get() > self.late_after_ns);
     }
 }
 

@@ -4,7 +4,7 @@ use wg_frame::layout::Carrier;
 use wg_net::transmit::{Backend, LONGEST_GAP_NS, Launch, LiveFrames, NoLaunch, Transmitter};
 use wg_net::{Interface, NetError, link_counters};
 
-use super::despatch::{Mode, Mould};
+use super::despatch::Mould;
 use super::{Extent, Shape, ShapeError};
 
 /// What a stream needs of its way out.
@@ -20,8 +20,6 @@ pub struct Demand<'a> {
     pub least_gap_ps: i64,
     /// The time between any two frames, ps, where it is constant.
     pub constant_gap_ps: Option<i64>,
-    /// What is kept when a frame is late.
-    pub mode: Mode,
     /// Whether every frame is told to somebody: live frames are not.
     pub witnessed: bool,
     /// Whether nothing else of this host goes by this link, so that its queue may be passed by.

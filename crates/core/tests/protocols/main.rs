@@ -1,7 +1,10 @@
 //! Arbitrary sequences of operations on every core: none panics, and what each core promises of any
 //! sequence holds after every step. The bodies are shared with the fuzzer.
 
+#[path = "../contracts/pacing.rs"]
+mod contract;
 mod input;
+mod pacing;
 
 mod bodies {
     pub(crate) mod clock;

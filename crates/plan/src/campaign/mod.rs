@@ -19,7 +19,8 @@ pub use self::flows::{
     Flow, FlowId, Path, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,
 };
 pub use self::tasks::{
-    Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, Mode, Pattern, Receive, Relay, Send, Turn,
+    Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Mode, Pattern, Receive, Relay,
+    Send, Turn,
 };
 use crate::network::{Network, SwitchChange};
 

@@ -67,6 +67,10 @@ pub struct Send {
     pub replay: Option<Replay>,
 }
 
+/// A message is late that is sent more than its sender's period divided by this after its intended instant: a tenth of the period
+/// is what validity grades a sender by, in every bench and in the measures.
+pub const LATE_DIVISOR: i64 = 10;
+
 /// A cycle of sending and silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
@@ -122,6 +126,11 @@ impl Send {
             transmit_time: None,
             replay: None,
         }
+    }
+
+    /// How long after its intended instant a message may be sent and not be late.
+    pub const fn late_after(&self) -> Span {
+        Span::from_picos(self.period.as_picos() / LATE_DIVISOR)
     }
 
     /// Whether a real host sends it as a stream: by a thread of its own, from a template.

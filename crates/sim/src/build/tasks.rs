@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::pacing::Pacer;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::wire::frame_length;
-use wg_plan::{Flow, FlowId, IncidentKind, Mode, Network, NodeIndex, Protocol, Run};
+use wg_plan::{Flow, FlowId, IncidentKind, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
 use wg_traffic::relaying::faults;
 
@@ -15,7 +16,7 @@ use super::hosts::network_id;
 use crate::error::SimError;
 use crate::models::traffic_class;
 use crate::random::{Purpose, Stream};
-use crate::sending::Schedule;
+use crate::sending::{Schedule, pacing};
 use crate::world::{Babbler, FlowState, Injector, Place, Reception, Relay, Sender, World, access};
 
 impl World {
@@ -71,10 +72,10 @@ impl World {
                 // Until its sender numbers it, a frame names its sub-virtual-link.
                 frame: Frame { virtual_link_sequence: send.sub_link, ..frame },
                 marks: frame.marks,
-                period: send.period,
+                late_after: send.late_after(),
                 schedule,
                 due: None,
-                shift: (send.mode == Some(Mode::Gap)).then_some(Span::ZERO),
+                pacer: Pacer::new(pacing(send.mode)),
                 wake_ups: Stream::new(run.seed, Purpose::SendingThread, u32::from(facts.id)),
                 done: 0,
                 late: 0,
@@ -191,6 +192,7 @@ impl World {
                 planned,
                 schedule,
                 due,
+                pacer: Pacer::new(pacing(inject.mode)),
                 done: 0,
             });
         }

@@ -56,9 +56,7 @@ impl<S: Sink> Engine<'_, S> {
                 node.access[protocol].sent += 1;
                 self.note(frame, index, port, Point::ApplicationSend, handed.application);
                 if self.captures.want_transmit_times() {
-                    let clock = &self.world.nodes[usize::from(index)].clock;
-                    let time =
-                        clock.as_ref().map_or(handed.application, |clock| clock.read(handed.application));
+                    let time = self.world.nodes[usize::from(index)].read(handed.application);
                     self.captures.sent(frame, time);
                 }
                 Some(handed.application)

@@ -27,8 +27,8 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn plan_send(&mut self, number: usize) {
         let sender = &self.world.senders[number];
         let node = self.world.hosts[sender.host].node;
-        let shift = sender.shift.unwrap_or(Span::ZERO);
-        let at = sender.due.and_then(|due| self.world.instant(node, due.at + shift, self.now));
+        let intended = sender.due.map(|due| sender.pacer.intended(due.at));
+        let at = intended.and_then(|intended| self.world.instant(node, intended, self.now));
         self.agenda.set(Class::Send, number, at.into());
     }
 
@@ -36,13 +36,15 @@ impl<S: Sink> Engine<'_, S> {
         let sender = &mut self.world.senders[number];
         let Some(due) = sender.due else { return };
         let frame = sender.frame;
-        let (host, period) = (sender.host, sender.period);
+        let (host, late_after) = (sender.host, sender.late_after);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
         let wake_up = node.send_wake_up.draw(&mut sender.wake_ups);
-        let intended = due.at + sender.shift.unwrap_or(Span::ZERO);
-        if let Some(shift) = &mut sender.shift {
-            *shift += wake_up;
+        let intended = sender.pacer.intended(due.at);
+        if sender.pacer.pacing().follows_sends() {
+            // The next one may be of this instant, which the host is told with this one: so before it is handed down.
+            let sent = node.core.call_at(self.now, wake_up).unwrap_or(self.now);
+            sender.pacer.handle_sent(due.at, self.world.nodes[usize::from(index)].read(sent));
         }
         self.plan_next(number);
         let what = (Point::IntendedSend, Clock::Schedule, Crc::Unchecked, DropReason::None);
@@ -51,7 +53,7 @@ impl<S: Sink> Engine<'_, S> {
         let sender = &mut self.world.senders[number];
         if let Some(application) = application {
             sender.done += 1;
-            sender.late += u64::from((application - self.now).as_picos() > period.as_picos() / 10);
+            sender.late += u64::from(application - self.now > late_after);
         }
         if sender.due.is_none() {
             self.world.sending -= 1;
@@ -67,7 +69,8 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn plan_burst(&mut self, number: usize) {
         let injector = &self.world.injectors[number];
         let node = self.world.hosts[injector.host].node;
-        let at = injector.due.and_then(|due| self.world.instant(node, due, self.now));
+        let intended = injector.due.map(|due| injector.pacer.intended(due));
+        let at = intended.and_then(|intended| self.world.instant(node, intended, self.now));
         self.agenda.set(Class::Inject, number, at.into());
     }
 
@@ -78,6 +81,10 @@ impl<S: Sink> Engine<'_, S> {
         }
         let injector = &mut self.world.injectors[number];
         let host = injector.host;
+        if let (Some(due), true) = (injector.due, injector.pacer.pacing().follows_sends()) {
+            let node = &self.world.nodes[usize::from(self.world.hosts[host].node)];
+            injector.pacer.handle_sent(due, node.read(self.now));
+        }
         injector.due = injector.schedule.next().map(|due| due.at);
         injector.done += u64::from(injector.burst);
         let (burst, frame) = (injector.burst, injector.frame);

@@ -3,9 +3,12 @@
 
 mod captures;
 mod clocks;
+#[path = "../../../core/tests/contracts/pacing.rs"]
+mod contract;
 mod critical;
 mod disturbances;
 mod networks;
+mod pacing;
 mod relays;
 mod replays;
 

@@ -17,7 +17,7 @@ from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.explaining.results import Clock, Event
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.noise import noise_events
-from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.plan import LATE_WORDS, FlowPlan
 from wiregauge.measures.results import Floats, RunResult
 from wiregauge.measures.rundir import RunDirectory
 from wiregauge.measures.units import count_of, duration
@@ -180,7 +180,7 @@ def _from_agents(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
             (number(agent, "involuntary_switches"), "its servicing threads were preempted {n} times"),
             (steps, f"its clock was stepped {count_of(steps, 'time')}, by up to {largest}"),
             (number(agent, "records_dropped"), "{n} records lost in a full ring"),
-            (late, f"{count_of(late, 'send')} late by more than a tenth of the period"),
+            (late, f"{count_of(late, 'send')} late by more than {LATE_WORDS}"),
             *((sum(number(point, key) for point in points), "{n} " + text) for key, text in drops.items()),
         ]
         for count, text in told:
