@@ -13,6 +13,7 @@ from wiregauge.calibrate.cable import Point
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.measures import FlowResult, Grade, Judgement, judge
 from wiregauge.records import RunDirectoryError
+from wiregauge.terminal import say
 
 __all__ = ["RunPoints", "points_of_runs"]
 
@@ -59,7 +60,7 @@ def points_of_runs(arguments: Sequence[str], flow: int | None, measure: str) -> 
 
 def _point(length: float, place: Path, flow: int | None, measure: str) -> tuple[Point, dict[str, Any]]:
     try:
-        judgement = judge(place)
+        judgement = judge(place, unkept=say)
     except RunDirectoryError as error:
         raise CalibrationError(str(error)) from None
     if judgement.validity is Grade.INVALID:

@@ -27,6 +27,7 @@ from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_
 from wiregauge.measures import FlowResult, RunResult, judge
 from wiregauge.measures.streams import Stream, streams_of
 from wiregauge.records import RunDirectory
+from wiregauge.terminal import say
 
 __all__ = ["Outcome", "Run", "run_test", "workplace"]
 
@@ -144,7 +145,7 @@ def run_test(
         raise (StoppedError if state == "interrupted" else BenchMissingError)(
             reason or "no run was finished, so there is nothing to calibrate with"
         )
-    judgement = judge(directory.root)
+    judgement = judge(directory.root, unkept=say)
     whole = [run for run in judgement.runs if run.state == "complete"]
     return Outcome(
         state="complete" if judgement.complete else "interrupted",

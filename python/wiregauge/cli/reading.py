@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run
-from wiregauge.terminal import BAD_INPUT, fail
+from wiregauge.terminal import BAD_INPUT, fail, say
 
 __all__ = ["compare", "report", "show", "trend"]
 
@@ -59,17 +59,19 @@ def report(
     ] = None,
 ) -> None:
     """Write the report of run directories again, and the figures of one as files. `compare` lays two side by side."""
+    from wiregauge import measures
     from wiregauge import report as reports
 
     if len(places) > 1 and (png is not None or svg is not None):
         fail("--png and --svg are for one run directory; name one, or leave them out", BAD_INPUT)
     for place in places:
         open_run(place)
-        print(f"report: {reports.write(place)}")
-    for folder, kind in ((png, "png"), (svg, "svg")):
-        if folder is not None:
-            for path in reports.export_figures(places[0], folder, {kind}):
-                print(f"figure: {path}")
+        judgement = measures.judge(place, unkept=say)
+        print(f"report: {reports.write(place, judgement)}")
+        for folder, kind in ((png, "png"), (svg, "svg")):
+            if folder is not None:
+                for path in reports.export_figures(place, folder, {kind}, judgement):
+                    print(f"figure: {path}")
 
 
 Thresholds = Annotated[
@@ -133,12 +135,13 @@ def compare(
     if equivalence and not wanted:
         fail("--equivalence needs a --threshold: the same within what?", BAD_INPUT)
     at = _at("--base-at", base_at), _at("--new-at", new_at)
-    for place in dict.fromkeys((base, new)):
+    each = tuple(dict.fromkeys((base, new)))
+    for place in each:
         open_run(place)
-    judgements = measures.judge(base), measures.judge(new)
+    judged = {place: measures.judge(place, unkept=say) for place in each}
     try:
         found = comparing.compare(
-            *judgements, thresholds=wanted, equivalence=equivalence, base_at=at[0], new_at=at[1]
+            judged[base], judged[new], thresholds=wanted, equivalence=equivalence, base_at=at[0], new_at=at[1]
         )
     except comparing.MatchError as error:
         fail(str(error), BAD_INPUT)
@@ -189,7 +192,7 @@ def trend(
         open_run(place)
     try:
         found = comparing.trend(
-            [measures.judge(place) for place in each],
+            [measures.judge(place, unkept=say) for place in each],
             thresholds=wanted,
             against="first" if against is Reference.FIRST else "previous",
         )

@@ -87,13 +87,18 @@ def check_engine(engine: str, storage: str | None, bench: BenchName = BenchName.
 def judge_and_show(
     directory: Any, target: Path, *, as_json: bool, with_report: bool, worst: int | None = None
 ) -> int:
-    """Judges, shows, and with `worst` also explains, with so many messages per flow; returns the exit code."""
+    """Judges, shows, and with `worst` also explains, with so many messages per flow; returns the exit code.
+
+    `with_report` is for commands that make the directory: a judgement or report that cannot be kept is no answer then.
+    """
     from wiregauge import measures
     from wiregauge.measures import explaining
     from wiregauge.records import RunDirectoryError
 
     _give_back_memory()
-    judgement = measures.judge(target)
+    # Said after the answer, which does not depend on it.
+    troubles: list[str] = []
+    judgement = measures.judge(target, unkept=troubles.append)
     explanation = explaining.explain(judgement, worst=worst) if worst is not None else None
     if as_json:
         shown = measures.show_json(judgement)
@@ -104,22 +109,22 @@ def judge_and_show(
         measures.show_text(judgement, Console())
         if explanation is not None:
             explaining.explain_text(explanation, Console())
-    unwritten: str | None = None
     if with_report:
         from wiregauge import report as reports
 
         try:
             path = reports.write(target, judgement)
         except RunDirectoryError as error:  # the disk may be full; what was measured is safe by now
-            unwritten = str(error)
+            troubles.append(f"the report is missing: {error}")
         else:
             if not as_json:
                 print(f"report: {path}")
     if directory.manifest["state"] != "complete":
         say(f"incomplete: {directory.manifest['reason']}")
-    if unwritten is not None:
-        say(f"the report is missing: {unwritten}")
-    return INCOMPLETE if unwritten is not None else judgement.exit_code
+    for trouble in troubles:
+        say(trouble)
+    # What was to be made here is a whole directory; who only looks at one has been answered.
+    return INCOMPLETE if troubles and with_report else judgement.exit_code
 
 
 def _give_back_memory() -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isnan
 from pathlib import Path
@@ -44,6 +44,8 @@ class _Source:
     place: Path
     what: str
     choice: Choice
+    unkept: list[str] = field(default_factory=list)
+    """Why the judgement, if one was made, could not be kept."""
 
     @cached_property
     def directory(self) -> RunDirectory:
@@ -51,7 +53,7 @@ class _Source:
 
     @cached_property
     def judgement(self) -> Judgement:
-        return judge(self.place)
+        return judge(self.place, unkept=self.unkept.append)
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """The rows, some at a time; one piece at least."""
@@ -234,7 +236,7 @@ def write(
             if source.what in _STORED:
                 raise tables.unreadable(place / source.what, error) from None
             raise
-    return _notes(source, to)
+    return (*_notes(source, to), *source.unkept)
 
 
 def _notes(source: _Source, to: str) -> tuple[str, ...]:

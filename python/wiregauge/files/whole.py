@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["TEMPORARY", "ForeignFileError", "sync_folder", "whole", "write_whole"]
+__all__ = ["TEMPORARY", "ForeignFileError", "cure_for", "sync_folder", "whole", "write_whole"]
 
 TEMPORARY: Final = ".wiregauge-"
 """How hidden names of files under way begin. The name of the file itself is not part of it: with it, a name as long as
 the file system allows would be too long."""
 _HEAD: Final = 4096
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -64,6 +65,13 @@ def write_whole(path: Path, content: bytes | str, *, replacing: bytes | None = b
         beside.write_bytes(
             content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
         )
+
+
+def cure_for(error: OSError) -> str:
+    """What helps where a file could not be written into a directory."""
+    if error.errno in _FULL:
+        return "make room"
+    return "make the directory writable or copy it to one that is"
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
-from wiregauge.files import write_whole
+from wiregauge.files import cure_for, write_whole
 from wiregauge.measures.calibration import citations
 from wiregauge.measures.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.contracts import bag_conformity, with_contracts
@@ -38,11 +38,16 @@ from wiregauge.measures.validity import judge_validity
 from wiregauge.records import seal
 
 
-def judge(run_dir: Path) -> Judgement:
+def _warned(sentence: str) -> None:
+    warnings.warn(sentence, stacklevel=4)
+
+
+def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgement:
     """Judges everything in `run_dir` and writes `measures.json` there.
 
-    A directory that cannot be written (an archive) is still judged. Raises RunDirectoryError, whose text is a
-    sentence for the user, when the directory cannot be read.
+    A directory that cannot be written (an archive, a full disk) is still judged, and what was there stays: `unkept` is
+    told so in a sentence for the user; unless somebody listens it is a warning. Raises RunDirectoryError, whose text is
+    such a sentence, when the directory cannot be read.
     """
     directory = open_run_directory(run_dir)
     runs = tuple(_judge_run(directory, run) for run in directory.plan.runs if run.index in directory.runs)
@@ -57,19 +62,24 @@ def judge(run_dir: Path) -> Judgement:
         runs=runs,
         points=points_of(runs),
     )
-    _write(run_dir / "measures.json", directory, show_json(judgement))
+    try:
+        _write(run_dir / "measures.json", directory, show_json(judgement))
+    except OSError as error:
+        unkept(
+            f"{run_dir / 'measures.json'}: the judgement is not kept ({error.strerror or error}); {cure_for(error)}, "
+            f"then `wiregauge show {run_dir}` keeps it"
+        )
     return judgement
 
 
 def _write(path: Path, directory: RunDirectory, shown: Mapping[str, object]) -> None:
-    """Replaces `path` whole or not at all; says nothing where the directory is read-only.
+    """Replaces `path` whole or not at all; raises OSError where the disk refuses.
 
     It carries its own digest and that of the manifest it was made from, which holds those of all other files.
     """
     sources = {"manifest.json": directory.digest} if directory.digest is not None else {}
     text = json_text({"digest": "", "sources": sources, **shown}) + "\n"
-    with contextlib.suppress(OSError):
-        write_whole(path, seal(text))
+    write_whole(path, seal(text))
 
 
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import zlib
 from base64 import b64encode
@@ -15,7 +14,7 @@ from wiregauge.figures import Figure, build
 from wiregauge.figures.explained import explained_figures
 from wiregauge.figures.model import Panel
 from wiregauge.figures.ticks import extent
-from wiregauge.files import ForeignFileError, write_whole
+from wiregauge.files import ForeignFileError, cure_for, write_whole
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
@@ -51,15 +50,20 @@ def write(run_dir: Path, judgement: Judgement | None = None) -> Path:
 
 
 def export_figures(
-    run_dir: Path, out_dir: Path, formats: Collection[str] = frozenset({"png", "svg"})
+    run_dir: Path,
+    out_dir: Path,
+    formats: Collection[str] = frozenset({"png", "svg"}),
+    judgement: Judgement | None = None,
 ) -> list[Path]:
     """Writes every figure of the report into `out_dir` as PNG and SVG; returns the paths.
+
+    Judges `run_dir` unless the judgement is given.
 
     Raises RunDirectoryError when the directory cannot be judged or written, ValueError for another format.
     """
     from wiregauge.figures import printed
 
-    judgement = judge(run_dir)
+    judgement = judgement or judge(run_dir)
     figures = _figures(judgement, explain(judgement, most=MOST_FLOWS))
     try:
         return [path for figure in figures for path in printed.save(figure, out_dir, formats)]
@@ -188,15 +192,10 @@ def store(path: Path, text: str, made_from: object = None) -> None:
     except ForeignFileError as error:
         raise RunDirectoryError(f"{path}: {error.strerror}") from None
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        cure = (
-            f"make room, then `wiregauge report {path.parent}` writes it"
-            if full and path.name == REPORT
-            else "make room"
-            if full
-            else "make the directory writable or copy it to one that is"
-        )
-        raise RunDirectoryError(f"{path}: cannot be written ({error.strerror}); {cure}") from None
+        again = f", then `wiregauge report {path.parent}` writes it" if path.name == REPORT else ""
+        raise RunDirectoryError(
+            f"{path}: cannot be written ({error.strerror}); {cure_for(error)}{again}"
+        ) from None
 
 
 def _tables_in(value: object) -> Iterator[Table]:
