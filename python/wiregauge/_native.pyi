@@ -62,6 +62,10 @@ def track_part(
     rows of their tables. Raises NativeError.
     """
 
+def read_quantity(kind: str, text: str) -> int:
+    """Reads a quantity as the test language does, exactly or not at all: `time` in ps, `size` in B, `rate` in bit/s,
+    `share` in ppb. Raises NativeError with a sentence that begins with the text, ValueError for another kind."""
+
 def simulate_run(
     network_json: str,
     run_json: str,

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -540,7 +541,9 @@ def test_no_run_begins_once_all_were_asked_to_stop(tmp_path: Path) -> None:
     assert board.read() == {0: 0.5}
 
 
-def test_progress_is_noted_without_waiting_and_a_stop_is_seen() -> None:
+def test_progress_is_noted_without_waiting_and_a_stop_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(tasks, "time", SimpleNamespace(monotonic=lambda: now))
     asked: list[float] = []
     answers: Iterator[bool | None] = iter([False, None, True])
 
@@ -551,9 +554,9 @@ def test_progress_is_noted_without_waiting_and_a_stop_is_seen() -> None:
     note = tasks.noting(lambda share: len(asked), answered)
     assert [note(0.0), note(0.1)] == [False, False]
     assert asked == [10.0], "only the first call waits, and calls that follow at once ask nobody"
-    time.sleep(0.21)
+    now += 0.21
     assert note(0.2) is False
-    time.sleep(0.21)
+    now += 0.21
     assert note(0.3) is True
     assert asked == [10.0, 0.0, 0.0]
     assert note(0.4) is True

@@ -29,7 +29,7 @@ from wiregauge.measures.comparing import (
     compare_json,
     read_threshold,
 )
-from wiregauge.measures.comparing.matching import canonical
+from wiregauge.plan.quantity import canonical
 from wiregauge.stats import Estimate
 
 SMALL = Recipe(protocols=("udp",), payloads=(64, 1472), messages=1000, loss=0)
@@ -307,7 +307,7 @@ def test_points_are_matched_by_their_axes_and_the_others_listed(tmp_path: Path) 
 
 def test_points_of_one_sweep_can_be_laid_side_by_side(tmp_path: Path) -> None:
     loads = made(tmp_path, replace(SMALL, loads=(0, 100)))
-    found = compare(loads, loads, base_at={"load": "0%"}, new_at={"load": "100 %"})
+    found = compare(loads, loads, base_at={"load": "0%"}, new_at={"load": "100.0%"})
     assert found.names[0] != found.names[1]
     assert [point.axes for point in found.points] == [{"payload": "64B"}, {"payload": "1472B"}]
     assert found.verdict == "worse"
@@ -332,7 +332,7 @@ def test_a_sweep_beside_a_single_point_asks_for_a_choice(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("1000us", "1ms"), ("50%", "50.0 %"), ("1Gbit/s", "1000Mbit/s"), ("udp", "udp")]
+    ("one", "other"), [("1000us", "1ms"), ("50%", "50.0%"), ("1Gbit/s", "1000Mbit/s"), ("udp", "udp")]
 )
 def test_values_of_axes_are_compared_by_what_they_mean(one: str, other: str) -> None:
     assert canonical(one) == canonical(other)

@@ -57,7 +57,7 @@ def test_where_no_direction_is_better_a_change_beyond_the_threshold_is_worse() -
         ("latency=1.5ms", 1.5e6, False),
         ("10:rtt.mean=5%", 0.05, True),
         ("loss=0.1%", 0.001, False),
-        ("lost=0.001", 0.001, False),
+        ("lost=1000ppm", 0.001, False),
         ("latency.p99.9=2µs", 2e3, False),
     ],
 )
@@ -71,16 +71,17 @@ def test_thresholds_are_read(text: str, value: float, relative: bool) -> None:
     ("text", "said"),
     [
         ("latency", "as in latency.p99=5us"),
-        ("latency.p99=5", "a time needs a unit"),
+        ("latency.p99=5", '"5" has no unit; write a number and one of ns'),
+        ("lost=0.001", '"0.001" has no unit; write a number and one of %'),
         ("latency.p98=5us", "p98 is not compared; choose from mean"),
         ("speed=5us", "speed is no measure; choose from latency"),
         ("throughput=5%", "throughput has no interval to judge by"),
-        ("loss=5us", "in per cent of the messages sent"),
+        ("loss=5us", "is a time, but a share is wanted"),
         ("loss.p50=5%", "one share and has no p50"),
-        ("loss=120%", "per cent"),
-        ("latency=-5us", "is no value"),
-        ("latency=nanus", "is no value"),
-        ("latency=1e999us", "is no value"),
+        ("loss=120%", "at most 100%"),
+        ("latency=-5us", "is negative"),
+        ("latency=nanus", "is not a number with a unit"),
+        ("latency=1e999us", "is written with an exponent"),
     ],
 )
 def test_thresholds_that_mean_nothing_are_refused_with_a_sentence(text: str, said: str) -> None:

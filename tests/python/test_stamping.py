@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiregauge.measures.stamping import AT_WIRE_NS, RESOLUTION_NS, stamp_error_ns
-from wiregauge.taps import CaptureError, nanoseconds, rate_bps
 
 STEPS = st.floats(min_value=0.001, max_value=1e6)
 
@@ -40,23 +39,3 @@ def test_agents_report_what_reading_a_clock_costs() -> None:
     assert stamp_error_ns({}, {"a": {"grants": words}}) == 82
     other = [{"name": "no-clock-read", "granted": False, "detail": "waited 900 ns"}]
     assert stamp_error_ns({}, {"a": {"grants": other}}) == 2 * RESOLUTION_NS
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1Gbit/s", 10**9), ("2.5 Gbit/s", 2_500_000_000), ("100Mbit/s", 10**8), ("9600bit/s", 9_600)],
-)
-def test_rates_are_read_as_the_test_language_writes_them(text: str, value: int) -> None:
-    assert rate_bps(text) == value
-
-
-@given(st.text(max_size=12))
-def test_any_text_is_an_amount_or_one_sentence(text: str) -> None:
-    for read in (rate_bps, nanoseconds):
-        said, value = "write a number and", 0.0
-        try:
-            value = read(text)
-        except CaptureError as error:
-            said = str(error)
-        assert value >= 0
-        assert "write a number and" in said

@@ -6,43 +6,59 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
 
 BUSY = """
-import hashlib, signal, sys, time
+import hashlib, signal, sys
+from wiregauge.master import stopping
 from wiregauge.master.stopping import Interrupted, deaf, leaving_at_second_request, stoppable
+stopping._SAME_S = float(sys.argv[2])
 signal.signal(signal.SIGINT, lambda number, frame: None)  # a command's own, which would end it in its time
 with leaving_at_second_request(4):
     try:
         with stoppable():
             print("ready", flush=True)
-            time.sleep(60)
+            sys.stdin.readline()
     except Interrupted:
         print("first", flush=True)
         if sys.argv[1] == "native":
             # A call that does not look at signals until it is over.
             hashlib.pbkdf2_hmac("sha512", b"a", b"b", 500_000_000)
-        time.sleep(60)
+        for line in sys.stdin:
+            print(line, end="", flush=True)
 print("went on", flush=True)
 """
 
 
+def begun(kind: str, same_s: float) -> subprocess.Popen[str]:
+    """The process above; requests within `same_s` are one."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY, kind, str(same_s)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert line_of(process) == "ready\n"
+    return process
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
 @pytest.mark.parametrize("kind", ["native", "sleeping"])
 def test_a_second_request_ends_the_process_at_once(kind: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", BUSY, kind], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    process = begun(kind, same_s=-1)
     process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "first\n"
-    time.sleep(0.4)
+    assert line_of(process) == "first\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    process.wait(timeout=60)
+    out, err = process.communicate()
     assert process.returncode == 4, err
     assert "went on" not in out
     assert "second request" in err
@@ -51,18 +67,18 @@ def test_a_second_request_ends_the_process_at_once(kind: str) -> None:
 @pytest.mark.parametrize("when", ["at once", "after it was obeyed"])
 def test_the_same_request_twice_is_one(when: str) -> None:
     """A terminal and a manager of processes may both pass it on; a hang-up is never a second one."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", BUSY, "sleeping"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    process = begun("sleeping", same_s=3600)
     process.send_signal(signal.SIGINT)
     if when == "after it was obeyed":
-        assert process.stdout.readline() == "first\n"
+        assert line_of(process) == "first\n"
     process.send_signal(signal.SIGTERM)
     if when == "at once":
-        assert process.stdout.readline() == "first\n"
-    time.sleep(0.5)
+        assert line_of(process) == "first\n"
+    # It gets the signal before it gets the line.
+    assert process.stdin is not None
+    process.stdin.write("still there\n")
+    process.stdin.flush()
+    assert line_of(process) == "still there\n"
     assert process.poll() is None
     process.kill()
     process.communicate()
@@ -74,7 +90,6 @@ def test_a_request_waits_while_data_is_saved() -> None:
     def campaign() -> None:
         with stoppable(), deaf():
             os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(0.05)
             saved.append(True)
 
     with pytest.raises(Interrupted, match="SIGTERM"):

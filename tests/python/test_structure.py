@@ -36,7 +36,7 @@ CRATES = {
 PACKAGES = {
     "_native": set(),
     "files": set(),
-    "plan": set(),
+    "plan": {"_native"},
     "terminal": set(),
     "config": {"_native", "files"},
     "benches": {"plan"},
@@ -61,6 +61,7 @@ PACKAGES = {
         "files",
         "master",
         "measures",
+        "plan",
         "records",
         "report",
         "stats",
@@ -142,6 +143,44 @@ def test_figures_compute_no_statistic() -> None:
     for path in files_of("figures"):
         found = {module.split(".")[0] for module in imports(path)} & COMPUTING
         assert not found, f"{path.name} imports {found}: a figure shows numbers, it does not make them"
+
+
+def moves(source: str) -> set[str]:
+    """Calls that put a file in the place of another: `path.replace(other)`, `os.rename(one, other)` and the like."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        name, of = node.func.attr, node.func.value
+        if isinstance(of, ast.Name) and (of.id, name) in {
+            ("os", "replace"), ("os", "rename"), ("os", "renames"), ("shutil", "move"), ("os", "link"),
+        }:  # fmt: skip
+            found.add(f"{of.id}.{name}")
+        # Two arguments are those of a text, a mapping those of a table.
+        elif name in ("replace", "rename") and len(node.args) == 1 and not isinstance(node.args[0], ast.Dict):
+            found.add(name)
+    return found
+
+
+def test_one_file_replaces_files() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if path == PACKAGE / "files" / "whole.py":
+            assert moves(path.read_text(encoding="utf-8")) == {"replace", "os.link"}
+        elif path == PACKAGE / "taps" / "importing.py":  # folders, into one that was made for them
+            assert moves(path.read_text(encoding="utf-8")) == {"rename"}
+        else:
+            found = moves(path.read_text(encoding="utf-8"))
+            assert not found, f"{path.relative_to(ROOT)}: {found}; wiregauge.files puts files in their place"
+
+
+def test_one_parser_knows_units() -> None:
+    """That of the test language; Python has units to write them, and none to read them."""
+    factors = re.compile(r"""["'](?:us|µs|ms|kbit/s|Mbit/s|KiB)["']: """)
+    expression = re.compile(r"""re\.\w+\(\s*[rf]*["'][^"'\n]*(?:\[a-z[^\]]*%|\[a-zA-Z/\]|\bms\b|bit/s)""")
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        found = [*factors.findall(text), *expression.findall(text)]
+        assert not found, f"{path.relative_to(ROOT)}: {found}; wiregauge.plan.quantity reads quantities"
 
 
 def test_only_the_cluster_knows_ray() -> None:

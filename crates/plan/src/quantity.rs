@@ -154,6 +154,11 @@ pub enum QuantityError {
 }
 
 impl QuantityError {
+    /// The text that was refused, why, and what to write instead.
+    pub fn sentence(&self, kind: Kind, written: &str) -> String {
+        format!("\"{}\" {self}; {}", crate::tree::shown(written), self.cure(kind, written))
+    }
+
     /// What to write instead; `written` is the text that was refused.
     pub fn cure(&self, kind: Kind, written: &str) -> String {
         let number: String =
@@ -337,6 +342,24 @@ mod tests {
         assert_eq!(rate("2.5Gbit/s"), Ok(2_500_000_000));
         assert_eq!(ppm("12.5%"), Ok(125_000));
         assert_eq!(ppm("50ppm"), Ok(50));
+    }
+
+    #[test]
+    fn a_refusal_is_a_sentence_with_its_cure() {
+        let said = |kind, text| parse(kind, text).map_err(|error| error.sentence(kind, text));
+        assert_eq!(
+            said(Kind::Time, "5"),
+            Err("\"5\" has no unit; write a number and one of ns, us, ms, s, min, h, for example 5ms"
+                .to_owned())
+        );
+        assert_eq!(
+            said(Kind::Rate, "1 Gbit/s"),
+            Err("\"1 Gbit/s\" has white space in it; write number and unit together".to_owned())
+        );
+        assert_eq!(said(Kind::Share, "0.1%"), Ok(1_000_000));
+        assert!(
+            said(Kind::Size, &"x\n".repeat(99)).is_err_and(|text| text.len() < 200 && !text.contains('\n'))
+        );
     }
 
     #[test]

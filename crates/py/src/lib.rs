@@ -8,11 +8,12 @@
 use std::path::{Path, PathBuf};
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use wg_capture::Files;
 use wg_capture::taps::{self, Order};
+use wg_plan::quantity::{self, Kind};
 use wg_plan::{Network, Run};
 use wg_record::tracking::{Gap, RunSummary};
 use wg_record::{RecordError, Tables};
@@ -30,8 +31,8 @@ create_exception!(
 mod _native {
     #[pymodule_export]
     use super::{
-        NativeError, compile_plan, process_run, retrack, simulate_run, store_truth, take_captures,
-        track_part, version,
+        NativeError, compile_plan, process_run, read_quantity, retrack, simulate_run, store_truth,
+        take_captures, track_part, version,
     };
 
     /// Version of the segments this program writes and reads.
@@ -199,6 +200,22 @@ fn simulate_into(
     // What was simulated before a stop is whole, and is kept.
     watched.sink.finish()?;
     simulated
+}
+
+/// Reads a quantity as the test language does, exactly or not at all: the one parser of `50ns`, `1Gbit/s` and `0.1%`.
+///
+/// `kind` is `time` (ps), `size` (B), `rate` (bit/s) or `share` (ppb). Raises NativeError with what is wrong and what to
+/// write, a sentence that begins with the text.
+#[pyfunction]
+fn read_quantity(kind: &str, text: &str) -> PyResult<u128> {
+    let kind = match kind {
+        "time" => Kind::Time,
+        "size" => Kind::Size,
+        "rate" => Kind::Rate,
+        "share" => Kind::Share,
+        _ => return Err(PyValueError::new_err(format!("{kind} is no kind of quantity"))),
+    };
+    quantity::parse(kind, text).map_err(|error| NativeError::new_err(error.sentence(kind, text)))
 }
 
 /// Version of the program.

@@ -248,14 +248,12 @@ def fault_of(error: Any) -> str:
 def rate_bps(text: str) -> int:
     """A rate as the test language reads it."""
     from wiregauge.calibrate.errors import CalibrationError
-    from wiregauge.config import Test, TestError
+    from wiregauge.plan import quantity
 
-    test = Test("rate").end_system("a").end_system("b").link("a", "b", rate=text)
-    test.flow(1, protocol="raw", from_="a", to="b").send(1, period="1s", payload="46B", count=1).receive(1)
     try:
-        return int(test.compile().campaign["network"]["links"][0]["rate_bps"])
-    except TestError as error:
-        raise CalibrationError(f"--rate: {fault_of(error)}") from None
+        return quantity.rate_bps(text)
+    except quantity.QuantityError as error:
+        raise CalibrationError(f"--rate {error}") from None
 
 
 def driver_of(bench: BenchName, lent: Any = None) -> str:

@@ -178,13 +178,23 @@ def _import(
     as_json: bool,
 ) -> int:
     """Makes a run directory from captures, judges it and writes the report; returns the exit code."""
-    from wiregauge.taps import Captured, CaptureError, import_captures, nanoseconds, rate_bps
+    from wiregauge.plan.quantity import QuantityError, rate_bps, time_ns
+    from wiregauge.taps import Captured, CaptureError, import_captures
 
     if test is None and (places or run is not None):
         fail("--tap and --run need --test: without a test the taps themselves are the network", BAD_INPUT)
     wrong = [place for place in places if not all(place.partition("="))]
     if wrong:
         fail(f'--tap "{wrong[0]}": write NAME=NODE or NAME=NODE:PORT', BAD_INPUT)
+    line_bps, agree_ns = None, None
+    try:
+        line_bps = rate_bps(rate) if rate is not None else None
+    except QuantityError as error:
+        fail(f"--rate {error}", BAD_INPUT)
+    try:
+        agree_ns = time_ns(clocks_agree) if clocks_agree is not None else None
+    except QuantityError as error:
+        fail(f"--clocks-agree {error}", BAD_INPUT)
     loaded = load_test(test) if test is not None else None
     if loaded is not None and run is None and len(loaded.campaign["runs"]) > 1:
         fail(
@@ -199,8 +209,8 @@ def _import(
             run=run or 0,
             places={name: node for name, _, node in (place.partition("=") for place in places)},
             octet=octet.value if octet is not None else None,
-            rate_bps=rate_bps(rate) if rate is not None else None,
-            agree_ns=nanoseconds(clocks_agree) if clocks_agree is not None else None,
+            rate_bps=line_bps,
+            agree_ns=agree_ns,
         )
         directory = import_captures(captured, out)
     except CaptureError as error:

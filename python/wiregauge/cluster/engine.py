@@ -24,6 +24,7 @@ from typing import Any, Final
 import wiregauge
 from wiregauge.cluster.storage import Storage
 from wiregauge.cluster.tasks import Board, Place, Result, look, sweep_away
+from wiregauge.files import put_in_place
 from wiregauge.records import RunDirectory, RunDirectoryError
 
 __all__ = ["Cluster", "EngineError", "EngineNameError", "connected", "read_engine"]
@@ -115,7 +116,7 @@ class Cluster:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             if self._shared is not None:
-                (self._shared / result.attempt / name).replace(target)
+                put_in_place(self._shared / result.attempt / name, target)
         except OSError as error:
             raise RunDirectoryError(f"{target}: cannot be written: {error.strerror}") from error
         if self.storage is not None:

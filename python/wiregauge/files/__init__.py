@@ -1,5 +1,13 @@
 """Files that appear whole or not at all, and are never written over what somebody else made."""
 
-from wiregauge.files.whole import TEMPORARY, ForeignFileError, cure_for, sync_folder, whole, write_whole
+from wiregauge.files.whole import (
+    TEMPORARY,
+    ForeignFileError,
+    cure_for,
+    put_in_place,
+    sync_folder,
+    whole,
+    write_whole,
+)
 
-__all__ = ["TEMPORARY", "ForeignFileError", "cure_for", "sync_folder", "whole", "write_whole"]
+__all__ = ["TEMPORARY", "ForeignFileError", "cure_for", "put_in_place", "sync_folder", "whole", "write_whole"]

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["TEMPORARY", "ForeignFileError", "cure_for", "sync_folder", "whole", "write_whole"]
+__all__ = ["TEMPORARY", "ForeignFileError", "cure_for", "put_in_place", "sync_folder", "whole", "write_whole"]
 
 TEMPORARY: Final = ".wiregauge-"
 """How hidden names of files under way begin. The name of the file itself is not part of it: with it, a name as long as
@@ -46,14 +46,13 @@ def whole(path: Path, *, replacing: bytes | None = b"") -> Iterator[Path]:
     beside = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}{path.suffix[:8]}")
     try:
         yield beside
-        with beside.open("rb") as file:
-            os.fsync(file.fileno())
         if replacing == b"":
-            beside.replace(path)
+            put_in_place(beside, path)
         else:
+            _sync(beside)
             _check(path, replacing)
             _put(beside, path, new=not path.exists())
-        sync_folder(path.parent)
+            sync_folder(path.parent)
     finally:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
@@ -65,6 +64,16 @@ def write_whole(path: Path, content: bytes | str, *, replacing: bytes | None = b
         beside.write_bytes(
             content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
         )
+
+
+def put_in_place(made: Path, path: Path) -> None:
+    """Moves a finished file to where it belongs on the same file system, in place of what is there, to stay.
+
+    Raises OSError; `made` is where it was, then.
+    """
+    _sync(made)
+    made.replace(path)
+    sync_folder(path.parent)
 
 
 def cure_for(error: OSError) -> str:
@@ -82,6 +91,11 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def _put(beside: Path, path: Path, *, new: bool) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge import _native
+from wiregauge.files import put_in_place
 from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.entry import begun_simulated
 from wiregauge.records.errors import DamagedError, RunDirectoryError
@@ -94,7 +95,7 @@ def _keep_captures(directory: RunDirectory, index: int) -> None:
         if found:
             place.mkdir(parents=True, exist_ok=True)
         for name, path in found.items():
-            path.replace(place / name)
+            put_in_place(path, place / name)
     except OSError as error:
         raise RunDirectoryError(
             f"{place}: cannot be written: {error.strerror}; the captures are still in {directory.spool(index)}"

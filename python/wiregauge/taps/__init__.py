@@ -1,6 +1,5 @@
 """Run directories from captures: what a tap on the bus saw of our messages, judged like any run."""
 
-from wiregauge.taps.amounts import nanoseconds, rate_bps
 from wiregauge.taps.importing import Captured, CaptureError, import_captures
 
-__all__ = ["CaptureError", "Captured", "import_captures", "nanoseconds", "rate_bps"]
+__all__ = ["CaptureError", "Captured", "import_captures"]

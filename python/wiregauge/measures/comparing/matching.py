@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
+from wiregauge.plan.quantity import canonical
 
 Point = Mapping[str, str]
-
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-zµ%/]*)")
-_SCALES = {
-    "ns": ("s", 1e-9), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ms": ("s", 1e-3), "s": ("s", 1.0),
-    "bit/s": ("bit/s", 1.0), "kbit/s": ("bit/s", 1e3), "Mbit/s": ("bit/s", 1e6), "Gbit/s": ("bit/s", 1e9),
-    "B": ("B", 1.0), "KiB": ("B", 1024.0), "MiB": ("B", 1024.0**2), "kB": ("B", 1e3), "MB": ("B", 1e6),
-}  # fmt: skip
 
 
 class MatchError(ValueError):
     """The two sides cannot be laid beside each other as asked; the text is a sentence with the cure."""
-
-
-def canonical(value: str) -> str:
-    """A value of an axis so that 1000us and 1ms are the same."""
-    form = _NUMBER.fullmatch(value.strip())
-    if form is None:
-        return value.strip()
-    unit, scale = _SCALES.get(form[2], (form[2], 1.0))
-    return f"{float(form[1]) * scale:.12g}{unit}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES
+from wiregauge.plan import quantity
 
 SHARES = ("lost", "unknown", "duplicated", "reordered", "late", "misdirected", "corrupted")
 """What can happen to a sent message; compared as shares of the messages sent."""
@@ -25,11 +25,9 @@ SHIFT_QUANTILES: dict[str, float] = {
 
 STATISTICS = ("mean", "sd", *SHIFT_QUANTILES)
 
-_TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9}
 _FORM = re.compile(
     r"(?:(?P<flow>\d{1,5}):)?(?P<measure>[a-z_]+)(?:\.(?P<statistic>[a-z0-9.]+))?=(?P<value>.+)"
 )
-_VALUE = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>[a-zµμ%]*)")
 
 
 class ThresholdError(ValueError):
@@ -78,7 +76,7 @@ def read_threshold(text: str) -> Threshold:
         )
     if statistic is not None and statistic not in STATISTICS:
         raise ThresholdError(f'"{text}": {statistic} is not compared; choose from {", ".join(STATISTICS)}')
-    value, relative = _value(text, form["value"], share=measure in SHARES)
+    value, relative = _value(text, form["value"].strip(), share=measure in SHARES)
     return Threshold(
         written=form["value"].strip(),
         flow=int(form["flow"]) if form["flow"] else None,
@@ -90,26 +88,16 @@ def read_threshold(text: str) -> Threshold:
 
 
 def _value(text: str, written: str, *, share: bool) -> tuple[float, bool]:
-    form = _VALUE.fullmatch(written.strip())
-    number = float(form["number"]) if form else float("nan")
-    if form is None or not isfinite(number * _TIMES.get(form["unit"], 1.0)):
-        raise ThresholdError(
-            f'"{text}": "{written}" is no value; write a number with its unit, as in 5us or 5%'
-        )
-    unit = form["unit"]
-    if share:
-        if unit not in ("%", "") or number > (100 if unit else 1):
-            raise ThresholdError(
-                f'"{text}": a share is given in per cent of the messages sent (0.1%) or as a number up to 1'
-            )
-        return number / (100 if unit else 1), False
-    if unit == "%":
-        return number / 100, True
-    if unit not in _TIMES:
-        raise ThresholdError(
-            f'"{text}": a time needs a unit, one of ns, us, ms, s; relative to the base it is %'
-        )
-    return number * _TIMES[unit], False
+    """Its value in ns or as a share, and whether it is relative to the base."""
+    of_share = share or written.endswith(("%", "ppm", "ppb"))
+    try:
+        value = quantity.share(written) if of_share else quantity.time_ns(written)
+    except quantity.QuantityError as error:
+        also = "" if of_share else ", or 5% of the base value"
+        raise ThresholdError(f'"{text}": {error}{also}') from None
+    if share and value > 1:
+        raise ThresholdError(f'"{text}": a share of the messages sent is at most 100%')
+    return value, of_share and not share
 
 
 def chosen(

@@ -16,10 +16,11 @@ from wiregauge import stats
 from wiregauge.measures.comparing.compare import JUDGED, LOWER_IS_BETTER
 from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, statistic_of, widened
 from wiregauge.measures.comparing.judging import LEVEL, judge_shift
-from wiregauge.measures.comparing.matching import MatchError, canonical, match_flows, match_points
+from wiregauge.measures.comparing.matching import MatchError, match_flows, match_points
 from wiregauge.measures.comparing.results import Basis, Dropped, Verdict, combined
 from wiregauge.measures.comparing.thresholds import SHARES, SHIFT_QUANTILES, Threshold, chosen
 from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
+from wiregauge.plan.quantity import canonical
 from wiregauge.stats import Estimate
 from wiregauge.terminal import exits
 

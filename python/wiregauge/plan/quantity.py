@@ -1,0 +1,54 @@
+"""Times, rates and shares that a user gives beside a test, read by the parser of the test language and by no other.
+
+Exactly or not at all: a number without a unit is refused, and so is what is no whole picosecond or bit/s.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from wiregauge import _native
+
+__all__ = ["Kind", "QuantityError", "canonical", "rate_bps", "share", "time_ns"]
+
+Kind = Literal["time", "size", "rate", "share"]
+_BASES: dict[Kind, str] = {"time": "ps", "size": "B", "rate": "bit/s", "share": "ppb"}
+
+
+class QuantityError(ValueError):
+    """It is no such quantity; the text is a sentence that begins with what was written and says what to write."""
+
+
+def _read(kind: Kind, text: str) -> int:
+    try:
+        return _native.read_quantity(kind, text)
+    except _native.NativeError as error:
+        raise QuantityError(str(error)) from None
+
+
+def time_ns(text: str) -> float:
+    """A time, `50ns`, in ns. Raises QuantityError."""
+    return _read("time", text) / 1000
+
+
+def rate_bps(text: str) -> int:
+    """The rate of a line, `1Gbit/s`, in bit/s. Raises QuantityError, also for 0."""
+    rate = _read("rate", text)
+    if rate == 0:
+        raise QuantityError(f'"{text}" is no rate of a line; write one above 0, for example 1Gbit/s')
+    return rate
+
+
+def share(text: str) -> float:
+    """A share, `0.1%`, as a number; more than 1 is one, too. Raises QuantityError."""
+    return _read("share", text) / 10**9
+
+
+def canonical(text: str) -> str:
+    """A value of an axis so that `1000us` and `1ms` are the same; what is no quantity stays as it is."""
+    for kind, base in _BASES.items():
+        try:
+            return f"{_read(kind, text.strip())}{base}"
+        except QuantityError:
+            continue
+    return text.strip()
