@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import secrets
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,21 +60,47 @@ def scenario(
     )
 
 
-def interfaces_and_spaces() -> tuple[set[str], set[str], set[str]]:
-    """Network interfaces, named namespaces and agents of this machine: what a run must not leave behind."""
-    links = {path.name for path in Path("/sys/class/net").iterdir()}
+_MARK = "WIREGAUGE_TESTED_BY"
+# Whatever a test starts inherits it, and so does what that starts: agents, programs that keep clocks, shells.
+os.environ[_MARK] = f"{os.getpid()}-{secrets.token_hex(4)}"
+_OF_A_BENCH = re.compile(r"(?:eth|br|p)\d+|(?:es|sw)-.*")
+"""How a bench calls interfaces and namespaces: another name that comes or goes meanwhile is somebody else's."""
+
+
+def interfaces_and_spaces(*interfaces: str) -> tuple[set[str], set[str], set[int]]:
+    """What a run must not leave behind: interfaces and named namespaces as a bench names them, and processes.
+
+    The processes are those that this process of tests started, directly or not. `interfaces` are looked at, too.
+    """
+    links = {path.name for path in _entries(Path("/sys/class/net"))}
     named = {path.name for place in ("/run/netns", "/var/run/netns") for path in _entries(Path(place))}
-    agents = set()
+    return (
+        {name for name in links if name in interfaces or _OF_A_BENCH.fullmatch(name)},
+        {name for name in named if _OF_A_BENCH.fullmatch(name)},
+        processes(),
+    )
+
+
+def processes() -> set[int]:
+    """The living processes that this process of tests started, directly or not."""
+    mark, found = f"{_MARK}={os.environ[_MARK]}".encode(), set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
+                environment = (entry / "environ").read_bytes()
+            except OSError:  # it has ended, or is another user's
                 continue
-            # The program itself: a compiler or editor beside the tests may name it, too.
-            if command.split(b"\0")[0].endswith(b"wiregauge-agent"):
-                agents.add(entry.name)
-    return links, named, agents
+            if mark in environment.split(b"\0"):
+                found.add(int(entry.name))
+    return found
+
+
+def until(happened: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
+    """Waits for an event that can only be looked at; fails, and says which, when it does not come."""
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.02)
 
 
 def _entries(place: Path) -> list[Path]:

@@ -6,14 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from support import COMMAND, Runner, interfaces_and_spaces, scenario
+from support import COMMAND, Runner, interfaces_and_spaces, scenario, until
 from wiregauge.calibrate import schema_path
 
 SCHEMA = json.loads(schema_path().read_text(encoding="utf-8"))
@@ -44,14 +43,14 @@ def test_clocks_are_measured_shown_and_kept(wiregauge: Runner, tmp_path: Path) -
 
 
 def test_a_loop_is_cited_by_a_run_and_subtracted(wiregauge: Runner, tmp_path: Path) -> None:
-    before = interfaces_and_spaces()[:2]
+    before = interfaces_and_spaces()
     done = wiregauge("calibrate", "loop", "--loads", 0, "--count", 200, "--repeats", 2, "--json", timeout=240)
     assert done.code == 0, done.err
     loop = done.json()
     jsonschema.validate(loop, SCHEMA)
     assert {point["measure"] for point in loop["results"]["points"]} == {"latency", "driver_latency"}
     assert all(len(point["repeats"]) == 2 for point in loop["results"]["points"])
-    assert interfaces_and_spaces()[:2] == before
+    assert interfaces_and_spaces() == before
     (tmp_path / "t.xml").write_text(scenario(TASKS))
     ran = wiregauge("run", "t.xml", "--out", "r", "--json", timeout=240)
     assert ran.code == 0, ran.err
@@ -102,6 +101,19 @@ def test_cables_from_points_and_from_runs(wiregauge: Runner, tmp_path: Path) -> 
     assert found["identity"]["driver"] == "simulated"
 
 
+def children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def written_by(process: int) -> int:
+    """Bytes a process has written so far, and 0 once it is gone."""
+    try:
+        counters = Path(f"/proc/{process}/io").read_text()
+    except OSError:
+        return 0
+    return int(dict(line.split(": ") for line in counters.splitlines())["wchar"])
+
+
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [str(COMMAND), "calibrate", "clocks", "--reads", "1000", "--seconds", "600"],
@@ -113,7 +125,16 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     )
     assert process.stderr is not None
     assert "reading clocks" in process.stderr.readline()
-    time.sleep(2.0)
+    seen: list[int] = [0]
+
+    def agent_has_spoken() -> bool:
+        """Thrice, so that what it said first has been heard."""
+        now = max(map(written_by, children(process.pid)), default=0)
+        if now > seen[-1]:
+            seen.append(now)
+        return len(seen) > 3
+
+    until(agent_has_spoken, "figures of the agent")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 4, err
@@ -146,7 +167,7 @@ def is_up(name: str) -> bool:
 
 
 def test_two_interfaces_are_lent_and_given_back(wiregauge: Runner, pair: tuple[str, str]) -> None:
-    before = interfaces_and_spaces()[:2]
+    before = interfaces_and_spaces(*pair)
     speed = (Path("/sys/class/net") / pair[0] / "speed").read_text().strip()
     options = ["--interfaces", ",".join(pair), "--loads", 0, "--count", 100, "--repeats", 1, "--json"]
     done = wiregauge("calibrate", "loop", *options, "--rate", f"{speed}Mbit/s", timeout=240)
@@ -154,7 +175,7 @@ def test_two_interfaces_are_lent_and_given_back(wiregauge: Runner, pair: tuple[s
     found = done.json()
     assert found["identity"]["driver"] == f"veth {pair[0]}, veth {pair[1]}"
     assert found["results"]["points"][0]["n"] == 100
-    assert interfaces_and_spaces()[:2] == before
+    assert interfaces_and_spaces(*pair) == before
     assert is_up(pair[0])
     assert not is_up(pair[1])
     wrong = wiregauge("calibrate", "loop", *options, "--rate", "100Mbit/s")

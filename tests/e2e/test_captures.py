@@ -8,7 +8,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -332,9 +331,10 @@ def test_a_disk_that_fills_up_leaves_a_readable_file_and_one_line(tmp_path: Path
     program = capturing(file, "lo=lo:1", blocks=200)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.bind(("127.0.0.1", 0))
+        sender.settimeout(30)
         for _ in range(sent):
             sender.sendto(bytes(1_000), sender.getsockname())
-    time.sleep(0.2)
+            sender.recv(1_000)  # it is past every tap of the interface
     program.terminate()
     out, err = program.communicate(timeout=30)
     assert program.returncode == 4

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support import COMMAND, Runner, interfaces_and_spaces, scenario
+from support import COMMAND, Runner, interfaces_and_spaces, processes, scenario, until
 
 LONG = '<tasks><send flow="10" period="1ms" payload="64B" count="20000"/><receive flow="10"/></tasks>'
 
@@ -90,10 +90,7 @@ def campaign(tmp_path: Path) -> Iterator[Campaign]:
         os.killpg(campaign.process.pid, signal.SIGKILL)
         campaign.process.wait()
     campaign.process.communicate()  # closes its pipes
-    end = time.monotonic() + 10
-    while interfaces_and_spaces() != before and time.monotonic() < end:
-        time.sleep(0.05)
-    assert interfaces_and_spaces() == before, "something was left behind"
+    until(lambda: interfaces_and_spaces() == before, "the end of all that it made", 10)
 
 
 def shows_what_was_recorded(wiregauge: Runner) -> dict[str, object]:
@@ -122,9 +119,10 @@ def test_a_stopped_campaign_keeps_what_was_measured(
 
 
 def test_a_killed_command(campaign: Campaign, wiregauge: Runner) -> None:
+    assert {campaign.process.pid, campaign.one("serve")} <= processes(), "agents are known as ours"
     campaign.process.kill()
     campaign.process.wait()
-    time.sleep(0.5)
+    until(lambda: not processes(), "the end of all that it started")
     shows_what_was_recorded(wiregauge)
 
 
