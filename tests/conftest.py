@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from typing import Any, Final
 
+import pytest
 from hypothesis import settings
 
 # Machines are shared and noisy: how long an example takes says nothing about the program.
@@ -11,3 +14,45 @@ settings.register_profile("wiregauge", deadline=None)
 # A change is not refused for an example that another would have met: continuous integration tries the same ones.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable" if os.environ.get("CI") else "wiregauge")
+
+MAY_BE_SKIPPED: Final = {
+    "only root can be another user": "a machine of continuous integration need not give root",
+    "BPF programmes and AF_XDP need root": "the same",
+    "this host grants no virtual interfaces to this user": "the same",
+    "no right to packet sockets here": "the same",
+    "no mounts of one's own here": "the same",
+}
+"""Beginnings of reasons for which a test may be left out in continuous integration, and why. A program that is missing
+is none: a check that cannot run fails."""
+
+
+def _refused(reason: str) -> str | None:
+    """Why this skip is a failure here; None where it is none."""
+    reason = reason.removeprefix("Skipped: ")
+    if not os.environ.get("CI") or reason.startswith(tuple(MAY_BE_SKIPPED)):
+        return None
+    return (
+        f"skipped in continuous integration, where a check that cannot run fails: {reason}\n"
+        "Install what is missing, or give the reason a place in MAY_BE_SKIPPED (tests/conftest.py)."
+    )
+
+
+def _checked(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.outcome == "skipped" and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+        why = _refused(str(report.longrepr[2]))
+        if why is not None:
+            report.outcome, report.longrepr = "failed", why
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    report: pytest.TestReport = yield
+    _checked(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    report: pytest.CollectReport = yield
+    _checked(report)
+    return report
