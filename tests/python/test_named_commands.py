@@ -101,7 +101,7 @@ def named(text: str) -> str:
             raise NoCommandError(f"wiregauge-agent {own} has no option {min(missing)}")
         return f"agent {own}"
     command: Any = PROGRAM
-    path = []
+    path: list[str] = []
     for word in words:
         if not hasattr(command, "commands") or not re.fullmatch(r"[a-z][a-z-]*", word):
             break
