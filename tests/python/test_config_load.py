@@ -114,12 +114,12 @@ WRITTEN = (
 )
 
 
-@pytest.mark.parametrize("choice", value_types()["measure"].choices)
+@pytest.mark.parametrize("choice", value_types()["measure-name"].choices)
 def test_every_measure_of_the_schema_can_be_limited(tmp_path: Path, choice: str) -> None:
     bound, value = next(
         (bound, value)
         for words, bound, value in WRITTEN
-        if value_types()["measure"].choices[choice].endswith(words)
+        if value_types()["measure-name"].choices[choice].endswith(words)
     )
     text = FULL.replace('measure="lost" at-most="0"', f'measure="{choice}" at-most="{bound}"')
     text = text.replace('to="sensor"/>', 'to="sensor" deadline="1s"/>', 1)

@@ -52,6 +52,10 @@ def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
     assert timeless(manifests[1]) == timeless(manifests[4])
     assert manifests[1]["state"] == "complete"
     assert len(manifests[1]["runs"]) == 18
+    records = sorted(name for name in manifests[1]["files"] if name.startswith("records/"))
+    assert sorted(manifests[4]["files"]["tracking.json"]["from"]) == records, (
+        "of all runs, whichever ended last"
+    )
     names = sorted(str(p.relative_to(tmp_path / "1")) for p in (tmp_path / "1").rglob("*.parquet"))
     assert len(names) == 5 * 18
     for name in [*names, "tracking.json"]:

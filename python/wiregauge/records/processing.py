@@ -213,7 +213,12 @@ def note_tracking(directory: RunDirectory, index: int, summary: dict[str, Any]) 
         entries.append({**summary, "index": index})
         tracking["runs"] = sorted(entries, key=lambda entry: int(entry["index"]))
         directory.write_json(_TRACKING, tracking)
-        sources = {name: entry["sha256"] for name, entry in files.items() if name.startswith("records/")}
+        sources = {
+            name: entry["sha256"]
+            for run in tracking["runs"]
+            for name, entry in run.get("files", {}).items()
+            if name.startswith("records/")
+        }
         directory.note_files({**files, _TRACKING: describe(directory.root / _TRACKING, sources)})
 
 
