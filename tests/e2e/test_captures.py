@@ -176,7 +176,7 @@ def test_a_cut_capture_gives_what_it_has_and_says_so(place: Path, wiregauge: Run
         (("--from", "empty.pcap", "--out", "o"), "no message of wiregauge"),
         (("--from", "t.txt", "--out", "o", "--to", "csv"), "--from makes a run directory"),
         (("--from", "t.txt"), "--out DIR"),
-        (("--from", "t.txt", "--out", "o", "--rate", "fast"), "is no rate"),
+        (("--from", "t.txt", "--out", "o", "--rate", "fast"), "write a number and one of bit/s"),
         (("--from", "t.txt", "--out", "o", "--tap", "a=b"), "need --test"),
         ((), "name the run directory"),
         (("--octet", "last", "r"), "with --from only"),

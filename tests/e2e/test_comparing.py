@@ -56,7 +56,7 @@ def test_nothing_worse_is_0_and_something_worse_is_1(wiregauge: Runner, runs: Pa
     [
         (("a", "none"), "none: no such directory"),
         (("a", "."), "no manifest.json"),
-        (("a", "b", "--threshold", "latency.p99=5"), "a time needs a unit"),
+        (("a", "b", "--threshold", "latency.p99=5"), '"5" has no unit'),
         (("a", "b", "--threshold", "rtt=5us"), "would judge nothing"),
         (("a", "b", "--equivalence"), "the same within what?"),
         (("a", "b", "--base-at", "load=0%"), "has no axis load"),
