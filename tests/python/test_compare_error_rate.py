@@ -283,3 +283,18 @@ def test_benches_that_differ_head_the_page(tmp_path: Path) -> None:
     Draft202012Validator(SCHEMA).validate(tree)
     page = report.write_compare(found, tmp_path / "c.html").read_text()
     assert "netns against lab: " in page
+
+
+def test_what_a_quantile_can_detect_is_told_or_open_for_messages_worth_one_each_side() -> None:
+    """A run whose slow messages come in one stretch counts for hardly more than one message."""
+    for seed in (30, 37):
+        rng = np.random.default_rng(seed)
+
+        def clustered(k: int, rng: np.random.Generator = rng) -> Sample:
+            levels = np.repeat(rng.normal(size=k), 1000 // k + 1)[:1000]
+            return Sample([levels + rng.normal(0, 1e-3, 1000)])
+
+        for levels in (1, 2, 3, 4):
+            for q in (0.1, 0.5, 0.9):
+                reach = Pair(clustered(levels), clustered(levels)).quantile(q).reach(0.05)
+                assert reach is None or reach > 0

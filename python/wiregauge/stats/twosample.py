@@ -347,7 +347,9 @@ class QuantileTest:
         pair, many = self.pair, test.clustered
         sides = (pair.base, pair.new) if sign > 0 else (pair.new, pair.base)
         sizes = [max(1, round(side.n / many)) for side in sides]
-        hits = round(float((1 - exact(self.q)) * (sides[0].n + sides[1].n)) / many)
+        share = float(1 - exact(self.q))
+        # Both sides are rounded, and together they are what their share is of.
+        hits = min(round(share * (sides[0].n + sides[1].n) / many), sum(sizes))
         need = _fewest(sum(sizes), hits, sizes[1], tail)
         if need is None:
             return None
