@@ -58,12 +58,12 @@ def main() -> int:
     """0 as it should be, 1 the outputs differ."""
     import nbformat
 
-    kept = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+    kept = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]  # nbformat is untyped
     before = figures(kept)
     made = execute(kept)
     if "--check" not in sys.argv[1:]:
         nbformat.validate(made)
-        nbformat.write(made, NOTEBOOK)  # type: ignore[no-untyped-call]
+        nbformat.write(made, NOTEBOOK)  # type: ignore[no-untyped-call]  # nbformat is untyped
         return 0
     after = figures(made)
     for (where, old), (_, new) in zip(before, after, strict=False):

@@ -356,7 +356,7 @@ def test_metrics_are_read_by_their_reference_parser(
     write(place, "openmetrics", tmp_path / "t")
     text = (tmp_path / "t").read_text()
     assert text.endswith("# EOF\n")
-    families = {family.name: family for family in text_string_to_metric_families(text)}  # type: ignore[no-untyped-call]
+    families = {family.name: family for family in text_string_to_metric_families(text)}  # type: ignore[no-untyped-call]  # its parser is untyped
     samples = {
         (s.name, s.labels["run"], s.labels.get("flow"), s.labels.get("quantile"), s.labels.get("le")): s.value
         for family in families.values()

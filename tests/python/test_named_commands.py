@@ -11,7 +11,7 @@ import functools
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def named(text: str) -> str:
     Raises NoCommandError for a command or option that there is not. Values of options, places and dots are let be.
     """
     program, *words = text.replace("=", " ").split()
-    options = [re.match(r"--?[\w-]*", word)[0] for word in words if word.startswith("-")]  # type: ignore[index]
+    options = [found[0] for word in words if (found := re.match(r"--?[\w-]*", word))]
     if program == "wiregauge-agent" or words[:1] == ["agent"]:
         words = words[1:] if words[:1] == ["agent"] else words
         own = words[0] if words and words[0].isalpha() and words[0].islower() else ""
@@ -217,30 +217,29 @@ def mentions() -> list[tuple[str, str]]:
     ]
 
 
+def refused(check: Callable[[str], object], found: list[tuple[str, str]]) -> str:
+    """What the check says of the texts that it refuses, a line each, with the places where they stand."""
+    wrong = []
+    for where, text in found:
+        try:
+            check(text)
+        except NoCommandError as error:
+            wrong.append(f"{where}: `{text}`: {error}")
+    return "\n".join(wrong)
+
+
 def test_every_line_to_type_is_accepted_by_the_command_line() -> None:
     found = lines_to_type()
     assert len(found) > 30
     assert any("wiregauge-agent" in line for _, line in found)
-    wrong = []
-    for where, line in found:
-        try:
-            typed(line)
-        except NoCommandError as error:
-            wrong.append(f"{where}: {error}")
-    assert not wrong, "\n".join(wrong)
+    assert not refused(typed, found)
 
 
 def test_every_command_that_is_named_is_there_with_its_options() -> None:
     found = mentions()
     for kind in (".md", ".py", ".j2"):
         assert sum(where.endswith(kind) for where, _ in found) > 1, kind
-    wrong = []
-    for where, text in found:
-        try:
-            named(text)
-        except NoCommandError as error:
-            wrong.append(f"{where}: `{text}`: {error}")
-    assert not wrong, "\n".join(wrong)
+    assert not refused(named, found)
 
 
 def test_a_page_without_its_script_sends_readers_to_the_command_that_draws() -> None:
