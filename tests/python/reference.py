@@ -100,15 +100,15 @@ def _main(arguments: list[str]) -> int:
             for run in sorted(path for path in Path(old).iterdir() if path.is_dir()):
                 for name in differences(digests(run), digests(Path(new) / run.name)):
                     differ += 1
-                    print(f"{run.name}: {name}")
-            print(f"{differ} differences")
+                    sys.stdout.write(f"{run.name}: {name}\n")
+            sys.stdout.write(f"{differ} differences\n")
             return 1 if differ else 0
         case ["simulate", below]:
             every_example(Path(below))
         case ["write", below]:
             REFERENCE.write_text(json.dumps(every_example(Path(below)), indent=1) + "\n", encoding="utf-8")
         case _:
-            print(__doc__)
+            sys.stdout.write(f"{__doc__}\n")
             return 2
     return 0
 
