@@ -190,7 +190,7 @@ def share_covered(place: Path) -> tuple[float, float]:
     clocks = run_clocks(directory, plan)
     raw = directory.messages(0)
     assert raw is not None
-    names = [node.name for node in directory.plan.nodes]
+    names = directory.plan.network.names
     mended = corrected(raw, plan.flows, names, clocks)
     truth = pl.read_parquet(place / "out" / "truth" / "run-0000.parquet")
     told = truth.filter(pl.col("kind").cast(pl.String) == "clock-offset")

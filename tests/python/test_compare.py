@@ -577,7 +577,7 @@ def test_names_from_files_cannot_become_markup_in_the_page(tmp_path: Path) -> No
         manifest["plan"]["name"] = EVIL
         manifest["plan"]["network"]["nodes"][0]["name"] = EVIL
         manifest["plan"]["network"]["nodes"][0]["kind"][EVIL] = EVIL
-        manifest["plan"]["runs"][0]["flows"][0]["protocol"] = EVIL
+        manifest["plan"]["runs"][0]["point"] = {"payload": EVIL}
         manifest["bench_facts"] = [{"name": EVIL, "value": EVIL, "note": EVIL}]
         manifest["program"]["version"] = EVIL
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from synthetic import Columns, Recipe, make
 from wiregauge import measures
@@ -166,12 +167,13 @@ def test_the_interactive_form_is_plain_finite_json(
 
 def test_names_from_files_are_no_markup_in_plotly(tmp_path: Path) -> None:
     judgement = measures.judge(make(tmp_path, SMALL))
-    node = judgement.plan.nodes[0]
-    evil = replace(judgement.plan, nodes=(replace(node, name="<b>x</b>"), *judgement.plan.nodes[1:]))
-    (network,) = (
+    network = judgement.plan.network
+    nodes = (structs.replace(network.nodes[0], name="<b>x</b>"), *network.nodes[1:])
+    evil = replace(judgement.plan, network=structs.replace(network, nodes=nodes))
+    (drawing,) = (
         f for f in build(replace(judgement, plan=evil), measures.shapes(judgement)) if f.id == "network"
     )
-    assert "<b>x" not in json.dumps(interactive.draw(network))
+    assert "<b>x" not in json.dumps(interactive.draw(drawing))
 
 
 def test_export_writes_whole_pictures(

@@ -222,7 +222,6 @@ def test_names_from_files_cannot_become_markup(tmp_path: Path) -> None:
             tree["bench_facts"] = [{"name": EVIL, "value": EVIL, "note": EVIL}]
             tree["plan"]["network"]["nodes"][1]["name"] = EVIL
             tree["plan"]["warnings"] = [EVIL]
-            tree["plan"]["runs"][0]["flows"][0]["protocol"] = EVIL
             tree["plan"]["runs"][1]["point"] = {EVIL: EVIL}
             tree["test"]["name"] = EVIL
         (tmp_path / name).write_text(json.dumps(tree))

@@ -49,7 +49,7 @@ PACKAGES = {
     "stats": set(),
     # terminal: a judgement knows the exit code it stands for, from the one place that decides it.
     "measures": {"files", "plan", "records", "stats", "terminal"},
-    "figures": {"files", "measures"},
+    "figures": {"files", "measures", "plan"},
     "export": {"files", "measures"},
     "notebook": {"config", "export", "figures", "files", "master", "measures", "records", "stats"},
     "report": {"figures", "files", "measures", "records"},

@@ -20,9 +20,9 @@ from wiregauge import measures
 from wiregauge.config import load
 from wiregauge.figures import build
 from wiregauge.master import ProgressView, new_manifest, simulate_campaign
-from wiregauge.measures.plan import ClockPlan
 from wiregauge.measures.results import FlowResult, Grade, Judgement
 from wiregauge.measures.views import MOST_FRAMES, extremes, occupancy
+from wiregauge.plan import Clock, TemperatureStep
 from wiregauge.records import RunDirectory
 
 TEST = """
@@ -252,6 +252,6 @@ def test_a_reduction_keeps_the_extremes_and_its_bound(sizes: list[int], marks: i
 
 
 def test_the_bound_of_a_clock_adds_up() -> None:
-    clock = ClockPlan(-500.0, -2000.0, 0.0, 100.0, ((5e8, 1000.0),))
+    clock = Clock(-500_000, -2000, 0, 100_000, (TemperatureStep(500_000_000_000, 1000),))
     assert clock.error_bound_ns(1e9) == pytest.approx(500 + 2000 + 500 + 100)
-    assert ClockPlan(0, 0, 10.0, 0).error_bound_ns(3e9) == pytest.approx(3 * 10 * 3)
+    assert Clock(wander_ppb=10, granularity=0).error_bound_ns(3e9) == pytest.approx(3 * 10 * 3)

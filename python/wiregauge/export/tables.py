@@ -312,7 +312,7 @@ def _of_run(plan: CampaignPlan, run: RunPlan) -> list[pl.Expr]:
 
 
 def _names(plan: CampaignPlan) -> dict[int, str]:
-    return {index: node.name for index, node in enumerate(plan.nodes)}
+    return {index: node.name for index, node in enumerate(plan.network.nodes)}
 
 
 def _name_of(column: str, names: Mapping[int, str]) -> pl.Expr:

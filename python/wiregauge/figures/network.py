@@ -12,7 +12,8 @@ import numpy as np
 
 from wiregauge.figures.model import Axis, Dash, Figure, Line, Marker, Panel, Scatter, Style, Trace
 from wiregauge.figures.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION
-from wiregauge.measures.plan import CampaignPlan, Link, Node
+from wiregauge.measures.plan import CampaignPlan
+from wiregauge.plan import Link, Network, Node, Switch
 
 _MOST_NAMED = 60
 
@@ -28,16 +29,17 @@ _NETWORKS: dict[str, tuple[str, Dash]] = {"A": (GREY, "solid"), "B": ("#4C78A8",
 
 def network_figure(plan: CampaignPlan) -> Figure | None:
     """Nodes and links of the plan; None for an empty network."""
-    if not plan.nodes:
+    network = plan.network
+    if not network.nodes:
         return None
-    places = _places(plan)
+    places = _places(network)
     cut = {number for run in plan.runs for number in run.cut_links}
-    two = any(link.network == "B" for link in plan.links)
-    rates = sorted({link.rate_bps for link in plan.links})
+    two = any(link.network == "B" for link in network.links)
+    rates = sorted({link.rate_bps for link in network.links})
     traces: list[Trace] = [
-        _link(link, places, rates, is_cut=number in cut, two=two) for number, link in enumerate(plan.links)
+        _link(link, places, rates, is_cut=number in cut, two=two) for number, link in enumerate(network.links)
     ]
-    kinds = [kind_of(node) for node in plan.nodes]
+    kinds = [kind_of(node) for node in network.nodes]
     for kind in dict.fromkeys(kinds):
         colour, marker = _KINDS.get(kind, (INK, "square"))
         for below in (False, True):
@@ -51,7 +53,9 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
                         Style(colour, marker=marker),
                         size=17,
                         legend=len(set(kinds)) > 2 or len(rates) > 1 or two or bool(cut),
-                        texts=[plan.nodes[k].name for k in chosen] if len(plan.nodes) <= _MOST_NAMED else (),
+                        texts=[network.nodes[k].name for k in chosen]
+                        if len(network.nodes) <= _MOST_NAMED
+                        else (),
                         texts_below=below,
                     )
                 )
@@ -62,7 +66,7 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
     return Figure(
         "network",
         "The network under test",
-        f"{len(plan.links)} links"
+        f"{len(network.links)} links"
         + (f", {speed}" if speed else "")
         + f". Circles are end systems, squares are switches{', diamonds are hubs' if 'hub' in kinds else ''}."
         + (" Solid links are network A, dashed ones network B." if two else "")
@@ -75,7 +79,7 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
 
 def kind_of(node: Node) -> str:
     """What a node is, in the words of the legend."""
-    return f"{node.model or 'cots'} switch" if node.kind == "switch" else node.kind
+    return f"{node.kind.kind} switch" if isinstance(node.kind, Switch) else node.kind.type
 
 
 def rate_text(rate: int) -> str:
@@ -87,7 +91,7 @@ def _link(
     link: Link, places: list[tuple[float, float]], rates: list[int], *, is_cut: bool, two: bool
 ) -> Line:
     """A link: colour and dash tell the network, the width the rate."""
-    (ax, ay), (bx, by) = (places[end] for end in link.ends)
+    (ax, ay), (bx, by) = (places[end] for end in link.nodes)
     colour, dash = _NETWORKS.get(link.network, _NETWORKS["A"])
     width = 1.6 + 1.4 * rates.index(link.rate_bps)
     style = Style(VERMILION, "dot", width=max(width, 2.2)) if is_cut else Style(colour, dash, width=width)
@@ -97,24 +101,26 @@ def _link(
     return Line(name, np.array([ax, bx]), np.array([ay, by]), style, legend=bool(parts) or is_cut)
 
 
-def _places(plan: CampaignPlan) -> list[tuple[float, float]]:
-    if any(link.network == "B" for link in plan.links):
-        return _two_networks(plan)
-    return _one_network(plan, [k for k, node in enumerate(plan.nodes) if node.kind != "end-system"])
+def _places(network: Network) -> list[tuple[float, float]]:
+    if any(link.network == "B" for link in network.links):
+        return _two_networks(network)
+    return _one_network(network, [k for k, node in enumerate(network.nodes) if not node.is_end_system])
 
 
-def _two_networks(plan: CampaignPlan) -> list[tuple[float, float]]:
+def _two_networks(network: Network) -> list[tuple[float, float]]:
     """End systems in the middle row in the order network A has them; A above, B below, each over its end systems."""
-    inner = {k for k, node in enumerate(plan.nodes) if node.kind != "end-system"}
-    of_b = {end for link in plan.links if link.network == "B" for end in link.ends} & inner
+    inner = {k for k, node in enumerate(network.nodes) if not node.is_end_system}
+    of_b = {end for link in network.links if link.network == "B" for end in link.nodes} & inner
     first = sorted(inner - of_b)
-    spread = _one_network(plan, first)
-    ends = sorted((k for k in range(len(plan.nodes)) if k not in inner), key=lambda k: (spread[k][0], k))
+    spread = _one_network(network, first)
+    ends = sorted((k for k in range(len(network.nodes)) if k not in inner), key=lambda k: (spread[k][0], k))
     places = {k: (float(rank), 0.0) for rank, k in enumerate(ends)}
     for row, members in ((1.0, first), (-1.0, sorted(of_b))):
         wished = []
         for switch in members:
-            joined = [end for link in plan.links if switch in link.ends for end in link.ends if end in places]
+            joined = [
+                end for link in network.links if switch in link.nodes for end in link.nodes if end in places
+            ]
             near = [places[end][0] for end in joined if end not in inner]
             wished.append((sum(near) / len(near) if near else (len(ends) - 1) / 2, switch))
         wished.sort()
@@ -122,14 +128,14 @@ def _two_networks(plan: CampaignPlan) -> list[tuple[float, float]]:
         for rank, (at, switch) in enumerate(wished):
             even = (rank + 0.5) * step
             places[switch] = ((at + even) / 2 if len(members) > 1 else at, row)
-    return [places[k] for k in range(len(plan.nodes))]
+    return [places[k] for k in range(len(network.nodes))]
 
 
-def _one_network(plan: CampaignPlan, switches: list[int]) -> list[tuple[float, float]]:
+def _one_network(network: Network, switches: list[int]) -> list[tuple[float, float]]:
     """Switches from left to right in the order a walk along the tree meets them, their end systems above and below."""
     known = set(switches)
     neighbours: dict[int, list[int]] = defaultdict(list)
-    for a, b in (link.ends for link in plan.links):
+    for a, b in (link.nodes for link in network.links):
         neighbours[a].append(b)
         neighbours[b].append(a)
     order: list[int] = []
@@ -150,7 +156,7 @@ def _one_network(plan: CampaignPlan, switches: list[int]) -> list[tuple[float, f
     places: dict[int, tuple[float, float]] = {}
     left = 0.0
     for switch in order:
-        ends = [n for n in neighbours[switch] if plan.nodes[n].kind == "end-system" and n not in places]
+        ends = [n for n in neighbours[switch] if network.nodes[n].is_end_system and n not in places]
         above, below = ends[0::2], ends[1::2]
         width = max(len(above), len(below), 1)
         places[switch] = (left + (width - 1) / 2, 0.0)
@@ -158,8 +164,8 @@ def _one_network(plan: CampaignPlan, switches: list[int]) -> list[tuple[float, f
             for k, end in enumerate(row):
                 places[end] = (left + (width - len(row)) / 2 + k, height)
         left += width
-    for k in range(len(plan.nodes)):
+    for k in range(len(network.nodes)):
         if k not in places:
             places[k] = (left, 0.0)
             left += 1
-    return [places[k] for k in range(len(plan.nodes))]
+    return [places[k] for k in range(len(network.nodes))]

@@ -48,7 +48,7 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
     )
     if left_out:
         notes.append(f"{left_out} frames farther from the middle of their windows are not drawn.")
-    if any(node.clock for node in judgement.plan.nodes):
+    if any(node.clock for node in judgement.plan.network.nodes):
         notes.append(
             "Records of a node bear the time of its own clock: lanes of different nodes may be shifted."
         )

@@ -6,7 +6,6 @@ figures what they draw. The definition of every measure is in `DEFINITIONS`.
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition
 from wiregauge.measures.judge import judge
-from wiregauge.measures.plan import RunDirectoryError
 from wiregauge.measures.results import (
     Check,
     FlowResult,
@@ -21,6 +20,7 @@ from wiregauge.measures.shapes import Shapes, shapes
 from wiregauge.measures.show import json_text, schema_path, show_json
 from wiregauge.measures.text import headline, limit_text, show_text
 from wiregauge.measures.views import Views, views
+from wiregauge.records import RunDirectoryError
 
 __all__ = [
     "DEFINITIONS",

@@ -88,12 +88,12 @@ def run_clocks(directory: RunDirectory, plan: RunPlan) -> RunClocks:
     tracks, found = _exchanged(directory, plan)
     compared = set(tracks)
     if compared and campaign.synchronise is not None:
-        compared.add(campaign.synchronise.reference)
+        compared.add(campaign.network.names[campaign.synchronise.reference])
     wrong = {name: bound for name, bound in _wrong(campaign, plan).items() if name not in compared}
     for name, bound in wrong.items():
         offset, uncertainty = offsets.get(name, (0.0, 0.0))
         offsets[name] = (offset, uncertainty + bound)
-    grain = {node.name: node.clock.granularity_ns for node in campaign.nodes if node.clock is not None}
+    grain = campaign.network.granularities
     for name in compared:
         offsets[name] = (0.0, grain.get(name, 0.0))
     for clock in found:
@@ -105,7 +105,7 @@ def run_clocks(directory: RunDirectory, plan: RunPlan) -> RunClocks:
 def _wrong(campaign: CampaignPlan, run: RunPlan) -> dict[str, float]:
     """By node with a clock that the test makes imperfect: the most its readings are off in the run, ns."""
     length = run.warm_up_ns + run.duration_ns
-    found = {node.name: node.clock.error_bound_ns(length) for node in campaign.nodes if node.clock}
+    found = {node.name: node.clock.error_bound_ns(length) for node in campaign.network.nodes if node.clock}
     for name, stepped in run.stepped.items():
         found[name] = found.get(name, 0.0) + stepped
     return found
@@ -118,7 +118,7 @@ def _exchanged(
     synchronise = directory.plan.synchronise
     if rows is None or synchronise is None or not plan.exchanges:
         return {}, ()
-    grain = {node.name: node.clock.granularity_ns for node in directory.plan.nodes if node.clock is not None}
+    grain = directory.plan.network.granularities
     real = directory.manifest.get("bench") != "sim"
     needed = ["flow", *(name for names in _STAMPS.values() for name in names)]
     ids = [flow.id for flow in plan.exchanges]

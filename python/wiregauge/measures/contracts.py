@@ -6,7 +6,7 @@ So the frames are taken from the records, each network by itself, in the order t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ _COLUMNS = ("flow", "port", "time", "length", "warm_up")
 
 
 def bag_conformity(
-    records: Path | None, flows: Iterable[FlowPlan], nodes: list[str]
+    records: Path | None, flows: Iterable[FlowPlan], nodes: Sequence[str]
 ) -> dict[int, Conformity]:
     """By flow: how its frames on the wire keep the contract of its virtual link.
 

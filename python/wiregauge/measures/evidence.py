@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from wiregauge.measures.calibration import Citation
 from wiregauge.measures.compared import ClockResult, WatchedClock
-from wiregauge.measures.plan import RunPlan, SynchronisePlan
+from wiregauge.measures.plan import RunPlan
 from wiregauge.measures.results import Check, FlowResult, Grade
 from wiregauge.measures.units import count_of
+from wiregauge.plan import Synchronise
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Evidence:
     clocks: Sequence[ClockResult] = ()
     clocks_uncompared: Sequence[str] = ()
     """Nodes that exchanges were planned with but none came back from."""
-    synchronise: SynchronisePlan | None = None
+    synchronise: Synchronise | None = None
     watched: Sequence[WatchedClock] = ()
     clock_gate: Mapping[str, object] | None = None
     """Whether clocks were fit before the run, and why not; None where nobody kept them."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures import sampling
-from wiregauge.measures.plan import RunDirectoryError
 from wiregauge.measures.results import Hop, Series
+from wiregauge.records import RunDirectoryError
 
 __all__ = ["Passages", "passages", "read_columns"]
 

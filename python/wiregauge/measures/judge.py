@@ -150,7 +150,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     contradictions: list[str] = []
     flows = []
     unseen = _unseen(directory.manifest, entry, plan)
-    names = [node.name for node in directory.plan.nodes]
+    names = directory.plan.network.names
     if frame is not None:
         frame = corrected(frame, plan.flows, names, clocks)
     counted = (

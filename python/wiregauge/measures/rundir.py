@@ -11,8 +11,9 @@ import polars as pl
 
 from wiregauge.measures import sampling
 from wiregauge.measures.evidence import number, parts
-from wiregauge.measures.plan import CampaignPlan, RunDirectoryError, get, objects, read_plan
-from wiregauge.records import DamagedError, Inventory, read_json
+from wiregauge.measures.plan import CampaignPlan, judged_plan
+from wiregauge.plan import PlanError, decode
+from wiregauge.records import DamagedError, Inventory, RunDirectoryError, read_json
 
 T = TypeVar("T")
 
@@ -221,27 +222,66 @@ def open_run_directory(path: Path) -> RunDirectory:
         )
     where = str(manifest_path)
     manifest, digest = read_json(manifest_path)
-    schema = get(manifest, "schema", int, where)
+    schema = _get(manifest, "schema", int, where)
     if schema != SCHEMA:
         raise RunDirectoryError(
             f"{where}: schema {schema} is unknown to this wiregauge, which reads {SCHEMA}"
         )
-    plan = read_plan(get(manifest, "plan", dict, where), f"{where}, plan")
-    runs = {get(run, "index", int, where): run for run in objects(manifest, "runs", where)}
+    try:
+        plan = judged_plan(decode(_get(manifest, "plan", dict, where)))
+    except PlanError as error:
+        raise RunDirectoryError(f"{where}, plan: {error}") from None
+    runs = {_get(run, "index", int, where): run for run in _objects(manifest, "runs", where)}
     tracking_path = path / "tracking.json"
     tracked: dict[int, Mapping[str, object]] | None = None
     if digest is None and "files" in manifest:
         raise DamagedError(
             f"{where}: is damaged or was altered: its digest is missing; restore it from a copy"
         )
-    inventory = Inventory(path, get(manifest, "files", dict, where) if digest is not None else None)
+    inventory = Inventory(path, _get(manifest, "files", dict, where) if digest is not None else None)
     if inventory.find(tracking_path) is not None:
         tracking, _ = read_json(tracking_path)
         tracked = {
-            get(run, "index", int, str(tracking_path)): run
-            for run in objects(tracking, "runs", str(tracking_path))
+            _get(run, "index", int, str(tracking_path)): run
+            for run in _objects(tracking, "runs", str(tracking_path))
         }
     return RunDirectory(path, manifest, plan, runs, tracked, _most(tracked), inventory, digest)
+
+
+def _get(obj: Mapping[str, object], key: str, kind: type[T], where: str) -> T:
+    """`obj[key]` if it is a `kind`; an int serves as a float. Raises RunDirectoryError naming `where` and the key."""
+    if key not in obj:
+        raise RunDirectoryError(
+            f'{where}: "{key}" is missing; the file was not written by wiregauge or is damaged'
+        )
+    value = obj[key]
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise RunDirectoryError(
+            f'{where}: "{key}" should be {_NAMES.get(kind, kind.__name__)}, not {type(value).__name__}; '
+            "the file is damaged"
+        )
+    return value
+
+
+_NAMES: dict[type, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+
+
+def _objects(obj: Mapping[str, object], key: str, where: str) -> list[dict[str, object]]:
+    """`obj[key]` as a list of objects."""
+    items = _get(obj, key, list, where)
+    for place, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise RunDirectoryError(f'{where}: "{key}"[{place}] should be an object; the file is damaged')
+    return items
 
 
 def _first_line(error: BaseException) -> str:

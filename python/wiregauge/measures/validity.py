@@ -321,7 +321,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
 def _compared(run: Evidence) -> Iterator[Check]:
     """Clocks that exchanges compared, against what the test wants of them."""
     plan = run.synchronise
-    if plan is None or plan.exchange_ns is None:
+    if plan is None or plan.exchange is None:
         return
     worst = max(run.clocks, key=lambda clock: clock.uncertainty, default=None)
     limit = plan.within_ns

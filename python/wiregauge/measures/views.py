@@ -18,6 +18,7 @@ from wiregauge.measures.noise import NoiseView, noise_view
 from wiregauge.measures.plan import CampaignPlan, RunPlan
 from wiregauge.measures.results import Judgement, RunResult
 from wiregauge.measures.rundir import RunDirectory, open_run_directory
+from wiregauge.plan import Hub, Switch
 
 __all__ = ["ClockShape", "FrameBar", "FrameWindow", "QueueShape", "Views", "port_rates", "views"]
 
@@ -171,7 +172,7 @@ def _clocks(directory: RunDirectory, plan: RunPlan) -> tuple[ClockShape, ...]:
 
 
 def _name(plan: CampaignPlan, node: int) -> str:
-    return plan.nodes[node].name if 0 <= node < len(plan.nodes) else f"node {node}"
+    return plan.network.nodes[node].name if 0 <= node < len(plan.network.nodes) else f"node {node}"
 
 
 # -- queues ---------------------------------------------------------------------------------------------------
@@ -184,7 +185,7 @@ def _switch_records(directory: RunDirectory, plan: RunPlan) -> pl.DataFrame | No
     path = directory.records(plan.index)
     if path is None:
         return None
-    switches = [k for k, node in enumerate(directory.plan.nodes) if node.kind == "switch"]
+    switches = [k for k, node in enumerate(directory.plan.network.nodes) if isinstance(node.kind, Switch)]
     passing = pl.col("point").is_in(["switch-in", "switch-out", "drop"])
     columns = (*_KEY, "port", "length", "point", "reason", "time")
     table = read_columns(path, columns, passing & pl.col("node").is_in(switches), most=MOST_RECORDS)
@@ -347,20 +348,17 @@ def port_rates(campaign: CampaignPlan, plan: RunPlan) -> Mapping[tuple[int, int]
     """Rate of the link at each node and port, bit/s."""
     rate = plan.link_rate_bps
     return {
-        (node, port): rate or link.rate_bps
-        for link in campaign.links
-        for node, port in zip(link.ends, link.ports, strict=True)
+        (end.node, end.port): rate or link.rate_bps for link in campaign.network.links for end in link.ends
     }
 
 
 def _shared(campaign: CampaignPlan) -> Mapping[tuple[int, int], list[tuple[int, int]]]:
     """By port at a hub: all ports there, which share one medium."""
     stations: dict[int, list[tuple[int, int]]] = {}
-    for link in campaign.links:
-        for side in (0, 1):
-            if campaign.nodes[link.ends[side]].kind == "hub":
-                other = (link.ends[1 - side], link.ports[1 - side])
-                stations.setdefault(link.ends[side], []).append(other)
+    for link in campaign.network.links:
+        for here, there in (link.ends, link.ends[::-1]):
+            if isinstance(campaign.network.nodes[here.node].kind, Hub):
+                stations.setdefault(here.node, []).append((there.node, there.port))
     return {port: ports for ports in stations.values() for port in ports}
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from wiregauge.measures.results import FlowResult, Judgement
 from wiregauge.measures.units import count_of, duration, rate
+from wiregauge.plan import plain
 
 MOST_SETTINGS = 24
 """Settings of the two plans that are listed one by one; the rest are counted."""
@@ -118,24 +119,13 @@ Settings = dict[str, dict[str, str]]
 
 
 def _network(judgement: Judgement) -> Settings:
-    plan = judgement.manifest.get("plan")
-    network = plan.get("network") if isinstance(plan, dict) else None
-    if not isinstance(network, dict):
-        return {}
+    network = judgement.plan.network
     found: Settings = {}
-    links = network.get("links")
-    names = [node.name for node in judgement.plan.nodes]
-    for link, raw in zip(judgement.plan.links, links if isinstance(links, list) else (), strict=False):
-        ends = f"link {names[link.ends[0]]} to {names[link.ends[1]]}" + (
-            " on B" if link.network == "B" else ""
-        )
-        found[ends] = _owned({key: value for key, value in raw.items() if key != "ends"})
-    nodes = network.get("nodes")
-    for node in nodes if isinstance(nodes, list) else ():
-        if isinstance(node, dict):
-            found[str(node.get("name"))] = _owned(node)
-    found["network"] = _owned({k: v for k, v in network.items() if k not in ("nodes", "links")})
-    return found
+    for link in network.links:
+        one, other = (network.names[node] for node in link.nodes)
+        settings = {key: value for key, value in plain(link).items() if key != "ends"}
+        found[f"link {one} to {other}" + (" on B" if link.network == "B" else "")] = _owned(settings)
+    return found | {node.name: _owned(plain(node)) for node in network.nodes}
 
 
 def _owned(settings: Mapping[str, object]) -> dict[str, str]:

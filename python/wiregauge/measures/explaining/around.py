@@ -142,7 +142,7 @@ def _told(kind: str, value: int) -> str:
 
 def surroundings(directory: RunDirectory, run: RunResult, estimated: RunClocks) -> Surroundings:
     """Everything known of a run besides its records. `estimated` is what is known of its clocks."""
-    names = tuple(node.name for node in directory.plan.nodes)
+    names = directory.plan.network.names
     path = directory.truth(run.plan.index)
     empty = {"time": pl.Int64, "kind": pl.String, "value": pl.Int64, "flow": pl.UInt16}
     deeds = pl.DataFrame(schema=empty | {"sequence": pl.UInt32, "node": pl.UInt16, "warm_up": pl.Boolean})

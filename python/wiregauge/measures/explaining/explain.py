@@ -56,7 +56,7 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         estimated = clocks.offsets
         offsets = {(flow.plan.id, flow.plan.receiver): _between(estimated, flow.plan) for flow in flows}
         longest = max(len(flow.series[main_measure(flow.plan)].value) for flow in flows)
-        names = [node.name for node in directory.plan.nodes]
+        names = directory.plan.network.names
 
         one = partial(_explained, directory, run.plan, offsets, clocks, names)
         explained = [one(flow) for flow in flows] if longest > ALONE else side_by_side(one, flows, longest)

@@ -153,7 +153,7 @@ def _waited(
     events: Sequence[Event],
 ) -> tuple[str, str]:
     blocked = sum(p.blocked for p in here)
-    place = f"{campaign.nodes[top.node].name}, port {top.port}"
+    place = f"{campaign.network.nodes[top.node].name}, port {top.port}"
     if blocked < HALF * top.excess:
         rest = f"; {_behind(flow, here)} held it for {duration(blocked, 3)} of that" if here else ""
         return "port", (

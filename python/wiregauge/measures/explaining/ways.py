@@ -55,9 +55,9 @@ class Way:
 def ways_of(campaign: CampaignPlan, flows: Iterable[FlowPlan]) -> list[Way]:
     """Every way of these flows, out and, of relayed ones, back."""
     ports: dict[tuple[int, int], list[int]] = {}
-    for link in campaign.links:
-        for side in (0, 1):
-            ports.setdefault((link.ends[side], link.ends[1 - side]), []).append(link.ports[side])
+    for link in campaign.network.links:
+        for here, there in (link.ends, link.ends[::-1]):
+            ports.setdefault((here.node, there.node), []).append(here.port)
     found: list[Way] = []
     for flow in flows:
         for nodes in flow.ways:
@@ -276,7 +276,7 @@ def _total(way: Way, usual: Mapping[tuple[int, int, int], tuple[float, int]]) ->
 
 
 def _named(start: Rung, end: Rung, campaign: CampaignPlan) -> tuple[str, str, int, int | None]:
-    here, there = campaign.nodes[start.node].name, campaign.nodes[end.node].name
+    here, there = campaign.network.nodes[start.node].name, campaign.network.nodes[end.node].name
     port = end.ports[0] if end.ports else None
     if start.returning != end.returning:
         return "relay", f"relay {there}", end.node, None

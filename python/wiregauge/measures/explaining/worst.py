@@ -121,7 +121,7 @@ def _table(directory: RunDirectory, run: RunResult, clocks: RunClocks) -> pl.Laz
     if rows is None:
         return None
     if clocks.tracks:
-        names = [node.name for node in directory.plan.nodes]
+        names = directory.plan.network.names
         rows = rows.map_batches(lambda part: corrected(part, run.plan.flows, names, clocks), streamable=True)
     columns = ("flow", "to", "sequence", "tx_app", "rx_app", "back_rx_app", "outcome")
     return rows.filter(~pl.col("warm_up")).select(columns)
@@ -149,7 +149,7 @@ def _steps(
     # A node's own clock may show another time than the sender's, and records are read by what it showed.
     shown = max((abs(v).max() for _, v in around.clocks.values() if len(v)), default=0.0)
     apart = int(1e3 * max(shown, around.estimated.furthest_ns)) + 1_000_000
-    names = [node.name for node in directory.plan.nodes]
+    names = directory.plan.network.names
 
     def one_clock(records: pl.DataFrame) -> pl.DataFrame:
         return on_one_clock(records, names, around.estimated)
@@ -190,7 +190,7 @@ def _partners(
         waits += [(key, step, rates[step.node, step.port or 0]) for step in long]
     if path is None or not waits:
         return {}
-    names = [node.name for node in directory.plan.nodes]
+    names = directory.plan.network.names
     spans = []
     for _, step, rate in waits:
         apart = int(1e3 * clocks.furthest_ns) + 1_000_000 if names[step.node] in clocks.tracks else 0

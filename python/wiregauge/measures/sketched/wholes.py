@@ -56,7 +56,7 @@ def read_wholes(
     rows, path = directory.scan(plan.index), directory.sketches(plan.index)
     if not flows or rows is None or path is None:
         return {}
-    names = [node.name for node in directory.plan.nodes]
+    names = directory.plan.network.names
     if any(clocks.moved(flow) for flow in flows):
         by_clock = partial(corrected, flows=plan.flows, names=names, clocks=clocks)
         rows = rows.map_batches(by_clock, streamable=True)

@@ -1,0 +1,359 @@
+"""The executable test, `wg_plan::Campaign`: decoded once, every reference inside it checked, read by everybody here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+from wiregauge import _native
+from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, written
+from wiregauge.plan.network import Attachment, Network, NetworkId, Switch, SwitchChange
+from wiregauge.plan.tasks import (
+    Capture,
+    ClockStep,
+    Cut,
+    Incident,
+    Inject,
+    LinkFault,
+    Misdirect,
+    Receive,
+    Relay,
+    Restart,
+    Send,
+)
+
+__all__ = [
+    "Axis",
+    "Campaign",
+    "Flow",
+    "Limit",
+    "PlanError",
+    "Protocol",
+    "Run",
+    "Synchronise",
+    "as_json",
+    "decode",
+    "plain",
+]
+
+Protocol = Literal["udp", "raw", "be", "rc", "tt"]
+
+
+class PlanError(ValueError):
+    """It is no plan; the text says what is wrong with it."""
+
+
+class Synchronise(Plan, frozen=True, kw_only=True):
+    """How the clocks of end systems are kept together and compared."""
+
+    reference: NodeIndex
+    asymmetry: Picoseconds | None = None
+    within: Picoseconds | None = None
+    otherwise: Literal["grade", "refuse"] = written("grade")
+    wait: Picoseconds
+    exchange: Picoseconds | None = None
+    ptp: Ptp | None = None
+    chrony: bool = written(False)
+
+    @property
+    def refuse(self) -> bool:
+        """Whether a run does not take place while they do not keep to it."""
+        return self.otherwise == "refuse"
+
+    @property
+    def within_ns(self) -> float | None:
+        """What they have to keep to."""
+        return None if self.within is None else self.within / 1000
+
+    @property
+    def asymmetry_ns(self) -> float | None:
+        """Most that the fixed delays of two directions differ by; None where the test does not say."""
+        return None if self.asymmetry is None else self.asymmetry / 1000
+
+
+class Ptp(Plan, frozen=True):
+    """The Precision Time Protocol through linuxptp."""
+
+    stamps: Literal["hardware", "software"]
+    steer: bool
+    interval: Picoseconds
+    kp_thousandths: int
+    ki_thousandths: int
+
+
+class Axis(Plan, frozen=True):
+    """One swept parameter, its values as written."""
+
+    of: str
+    values: tuple[str, ...]
+
+
+class VlanTag(Plan, frozen=True):
+    """802.1Q tag."""
+
+    id: int
+    priority: int
+
+
+class Path(Plan, frozen=True):
+    """A way through one network, the sender first and a receiver last."""
+
+    network: NetworkId
+    nodes: tuple[NodeIndex, ...]
+
+
+class VirtualLink(Plan, frozen=True):
+    """The contract of a rate-constrained flow (ARINC 664 part 7)."""
+
+    id: int
+    bag: Picoseconds
+    lmax: int
+    sub_links: int
+    queue: int
+    skew_max: Picoseconds
+    redundancy_management: bool
+    jitter: Picoseconds
+    priority: int = written(4)
+
+
+class TtWindow(Plan, frozen=True):
+    """A window of one egress port; it repeats with the flow's period."""
+
+    at: Attachment
+    offset: Picoseconds
+    length: Picoseconds
+
+
+class TtReception(Plan, frozen=True):
+    """When a receiver expects a time-triggered frame."""
+
+    at: Attachment
+    offset: Picoseconds
+
+
+class TimeTriggered(Plan, frozen=True, kw_only=True):
+    """The schedule of a time-triggered flow (SAE AS6802)."""
+
+    id: int
+    period: Picoseconds
+    offset: Picoseconds
+    longest_frame: int
+    queue: int | None = None
+    windows: tuple[TtWindow, ...]
+    early: Picoseconds
+    late: Picoseconds
+    receptions: tuple[TtReception, ...]
+
+
+class AddressEnds(Plan, frozen=True):
+    """MAC or IPv4 addresses at both ends."""
+
+    source: tuple[int, ...] | None = None
+    destination: tuple[int, ...] | None = None
+
+
+class PortEnds(Plan, frozen=True):
+    """UDP ports at both ends."""
+
+    source: int | None = None
+    destination: int | None = None
+
+
+class Addresses(Plan, frozen=True):
+    """Addresses a flow's frames carry in place of those of its end systems."""
+
+    mac: AddressEnds = AddressEnds()
+    ipv4: AddressEnds = AddressEnds()
+    port: PortEnds = PortEnds()
+
+
+class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """A stream of numbered messages from one end system to one or several others."""
+
+    id: FlowId
+    protocol: Protocol
+    from_: NodeIndex
+    to: NodeIndex
+    also_to: tuple[NodeIndex, ...] = ()
+    deadline: Picoseconds | None
+    vlan: VlanTag | None
+    dscp: int = 0
+    path: tuple[NodeIndex, ...]
+    further_paths: tuple[Path, ...] = ()
+    network: NetworkId | None = "A"
+    """None: both, each frame is sent on A and on B."""
+    virtual_link: VirtualLink | None = None
+    schedule: TimeTriggered | None = None
+    addresses: Addresses = Addresses()
+    exchange: bool = False
+    """Compares clocks; no flow under test."""
+
+    @property
+    def receivers(self) -> tuple[int, ...]:
+        """Who receives it, in the order of the file."""
+        return (self.to, *self.also_to)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Its sender and its receivers."""
+        return (self.from_, *self.receivers)
+
+    def ways_to(self, receiver: int) -> tuple[tuple[int, ...], ...]:
+        """Its different ways to a receiver, on each network that leads there."""
+        ways = (self.path, *(path.nodes for path in self.further_paths))
+        return tuple(dict.fromkeys(way for way in ways if way and way[-1] == receiver))
+
+
+class Run(Plan, frozen=True, kw_only=True, dict=True):
+    """One point of the sweep, once."""
+
+    index: int
+    point: dict[str, str]
+    repeat: int
+    seed: int
+    link_rate_bps: int | None = None
+    switches: SwitchChange = SwitchChange()
+    warm_up: Picoseconds
+    duration: Picoseconds
+    drain: Picoseconds
+    flows: tuple[Flow, ...]
+    sends: tuple[Send, ...]
+    receives: tuple[Receive, ...]
+    relays: tuple[Relay, ...]
+    injects: tuple[Inject, ...]
+    captures: tuple[Capture, ...] = ()
+    link_faults: tuple[LinkFault, ...] = ()
+    incidents: tuple[Incident, ...] = ()
+
+    @cached_property
+    def send_of(self) -> dict[int, Send]:
+        """By flow its sender task."""
+        return {send.flow: send for send in self.sends}
+
+    @cached_property
+    def relay_of(self) -> dict[tuple[int, int], Relay]:
+        """By flow and receiver the relay task there, if there is one."""
+        return {(relay.flow, relay.on): relay for relay in self.relays}
+
+    @property
+    def planned_s(self) -> float:
+        """How long it goes on."""
+        return (self.warm_up + self.duration + self.drain) / 1e12
+
+    @property
+    def disturbances(self) -> tuple[str, ...]:
+        """What the test does to the network on purpose, by kind, one entry each."""
+        return (*(fault.kind.type for fault in self.link_faults), *(one.kind.type for one in self.incidents))
+
+    @property
+    def most_load_percent(self) -> int:
+        """The heaviest background load of an end system."""
+        return round(max((inject.load_ppm for inject in self.injects), default=0) / 10_000)
+
+
+class Limit(Plan, frozen=True):
+    """A limit on a measure; `value` in ns, messages, bit/s or (loss) as a share of 1. No flow: all."""
+
+    flow: FlowId | None
+    measure: str
+    bound: Literal["at-most", "at-least"]
+    value: float
+    written: str
+    line: int
+
+
+class Campaign(Plan, frozen=True, kw_only=True):
+    """A whole test: one network and the runs its sweep expands to."""
+
+    schema: int
+    name: str
+    seed: int
+    bench: Literal["sim", "netns"] = written("sim")
+    network: Network
+    synchronise: Synchronise | None = None
+    axes: tuple[Axis, ...]
+    repeats: int
+    runs: tuple[Run, ...]
+    limits: tuple[Limit, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def planned_s(self) -> float:
+        """How long all runs go on."""
+        return sum(run.warm_up + run.duration + run.drain for run in self.runs) / 1e12
+
+    def polices_frames(self, run: Run, flow: Flow) -> bool:
+        """Whether the first switch on a flow's way polices virtual links by frames, in this run; else by bytes."""
+        first = self.network.nodes[flow.path[1]].kind if len(flow.path) > 1 else None
+        own = first.policing if isinstance(first, Switch) else None
+        return (run.switches.policing or own) == "frames"
+
+
+def decode(raw: Mapping[str, Any]) -> Campaign:
+    """The plan of a manifest, or of the compiler. Raises PlanError for another schema and for a damaged plan."""
+    schema = raw.get("schema", _native.PLAN_SCHEMA)
+    if schema != _native.PLAN_SCHEMA:
+        raise PlanError(
+            f"plan schema {schema} is unknown to this wiregauge, which reads {_native.PLAN_SCHEMA}"
+        )
+    try:
+        campaign = msgspec.convert(raw, Campaign)
+    except msgspec.ValidationError as error:
+        raise PlanError(f"{error}; the file was not written by wiregauge or is damaged") from None
+    _check(campaign)
+    return campaign
+
+
+def plain(part: Plan) -> dict[str, Any]:
+    """A plan, or a part of one, as it stands in JSON."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))
+    return found
+
+
+def as_json(part: Plan) -> str:
+    """A plan, or a part of one, as JSON text."""
+    return msgspec.json.encode(part).decode()
+
+
+def _check(campaign: Campaign) -> None:
+    """Whether every number of a node or link is one of the network."""
+    for what, numbers, there in (
+        ("node", _named_nodes(campaign), campaign.network.nodes),
+        ("link", _named_links(campaign.runs), campaign.network.links),
+    ):
+        unknown = next((number for number in numbers if not 0 <= number < len(there)), None)
+        if unknown is not None:
+            raise PlanError(
+                f"{what} {unknown} is not in the plan, which has {len(there)}; the file is damaged"
+            )
+
+
+def _named_nodes(campaign: Campaign) -> Iterator[int]:
+    for link in campaign.network.links:
+        yield from link.nodes
+    if campaign.synchronise is not None:
+        yield campaign.synchronise.reference
+    for run in campaign.runs:
+        for flow in run.flows:
+            yield from (*flow.ends, *flow.path)
+            for path in flow.further_paths:
+                yield from path.nodes
+        for relay in run.relays:
+            yield from (f.kind.to for f in relay.faults if isinstance(f.kind, Misdirect))
+        for tasks in (run.receives, run.relays, run.injects, run.captures):
+            yield from (task.on for task in tasks)
+        yield from (inject.to for inject in run.injects)
+        for incident in run.incidents:
+            if isinstance(incident.kind, ClockStep):
+                yield incident.kind.node
+            elif isinstance(incident.kind, Restart):
+                yield incident.kind.switch
+
+
+def _named_links(runs: Iterable[Run]) -> Iterator[int]:
+    for run in runs:
+        yield from (fault.link for fault in run.link_faults)
+        yield from (incident.kind.link for incident in run.incidents if isinstance(incident.kind, Cut))

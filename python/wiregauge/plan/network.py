@@ -1,0 +1,249 @@
+"""The network under test: `wg_plan::Network`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+from wiregauge.plan.base import NodeIndex, Picoseconds, Plan, Variant, written
+
+__all__ = [
+    "Attachment",
+    "Clock",
+    "EndSystem",
+    "HostModel",
+    "Hub",
+    "Link",
+    "Network",
+    "NetworkId",
+    "Node",
+    "Switch",
+    "SwitchChange",
+    "TemperatureStep",
+]
+
+NetworkId = Literal["A", "B"]
+ForwardingMode = Literal["store-and-forward", "cut-through"]
+Policing = Literal["off", "bytes", "frames"]
+Integration = Literal["preemption", "timely-block", "shuffling"]
+
+
+class HostCost(Plan, frozen=True):
+    """What handing a frame over costs a thread."""
+
+    fixed: Picoseconds
+    per_byte: Picoseconds
+
+
+class EachFrame(Variant, frozen=True, tag="each-frame"):
+    """The interface tells its host of a frame as soon as it is there."""
+
+
+class Coalesced(Variant, frozen=True, tag="coalesced"):
+    """When so many are there, or when the first has waited so long."""
+
+    frames: int
+    wait: Picoseconds
+
+
+class Polled(Variant, frozen=True, tag="polled"):
+    """At the multiples of a period."""
+
+    period: Picoseconds
+
+
+class Distribution(Plan, frozen=True):
+    """Times drawn at random: share of draws (ppm) that are not above a time."""
+
+    quantiles: tuple[tuple[int, Picoseconds], ...]
+
+
+class HostModel(Plan, frozen=True):
+    """What lies between an application and the wire."""
+
+    transmit: HostCost
+    receive: HostCost
+    interface_delay: Picoseconds
+    interrupt_latency: Picoseconds
+    interrupts: EachFrame | Coalesced | Polled
+    send_wake_up: Distribution
+    receive_wake_up: Distribution
+    relay_wake_up: Distribution
+    backlog: int
+    ring: int
+    egress_bytes: int
+
+    @property
+    def takes_no_time(self) -> bool:
+        """Whether it is ideal."""
+        costs = (self.transmit, self.receive)
+        wakes = (self.send_wake_up, self.receive_wake_up, self.relay_wake_up)
+        return not (
+            not isinstance(self.interrupts, EachFrame)
+            or self.interface_delay
+            or self.interrupt_latency
+            or any(cost.fixed or cost.per_byte for cost in costs)
+            or any(time for wake in wakes for _, time in wake.quantiles)
+        )
+
+
+class EndSystem(Variant, frozen=True, tag="end-system"):
+    """Sends, receives and relays messages; one agent runs on it."""
+
+    host: HostModel | None = None
+    """Always written; older plans have none."""
+
+
+class Capacity(Plan, frozen=True):
+    """What a buffer holds."""
+
+    bytes: int
+    frames: int | None = None
+
+
+class VlanPorts(Plan, frozen=True):
+    """A VLAN and the ports that carry it."""
+
+    id: int
+    ports: tuple[int, ...]
+
+
+class Raster(Plan, frozen=True):
+    """Slots a switch serves its ports in."""
+
+    slot: Picoseconds
+    others: int
+
+
+class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
+    """Forwards frames."""
+
+    kind: Literal["cots", "arinc664", "mixed-criticality"]
+    mode: ForwardingMode = written("store-and-forward")
+    processing_delay: Picoseconds = written(0)
+    learning: bool = written(False)
+    strict_priority: bool = written(False)
+    port_buffer: Capacity
+    queue_buffer: Capacity | None = None
+    shared_buffer: Capacity | None = None
+    vlans: tuple[VlanPorts, ...] = ()
+    policing: Policing = written("bytes")
+    integration: Integration = written("timely-block")
+    raster: Raster | None = None
+
+
+class Hub(Variant, frozen=True, tag="hub"):
+    """Repeats bits on a shared half-duplex medium."""
+
+    delay: Picoseconds
+
+
+class TemperatureStep(Plan, frozen=True):
+    """A change of drift."""
+
+    at: Picoseconds
+    drift_ppb: int
+
+
+class Clock(Plan, frozen=True):
+    """A clock that the test makes imperfect."""
+
+    offset: Picoseconds = written(0)
+    drift_ppb: int = written(0)
+    wander_ppb: int = written(0)
+    granularity: Picoseconds = written(1)
+    temperature: tuple[TemperatureStep, ...] = ()
+
+    def error_bound_ns(self, length_ns: float) -> float:
+        """The most it can be off within `length_ns` of its epoch: without wander exactly, with it at three sigma."""
+        warmer = (
+            sum(abs(step.drift_ppb) * max(length_ns - step.at / 1000, 0.0) for step in self.temperature)
+            * 1e-9
+        )
+        seconds = length_ns / 1e9
+        # The drift walks at random once a second; its integral has the variance sigma^2 t^3 / 3.
+        walked = 3 * self.wander_ppb * math.sqrt(seconds**3 / 3)
+        steady = abs(self.offset / 1000) + abs(self.drift_ppb) * length_ns * 1e-9
+        return steady + warmer + walked + self.granularity / 1000
+
+
+class Node(Plan, frozen=True):
+    """An end system, a switch or a hub."""
+
+    name: str
+    kind: EndSystem | Switch | Hub
+    mac: tuple[int, ...]
+    ipv4: tuple[int, ...]
+    clock: Clock | None = None
+    """None: a perfect one."""
+
+    @property
+    def is_end_system(self) -> bool:
+        """Whether messages are sent and received here; an agent runs on it."""
+        return isinstance(self.kind, EndSystem)
+
+
+class Attachment(Plan, frozen=True, order=True):
+    """A port of a node, counted from 1."""
+
+    node: NodeIndex
+    port: int
+
+
+class Link(Plan, frozen=True):
+    """A link between two ports."""
+
+    ends: tuple[Attachment, Attachment]
+    rate_bps: int
+    delay: Picoseconds
+    network: NetworkId = written("A")
+
+    @property
+    def nodes(self) -> tuple[int, int]:
+        """The nodes it joins."""
+        return self.ends[0].node, self.ends[1].node
+
+
+class SwitchChange(Plan, frozen=True):
+    """What a sweep changes in the switches."""
+
+    mode: ForwardingMode | None = None
+    policing: Policing | None = None
+    integration: Integration | None = None
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """What is changed, to what."""
+        values = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return ((name, value) for name, value in values if value is not None)
+
+
+class Network(Plan, frozen=True, dict=True):
+    """Nodes and links. Node `i` of the list has the number `i`."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of its nodes."""
+        return tuple(node.name for node in self.nodes)
+
+    @property
+    def end_systems(self) -> dict[int, Node]:
+        """Those of its nodes that are one, by number."""
+        return {number: node for number, node in enumerate(self.nodes) if node.is_end_system}
+
+    @property
+    def granularities(self) -> dict[str, float]:
+        """The smallest steps of clocks that are not perfect, ns, by the names of their nodes."""
+        return {node.name: node.clock.granularity / 1000 for node in self.nodes if node.clock is not None}
+
+    def first_rate(self, node: int) -> int | None:
+        """Rate of the first link of a node, bit/s."""
+        return next((link.rate_bps for link in self.links if node in link.nodes), None)
+
+    def ends_of(self, link: int) -> str:
+        """The nodes a link joins, by name."""
+        return " ".join(self.names[node] for node in self.links[link].nodes)

@@ -1,0 +1,251 @@
+"""What end systems do with flows, and what befalls the network: tasks, loads, captures, faults and incidents."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, Variant, written
+
+__all__ = [
+    "Activity",
+    "Babble",
+    "Bursts",
+    "Capture",
+    "ClockStep",
+    "Cut",
+    "Incident",
+    "Inject",
+    "LinkFault",
+    "Misdirect",
+    "Ramp",
+    "Receive",
+    "Relay",
+    "Replay",
+    "Restart",
+    "Send",
+]
+
+Mode = Literal["rate", "gap"]
+Backend = Literal["udp", "packet", "xdp", "xdp-live"]
+Sequences = tuple[tuple[int, int], ...]
+"""Inclusive ranges of sequence numbers."""
+
+
+class Periodic(Variant, frozen=True, tag="periodic"):
+    """A message every period."""
+
+
+class Exponential(Variant, frozen=True, tag="exponential"):
+    """At exponential intervals with the period as their mean."""
+
+
+class Bursts(Variant, frozen=True, tag="bursts"):
+    """`size` messages every period."""
+
+    size: int
+    spacing: Picoseconds
+
+
+class Ramp(Variant, frozen=True, tag="ramp"):
+    """The rate changes evenly from one message every period to one every `to`."""
+
+    to: Picoseconds
+    length: Picoseconds
+
+
+class Activity(Plan, frozen=True):
+    """A cycle of sending and silence."""
+
+    active: Picoseconds
+    pause: Picoseconds
+
+
+class Replay(Plan, frozen=True):
+    """The frames of a capture; `trace` holds `gap:length`, each as often as `*times` says."""
+
+    file: str
+    trace: str
+    speed_ppm: int
+    loops: int
+    loop_gap: Picoseconds
+    least: int
+
+    @property
+    def frames(self) -> tuple[int, int]:
+        """Its shortest and its longest frame as they are sent, bytes from destination address to FCS."""
+        lengths = [int(length) for length in re.findall(r":([0-9]+)", self.trace)]
+        return max(self.least, min(lengths, default=0)), max(self.least, max(lengths, default=0))
+
+
+class Send(Plan, frozen=True):
+    """A sender task."""
+
+    flow: FlowId
+    period: Picoseconds
+    offset: Picoseconds
+    payload: int
+    fill: Literal["sequential", "random"]
+    count: int
+    warm_up_count: int
+    pattern: Periodic | Exponential | Bursts | Ramp | None = None
+    """None: periodic."""
+    rate_limit_bps: int | None = None
+    sub_link: int = 0
+    activity: Activity | None = None
+    seed: int | None = None
+    mode: Mode | None = None
+    backend: Backend | None = None
+    launch: bool | None = None
+    transmit_time: int | None = None
+    replay: Replay | None = None
+
+
+class Receive(Plan, frozen=True):
+    """A receiver task."""
+
+    flow: FlowId
+    on: NodeIndex
+
+
+class Drop(Variant, frozen=True, tag="drop"):
+    """The message is not sent on."""
+
+
+class Duplicate(Variant, frozen=True, tag="duplicate"):
+    """The message, or frame, comes twice."""
+
+
+class Swap(Variant, frozen=True, tag="swap"):
+    """The message is sent on after its successor."""
+
+
+class Corrupt(Variant, frozen=True, tag="corrupt"):
+    """The payload is altered behind the back of the frame check sequence."""
+
+
+class Misdirect(Variant, frozen=True, tag="misdirect"):
+    """The message is sent to another end system."""
+
+    to: NodeIndex
+
+
+class Fault(Plan, frozen=True):
+    """What a relay does to the messages with these sequence numbers."""
+
+    kind: Drop | Duplicate | Swap | Corrupt | Misdirect
+    sequences: Sequences
+
+
+class Relay(Plan, frozen=True, kw_only=True):
+    """A relay task: sends every message of the flow back to where it came from."""
+
+    flow: FlowId
+    on: NodeIndex
+    vl: int | None = None
+    through: Literal["servicing", "task"]
+    faults: tuple[Fault, ...]
+
+
+class Inject(Plan, frozen=True):
+    """Background load of one end system."""
+
+    on: NodeIndex
+    to: NodeIndex
+    payload: int
+    burst: int
+    interval: Picoseconds
+    load_ppm: int
+    exponential: bool = False
+    activity: Activity | None = None
+    mode: Mode | None = None
+    backend: Backend | None = None
+    launch: bool | None = None
+
+
+class Capture(Plan, frozen=True):
+    """A capture task: every frame at the node's ports."""
+
+    on: NodeIndex
+    snap: int
+
+
+class BitError(Variant, frozen=True, tag="bit-error"):
+    """A bit of the frame is inverted."""
+
+
+class Lose(Variant, frozen=True, tag="lose"):
+    """The frame does not arrive."""
+
+
+class Delay(Variant, frozen=True, tag="delay"):
+    """The frame arrives so much later."""
+
+    by: Picoseconds
+
+
+class Share(Variant, frozen=True, tag="share"):
+    """Each frame with this probability."""
+
+    ppm: int
+
+
+class Bits(Variant, frozen=True, tag="bits"):
+    """One bit in so many on average."""
+
+    mean_bits: int
+
+
+class Messages(Variant, frozen=True, tag="messages"):
+    """These messages of a flow, in every copy and on both legs."""
+
+    flow: FlowId
+    sequences: Sequences
+
+
+class LinkFault(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """What a link does to frames; `from_` is the end they come from, None for both."""
+
+    link: int
+    from_: NodeIndex | None = None
+    kind: BitError | Lose | Duplicate | Delay | Corrupt
+    whom: Share | Bits | Messages
+    begin: Picoseconds = written(0)
+    end: Picoseconds | None = None
+
+
+class Cut(Variant, frozen=True, tag="cut"):
+    """A link is cut; None: it is never restored."""
+
+    link: int
+    restored: Picoseconds | None = None
+
+
+class Babble(Variant, frozen=True, tag="babble"):
+    """An end system sends a flow's frames past every regulator and schedule."""
+
+    flow: FlowId
+    period: Picoseconds
+    length: int
+    until: Picoseconds
+
+
+class Restart(Variant, frozen=True, tag="restart"):
+    """A switch restarts."""
+
+    switch: NodeIndex
+    back: Picoseconds
+
+
+class ClockStep(Variant, frozen=True, tag="clock-step"):
+    """A node's clock is set."""
+
+    node: NodeIndex
+    by: Picoseconds
+
+
+class Incident(Plan, frozen=True):
+    """What befalls the network at an instant."""
+
+    at: Picoseconds
+    kind: Cut | Babble | Restart | ClockStep
