@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 from typing import Any, Final
 
 import pytest
 from hypothesis import settings
+
+# Started in the background of a shell, nobody here would hear Ctrl-C, nor would the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Machines are shared and noisy: how long an example takes says nothing about the program.
 settings.register_profile("wiregauge", deadline=None)

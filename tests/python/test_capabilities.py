@@ -24,7 +24,7 @@ BUILT = {
         *("index", "point", "repeat", "seed", "link_rate_bps", "warm_up", "duration", "drain"),
         *("flows", "sends", "receives", "relays", "injects", "captures"),
     },
-    "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "path", "exchange", "addresses"},
+    "Flow": {"id", "protocol", "from", "to", "deadline", "vlan", "routes", "exchange", "addresses"},
     "Send": {
         *(
             "flow",
@@ -46,7 +46,7 @@ STATED = {"SwitchModel": {"processing_delay"}, "Link": {"delay"}}
 IMPLIED = {
     "SwitchModel": {"policing", "integration", "raster"},  # kinds other than cots are refused
     # rc, tt, several receivers (whose reader is `plan.receivers`), network B
-    "Flow": {"also_to", "further_paths", "network", "virtual_link", "schedule"},
+    "Flow": {"also_to", "network", "virtual_link", "schedule"},
     "Send": {"sub_link"},  # rc
 }
 

@@ -12,7 +12,7 @@ from capture_files import Packet, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wiregauge.config import Clock, Exchange, Fault, Host, Ptp, Test, TestError, Window, load
+from wiregauge.config import Clock, Exchange, Fault, FlowPath, Host, Ptp, Test, TestError, Window, load
 from wiregauge.config.schema import declarations
 
 TIMES = st.sampled_from(["1ms", "2.5ms", "700us", "0.003s"])
@@ -88,7 +88,7 @@ def test_the_file_means_what_the_builder_means(test: Test) -> None:
 
 def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> None:
     """Nothing in the schema that Python cannot say."""
-    test = Test("built", 7, bench="sim", host="ideal")
+    test = Test("built", 7, bench="sim", host="ideal", routing="unique")
     clock = Clock(
         offset="-5us", drift="-20ppm", wander="3ppb", granularity="8ns", temperature=[("1s", "5ppm")]
     )
@@ -178,7 +178,9 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.inject(
         on="other", to="sensor", load="1%", frame="200B", distribution="exponential", launch="on", **shaping
     )
-    test.flow(5, protocol="udp", from_="h1", to="h2").receive(5)
+    test.flow(5, protocol="udp", from_="h1", to="h2", paths=[FlowPath("hub", to="h2", network="A")]).receive(
+        5
+    )
     test.send(5, period="5ms", frame="100B", ramp_to="2ms", transmit_time="12B", **shaping)
     test.flow(6, protocol="udp", from_="h2", to="h1").receive(6)
     test.send(6, period="50ms", payload="64B", distribution="exponential", seed=7, launch="off")

@@ -14,8 +14,8 @@ use tonic::transport::Channel;
 use wg_agent::proto::{self, agent_client::AgentClient};
 use wg_frame::time::Span;
 use wg_plan::{
-    Clock, Fault, FaultKind, Fill, Flow, HostModel, Network, Node, NodeKind, Protocol, Receive, Relay, Run,
-    Send, Turn,
+    Attachment, Clock, Fault, FaultKind, Fill, Flow, Hop, HostModel, Network, NetworkId, Node, NodeKind,
+    Protocol, Receive, Relay, Route, Run, Send, Turn,
 };
 use wg_record::segment::{SegmentReader, segment_files};
 use wg_record::{Crc, DropReason, Point, Record, RecordFlags};
@@ -187,7 +187,9 @@ fn perform_behind(
 }
 
 fn run(protocol: Protocol, count: u32, period_us: i64, relay: Option<(Turn, Vec<Fault>)>) -> Run {
-    let flow = Flow::plain(7, protocol, vec![0, 1]);
+    let end = |node| Attachment { node, port: 1 };
+    let hops = vec![Hop { link: 0, from: end(0), to: end(1) }];
+    let flow = Flow::plain(7, protocol, Route { network: NetworkId::A, hops });
     Run {
         seed: 1,
         warm_up: Span::from_micros(period_us * 21),
@@ -202,7 +204,7 @@ fn run(protocol: Protocol, count: u32, period_us: i64, relay: Option<(Turn, Vec<
         receives: if relay.is_none() { vec![Receive { flow: 7, on: 1 }] } else { Vec::new() },
         relays: relay
             .into_iter()
-            .map(|(through, faults)| Relay { flow: 7, on: 1, vl: None, through, faults })
+            .map(|(through, faults)| Relay { flow: 7, on: 1, vl: None, through, faults, detours: Vec::new() })
             .collect(),
         ..Run::default()
     }

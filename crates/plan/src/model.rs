@@ -8,15 +8,15 @@ use std::rc::Rc;
 
 use wg_frame::time::Span;
 
-use crate::campaign::{FaultKind, Fill, FlowId, Protocol, Turn, VlanTag};
+use crate::campaign::{FaultKind, Fill, FlowId, Hop, Protocol, Route, Turn, VlanTag};
 use crate::diagnostic::{Findings, Place};
 use crate::network::{Attachment, NetworkId, NodeIndex, SwitchChange};
 use crate::reader::{Maybe, Sourced};
 use crate::statements::{
-    CaptureStatement, Carriage, Course, FaultStatement, FlowStatement, InjectStatement, Pace, RelayStatement,
-    ReplayStatement, SendStatement, Shaping, Statements,
+    CaptureStatement, Carriage, Course, FaultStatement, FlowStatement, InjectStatement, Pace, PathStatement,
+    RelayStatement, ReplayStatement, SendStatement, Shaping, Statements,
 };
-use crate::topology::{Hop, Topology, on_line};
+use crate::topology::{Topology, on_line};
 
 #[derive(Clone, Debug)]
 pub(crate) struct FlowModel {
@@ -43,17 +43,11 @@ pub(crate) struct Reach {
     /// All its ends have a link there.
     linked: bool,
     /// To each receiver that can be reached, in their order.
-    pub(crate) ways: Vec<Way>,
-    /// The directed links of all ways, each once.
+    pub(crate) routes: Vec<Route>,
+    /// The directed links of all routes, each once.
     pub(crate) tree: Vec<Hop>,
     /// Receivers without a route.
     pub(crate) missing: Vec<NodeIndex>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Way {
-    pub(crate) nodes: Vec<NodeIndex>,
-    pub(crate) hops: Vec<Hop>,
 }
 
 #[derive(Clone, Debug)]
@@ -174,8 +168,8 @@ pub(crate) struct InjectModel {
     pub(crate) of_frame: bool,
     pub(crate) exponential: bool,
     pub(crate) shaping: Shaping,
-    /// Its way, the sender's own link first.
-    pub(crate) hops: Rc<[Hop]>,
+    /// Absent where there is none, which was reported.
+    pub(crate) route: Option<Rc<Route>>,
 }
 
 /// A test at one point of its sweep.
@@ -205,6 +199,8 @@ struct Resolver<'a> {
     topology: &'a Topology,
     found: &'a mut Findings,
     by_id: BTreeMap<FlowId, usize>,
+    /// A frame has several ways, and nothing says which it takes.
+    ambiguous: bool,
     model: Model,
 }
 
@@ -221,7 +217,7 @@ impl Model {
             switches: SwitchChange::default(),
             flows_whole: true,
         };
-        let mut resolver = Resolver { topology, found, by_id: BTreeMap::new(), model };
+        let mut resolver = Resolver { topology, found, by_id: BTreeMap::new(), ambiguous: false, model };
         for flow in &test.flows {
             resolver.flow(flow);
         }
@@ -236,6 +232,9 @@ impl Model {
             resolver.capture(capture);
         }
         resolver.unsent(test);
+        if resolver.ambiguous {
+            topology.report_loops(resolver.found);
+        }
         resolver.model
     }
 
@@ -263,7 +262,8 @@ impl Resolver<'_> {
             return;
         }
         let ends = from.zip(to);
-        let reach = ends.as_ref().map(|ends| self.reach(&statement.place, ends)).unwrap_or_default();
+        let reach = ends.as_ref().map(|ends| self.reach(&statement.place, ends, &statement.paths));
+        let reach = reach.unwrap_or_default();
         let windows = self.hand_set(&statement.carriage);
         self.by_id.insert(id.value, self.model.flows.len());
         self.model.flows.push(FlowModel {
@@ -281,30 +281,106 @@ impl Resolver<'_> {
         });
     }
 
-    /// Its ways on each network. A missing one is reported only where the flow takes that network.
-    fn reach(&mut self, place: &Place, (from, to): &(NodeIndex, Rc<[NodeIndex]>)) -> [Reach; 2] {
+    /// Its routes on each network. A missing one is reported only where the flow takes that network.
+    fn reach(
+        &mut self,
+        place: &Place,
+        (from, to): &(NodeIndex, Rc<[NodeIndex]>),
+        paths: &[PathStatement],
+    ) -> [Reach; 2] {
         if to.contains(from) {
             let message = format!("the way leads from \"{0}\" to \"{0}\"", self.topology.name(*from));
             self.found.error(place, message, "", "name two different end systems");
             return Default::default();
         }
+        let mut named = self.named_paths(*from, to, paths);
         [NetworkId::A, NetworkId::B].map(|network| {
             let on = |node: &NodeIndex| self.topology.is_on(*node, network);
             let mut reach = Reach { linked: on(from) && to.iter().all(on), ..Reach::default() };
-            let mut tree = BTreeSet::new();
-            let reached = self.topology.reached(*from, network);
             for receiver in to.iter() {
-                match reached.route(*receiver) {
-                    Some((nodes, hops)) => {
-                        tree.extend(hops.iter().copied());
-                        reach.ways.push(Way { nodes, hops });
+                let named = named.remove(&(network, *receiver));
+                let hops = match named {
+                    Some(path) => self.topology.follow(path, (*from, *receiver), network, self.found),
+                    None => self.topology.reached(*from, network).route(*receiver),
+                };
+                match hops {
+                    Some(hops) => {
+                        self.ambiguous |= named.is_none() && self.topology.is_ambiguous(&hops);
+                        reach.tree.extend(hops.iter().copied());
+                        reach.routes.push(Route { network, hops });
                     }
-                    None => reach.missing.push(*receiver),
+                    None if named.is_none() => reach.missing.push(*receiver),
+                    None => {}
                 }
             }
-            reach.tree = tree.into_iter().collect();
+            reach.tree.sort_unstable();
+            reach.tree.dedup();
+            self.check_tree(place, &reach.tree);
             reach
         })
+    }
+
+    /// The ways a flow names, by network and receiver.
+    fn named_paths<'p>(
+        &mut self,
+        from: NodeIndex,
+        to: &[NodeIndex],
+        paths: &'p [PathStatement],
+    ) -> BTreeMap<(NetworkId, NodeIndex), &'p PathStatement> {
+        let mut named: BTreeMap<(NetworkId, NodeIndex), &PathStatement> = BTreeMap::new();
+        for path in paths {
+            let network = match &path.network {
+                Some(network) => network.as_ref().map(|network| network.value),
+                None if self.topology.is_on(from, NetworkId::A) => Some(NetworkId::A),
+                None => Some(NetworkId::B),
+            };
+            let Some(key) = network.zip(self.receiver_of(path, to)) else { continue };
+            if let Some(first) = named.insert(key, path) {
+                let message = format!(
+                    "the flow already has a path to \"{}\" on network {:?}{}",
+                    self.topology.name(key.1),
+                    key.0,
+                    on_line(first.place.line)
+                );
+                let cure = "keep one, or write network=\"B\" on the other";
+                self.found.error(&path.place, message, "1 path per receiver and network", cure);
+            }
+        }
+        named
+    }
+
+    fn receiver_of(&mut self, path: &PathStatement, to: &[NodeIndex]) -> Option<NodeIndex> {
+        let Some(name) = &path.to else {
+            if let [only] = to {
+                return Some(*only);
+            }
+            let message = "the flow has several receivers, and the path does not say to which it leads";
+            self.found.error(&path.place, message, "1 path per receiver", "add to=\"…\"");
+            return None;
+        };
+        let node = self.topology.end_system(name.as_ref()?, self.found)?;
+        if !to.contains(&node) {
+            let message = format!("the flow does not lead to \"{}\"", self.topology.name(node));
+            self.found.error(&path.place, message, "", "name one of the flow's receivers");
+            return None;
+        }
+        Some(node)
+    }
+
+    /// A frame that came to a switch by two ports would leave it twice.
+    fn check_tree(&mut self, place: &Place, tree: &[Hop]) {
+        let mut entered: BTreeMap<NodeIndex, &Hop> = BTreeMap::new();
+        for hop in tree {
+            if let Some(first) = entered.insert(hop.to.node, hop) {
+                let [one, other] = [first, hop].map(|hop| self.topology.name(hop.from.node));
+                let message = format!(
+                    "paths of the flow meet again: they enter \"{}\" from \"{one}\" and from \"{other}\"",
+                    self.topology.name(hop.to.node)
+                );
+                let cure = "let the paths to its receivers part once and not meet again";
+                self.found.error(place, message, "1 way to each node", cure);
+            }
+        }
     }
 
     fn hand_set(&mut self, carriage: &Carriage) -> Rc<[HandSet]> {
@@ -547,10 +623,9 @@ impl Resolver<'_> {
             self.found.error(&fault.place, message, "", cure);
             return None;
         }
-        let reached = [NetworkId::A, NetworkId::B]
-            .into_iter()
-            .any(|network| self.topology.route(on, node, network).is_some());
-        if !reached && self.topology.links_whole {
+        let ways = [NetworkId::A, NetworkId::B].map(|network| self.topology.reached(on, network).route(node));
+        self.ambiguous |= ways.iter().flatten().any(|hops| self.topology.is_ambiguous(hops));
+        if ways == [None, None] && self.topology.links_whole {
             let message = format!("{} cannot be reached from the relay", to.named());
             self.found.error(&fault.place, message, "", "name an end system in the same network");
         }
@@ -561,7 +636,7 @@ impl Resolver<'_> {
         let on = statement.on.as_ref().and_then(|name| self.topology.end_system(name, self.found));
         let to = statement.to.as_ref().and_then(|name| self.topology.end_system(name, self.found));
         let Some((on, to)) = on.zip(to) else { return };
-        let [a, b] = self.reach(&statement.place, &(on, Rc::new([to])));
+        let [a, b] = self.reach(&statement.place, &(on, Rc::new([to])), &[]);
         let reach = if a.linked || !b.linked { a } else { b };
         if !reach.missing.is_empty() && self.topology.links_whole {
             self.no_route(&statement.place, on, to);
@@ -576,7 +651,7 @@ impl Resolver<'_> {
             of_frame: statement.of_frame,
             exponential: statement.exponential,
             shaping: statement.shaping.clone(),
-            hops: reach.ways.into_iter().next().map(|way| way.hops).unwrap_or_default().into(),
+            route: reach.routes.into_iter().next().map(Rc::new),
         });
     }
 

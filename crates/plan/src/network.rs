@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
+use crate::campaign::{Hop, Route};
+
 /// Index of a node in [`Network::nodes`].
 pub type NodeIndex = u16;
 
@@ -18,6 +20,26 @@ pub struct Network {
     pub nodes: Vec<Node>,
     /// Links between their ports.
     pub links: Vec<Link>,
+}
+
+impl Network {
+    /// The route along these nodes over one of the redundant networks; between two, the first link of the plan. `None`
+    /// where two neighbours have none.
+    pub fn route(&self, network: NetworkId, nodes: &[NodeIndex]) -> Option<Route> {
+        let hop = |pair: &[NodeIndex]| {
+            (0..).zip(&self.links).filter(|(_, link)| link.network == network).find_map(|(number, link)| {
+                let [a, b] = link.ends;
+                let hop = Hop { link: number, from: a, to: b };
+                match [a.node, b.node] {
+                    ends if ends == pair => Some(hop),
+                    [a, b] if [b, a] == pair => Some(hop.reversed()),
+                    _ => None,
+                }
+            })
+        };
+        let hops: Option<Vec<Hop>> = nodes.windows(2).map(hop).collect();
+        hops.map(|hops| Route { network, hops })
+    }
 }
 
 /// An end system, a switch or a hub.
@@ -325,6 +347,13 @@ pub enum NetworkId {
     A,
     /// Network B.
     B,
+}
+
+impl NetworkId {
+    /// Whether it is network A, or the only one.
+    pub const fn is_a(&self) -> bool {
+        matches!(self, Self::A)
+    }
 }
 
 /// A port of a node.

@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Flow, HostModel, Network, Node, NodeKind, Protocol, Relay, Run, Send, Turn};
+use wg_plan::{
+    Attachment, Flow, Hop, HostModel, Network, NetworkId, Node, NodeKind, Protocol, Relay, Route, Run, Send,
+    Turn,
+};
 use wg_record::parquet::{RecordWriter, read_records};
 use wg_record::segment::{SegmentInfo, SegmentReader, SegmentWriter, segment_files};
 use wg_record::tracking::{Measure, Tracker};
@@ -94,6 +97,12 @@ fn report(what: &str, records: usize, mut round: impl FnMut()) {
     println!("{what:<44} {millions:>8.1} M records/s {each:>7.1} ns a record");
 }
 
+/// From end system 0 to end system 1 over the one cable.
+fn cable() -> Route {
+    let end = |node| Attachment { node, port: 1 };
+    Route { network: NetworkId::A, hops: vec![Hop { link: 0, from: end(0), to: end(1) }] }
+}
+
 fn plan() -> (Network, Run) {
     let node = |i: u8| Node {
         name: format!("n{i}"),
@@ -102,13 +111,20 @@ fn plan() -> (Network, Run) {
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
     };
-    let flow = Flow { deadline: Some(Span::from_millis(1)), ..Flow::plain(FLOW, Protocol::Udp, vec![0, 1]) };
+    let flow = Flow { deadline: Some(Span::from_millis(1)), ..Flow::plain(FLOW, Protocol::Udp, cable()) };
     let send = Send::periodic(FLOW, Span::from_micros(100), 64, MESSAGES);
     let run = Run {
         duration: Span::from_millis(20_000),
         flows: vec![flow],
         sends: vec![send],
-        relays: vec![Relay { flow: FLOW, on: 1, vl: None, through: Turn::Servicing, faults: Vec::new() }],
+        relays: vec![Relay {
+            flow: FLOW,
+            on: 1,
+            vl: None,
+            through: Turn::Servicing,
+            faults: Vec::new(),
+            detours: Vec::new(),
+        }],
         ..Run::default()
     };
     (Network { nodes: (0..2).map(node).collect(), links: Vec::new() }, run)

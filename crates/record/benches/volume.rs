@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use serde_json::json;
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{Flow, HostModel, Network, Node, NodeKind, Protocol, Run, Send};
+use wg_plan::{
+    Attachment, Flow, Hop, HostModel, Network, NetworkId, Node, NodeKind, Protocol, Route, Run, Send,
+};
 use wg_record::parquet::RecordWriter;
 use wg_record::tracking::Measure;
 use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags, summarise};
@@ -73,6 +75,12 @@ fn peak_kib() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// From end system 0 to end system 1 over the one cable.
+fn cable() -> Route {
+    let end = |node| Attachment { node, port: 1 };
+    Route { network: NetworkId::A, hops: vec![Hop { link: 0, from: end(0), to: end(1) }] }
+}
+
 fn plan(records: u64) -> (Network, Run) {
     let node = |i: u8| Node {
         name: format!("n{i}"),
@@ -82,7 +90,7 @@ fn plan(records: u64) -> (Network, Run) {
         clock: wg_plan::Clock::default(),
     };
     let count = u32::try_from(records / 2 / u64::from(FLOWS)).expect("a count a flow can have");
-    let flows = (1..=FLOWS).map(|id| Flow::plain(id, Protocol::Udp, vec![0, 1])).collect();
+    let flows = (1..=FLOWS).map(|id| Flow::plain(id, Protocol::Udp, cable())).collect();
     let sends = (1..=FLOWS).map(|id| Send::periodic(id, Span::from_micros(100), 64, count)).collect();
     let duration = Span::from_picos(PERIOD * i64::from(count));
     let run = Run { duration, flows, sends, ..Run::default() };

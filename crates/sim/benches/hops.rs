@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::wire::frame_length;
 use wg_plan::{
-    Attachment, Flow, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Protocol, Receive, Run,
-    Send, SwitchKind, SwitchModel, VirtualLink,
+    Attachment, Flow, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Protocol, Receive,
+    Route, Run, Send, SwitchKind, SwitchModel, VirtualLink,
 };
 use wg_record::Record;
 use wg_sim::{SimError, SimReport, Sink, Spool, simulate};
@@ -166,7 +166,7 @@ fn run(network: &Network, protocol: Protocol, seconds: i64) -> Run {
             jitter: Span::from_micros(500),
             priority: VirtualLink::usual_priority(),
         });
-        flows.push(Flow { virtual_link, ..Flow::plain(id, protocol, path(network, from, to)) });
+        flows.push(Flow { virtual_link, ..Flow::plain(id, protocol, route(network, from, to)) });
         let offset = Span::from_micros(i64::from(index) * 7_919 % (bag.as_picos() / 1_000_000));
         let count = ((duration - offset).as_picos() / bag.as_picos()) as u32;
         sends.push(Send { offset, ..Send::periodic(id, bag, payload, count) });
@@ -175,7 +175,7 @@ fn run(network: &Network, protocol: Protocol, seconds: i64) -> Run {
     Run { seed: 1, duration, drain: Span::from_millis(100), flows, sends, receives, ..Run::default() }
 }
 
-fn path(network: &Network, from: NodeIndex, to: NodeIndex) -> Vec<NodeIndex> {
+fn route(network: &Network, from: NodeIndex, to: NodeIndex) -> Route {
     let mut before: BTreeMap<NodeIndex, NodeIndex> = BTreeMap::new();
     let mut front = VecDeque::from([to]);
     while let Some(at) = front.pop_front() {
@@ -188,5 +188,6 @@ fn path(network: &Network, from: NodeIndex, to: NodeIndex) -> Vec<NodeIndex> {
             }
         }
     }
-    std::iter::successors(Some(from), |at| before.get(at).copied()).collect()
+    let nodes: Vec<NodeIndex> = std::iter::successors(Some(from), |at| before.get(at).copied()).collect();
+    network.route(NetworkId::A, &nodes).expect("neighbours")
 }

@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = std::env::args().filter_map(|a| a.parse::<i64>().ok()).next();
     // A build without optimisation measures nothing: it only shows, in the tests, that this runs.
     let seconds = seconds.unwrap_or(if cfg!(debug_assertions) { 1 } else { 10 });
-    let (network, run) = (network(), run(seconds));
+    let network = network();
+    let run = run(&network, seconds);
     let directory = std::env::temp_dir().join(format!("wiregauge-switched-udp-{}", std::process::id()));
     let begun = cpu_s()?;
     let mut spool = Spool::create(&directory, &network, &run)?;
@@ -76,7 +77,7 @@ fn network() -> Network {
     Network { nodes: nodes.collect(), links: links.collect() }
 }
 
-fn run(seconds: i64) -> Run {
+fn run(network: &Network, seconds: i64) -> Run {
     let duration = Span::from_millis(1_000 * seconds);
     let (mut flows, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..FLOWS {
@@ -93,7 +94,8 @@ fn run(seconds: i64) -> Run {
         let payload = 18 + u32::from(index) * 389 % 1_455;
         let count = ((duration - offset).as_picos() / period.as_picos()) as u32;
         let id = index + 1;
-        flows.push(Flow::plain(id, Protocol::Udp, path));
+        let route = network.route(NetworkId::A, &path).expect("neighbours");
+        flows.push(Flow::plain(id, Protocol::Udp, route));
         sends.push(Send { offset, ..Send::periodic(id, period, payload, count) });
         receives.push(Receive { flow: id, on: to });
     }

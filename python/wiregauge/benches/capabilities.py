@@ -7,7 +7,7 @@ model does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from wiregauge.benches.names import is_end_system
@@ -36,7 +36,27 @@ def beyond_namespaces(campaign: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _closes_a_loop(links: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a network has more ways than one between two nodes."""
+    part: dict[int, int] = {}
+
+    def root(node: int) -> int:
+        while (above := part.get(node, node)) != node:
+            node = above
+        return node
+
+    for link in links:
+        a, b = (root(end["node"]) for end in link["ends"])
+        if a == b:
+            return True
+        part[a] = b
+    return False
+
+
 def _network(network: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("A", "B"):
+        if _closes_a_loop(link for link in network["links"] if link.get("network", "A") == name):
+            yield ("links close a loop: the kernel's bridges carry round it for ever what they flood")
     for node in network["nodes"]:
         name, kind = node["name"], node["kind"]
         yield from _clock(name, node.get("clock") or {}, agent=is_end_system(node))

@@ -6,7 +6,7 @@ element, limit and cure. `builder.Test` makes the same without a file.
 
 from __future__ import annotations
 
-from wiregauge.config.builder import Clock, Exchange, Fault, Host, Ptp, Test, Window
+from wiregauge.config.builder import Clock, Exchange, Fault, FlowPath, Host, Ptp, Test, Window
 from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.loading import Loaded, load
 from wiregauge.config.schema import schema_path
@@ -16,6 +16,7 @@ __all__ = [
     "Diagnostic",
     "Exchange",
     "Fault",
+    "FlowPath",
     "Host",
     "Loaded",
     "Ptp",

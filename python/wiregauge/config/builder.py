@@ -106,15 +106,30 @@ class Window:
     length: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class FlowPath:
+    """The way of a flow to one of its receivers: the switches and hubs it passes."""
+
+    via: str
+    to: str | None = None
+    network: str | None = None
+
+
 class Test:
     """A test under construction; every method adds an element and returns the test itself."""
 
     __test__ = False  # the name is the field's; pytest must not take it for a test case
 
     def __init__(
-        self, name: str, seed: int | None = None, *, bench: str | None = None, host: str | None = None
+        self,
+        name: str,
+        seed: int | None = None,
+        *,
+        bench: str | None = None,
+        host: str | None = None,
+        routing: str | None = None,
     ) -> None:
-        """A test of this name; `host` is the host model of end systems that name none."""
+        """A test of this name; `host` is the host model of end systems that name none, `routing` the way of flows."""
         self._name = name
         self._file = f'Test("{shown(name)}")'
         default: Any = {None: NAMESPACE}  # the stubs know no default namespace
@@ -123,7 +138,7 @@ class Test:
         self._sections: dict[str, etree._Element] = {}
         for required in ("network", "flows", "tasks"):
             self._section(required)
-        self._set(self._section("network"), {"host": host})
+        self._set(self._section("network"), {"host": host, "routing": routing})
 
     def end_system(self, name: str, host: str | Host | None = None, *, clock: Clock | None = None) -> Self:
         """A host that sends, receives or relays; `host` names its model, or replaces figures of it."""
@@ -207,6 +222,7 @@ class Test:
         early: str | None = None,
         late: str | None = None,
         windows: Sequence[Window] = (),
+        paths: Sequence[FlowPath] = (),
         source_mac: str | None = None,
         destination_mac: str | None = None,
         source_ip: str | None = None,
@@ -228,6 +244,8 @@ class Test:
         node = self._child(self._section("flows"), "flow", attributes)
         for own in windows:
             self._child(node, "window", _attributes(own))
+        for path in paths:
+            self._child(node, "path", _attributes(path))
         return self
 
     def synchronise(
@@ -497,7 +515,7 @@ class Test:
                 raise TestError([Diagnostic(self._file, 0, tag, message, "", "remove them")]) from None
 
 
-def _attributes(part: Exchange | Host | Ptp | Window) -> dict[str, Value]:
+def _attributes(part: Exchange | FlowPath | Host | Ptp | Window) -> dict[str, Value]:
     """The fields as attributes, `-` for `_`."""
     return {field.name.replace("_", "-"): getattr(part, field.name) for field in fields(part)}
 

@@ -25,6 +25,7 @@ _NAMED_BY = {
     "vlan": "id",
     "temperature": "at",
     "window": "at",
+    "path": "via",
     "link": "between",
     "flow": "id",
     "send": "flow",

@@ -6,6 +6,7 @@ the test cuts them.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 
 import numpy as np
@@ -25,6 +26,10 @@ _KINDS: dict[str, tuple[str, Marker]] = {
     "hub": (ORANGE, "diamond"),
 }
 _NETWORKS: dict[str, tuple[str, Dash]] = {"A": (GREY, "solid"), "B": ("#4C78A8", "dash")}
+
+
+_WIDE = 1.8
+"""A circle of switches is so much wider than high."""
 
 
 def network_figure(plan: CampaignPlan) -> Figure | None:
@@ -73,7 +78,7 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
         + (" Dotted red links are cut in the course of the test." if cut else ""),
         [Panel("", x, y, traces)],
         zoomable=False,
-        panel_height=260 if two else 170,
+        panel_height=260 if two or _has_loops(network) else 170,
     )
 
 
@@ -104,7 +109,46 @@ def _link(
 def _places(network: Network) -> list[tuple[float, float]]:
     if any(link.network == "B" for link in network.links):
         return _two_networks(network)
-    return _one_network(network, [k for k, node in enumerate(network.nodes) if not node.is_end_system])
+    switches = [k for k, node in enumerate(network.nodes) if not node.is_end_system]
+    return _circle(network, switches) if _has_loops(network) else _one_network(network, switches)
+
+
+def _has_loops(network: Network) -> bool:
+    """Whether links between switches close a loop."""
+    part: dict[int, int] = {}
+
+    def root(node: int) -> int:
+        while (above := part.get(node, node)) != node:
+            node = above
+        return node
+
+    for a, b in (link.nodes for link in network.links if link.network == "A"):
+        if root(a) == root(b):
+            return True
+        part[root(a)] = root(b)
+    return False
+
+
+def _circle(network: Network, switches: list[int]) -> list[tuple[float, float]]:
+    """Switches round a circle in the order a walk along the links meets them, their end systems outside."""
+    walked = _one_network(network, switches)
+    order = sorted(switches, key=lambda k: walked[k])
+    places: dict[int, tuple[float, float]] = {}
+    for rank, switch in enumerate(order):
+        angle = math.pi / 2 - 2 * math.pi * rank / len(order)
+        places[switch] = _at(angle, 1.0)
+        ends = [a + b - switch for a, b in (link.nodes for link in network.links) if switch in (a, b)]
+        ends = [end for end in ends if network.nodes[end].is_end_system and end not in places]
+        fan = 2 * math.pi / len(order) / max(len(ends), 1)
+        for k, end in enumerate(ends):
+            places[end] = _at(angle - fan * (k - (len(ends) - 1) / 2), 1.8)
+    for k in range(len(network.nodes)):
+        places.setdefault(k, (2.5 * _WIDE, 0.5 * k))
+    return [places[k] for k in range(len(network.nodes))]
+
+
+def _at(angle: float, radius: float) -> tuple[float, float]:
+    return (_WIDE * radius * math.cos(angle), radius * math.sin(angle))
 
 
 def _two_networks(network: Network) -> list[tuple[float, float]]:

@@ -288,7 +288,7 @@ def _flow(
         protocol=flow.protocol,
         source=names[flow.from_],
         destination=names[receiver],
-        path=tuple(names[node] for node in (ways[0] if ways else flow.path)),
+        path=tuple(names[node] for node in (ways[0] if ways else ())),
         ways=ways,
         deadline_ns=_ns(flow.deadline),
         relayed=relay is not None,

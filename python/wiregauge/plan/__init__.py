@@ -13,7 +13,9 @@ from wiregauge.plan.campaign import (
 )
 from wiregauge.plan.flows import receivers
 from wiregauge.plan.network import Attachment, Clock, Hub, Link, Network, Node, Switch, TemperatureStep
+from wiregauge.plan.routes import Hop, Route
 from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect
+from wiregauge.plan.upgrade import upgraded
 
 __all__ = [
     "Attachment",
@@ -23,6 +25,7 @@ __all__ = [
     "ClockStep",
     "Cut",
     "Flow",
+    "Hop",
     "Hub",
     "Inject",
     "Limit",
@@ -31,6 +34,7 @@ __all__ = [
     "Network",
     "Node",
     "PlanError",
+    "Route",
     "Run",
     "Switch",
     "Synchronise",
@@ -39,4 +43,5 @@ __all__ = [
     "decode",
     "plain",
     "receivers",
+    "upgraded",
 ]

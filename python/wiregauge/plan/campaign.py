@@ -11,6 +11,7 @@ import msgspec
 from wiregauge import _native
 from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, written
 from wiregauge.plan.network import Attachment, Network, NetworkId, Switch, SwitchChange
+from wiregauge.plan.routes import Route
 from wiregauge.plan.tasks import (
     Capture,
     ClockStep,
@@ -24,6 +25,7 @@ from wiregauge.plan.tasks import (
     Restart,
     Send,
 )
+from wiregauge.plan.upgrade import upgraded
 
 __all__ = [
     "Axis",
@@ -96,13 +98,6 @@ class VlanTag(Plan, frozen=True):
 
     id: int
     priority: int
-
-
-class Path(Plan, frozen=True):
-    """A way through one network, the sender first and a receiver last."""
-
-    network: NetworkId
-    nodes: tuple[NodeIndex, ...]
 
 
 class VirtualLink(Plan, frozen=True):
@@ -181,8 +176,8 @@ class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
     deadline: Picoseconds | None
     vlan: VlanTag | None
     dscp: int = 0
-    path: tuple[NodeIndex, ...]
-    further_paths: tuple[Path, ...] = ()
+    routes: tuple[Route, ...]
+    """To each receiver on each of its networks."""
     network: NetworkId | None = "A"
     """None: both, each frame is sent on A and on B."""
     virtual_link: VirtualLink | None = None
@@ -203,7 +198,7 @@ class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
 
     def ways_to(self, receiver: int) -> tuple[tuple[int, ...], ...]:
         """Its different ways to a receiver, on each network that leads there."""
-        ways = (self.path, *(path.nodes for path in self.further_paths))
+        ways = (route.nodes for route in self.routes)
         return tuple(dict.fromkeys(way for way in ways if way and way[-1] == receiver))
 
 
@@ -287,13 +282,18 @@ class Campaign(Plan, frozen=True, kw_only=True):
 
     def polices_frames(self, run: Run, flow: Flow) -> bool:
         """Whether the first switch on a flow's way polices virtual links by frames, in this run; else by bytes."""
-        first = self.network.nodes[flow.path[1]].kind if len(flow.path) > 1 else None
+        first = (
+            self.network.nodes[flow.routes[0].hops[0].to].kind
+            if flow.routes and flow.routes[0].hops
+            else None
+        )
         own = first.policing if isinstance(first, Switch) else None
         return (run.switches.policing or own) == "frames"
 
 
 def decode(raw: Mapping[str, Any]) -> Campaign:
     """The plan of a manifest, or of the compiler. Raises PlanError for another schema and for a damaged plan."""
+    raw = upgraded(raw)
     schema = raw.get("schema", _native.PLAN_SCHEMA)
     if schema != _native.PLAN_SCHEMA:
         raise PlanError(
@@ -338,14 +338,18 @@ def _named_nodes(campaign: Campaign) -> Iterator[int]:
         yield campaign.synchronise.reference
     for run in campaign.runs:
         for flow in run.flows:
-            yield from (*flow.ends, *flow.path)
-            for path in flow.further_paths:
-                yield from path.nodes
+            yield from flow.ends
+            for route in flow.routes:
+                yield from route.nodes
         for relay in run.relays:
             yield from (f.kind.to for f in relay.faults if isinstance(f.kind, Misdirect))
         for tasks in (run.receives, run.relays, run.injects, run.captures):
             yield from (task.on for task in tasks)
-        yield from (inject.to for inject in run.injects)
+        for inject in run.injects:
+            yield from (inject.to, *inject.route.nodes)
+        for relay in run.relays:
+            for route in relay.detours:
+                yield from route.nodes
         for incident in run.incidents:
             if isinstance(incident.kind, ClockStep):
                 yield incident.kind.node
@@ -355,5 +359,9 @@ def _named_nodes(campaign: Campaign) -> Iterator[int]:
 
 def _named_links(runs: Iterable[Run]) -> Iterator[int]:
     for run in runs:
+        routes = [route for flow in run.flows for route in flow.routes]
+        routes += [route for relay in run.relays for route in relay.detours]
+        routes += [inject.route for inject in run.injects]
+        yield from (hop.link for route in routes for hop in route.hops)
         yield from (fault.link for fault in run.link_faults)
         yield from (incident.kind.link for incident in run.incidents if isinstance(incident.kind, Cut))

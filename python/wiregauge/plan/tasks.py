@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, Variant, written
+from wiregauge.plan.routes import Route
 
 __all__ = [
     "Activity",
@@ -145,6 +146,8 @@ class Relay(Plan, frozen=True, kw_only=True):
     vl: int | None = None
     through: Literal["servicing", "task"]
     faults: tuple[Fault, ...]
+    detours: tuple[Route, ...] = ()
+    """Of what faults misdirect."""
 
 
 class Inject(Plan, frozen=True):
@@ -152,6 +155,7 @@ class Inject(Plan, frozen=True):
 
     on: NodeIndex
     to: NodeIndex
+    route: Route
     payload: int
     burst: int
     interval: Picoseconds

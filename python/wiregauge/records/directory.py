@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.files import write_whole
+from wiregauge.plan import upgraded
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
@@ -283,9 +284,9 @@ class RunDirectory:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """The campaign, JSON form of `wg_plan::Campaign`."""
-        plan: dict[str, Any] = self.manifest["plan"]
-        return plan
+        """The campaign, JSON form of `wg_plan::Campaign` in its newest schema."""
+        plan: Mapping[str, Any] = self.manifest["plan"]
+        return dict(upgraded(plan))
 
     @property
     def runs(self) -> list[dict[str, Any]]:

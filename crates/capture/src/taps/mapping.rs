@@ -25,8 +25,6 @@ struct Place {
     port: u16,
     rate_bps: Option<u64>,
     is_end_system: bool,
-    /// The node at the other end of the port's link.
-    neighbour: Option<NodeIndex>,
 }
 
 impl Map {
@@ -125,12 +123,9 @@ fn at_switch(place: &Place, flow: &Flow, message: &Message, direction: Direction
     let into = match direction {
         Direction::Inbound => true,
         Direction::Outbound => false,
-        Direction::Unknown => flow.ways().any(|(_, way)| {
-            way.windows(2).any(|pair| {
-                let [before, after] =
-                    if message.is_returning() { [pair[1], pair[0]] } else { [pair[0], pair[1]] };
-                after == place.node && Some(before) == place.neighbour
-            })
+        Direction::Unknown => flow.routes.iter().flat_map(|route| &route.hops).any(|hop| {
+            let into = if message.is_returning() { hop.from } else { hop.to };
+            (into.node, into.port) == (place.node, place.port)
         }),
     };
     Some(if into { (Point::SwitchIn, Octet::Last) } else { (Point::SwitchOut, Octet::Preamble) })
@@ -139,12 +134,10 @@ fn at_switch(place: &Place, flow: &Flow, message: &Message, direction: Direction
 fn place(network: &Network, node: NodeIndex, port: u16) -> Place {
     let link =
         network.links.iter().find(|link| link.ends.iter().any(|end| (end.node, end.port) == (node, port)));
-    let neighbour = link.and_then(|link| link.ends.iter().find(|end| (end.node, end.port) != (node, port)));
     Place {
         node,
         port,
         rate_bps: link.map(|link| link.rate_bps),
         is_end_system: network.nodes.get(usize::from(node)).is_some_and(wg_plan::Node::is_end_system),
-        neighbour: neighbour.map(|end| end.node),
     }
 }

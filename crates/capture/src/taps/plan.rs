@@ -3,7 +3,7 @@
 use wg_frame::time::Span;
 use wg_plan::{
     Attachment, Bench, Campaign, Fill, Flow, Link, Network, NetworkId, Node, NodeIndex, NodeKind,
-    PLAN_SCHEMA, Protocol, Receive, Relay, Run, Send, Turn,
+    PLAN_SCHEMA, Protocol, Receive, Relay, Route, Run, Send, Turn,
 };
 
 use crate::taps::Order;
@@ -25,6 +25,7 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
     let beyond = nodes.len() as NodeIndex;
     let mut run = Run { duration: span(contents.last_picos - contents.first_picos), ..Run::default() };
     let mut links: Vec<[NodeIndex; 2]> = Vec::new();
+    let mut paths: Vec<Vec<NodeIndex>> = Vec::new();
     let mut ids: Vec<u16> = contents.passing.keys().map(|(flow, _, _)| *flow).collect();
     ids.dedup();
     let mut leads_beyond = false;
@@ -51,7 +52,10 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
             .map(|(_, passing)| passing)
             .collect();
         let in_udp = seen.iter().any(|passing| passing.in_udp);
-        let flow = Flow::plain(id, if in_udp { Protocol::Udp } else { Protocol::Raw }, path);
+        let protocol = if in_udp { Protocol::Udp } else { Protocol::Raw };
+        let [from, to] = [path.first(), path.last()].map(|node| node.copied().unwrap_or_default());
+        let flow = Flow { from, to, ..Flow::plain(id, protocol, Route::default()) };
+        paths.push(path);
         if back.is_empty() {
             run.receives.push(Receive { flow: id, on: flow.to });
         } else {
@@ -61,6 +65,7 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
                 vl: None,
                 through: Turn::Servicing,
                 faults: Vec::new(),
+                detours: Vec::new(),
             });
         }
         run.sends.push(sender(id, &seen, contents.first_picos));
@@ -87,6 +92,10 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
             }
         })
         .collect();
+    let network = Network { nodes, links };
+    for (flow, path) in run.flows.iter_mut().zip(paths) {
+        flow.routes = network.route(NetworkId::A, &path).into_iter().collect();
+    }
     Campaign {
         schema: PLAN_SCHEMA,
         name: order
@@ -96,7 +105,7 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
             .map_or_else(|| "capture".into(), |stem| stem.to_string_lossy().into_owned()),
         seed: 0,
         bench: Bench::default(),
-        network: Network { nodes, links },
+        network,
         axes: Vec::new(),
         repeats: 1,
         runs: vec![run],

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
 use super::addresses::Addresses;
+use super::routes::Route;
 use crate::network::{Attachment, NetworkId, NodeIndex};
 
 /// Number of a flow as the test gives it (1 to 65 534); it travels in the probe header.
@@ -46,11 +47,8 @@ pub struct Flow {
     /// Differentiated services code point of its IPv4 packets (RFC 2474), 0 to 63.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dscp: u8,
-    /// Nodes on the way, `from` first and `to` last, on the first of its networks.
-    pub path: Vec<NodeIndex>,
-    /// Every other way: to the other receivers, and over network B.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub further_paths: Vec<Path>,
+    /// To each receiver on each of its networks, at least one; network A first, receivers in their order.
+    pub routes: Vec<Route>,
     /// The network it travels on; absent for both, each frame sent on A and on B.
     #[serde(default = "network_a", skip_serializing_if = "is_network_a")]
     pub network: Option<NetworkId>,
@@ -81,20 +79,19 @@ fn is_network_a(network: &Option<NetworkId>) -> bool {
 }
 
 impl Flow {
-    /// A flow to one end system over network A, without anything optional.
-    pub fn plain(id: FlowId, protocol: Protocol, path: Vec<NodeIndex>) -> Self {
+    /// A flow to one end system over one network, without anything optional.
+    pub fn plain(id: FlowId, protocol: Protocol, route: Route) -> Self {
         Self {
             id,
             protocol,
-            from: path.first().copied().unwrap_or_default(),
-            to: path.last().copied().unwrap_or_default(),
+            from: route.sender().unwrap_or_default(),
+            to: route.receiver().unwrap_or_default(),
             also_to: Vec::new(),
             deadline: None,
             vlan: None,
             dscp: 0,
-            path,
-            further_paths: Vec::new(),
-            network: network_a(),
+            network: Some(route.network),
+            routes: vec![route],
             virtual_link: None,
             schedule: None,
             addresses: Addresses::default(),
@@ -107,20 +104,10 @@ impl Flow {
         core::iter::once(self.to).chain(self.also_to.iter().copied())
     }
 
-    /// Its ways, the first of them [`path`](Self::path).
-    pub fn ways(&self) -> impl Iterator<Item = (NetworkId, &[NodeIndex])> {
-        let first = (self.network.unwrap_or(NetworkId::A), &self.path[..]);
-        core::iter::once(first).chain(self.further_paths.iter().map(|path| (path.network, &path.nodes[..])))
+    /// Its routes to one of its receivers.
+    pub fn routes_to(&self, receiver: NodeIndex) -> impl Iterator<Item = &Route> {
+        self.routes.iter().filter(move |route| route.receiver() == Some(receiver))
     }
-}
-
-/// A way through one network.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Path {
-    /// The network.
-    pub network: NetworkId,
-    /// Nodes on the way, the sender first and a receiver last.
-    pub nodes: Vec<NodeIndex>,
 }
 
 /// The contract of a virtual link (ARINC 664 part 7).

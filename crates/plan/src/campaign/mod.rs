@@ -5,6 +5,7 @@ mod addresses;
 mod clocks;
 mod disturbances;
 mod flows;
+mod routes;
 mod tasks;
 
 use std::collections::BTreeMap;
@@ -15,9 +16,8 @@ use wg_frame::time::Span;
 pub use self::addresses::{Addresses, Ends};
 pub use self::clocks::{Otherwise, Ptp, Stamps, Synchronise};
 pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
-pub use self::flows::{
-    Flow, FlowId, Path, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,
-};
+pub use self::flows::{Flow, FlowId, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag};
+pub use self::routes::{Hop, Route};
 pub use self::tasks::{
     Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Mode, Pattern, Receive, Relay,
     Send, Turn,
@@ -25,7 +25,7 @@ pub use self::tasks::{
 use crate::network::{Network, SwitchChange};
 
 /// Version of the JSON form of [`Campaign`]; raised when a reader of an older form would misread it.
-pub const PLAN_SCHEMA: u32 = 2;
+pub const PLAN_SCHEMA: u32 = 3;
 
 /// A whole test: one network and the runs its sweep expands to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,15 +144,13 @@ impl Run {
         self.relays.iter().filter_map(|relay| {
             let flow = self.flows.iter().find(|flow| flow.id == relay.flow)?;
             let link = VirtualLink { id: relay.vl?, sub_links: 1, ..flow.virtual_link? };
-            let home = flow.ways().filter(|(_, nodes)| nodes.last() == Some(&relay.on));
-            let mut ways =
-                home.map(|(network, nodes)| Path { network, nodes: nodes.iter().rev().copied().collect() });
-            let first = ways.next()?;
+            let routes: Vec<Route> = flow.routes_to(relay.on).map(Route::reversed).collect();
+            let first = routes.first()?.clone();
             Some(Flow {
                 network: flow.network,
-                further_paths: ways.collect(),
+                routes,
                 virtual_link: Some(link),
-                ..Flow::plain(flow.id, flow.protocol, first.nodes)
+                ..Flow::plain(flow.id, flow.protocol, first)
             })
         })
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
 use super::flows::FlowId;
+use super::routes::Route;
 use crate::network::NodeIndex;
 use crate::trace::Replay;
 
@@ -208,6 +209,9 @@ pub struct Relay {
     pub through: Turn,
     /// Planted faults.
     pub faults: Vec<Fault>,
+    /// Routes of the messages that faults misdirect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detours: Vec<Route>,
 }
 
 /// Where a relay turns a message round.
@@ -255,6 +259,8 @@ pub struct Inject {
     pub on: NodeIndex,
     /// The end system flooded.
     pub to: NodeIndex,
+    /// The route to it.
+    pub route: Route,
     /// UDP payload of each frame in bytes.
     pub payload: u32,
     /// Frames sent back to back.
@@ -282,17 +288,11 @@ pub struct Inject {
 
 impl Inject {
     /// Bursts at a constant interval.
-    pub const fn periodic(
-        on: NodeIndex,
-        to: NodeIndex,
-        payload: u32,
-        burst: u32,
-        interval: Span,
-        load_ppm: u32,
-    ) -> Self {
+    pub fn periodic(route: Route, payload: u32, burst: u32, interval: Span, load_ppm: u32) -> Self {
         Self {
-            on,
-            to,
+            on: route.sender().unwrap_or_default(),
+            to: route.receiver().unwrap_or_default(),
+            route,
             payload,
             burst,
             interval,

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use wg_frame::time::Span;
 
 use super::PointCheck;
+use crate::campaign::Hop;
 use crate::campaign::Protocol;
 use crate::diagnostic::{Findings, Place};
 use crate::model::FlowModel;
-use crate::network::{NodeIndex, NodeKind, SwitchKind};
+use crate::network::{Link, NodeIndex, NodeKind, SwitchKind};
 use crate::quantity::show_rate;
-use crate::topology::Hop;
 
 /// Rates of half-duplex Ethernet (IEEE Std 802.3-2022, clauses 14 and 25).
 const HALF_DUPLEX: [u64; 2] = [10_000_000, 100_000_000];
@@ -23,13 +23,13 @@ impl PointCheck<'_> {
     pub(super) fn carriers(&self, found: &mut Findings) {
         for flow in &self.model.flows {
             for hop in flow.hops() {
-                let (_, to) = self.topology.ends_of(hop);
-                self.carrier(flow, to.node, found);
+                self.carrier(flow, hop.to.node, found);
             }
             self.vlans(flow, found);
         }
         for inject in &self.model.injects {
-            self.vlan_on(&inject.place, "the injected load", 0, inject.hops.iter().copied(), found);
+            let hops = inject.route.iter().flat_map(|route| route.hops.iter().copied());
+            self.vlan_on(&inject.place, "the injected load", 0, hops, found);
         }
         self.hubs(found);
         self.rasters(found);
@@ -83,7 +83,7 @@ impl PointCheck<'_> {
         hops: impl Iterator<Item = Hop>,
         found: &mut Findings,
     ) {
-        for end in hops.flat_map(|hop| self.topology.network.links[hop.link].ends) {
+        for end in hops.flat_map(|hop| [hop.from, hop.to]) {
             let NodeKind::Switch(switch) = &self.topology.network.nodes[usize::from(end.node)].kind else {
                 continue;
             };
@@ -107,14 +107,15 @@ impl PointCheck<'_> {
         let network = &self.topology.network;
         for (node, hub) in network.nodes.iter().enumerate() {
             let NodeKind::Hub { delay } = hub.kind else { continue };
-            let links: Vec<usize> = (0..network.links.len())
-                .filter(|link| network.links[*link].ends.iter().any(|end| usize::from(end.node) == node))
+            let links: Vec<(u32, &Link)> = (0..)
+                .zip(&network.links)
+                .filter(|(_, link)| link.ends.iter().any(|end| usize::from(end.node) == node))
                 .collect();
-            let Some(first) = links.first().map(|link| self.rate(*link)) else { continue };
-            for link in &links {
-                let rate = self.rate(*link);
-                let place =
-                    self.model.rate.as_ref().map_or(&self.topology.link_places[*link], |rate| &rate.place);
+            let Some(first) = links.first().map(|(number, _)| self.rate(*number)) else { continue };
+            for (number, _) in &links {
+                let rate = self.rate(*number);
+                let own = || &self.topology.link_places[*number as usize];
+                let place = self.model.rate.as_ref().map_or_else(own, |rate| &rate.place);
                 if !HALF_DUPLEX.contains(&rate) {
                     let message = format!("hub \"{}\" has a link of {}", hub.name, show_rate(rate));
                     let cure = "write one of the two rates of half-duplex Ethernet";
@@ -132,7 +133,7 @@ impl PointCheck<'_> {
                     break;
                 }
             }
-            let mut delays: Vec<Span> = links.iter().map(|link| network.links[*link].delay).collect();
+            let mut delays: Vec<Span> = links.iter().map(|(_, link)| link.delay).collect();
             delays.sort_unstable();
             let farthest = delays.iter().rev().take(2).fold(delay, |sum, delay| sum + *delay);
             let slot = Span::of_bits(SLOT_BITS, first).unwrap_or(Span::ZERO);
@@ -150,14 +151,8 @@ impl PointCheck<'_> {
     /// A frame that fits into no slot would wait for ever.
     fn rasters(&self, found: &mut Findings) {
         let mut told = BTreeSet::new();
-        for (link, at) in self
-            .topology
-            .network
-            .links
-            .iter()
-            .enumerate()
-            .flat_map(|(number, link)| link.ends.into_iter().map(move |end| (number, end)))
-        {
+        let links = (0..).zip(&self.topology.network.links);
+        for (link, at) in links.flat_map(|(number, link)| link.ends.map(|end| (number, end))) {
             let Some(raster) = self.topology.rasters.get(&at.node) else { continue };
             let rate = self.rate(link);
             let needed = Span::of_bits(LONGEST_OCCUPATION * 8, rate).unwrap_or(Span::ZERO);

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_frame::time::Span;
 
 use super::{PICOS_PER_SECOND, PointCheck, Said, WholeSend, show_load};
+use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol, VirtualLink};
 use crate::diagnostic::Findings;
 use crate::model::FlowModel;
 use crate::quantity::{show_ppm, show_rate};
-use crate::topology::{Hop, on_line};
+use crate::topology::on_line;
 
 /// Virtual links one end system sends, at most (ARINC 664 part 7, as published tools have it).
 const MOST_PER_END_SYSTEM: usize = 128;
@@ -164,13 +165,13 @@ impl PointCheck<'_> {
 
     fn check_end_systems(&self, links: &BTreeMap<FlowId, VirtualLink>, found: &mut Findings) {
         let mut by_sender: BTreeMap<u16, Vec<&FlowModel>> = BTreeMap::new();
-        let mut first_hops: BTreeMap<u16, BTreeSet<usize>> = BTreeMap::new();
+        let mut first_hops: BTreeMap<u16, BTreeSet<u32>> = BTreeMap::new();
         for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| links.contains_key(&flow.id))
         {
             let relay = self.model.relays.iter().find(|relay| relay.flow == at).map(|relay| relay.on);
             for sender in flow.ends.iter().map(|(from, _)| *from).chain(relay) {
                 by_sender.entry(sender).or_default().push(flow);
-                let leaves = |hop: &Hop| self.topology.ends_of(*hop).0.node == sender;
+                let leaves = |hop: &Hop| hop.from.node == sender;
                 let first = self.hops(at).filter(leaves).map(|hop| hop.link);
                 first_hops.entry(sender).or_default().extend(first);
             }
@@ -243,8 +244,11 @@ impl PointCheck<'_> {
                     show_load(load(&links[&flow.id]))
                 ))
             );
-            let place =
-                self.model.rate.as_ref().map_or(&self.topology.link_places[hop.link], |rate| &rate.place);
+            let place = self
+                .model
+                .rate
+                .as_ref()
+                .map_or(&self.topology.link_places[hop.link as usize], |rate| &rate.place);
             let cure = "write longer bags or smaller lmax, or send fewer virtual links over this link";
             found.error(place, message, show_rate(rate), cure);
         }

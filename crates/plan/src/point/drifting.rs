@@ -14,10 +14,10 @@ use wg_frame::time::Span;
 
 use super::windows::{AROUND_FRAME, HEADER, PREAMBLE};
 use super::{Carried, PointCheck, WholeSend};
+use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol};
 use crate::diagnostic::Findings;
 use crate::network::{Clock, ForwardingMode, NodeIndex, NodeKind};
-use crate::topology::Hop;
 
 /// Picoseconds in a millisecond.
 const MILLI_PS: i128 = 1_000_000_000;
@@ -53,14 +53,14 @@ impl PointCheck<'_> {
         for flow in self.model.flows.iter().filter(|flow| flow.is(Protocol::Tt)) {
             let sent = senders.iter().find(|send| self.model.flows[send.send.flow].id == flow.id);
             let Some(sent) = sent else { continue };
-            let ways = flow.used().flat_map(|(_, reach)| &reach.ways);
+            let ways = flow.used().flat_map(|(_, reach)| &reach.routes);
             let steps: BTreeSet<(Hop, Option<Hop>)> = ways
                 .flat_map(|way| {
                     (0..way.hops.len()).map(|place| (way.hops[place], way.hops.get(place + 1).copied()))
                 })
                 .collect();
             for (hop, next) in steps {
-                let (out, into) = self.topology.ends_of(hop);
+                let (out, into) = (hop.from, hop.to);
                 let Some(room) = self.room(carried, flow.id, hop, next, sent.frame) else { continue };
                 let missed = parting(self.clock(out.node), self.clock(into.node), &room, end);
                 let Some((at, is_late)) = missed else { continue };
@@ -98,13 +98,10 @@ impl PointCheck<'_> {
     /// What a frame of `flow` finds at the end of `hop`: the window of the `next` one, or the receiver's own.
     fn room(&self, carried: &Carried, flow: FlowId, hop: Hop, next: Option<Hop>, sent: u32) -> Option<Room> {
         let schedule = carried.schedules.get(&flow)?;
-        let window = |hop: Hop| {
-            let (at, _) = self.topology.ends_of(hop);
-            schedule.windows.iter().find(|window| window.at == at)
-        };
+        let window = |hop: Hop| schedule.windows.iter().find(|window| window.at == hop.from);
         let time = |bytes: u64, hop: Hop| Span::of_bits(bytes * 8, self.rate(hop.link));
         let opens = window(hop)?.offset;
-        let (_, into) = self.topology.ends_of(hop);
+        let into = hop.to;
         let (Some(next), NodeKind::Switch(switch)) =
             (next, &self.topology.network.nodes[usize::from(into.node)].kind)
         else {
@@ -122,7 +119,7 @@ impl PointCheck<'_> {
             ForwardingMode::StoreAndForward => PREAMBLE + u64::from(sent),
             ForwardingMode::CutThrough => PREAMBLE + HEADER,
         };
-        let delay = self.topology.network.links[hop.link].delay + switch.processing_delay;
+        let delay = self.topology.network.links[hop.link as usize].delay + switch.processing_delay;
         let ready = opens.checked_add(time(needed, hop)?)?.checked_add(delay)?;
         let onwards = window(next)?;
         let waits = (onwards.offset - ready).as_picos().rem_euclid(schedule.period.as_picos());

@@ -54,10 +54,9 @@ impl PointCheck<'_> {
         found: &mut Findings,
     ) {
         let flow = &self.model.flows[index];
-        let passes = self.hops(index).any(|hop| {
-            let (from, _) = self.topology.ends_of(hop);
-            hop.link == fault.link && fault.from.is_none_or(|end| end == from.node)
-        });
+        let passes = self
+            .hops(index)
+            .any(|hop| hop.link as usize == fault.link && fault.from.is_none_or(|end| end == hop.from.node));
         if !passes && self.topology.links_whole {
             let ends = self.topology.network.links[fault.link].ends;
             let names = ends.map(|end| self.topology.name(end.node));
@@ -129,7 +128,7 @@ impl PointCheck<'_> {
             Pace::Load(load) => return self.period_of_load(flow, load.value, u128::from(bits)),
         };
         let Pace::Period(written) = pace else { return None };
-        let first = flow.used().filter_map(|(_, reach)| reach.ways.first()?.hops.first());
+        let first = flow.used().filter_map(|(_, reach)| reach.routes.first()?.hops.first());
         let slowest = first.map(|hop| self.rate(hop.link)).min()?;
         let least = Span::of_bits(bits, slowest)?;
         if period < least {

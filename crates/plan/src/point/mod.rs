@@ -11,6 +11,7 @@ mod drifting;
 mod faults;
 mod replays;
 mod senders;
+mod tables;
 mod tasks;
 mod windows;
 
@@ -18,13 +19,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
-use crate::campaign::{FaultKind, Flow, FlowId, Path, Protocol, Run, TimeTriggered, VirtualLink};
+use crate::campaign::Hop;
+use crate::campaign::{FaultKind, Flow, FlowId, Protocol, Route, Run, TimeTriggered, VirtualLink};
 use crate::diagnostic::Findings;
 use crate::disturbances::Disturbances;
 use crate::model::{FlowModel, Model};
 use crate::network::{Attachment, NodeKind, SwitchKind};
 use crate::statements::{PROTOCOLS, Statements, homes};
-use crate::topology::{Hop, Topology};
+use crate::topology::Topology;
 use senders::{Medium, WholeSend};
 
 /// Longest run. An `i64` of picoseconds lasts 106 days.
@@ -73,6 +75,7 @@ impl PointCheck<'_> {
         self.flows(found);
         self.carriers(found);
         self.addresses(found);
+        self.tables(found);
         let senders: Vec<WholeSend<'_>> =
             self.model.sends.iter().filter_map(|send| self.send(send, found)).collect();
         let fast: BTreeSet<usize> =
@@ -114,8 +117,9 @@ impl PointCheck<'_> {
         }
     }
 
-    fn rate(&self, link: usize) -> u64 {
-        self.model.rate.as_ref().map_or(self.topology.network.links[link].rate_bps, |rate| rate.value)
+    fn rate(&self, link: u32) -> u64 {
+        let own = || self.topology.network.links[link as usize].rate_bps;
+        self.model.rate.as_ref().map_or_else(own, |rate| rate.value)
     }
 
     fn flows(&self, found: &mut Findings) {
@@ -207,25 +211,24 @@ impl PointCheck<'_> {
     /// Hops of what a relay of the flow sends back.
     fn hops_back(&self, flow: usize) -> impl Iterator<Item = Hop> + '_ {
         let relay = self.model.relays.iter().find(move |relay| relay.flow == flow);
-        let ways = self.model.flows[flow].used().flat_map(|(_, reach)| &reach.ways);
-        let home = ways.filter(move |way| relay.is_some_and(|relay| way.nodes.last() == Some(&relay.on)));
-        home.flat_map(|way| way.hops.iter().map(|hop| Hop { link: hop.link, forward: !hop.forward }))
+        let ways = self.model.flows[flow].used().flat_map(|(_, reach)| &reach.routes);
+        let home = ways.filter(move |way| relay.is_some_and(|relay| way.receiver() == Some(relay.on)));
+        home.flat_map(|way| way.hops.iter().map(|hop| hop.reversed()))
     }
 
     fn planned_flows(&self, mut carried: Carried) -> Vec<Flow> {
         let flows = self.model.flows.iter().filter_map(|flow| {
             let (_, to) = flow.ends.as_ref()?;
             let networks: Vec<_> = flow.used().collect();
-            let mut ways = networks.iter().flat_map(|(network, reach)| {
-                reach.ways.iter().map(|way| Path { network: *network, nodes: way.nodes.clone() })
-            });
-            let first = ways.next()?.nodes;
+            let routes: Vec<Route> =
+                networks.iter().flat_map(|(_, reach)| reach.routes.iter().cloned()).collect();
+            let first = routes.first()?.clone();
             Some(Flow {
                 also_to: to[1..].to_vec(),
                 deadline: flow.deadline.as_ref().map(|deadline| deadline.value),
                 vlan: flow.tag(),
                 dscp: flow.dscp(),
-                further_paths: ways.collect(),
+                routes,
                 network: (networks.len() == 1).then(|| networks[0].0),
                 virtual_link: carried.virtual_links.remove(&flow.id),
                 schedule: carried.schedules.remove(&flow.id),
@@ -258,9 +261,7 @@ impl PointCheck<'_> {
     fn buffer_time(&self, flow: usize) -> u128 {
         let network = &self.topology.network;
         let time = |hop: Hop| {
-            let link = &network.links[hop.link];
-            let sender = link.ends[usize::from(!hop.forward)].node;
-            match &network.nodes[usize::from(sender)].kind {
+            match &network.nodes[usize::from(hop.from.node)].kind {
                 NodeKind::EndSystem { .. } | NodeKind::Hub { .. } => 0,
                 NodeKind::Switch(switch) => {
                     // What waits behind virtual links waits for their buffer, too.

@@ -6,6 +6,7 @@ use wg_frame::time::Span;
 
 use super::course::payload_of;
 use super::{PICOS_PER_SECOND, PointCheck, SHORTEST_DRAIN, Said, show_load};
+use crate::campaign::Hop;
 use crate::campaign::{Pattern, Protocol, Send};
 use crate::diagnostic::{Findings, Place};
 use crate::model::{FlowModel, SendModel};
@@ -13,7 +14,6 @@ use crate::network::NodeIndex;
 use crate::quantity::show_rate;
 use crate::reader::Sourced;
 use crate::statements::Pace;
-use crate::topology::Hop;
 use crate::trace::Replay;
 use crate::wire::{frame_length, payload_range, wire_bits};
 
@@ -133,7 +133,7 @@ impl PointCheck<'_> {
     /// The time in which `bits` are this share of the sender's link, rounded to a picosecond.
     pub(super) fn period_of_load(&self, flow: &FlowModel, load_ppm: u32, bits: u128) -> Option<Span> {
         let (_, reach) = flow.used().next()?;
-        let first = reach.ways.first()?.hops.first()?;
+        let first = reach.routes.first()?.hops.first()?;
         let speed = u128::from(load_ppm) * u128::from(self.rate(first.link));
         let period = (bits * PICOS_PER_SECOND * 1_000_000 + speed / 2) / speed.max(1);
         Some(Span::from_picos(i64::try_from(period).unwrap_or(i64::MAX)))
@@ -158,7 +158,7 @@ impl PointCheck<'_> {
             let cure = "raise the limit or write a longer period; else messages wait ever longer";
             found.error(&limit.place, message, format!("at least {}", show_load(offered)), cure);
         }
-        let first = flow.used().filter_map(|(_, reach)| reach.ways.first()?.hops.first());
+        let first = flow.used().filter_map(|(_, reach)| reach.routes.first()?.hops.first());
         let fastest = first.map(|hop| self.rate(hop.link)).max();
         if let Some(rate) = fastest.filter(|rate| limit.value >= *rate) {
             let message = format!("{} has no effect on a link of {}", limit.named(), show_rate(rate));
@@ -240,12 +240,11 @@ impl PointCheck<'_> {
                 flows.push(self.model.flows[send.send.flow].id);
             };
             for hop in self.hops(send.send.flow) {
-                let (from, _) = self.topology.ends_of(hop);
-                match self.topology.is_hub(from.node) {
+                match self.topology.is_hub(hop.from.node) {
                     // What leaves a hub came in by it: once on the medium.
                     true => {}
-                    false => match self.topology.is_hub(self.topology.ends_of(hop).1.node) {
-                        true => add(Medium::Hub(self.topology.ends_of(hop).1.node)),
+                    false => match self.topology.is_hub(hop.to.node) {
+                        true => add(Medium::Hub(hop.to.node)),
                         false => add(Medium::Direction(hop)),
                     },
                 }
@@ -265,18 +264,24 @@ impl PointCheck<'_> {
                 show_load(load),
                 self.where_of(medium)
             );
-            let place = self.model.rate.as_ref().map_or(&self.topology.link_places[link], |rate| &rate.place);
+            let place = self
+                .model
+                .rate
+                .as_ref()
+                .map_or(&self.topology.link_places[link as usize], |rate| &rate.place);
             let cure = "write longer periods or smaller payloads, or send fewer flows over this link";
             found.error(place, message, show_rate(rate), cure);
         }
     }
 
-    fn link_of(&self, medium: Medium) -> Option<usize> {
+    fn link_of(&self, medium: Medium) -> Option<u32> {
         match medium {
             Medium::Direction(hop) => Some(hop.link),
             Medium::Hub(hub) => {
                 let links = &self.topology.network.links;
-                links.iter().position(|link| link.ends.iter().any(|end| end.node == hub))
+                (0..)
+                    .zip(links)
+                    .find_map(|(number, link)| link.ends.iter().any(|end| end.node == hub).then_some(number))
             }
         }
     }
@@ -290,8 +295,7 @@ impl PointCheck<'_> {
 
     /// `from "sw1" to "sw2"`.
     pub(super) fn between(&self, hop: Hop) -> String {
-        let (from, to) = self.topology.ends_of(hop);
-        format!("from \"{}\" to \"{}\"", self.topology.name(from.node), self.topology.name(to.node))
+        format!("from \"{}\" to \"{}\"", self.topology.name(hop.from.node), self.topology.name(hop.to.node))
     }
 
     /// Counts and the length of the measured part: whichever of count and duration ends first.

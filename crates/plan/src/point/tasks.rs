@@ -1,14 +1,15 @@
 //! Relays, receivers, injectors and captures at one point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
 use super::course::{check_launch, payload_of};
 use super::{PICOS_PER_SECOND, PointCheck, WholeSend};
-use crate::campaign::{Activity, Capture, Fault, FaultKind, Inject, Protocol, Receive, Relay, Send};
+use crate::campaign::{Activity, Capture, Fault, FaultKind, Inject, Protocol, Receive, Relay, Route, Send};
 use crate::diagnostic::Findings;
-use crate::model::InjectModel;
+use crate::model::{InjectModel, RelayModel};
+use crate::network::{NetworkId, NodeIndex};
 use crate::quantity::show_ppm;
 use crate::wire::{payload_range, wire_bits};
 
@@ -42,9 +43,32 @@ impl PointCheck<'_> {
                 .iter()
                 .map(|fault| Fault { kind: fault.kind, sequences: fault.sequences.value.clone() })
                 .collect();
-            relays.push(Relay { flow: flow.id, on: relay.on, vl, through: through.value, faults });
+            let (through, detours) = (through.value, self.detours(relay));
+            relays.push(Relay { flow: flow.id, on: relay.on, vl, through, faults, detours });
         }
         relays
+    }
+
+    /// Routes of what a relay's faults misdirect: over the flow's network where it leads there.
+    pub(super) fn detours(&self, relay: &RelayModel) -> Vec<Route> {
+        let flow = &self.model.flows[relay.flow];
+        let networks: Vec<NetworkId> =
+            flow.used().map(|(network, _)| network).chain([NetworkId::A, NetworkId::B]).collect();
+        let targets: BTreeSet<NodeIndex> = relay
+            .faults
+            .iter()
+            .filter_map(|fault| match fault.kind {
+                FaultKind::Misdirect { to } => Some(to),
+                _ => None,
+            })
+            .collect();
+        let route = |to: &NodeIndex| {
+            networks.iter().find_map(|&network| {
+                let hops = self.topology.reached(relay.on, network).route(*to)?;
+                Some(Route { network, hops })
+            })
+        };
+        targets.iter().filter_map(route).collect()
     }
 
     pub(super) fn receives(&self) -> Vec<Receive> {
@@ -115,7 +139,7 @@ impl PointCheck<'_> {
             found.error(&load.place, message, "0% to 100%", "inject from several end systems");
             return None;
         }
-        let rate = self.rate(inject.hops.first()?.link);
+        let rate = self.rate(inject.route.as_ref()?.hops.first()?.link);
         let bits = u128::from(burst.value) * u128::from(wire_bits(protocol, None, payload.value));
         let speed = u128::from(load.value) * u128::from(rate);
         // Zero load has no task, whatever its interval; the caller leaves it out.
@@ -133,6 +157,7 @@ impl PointCheck<'_> {
         Some(Inject {
             on: inject.on,
             to: inject.to,
+            route: Route::clone(inject.route.as_ref()?),
             payload: payload.value,
             burst: burst.value,
             interval: Span::from_picos(i64::try_from(interval).ok()?),

@@ -16,12 +16,13 @@ use wg_frame::time::Span;
 use super::carriers::LONGEST_OCCUPATION;
 use super::contracts::number;
 use super::{PointCheck, Said, WholeSend};
+use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol, TimeTriggered, TtReception, TtWindow};
 use crate::diagnostic::{Findings, Place};
 use crate::model::{FlowModel, HandSet};
 use crate::network::{Attachment, ForwardingMode, Integration, NodeKind};
 use crate::reader::Sourced;
-use crate::topology::{Hop, on_line};
+use crate::topology::on_line;
 
 /// What a derived window is longer than its frame.
 const SLACK: Span = Span::from_micros(2);
@@ -149,7 +150,7 @@ impl PointCheck<'_> {
             whole: true,
         };
         for (_, reach) in flow.used() {
-            for way in &reach.ways {
+            for way in &reach.routes {
                 self.along(&mut plan, offset.unwrap_or(Span::ZERO), &way.hops, found);
             }
         }
@@ -247,7 +248,7 @@ impl PointCheck<'_> {
         let mut ready = Ready { complete: dispatch, earliest: dispatch, late: Span::ZERO };
         let mut before = dispatch;
         for hop in hops {
-            let (out, into) = self.topology.ends_of(*hop);
+            let (out, into) = (hop.from, hop.to);
             let rate = self.rate(hop.link);
             let opening = match plan.openings.get(&out) {
                 Some(opening) => *opening,
@@ -262,7 +263,7 @@ impl PointCheck<'_> {
             };
             let time =
                 |bytes: u64| Span::of_bits(bytes * 8, rate).map_or(0, |time| i128::from(time.as_picos()));
-            let delay = i128::from(self.topology.network.links[hop.link].delay.as_picos());
+            let delay = i128::from(self.topology.network.links[hop.link as usize].delay.as_picos());
             let last_bit = opening.opens + time(u64::from(plan.frame) + PREAMBLE) + delay;
             match &self.topology.network.nodes[usize::from(into.node)].kind {
                 NodeKind::Switch(switch) => {

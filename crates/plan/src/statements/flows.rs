@@ -21,8 +21,22 @@ pub(crate) struct FlowStatement {
     pub(crate) to: Option<Vec<Sourced<String>>>,
     pub(crate) deadline: Maybe<Span>,
     pub(crate) carriage: Carriage,
+    /// Ways it names.
+    pub(crate) paths: Vec<PathStatement>,
     /// Made to compare clocks; no flow under test.
     pub(crate) exchange: bool,
+}
+
+/// A way that a flow names: the nodes between its sender and one of its receivers.
+#[derive(Clone, Debug)]
+pub(crate) struct PathStatement {
+    pub(crate) place: Place,
+    /// Outer `None`: not written.
+    pub(crate) to: Option<Maybe<String>>,
+    /// As `to`.
+    pub(crate) network: Option<Maybe<NetworkId>>,
+    /// Each with the port it is left by, where one is written.
+    pub(crate) via: Maybe<Vec<End>>,
 }
 
 /// How the flow is carried, as far as written; which of it counts depends on the protocol.
@@ -124,6 +138,7 @@ pub(super) fn flow(element: &Element, found: &mut Findings) -> FlowStatement {
             fits
         }),
         carriage: carriage(&mut reader),
+        paths: element.all("path").take(MOST_PATHS).map(|e| path(e, reader.found)).collect(),
         exchange: false,
         place: reader.place,
     }
@@ -177,6 +192,20 @@ fn carriage(reader: &mut Reader<'_>) -> Carriage {
         windows: element.all("window").take(1_024).map(|e| hand_set(e, reader.found)).collect(),
         special,
     }
+}
+
+/// Receivers of a flow on two networks, at most.
+const MOST_PATHS: usize = 8_192;
+
+fn path(element: &Element, found: &mut Findings) -> PathStatement {
+    let mut reader = Reader::new(element, found);
+    let to = element.get("to").map(|written| reader.name_of("to", written));
+    let network = reader.optional_choice("network", &[("A", NetworkId::A), ("B", NetworkId::B)]);
+    let via = reader.required("via").and_then(|written| {
+        let ends: Vec<_> = written.split_whitespace().map(|word| end(&mut reader, "via", word)).collect();
+        ends.into_iter().collect::<Option<Vec<_>>>().map(|ends| reader.sourced("via", written, ends))
+    });
+    PathStatement { place: reader.place, to, network, via }
 }
 
 const JITTER: (Span, Span, &str) = (Span::ZERO, Span::from_millis(128), "0s to 128ms");

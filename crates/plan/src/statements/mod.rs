@@ -20,7 +20,7 @@ use crate::trace::Captures;
 use crate::tree::Element;
 
 pub(crate) use faults::{Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Whom};
-pub(crate) use flows::{Carriage, FlowStatement, PROTOCOLS, check_bag, homes};
+pub(crate) use flows::{Carriage, FlowStatement, PROTOCOLS, PathStatement, check_bag, homes};
 pub(crate) use network::{
     End, INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What,
     check_rate,
@@ -61,6 +61,8 @@ pub(crate) struct Statements {
     pub(crate) bench: Bench,
     pub(crate) nodes: Vec<NodeStatement>,
     pub(crate) links: Vec<LinkStatement>,
+    /// Of several ways the shortest is taken.
+    pub(crate) shortest: bool,
     pub(crate) synchronise: Option<SynchroniseStatement>,
     pub(crate) flows: Vec<FlowStatement>,
     pub(crate) tasks: Place,
@@ -117,7 +119,10 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let benches = [("sim", Bench::Sim), ("netns", Bench::Netns)];
     let bench = test.optional_choice("bench", &benches).flatten();
     let place = test.place;
-    let host = network::host_model(&mut Reader::new(nodes, found), HostModel::default());
+    let mut network_reader = Reader::new(nodes, found);
+    let host = network::host_model(&mut network_reader, HostModel::default());
+    let routings = [("unique", false), ("shortest", true)];
+    let shortest = network_reader.optional_choice("routing", &routings).flatten();
     let mut timing = Reader::new(task_list, found);
     let warm_up = timing.time_or("warm-up", "0s");
     let (duration, drain) = (timing.time("duration"), timing.time("drain"));
@@ -144,6 +149,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         bench: bench.map_or_else(Bench::default, |bench| bench.value),
         nodes: node_statements,
         links,
+        shortest: shortest.is_some_and(|shortest| shortest.value),
         synchronise,
         flows: flow_statements,
         tasks: tasks_place,

@@ -1,18 +1,21 @@
-//! The network under test: names, ports, addresses, and on each of the two redundant networks the one route between
-//! any two end systems.
+//! The network under test: names, ports, addresses, and the routes over it.
 //!
-//! Switches forward without a spanning tree here, so those of each network must form a tree; then the route is
-//! unique and a frame can never circle. The road not taken is IEEE 802.1D: it would block links behind the
-//! engineer's back and make the measured path a matter of bridge identifiers.
+//! Switches forward without a spanning tree here. Where the switches of a network form a tree, the route between two end
+//! systems is unique and a frame can never circle. Links may close a loop where every flow over it names its way
+//! (`<path>`) or the test gives the rule (`routing="shortest"`); what is in the tables of its switches then leads no frame
+//! round. The road not taken is IEEE 802.1D: it would block links behind the engineer's back and make the measured path a
+//! matter of bridge identifiers.
 
 mod nodes;
 mod ports;
+mod routes;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
+use crate::campaign::Hop;
 use crate::diagnostic::{Findings, Place};
 use crate::network::{Attachment, Link, Network, NetworkId, Node, NodeIndex, NodeKind, SwitchChange};
 use crate::reader::Sourced;
@@ -31,7 +34,9 @@ pub(crate) const MOST_PORTS: u16 = 256;
 pub(crate) struct Topology {
     pub(crate) network: Network,
     names: BTreeMap<String, NodeIndex>,
-    neighbours: Vec<Vec<(NodeIndex, Hop)>>,
+    /// By node: the links it sends by, in the order of the file.
+    leaving: Vec<Vec<Hop>>,
+    loops: routes::Loops,
     /// Per link: the statement it came from.
     pub(crate) link_places: Vec<Place>,
     /// Rasters where they are written, by switch.
@@ -42,15 +47,6 @@ pub(crate) struct Topology {
     nodes_whole: bool,
     /// Every link could be read, so a missing route is a mistake and not a consequence of one.
     pub(crate) links_whole: bool,
-}
-
-/// One direction of one link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Hop {
-    /// Index into [`Network::links`].
-    pub(crate) link: usize,
-    /// True from `ends[0]` to `ends[1]`.
-    pub(crate) forward: bool,
 }
 
 impl Topology {
@@ -66,7 +62,8 @@ impl Topology {
         let mut topology = Self {
             network: Network { nodes: Vec::new(), links: Vec::new() },
             names: BTreeMap::new(),
-            neighbours: Vec::new(),
+            leaving: Vec::new(),
+            loops: routes::Loops::new(test.shortest),
             link_places: Vec::new(),
             rasters: BTreeMap::new(),
             sides: BTreeMap::new(),
@@ -84,6 +81,7 @@ impl Topology {
             topology.add_link(statement, ends, found);
         }
         topology.check_connected(&places, found);
+        topology.find_cycles(&places, found);
         topology.check_vlans(test, found);
         topology
     }
@@ -107,7 +105,7 @@ impl Topology {
         }
         let node = Node::new(index, name.value.clone(), nodes::kind(&statement.what));
         self.network.nodes.push(Node { clock: statement.clock.clone(), ..node });
-        self.neighbours.push(Vec::new());
+        self.leaving.push(Vec::new());
         places.push(statement.place.clone());
         self.names.insert(name.value.clone(), index);
     }
@@ -154,14 +152,12 @@ impl Topology {
             self.links_whole = false;
             return;
         }
-        if let Some((_, hops)) = self.route(ends[0].node, ends[1].node, link.network) {
-            self.report_loop(link, &ends, &hops, found);
-            return;
-        }
-        let [a, b] = ends.map(|end| end.node);
-        let number = self.network.links.len();
-        self.neighbours[usize::from(a)].push((b, Hop { link: number, forward: true }));
-        self.neighbours[usize::from(b)].push((a, Hop { link: number, forward: false }));
+        let number = self.network.links.len() as u32;
+        self.join(number, &ends, link.network);
+        let [from, to] = ends;
+        let hop = Hop { link: number, from, to };
+        self.leaving[usize::from(from.node)].push(hop);
+        self.leaving[usize::from(to.node)].push(hop.reversed());
         // A link that is only mis-rated still carries routes; the value is never used, as the test is refused.
         self.network.links.push(Link {
             ends,
@@ -209,42 +205,6 @@ impl Topology {
         false
     }
 
-    fn report_loop(&self, link: &LinkStatement, ends: &[Attachment; 2], hops: &[Hop], found: &mut Findings) {
-        let names = [self.name(ends[0].node), self.name(ends[1].node)];
-        if hops.len() == 1 {
-            let first = self.link_places[hops[0].link].line;
-            let message = format!(
-                "\"{}\" and \"{}\" are already joined{} by the link{}",
-                names[0],
-                names[1],
-                self.on_network(link.network),
-                on_line(first)
-            );
-            found.error(&link.place, message, "1 link between two nodes", "remove one of the two links");
-            return;
-        }
-        let mut way = vec![names[0]];
-        let mut lines = Vec::new();
-        let mut at = ends[0].node;
-        for hop in hops {
-            let link = &self.network.links[hop.link];
-            at = if link.ends[0].node == at { link.ends[1].node } else { link.ends[0].node };
-            way.push(self.name(at));
-            lines.push(self.link_places[hop.link].line.to_string());
-        }
-        way.push(names[0]);
-        lines.push(link.place.line.to_string());
-        let lines = if link.place.line == 0 {
-            String::new()
-        } else {
-            format!(", links on lines {}", lines.join(", "))
-        };
-        let on_network = self.on_network(link.network);
-        let message = format!("the link closes a forwarding loop{on_network} {}{lines}", way.join(" - "));
-        let cure = "remove one of these links; the switches of a network must form a tree";
-        found.error(&link.place, message, "", cure);
-    }
-
     fn check_connected(&self, places: &[Place], found: &mut Findings) {
         if !self.links_whole {
             return;
@@ -277,8 +237,7 @@ impl Topology {
 
     /// Whether the node has a link on this network.
     pub(crate) fn is_on(&self, node: NodeIndex, network: NetworkId) -> bool {
-        let hops = self.neighbours[usize::from(node)].iter();
-        hops.into_iter().any(|(_, hop)| self.network.links[hop.link].network == network)
+        self.leaving[usize::from(node)].iter().any(|hop| self.network_of(hop.link) == network)
     }
 
     pub(crate) fn noun(&self, node: NodeIndex) -> &'static str {
@@ -295,12 +254,6 @@ impl Topology {
             true => format!("the port of \"{}\"", self.name(at.node)),
             false => format!("port {} of \"{}\"", at.port, self.name(at.node)),
         }
-    }
-
-    /// The end frames leave by, and the end they come in by.
-    pub(crate) fn ends_of(&self, hop: Hop) -> (Attachment, Attachment) {
-        let [a, b] = self.network.links[hop.link].ends;
-        if hop.forward { (a, b) } else { (b, a) }
     }
 
     fn check_vlans(&self, test: &Statements, found: &mut Findings) {
@@ -458,58 +411,6 @@ impl Topology {
         }
         let more = if many { ", …" } else { "" };
         format!("write one of {}{more} or declare it in <network>", names.join(", "))
-    }
-
-    /// The route on one network: nodes, first to last, and the directed links between them. `None` without one.
-    pub(crate) fn route(
-        &self,
-        from: NodeIndex,
-        to: NodeIndex,
-        network: NetworkId,
-    ) -> Option<(Vec<NodeIndex>, Vec<Hop>)> {
-        self.reached(from, network).route(to)
-    }
-
-    /// All routes from one node over one network.
-    pub(crate) fn reached(&self, from: NodeIndex, network: NetworkId) -> Reached {
-        let mut before = vec![None; self.network.nodes.len()];
-        let mut waiting = VecDeque::from([from]);
-        while let Some(at) = waiting.pop_front() {
-            if at != from && self.is_end_system(at) {
-                continue;
-            }
-            for (next, hop) in &self.neighbours[usize::from(at)] {
-                let here = self.network.links[hop.link].network == network;
-                let slot = &mut before[usize::from(*next)];
-                if here && *next != from && slot.is_none() {
-                    *slot = Some((at, *hop));
-                    waiting.push_back(*next);
-                }
-            }
-        }
-        Reached { from, before }
-    }
-}
-
-/// How every node is reached from one.
-pub(crate) struct Reached {
-    from: NodeIndex,
-    /// By node: the node before it and the link from there.
-    before: Vec<Option<(NodeIndex, Hop)>>,
-}
-
-impl Reached {
-    pub(crate) fn route(&self, to: NodeIndex) -> Option<(Vec<NodeIndex>, Vec<Hop>)> {
-        let (mut nodes, mut hops, mut at) = (vec![to], Vec::new(), to);
-        while at != self.from {
-            let (before, hop) = self.before[usize::from(at)]?;
-            nodes.push(before);
-            hops.push(hop);
-            at = before;
-        }
-        nodes.reverse();
-        hops.reverse();
-        Some((nodes, hops))
     }
 }
 

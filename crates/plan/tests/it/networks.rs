@@ -65,7 +65,8 @@ proptest! {
         prop_assert_eq!(flow.network, None);
         prop_assert_eq!(flow.receivers().collect::<BTreeSet<_>>(), to.iter().map(|k| *k as u16).collect());
         let mut reached = BTreeSet::new();
-        for (side, way) in flow.ways() {
+        for route in &flow.routes {
+            let (side, way) = (route.network, route.nodes().collect::<Vec<_>>());
             prop_assert_eq!(way[0], flow.from);
             prop_assert!(reached.insert((side, way[way.len() - 1])), "twice");
             for pair in way.windows(2) {
@@ -94,11 +95,13 @@ proptest! {
 
     /// One more link between two switches of a network closes a loop there, and only there.
     #[test]
-    fn loops_are_named_with_their_network(a in sides(), b in sides(), i in 0_usize..9, k in 0_usize..9) {
+    fn loops_are_named_with_their_network(a in sides(), mut b in sides(), i in 0_usize..9, k in 0_usize..9) {
         let switches = b.parents.len() + 1;
         prop_assume!(switches > 1);
         let i = i % switches;
         let k = (i + 1 + k % (switches - 1)) % switches;
+        // The flows lead from one end of the link to the other.
+        (b.homes[0], b.homes[1]) = (i, k);
         let text = outline(&a, &b, &BTreeSet::from([1]));
         let extra = format!("  link between='b{i} b{k}' rate=1Gbit/s network=B\n flows");
         let said = shown(&refused(&text.replacen(" flows", &extra, 1)));
@@ -123,7 +126,7 @@ fn a_hub_is_a_network_of_its_own() {
     let text = "test name=hub\n network\n  end-system name=a\n  end-system name=b\n  hub name=h\n  \
                 link between='a h' rate=10Mbit/s\n  link between='b h' rate=10Mbit/s\n flows\n  \
                 flow id=1 protocol=udp from=a to=b\n tasks\n  send flow=1 period=1ms payload=64B count=1\n  relay flow=1\n";
-    assert_eq!(good(text).runs[0].flows[0].path, [0, 2, 1]);
+    assert_eq!(good(text).runs[0].flows[0].routes[0].nodes().collect::<Vec<_>>(), [0, 2, 1]);
     let far = text.replacen("rate=10Mbit/s", "rate=10Mbit/s delay=30us", 1);
     let warnings = good(&far).warnings;
     assert!(warnings.iter().any(|warning| warning.contains("slot time")), "{warnings:?}");

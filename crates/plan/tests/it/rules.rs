@@ -272,6 +272,7 @@ fn limits_of_the_ranges_are_inside_them() {
 fn a_loop_of_switches_names_its_links() {
     let outline = changed(&[
         ("  switch name=sw1", "  switch name=sw1\n  switch name=sw2\n  switch name=sw3"),
+        ("link between='sensor sw1'", "link between='sensor sw2'"),
         (
             " flows",
             "  link between='sw1 sw2' rate=1Gbit/s\n  link between='sw2 sw3' rate=1Gbit/s\n  link between='sw1 sw3' rate=1Gbit/s\n flows",

@@ -3,7 +3,7 @@
 //! A multicast flow has one of these per receiver, so that every count and every outcome is one receiver's and
 //! `sent = delivered + lost + unknown` holds for each. What happens before the ways part concerns all of them.
 
-use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Run};
+use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Route, Run};
 
 use super::gap::{Doubts, Gap};
 use super::ledger::{Closed, Ledger};
@@ -41,30 +41,21 @@ pub(super) struct Facts {
 impl Facts {
     fn new(network: &Network, run: &Run, flow: &wg_plan::Flow, to: NodeIndex) -> Self {
         let is_multicast = !flow.also_to.is_empty();
-        let ways: Vec<(NetworkId, &[NodeIndex])> =
-            flow.ways().filter(|(_, way)| !is_multicast || way.last() == Some(&to)).collect();
-        let hops = ways.iter().map(|(_, way)| way.len()).max().unwrap_or(0);
+        let routes: Vec<&Route> =
+            flow.routes.iter().filter(|route| !is_multicast || route.receiver() == Some(to)).collect();
+        let hops = routes.iter().map(|route| route.hops.len() + 1).max().unwrap_or(0);
         let hops = u16::try_from(hops).unwrap_or(u16::MAX).min(Way::PLACES - 1);
         let mut places = vec![hops; network.nodes.len()];
-        for (_, way) in &ways {
-            for (place, &node) in (0..hops).zip(*way) {
+        for route in &routes {
+            for (place, node) in (0..hops).zip(route.nodes()) {
                 if let Some(entry) = places.get_mut(usize::from(node)) {
                     // The receiver comes last on every way, however short.
                     *entry = if node == to && node != flow.from { hops - 1 } else { place };
                 }
             }
         }
-        let mut ports = Vec::new();
-        for (on, way) in ways.iter().filter(|_| is_multicast) {
-            for pair in way.windows(2) {
-                let joins = |link: &&wg_plan::Link| {
-                    let [a, b] = link.ends.map(|end| end.node);
-                    link.network == *on && (pair == [a, b] || pair == [b, a])
-                };
-                let ends = network.links.iter().filter(joins).flat_map(|link| link.ends);
-                ports.extend(ends.map(|end| (end.node, end.port)));
-            }
-        }
+        let hops_taken = routes.iter().filter(|_| is_multicast).flat_map(|route| &route.hops);
+        let ports = hops_taken.flat_map(|hop| [hop.from, hop.to]).map(|end| (end.node, end.port)).collect();
         let second_ports = if flow.network.is_none() {
             [flow.from, to].map(|node| port_on_b(network, node))
         } else {

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use wg_frame::time::RunTime;
-use wg_plan::{Flow, NodeIndex, Run};
+use wg_plan::{Flow, NodeIndex, Route, Run};
 use wg_record::tracking::{
     FlowSummary, Message, Outcome, OutcomeCounts, RunSummary, UnplannedCounts, WarmUpCounts, window_for,
 };
@@ -166,18 +166,19 @@ impl Judge<'_> {
         r.point == Point::ApplicationReceive || (r.point == Point::Tap && ends_here)
     }
     fn believable(&self, r: &Record) -> bool {
-        self.ways().any(|way| way.contains(&r.node)) || self.mutant == Mutant::DamagedBelievedAnywhere
+        self.ways().any(|way| way.nodes().any(|node| node == r.node))
+            || self.mutant == Mutant::DamagedBelievedAnywhere
     }
     /// The ways to this receiver.
-    fn ways(&self) -> impl Iterator<Item = &[NodeIndex]> {
-        self.flow.ways().map(|(_, way)| way).filter(|way| way.last() == Some(&self.to))
+    fn ways(&self) -> impl Iterator<Item = &Route> {
+        self.flow.routes.iter().filter(|way| way.receiver() == Some(self.to))
     }
     /// Whether the record tells of the copy for this receiver. Switches are joined to end system `e` by port `e + 1`.
     fn concerns(&self, r: &Record) -> bool {
         let receivers: Vec<NodeIndex> = self.flow.receivers().collect();
         let is_arrival = r.point == Point::ApplicationReceive;
         let passes = |to: NodeIndex| {
-            let on_way = self.flow.ways().any(|(_, way)| way.contains(&r.node) && way.last() == Some(&to));
+            let on_way = self.flow.routes_to(to).any(|way| way.nodes().any(|node| node == r.node));
             let by_port = [self.flow.from, to].contains(&(r.port.wrapping_sub(1)));
             on_way && (by_port || self.mutant == Mutant::EverySwitchRecordIsEverybodys)
         };
@@ -424,7 +425,7 @@ impl Judge<'_> {
 
     /// The order of the way: leg, node on the leg (those off the way last), point, node.
     fn way(&self, r: &Record) -> (bool, usize, Point, u16) {
-        let mut ways: Vec<Vec<NodeIndex>> = self.ways().map(<[_]>::to_vec).collect();
+        let mut ways: Vec<Vec<NodeIndex>> = self.ways().map(|way| way.nodes().collect()).collect();
         let longest = ways.iter().map(Vec::len).max().unwrap_or(0);
         if Self::returning(r) {
             ways.iter_mut().for_each(|way| way.reverse());

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{
-    Attachment, Flow, FlowId, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Path, Protocol,
-    Relay, Run, Send, SwitchModel, Turn,
+    Attachment, Flow, FlowId, Hop, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Protocol,
+    Relay, Route, Run, Send, SwitchModel, Turn,
 };
 use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
 
@@ -45,25 +45,34 @@ pub(crate) fn network() -> Network {
     Network { nodes: (0..6).map(node).collect(), links: links.collect() }
 }
 
+/// Along these nodes; switches are joined to end system `e` by port `e + 1`.
+fn route(network: NetworkId, nodes: &[NodeIndex]) -> Route {
+    let own = if network == NetworkId::A { 1 } else { 2 };
+    let end =
+        |node: NodeIndex, other: NodeIndex| Attachment { node, port: if node < 4 { own } else { other + 1 } };
+    let hop = |pair: &[NodeIndex]| Hop { link: 0, from: end(pair[0], pair[1]), to: end(pair[1], pair[0]) };
+    Route { network, hops: nodes.windows(2).map(hop).collect() }
+}
+
 /// Both fed flows send `count` messages after `warm_up_count`.
 pub(crate) fn run(count: u32, warm_up_count: u32) -> Run {
     let flow = |id, path: &[NodeIndex], deadline: Option<i64>| Flow {
         deadline: deadline.map(Span::from_picos),
-        ..Flow::plain(id, Protocol::Udp, path.to_vec())
+        ..Flow::plain(id, Protocol::Udp, route(NetworkId::A, path))
     };
-    let path = |network, nodes: &[NodeIndex]| Path { network, nodes: nodes.to_vec() };
     let both = Flow {
         network: None,
-        further_paths: vec![path(NetworkId::B, &[0, 5, 1])],
+        routes: vec![route(NetworkId::A, &[0, 4, 1]), route(NetworkId::B, &[0, 5, 1])],
         ..flow(BOTH, &[0, 4, 1], Some(30))
     };
     let multicast = Flow {
         also_to: vec![2],
         network: None,
-        further_paths: vec![
-            path(NetworkId::A, &[3, 4, 2]),
-            path(NetworkId::B, &[3, 5, 1]),
-            path(NetworkId::B, &[3, 5, 2]),
+        routes: vec![
+            route(NetworkId::A, &[3, 4, 1]),
+            route(NetworkId::A, &[3, 4, 2]),
+            route(NetworkId::B, &[3, 5, 1]),
+            route(NetworkId::B, &[3, 5, 2]),
         ],
         ..flow(MULTICAST, &[3, 4, 1], Some(25))
     };
@@ -79,7 +88,14 @@ pub(crate) fn run(count: u32, warm_up_count: u32) -> Run {
             multicast,
         ],
         sends: vec![send(ONE_WAY), send(RELAYED), send(BOTH), send(MULTICAST)],
-        relays: vec![Relay { flow: RELAYED, on: 0, vl: None, through: Turn::Servicing, faults: Vec::new() }],
+        relays: vec![Relay {
+            flow: RELAYED,
+            on: 0,
+            vl: None,
+            through: Turn::Servicing,
+            faults: Vec::new(),
+            detours: Vec::new(),
+        }],
         ..Run::default()
     }
 }
@@ -218,9 +234,9 @@ impl Journey {
             push(switch, flow.from + 1, Point::SwitchIn, self.start + 2, None, DropReason::None);
         }
         let mut delivered = Vec::new();
-        for ((network, way), (fate, delay)) in flow.ways().zip(fates) {
-            let (port, switch) = if network == NetworkId::A { (1, 4) } else { (2, 5) };
-            let Some(&to) = way.last() else { continue };
+        for (route, (fate, delay)) in flow.routes.iter().zip(fates) {
+            let (port, switch) = if route.network == NetworkId::A { (1, 4) } else { (2, 5) };
+            let Some(to) = route.receiver() else { continue };
             let arrival = self.start + delay;
             let (crc, node) = match fate {
                 Fate::Arrives => (Crc::Ok, to),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use wg_frame::time::RunTime;
-use wg_plan::{Flow, Protocol, Run, Send};
+use wg_plan::{Flow, Protocol, Route, Run, Send};
 use wg_record::parquet::read_records;
 use wg_record::segment::{SegmentInfo, SegmentWriter, segment_files};
 use wg_record::tracking::{Measure, Message, Outcome, Tracked, Tracker, window_for};
@@ -474,7 +474,7 @@ fn an_unusable_part_is_named_and_left_out() {
 #[test]
 fn the_window_is_the_wider_the_fewer_flows_there_are() {
     let with = |flows: u16| Run {
-        flows: (1..=flows).map(|id| Flow::plain(id, Protocol::Udp, vec![0, 1])).collect(),
+        flows: (1..=flows).map(|id| Flow::plain(id, Protocol::Udp, Route::default())).collect(),
         sends: vec![Send::periodic(1, wg_frame::time::Span::from_millis(1), 64, 1)],
         ..Run::default()
     };

@@ -7,7 +7,7 @@ use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
 use wg_core::critical_port::{CriticalPort, Missed, WindowConfig};
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
-use wg_core::frame::Mac;
+use wg_core::frame::{Mac, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{LineRate, SMALLEST_FRAME};
 use wg_core::oscillator::TrueTime;
@@ -18,14 +18,14 @@ use wg_core::tte::dispatch::{AcceptanceWindow, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_frame::time::Span;
 use wg_plan::{
-    Attachment, Flow, Integration, Network, NetworkId, NodeIndex, Policing, Protocol, Raster, Run,
-    SwitchKind, SwitchModel, TimeTriggered, VirtualLink,
+    Attachment, Flow, Integration, Network, NodeIndex, Policing, Protocol, Raster, Route, Run, SwitchKind,
+    SwitchModel, TimeTriggered, VirtualLink,
 };
 
 use super::{Ports, position};
 use crate::clocks::DeviceClock;
 use crate::error::SimError;
-use crate::models::{port_config, switch_config};
+use crate::models::{port_config, switch_config, traffic_class};
 use crate::switch::SwitchCore;
 use crate::world::World;
 
@@ -55,7 +55,6 @@ pub(super) fn destination(flow: &Flow, addresses: &[Mac]) -> Mac {
 /// A switch to be built, and what it is built from.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
-    pub(super) network: &'a Network,
     pub(super) run: &'a Run,
     pub(super) ports: &'a Ports,
     pub(super) node: NodeIndex,
@@ -69,11 +68,38 @@ struct Passage<'a> {
     leaves: BTreeSet<usize>,
 }
 
-/// Builds the switch; `stations` are the ports on the way to every end system.
+/// By node: where frames to a station leave, one entry for each VLAN they have on their way.
+pub(super) type Stations = Vec<BTreeSet<(u16, NodeIndex, u16)>>;
+
+/// What the routes of a run put into the tables of switches: those of flows, of what relays return and misdirect, and of
+/// background load.
+pub(super) fn stations(network: &Network, run: &Run) -> Stations {
+    let mut stations: Stations = vec![BTreeSet::new(); network.nodes.len()];
+    let mut enter = |route: &Route, vlan: u16| {
+        let Some(to) = route.receiver() else { return };
+        for hop in &route.hops {
+            if let Some(of_node) = stations.get_mut(usize::from(hop.from.node)) {
+                of_node.insert((vlan, to, hop.from.port));
+            }
+        }
+    };
+    let vlan = |flow: &Flow| flow.vlan.map_or(0, |tag| tag.id);
+    for flow in run.flows.iter().filter(|flow| traffic_class(flow.protocol) == TrafficClass::BestEffort) {
+        flow.routes.iter().filter(|_| flow.also_to.is_empty()).for_each(|route| enter(route, vlan(flow)));
+        for relay in run.relays.iter().filter(|relay| relay.flow == flow.id) {
+            flow.routes_to(relay.on).for_each(|route| enter(&route.reversed(), vlan(flow)));
+            relay.detours.iter().for_each(|route| enter(route, vlan(flow)));
+        }
+    }
+    run.injects.iter().for_each(|inject| enter(&inject.route, 0));
+    stations
+}
+
+/// Builds the switch; `stations` are its entries of [`stations`].
 pub(super) fn switch(
     world: &World,
     site: &Site<'_>,
-    stations: &[(NodeIndex, usize)],
+    stations: &BTreeSet<(u16, NodeIndex, u16)>,
 ) -> Result<SwitchCore, SimError> {
     let Site { model, ports, node, .. } = *site;
     let own = &ports[usize::from(node)];
@@ -84,12 +110,13 @@ pub(super) fn switch(
         forwarding.set_vlan(vlan.id, PortSet::of(own.len(), members));
         vlans.insert(vlan.id);
     }
-    let passages = passages(site)?;
+    let passages = passages(site);
     if !model.learning {
+        for &(vlan, station, port) in stations {
+            let address = world.addresses[usize::from(station)];
+            forwarding.set_station(vlan, address, position(own, port));
+        }
         for &vlan in &vlans {
-            for &(station, port) in stations {
-                forwarding.set_station(vlan, world.addresses[usize::from(station)], port);
-            }
             for Passage { flow, leaves, .. } in &passages {
                 let members = PortSet::of(own.len(), leaves.iter().copied());
                 forwarding.set_group(vlan, destination(flow, &world.addresses), members);
@@ -124,7 +151,7 @@ pub(super) fn switch(
 }
 
 /// The flows with an address that no station has, in the order of the plan, as they pass a switch.
-fn passages<'a>(site: &Site<'a>) -> Result<Vec<Passage<'a>>, SimError> {
+fn passages<'a>(site: &Site<'a>) -> Vec<Passage<'a>> {
     let mut passages = Vec::new();
     for flow in &site.run.flows {
         let grouped = matches!(flow.protocol, Protocol::Rc | Protocol::Tt)
@@ -134,26 +161,18 @@ fn passages<'a>(site: &Site<'a>) -> Result<Vec<Passage<'a>>, SimError> {
             continue;
         }
         let mut passage: Option<Passage<'a>> = None;
-        for (network, nodes) in flow.ways() {
-            for step in nodes.windows(3).filter(|step| step[1] == site.node) {
-                let [before, _, after] = step else { continue };
-                let enters = port_towards(site, *before, network)?;
-                let leaves = port_towards(site, *after, network)?;
-                let new = || Passage { flow, enters, leaves: BTreeSet::new() };
-                passage.get_or_insert_with(new).leaves.insert(leaves);
+        for steps in flow.routes.iter().flat_map(|route| route.hops.windows(2)) {
+            let [into, out] = steps else { continue };
+            if into.to.node != site.node {
+                continue;
             }
+            let own = &site.ports[usize::from(site.node)];
+            let new = || Passage { flow, enters: position(own, into.to.port), leaves: BTreeSet::new() };
+            passage.get_or_insert_with(new).leaves.insert(position(own, out.from.port));
         }
         passages.extend(passage);
     }
-    Ok(passages)
-}
-
-fn port_towards(site: &Site<'_>, other: NodeIndex, network: NetworkId) -> Result<usize, SimError> {
-    let links = site.network.links.iter().filter(|link| link.network == network);
-    let mut ends = links.flat_map(|link| [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])]);
-    ends.find(|(own, far)| own.node == site.node && far.node == other)
-        .map(|(own, _)| position(&site.ports[usize::from(site.node)], own.port))
-        .ok_or_else(|| SimError::plan(format!("there is no link between nodes {} and {other}", site.node)))
+    passages
 }
 
 fn ingress(

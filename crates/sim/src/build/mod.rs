@@ -126,7 +126,7 @@ impl World {
     }
 
     fn build_cores(&mut self, network: &Network, run: &Run, ports: &Ports) -> Result<(), SimError> {
-        let next_ports = next_ports(network, ports);
+        let stations = forwarding::stations(network, run);
         for (index, node) in (0..).zip(&network.nodes) {
             let own = &ports[usize::from(index)];
             match &node.kind {
@@ -134,8 +134,8 @@ impl World {
                 NodeKind::Switch(model) => {
                     let core = forwarding::switch(
                         self,
-                        &forwarding::Site { network, run, ports, node: index, model },
-                        &next_ports[usize::from(index)],
+                        &forwarding::Site { run, ports, node: index, model },
+                        &stations[usize::from(index)],
                     )?;
                     let ports = own.iter().map(|&(number, channel)| SwitchPort {
                         number,
@@ -343,35 +343,4 @@ fn ports(network: &Network) -> Result<Ports, SimError> {
 /// Index of port `number` among a node's ports.
 pub(crate) fn position(ports: &[(u16, usize)], number: u16) -> usize {
     ports.partition_point(|(port, _)| *port < number)
-}
-
-/// By node: for every end system the port on the shortest way to it; among equals, the first link of the plan.
-fn next_ports(network: &Network, ports: &Ports) -> Vec<Vec<(NodeIndex, usize)>> {
-    let mut next = vec![Vec::new(); network.nodes.len()];
-    let mut neighbours = vec![Vec::new(); network.nodes.len()];
-    for link in &network.links {
-        let [a, b] = link.ends;
-        neighbours[usize::from(a.node)].push(b);
-        neighbours[usize::from(b.node)].push(a);
-    }
-    let is_host = |node: NodeIndex| network.nodes[usize::from(node)].is_end_system();
-    for target in (0..).take(network.nodes.len()).filter(|node| is_host(*node)) {
-        let mut seen = vec![false; network.nodes.len()];
-        seen[usize::from(target)] = true;
-        let mut front = VecDeque::from([target]);
-        while let Some(at) = front.pop_front() {
-            if at != target && is_host(at) {
-                continue;
-            }
-            for end in &neighbours[usize::from(at)] {
-                let node = usize::from(end.node);
-                if !seen[node] {
-                    seen[node] = true;
-                    next[node].push((target, position(&ports[node], end.port)));
-                    front.push_back(end.node);
-                }
-            }
-        }
-    }
-    next
 }

@@ -6,7 +6,7 @@ use wg_frame::time::Span;
 use wg_plan::{Capture, Fill, Flow, LinkFault, LinkFaultKind, Protocol, Send, Victims, VlanTag};
 use wg_record::{Point, RecordFlags};
 
-use crate::{at, run, simulated, star, switch};
+use crate::{at, run, simulated, star, switch, way};
 
 struct Packet {
     interface: u32,
@@ -45,9 +45,9 @@ fn fcs_ok(bytes: &[u8]) -> bool {
 fn frames_have_the_bytes_a_wire_would_carry() {
     let tag = Some(VlanTag { id: 12, priority: 5 });
     let flows = vec![
-        (Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), Send::periodic(1, Span::from_millis(1), 18, 20)),
+        (Flow::plain(1, Protocol::Udp, way([0, 2, 1])), Send::periodic(1, Span::from_millis(1), 18, 20)),
         (
-            Flow { vlan: tag, ..Flow::plain(2, Protocol::Raw, vec![0, 2, 1]) },
+            Flow { vlan: tag, ..Flow::plain(2, Protocol::Raw, way([0, 2, 1])) },
             Send { fill: Fill::Random, ..Send::periodic(2, Span::from_millis(1), 300, 20) },
         ),
     ];
@@ -109,8 +109,8 @@ fn messages_carry_the_instant_they_were_sent_by_the_clock_of_their_sender() {
     };
     let plain = Send::periodic(2, Span::from_millis(1), 100, 20);
     let mut run = run(vec![
-        (Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), send),
-        (Flow::plain(2, Protocol::Raw, vec![0, 2, 1]), plain),
+        (Flow::plain(1, Protocol::Udp, way([0, 2, 1])), send),
+        (Flow::plain(2, Protocol::Raw, way([0, 2, 1])), plain),
     ]);
     run.warm_up = Span::from_millis(5);
     run.captures = vec![Capture { on: 0, snap: 2_000 }, Capture { on: 1, snap: 2_000 }];

@@ -4,7 +4,7 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::{Clock as Oscillator, Flow, Incident, IncidentKind, Pattern, Protocol, Send, TemperatureStep};
 use wg_record::{Clock, Point, TruthKind};
 
-use crate::{at, run, simulated, star, switch, truths};
+use crate::{at, run, simulated, star, switch, truths, way};
 
 const MS: i64 = 1_000_000_000;
 
@@ -14,7 +14,7 @@ fn records_and_senders_go_by_the_nodes_own_clock() {
     let offset = Span::from_micros(7);
     network.nodes[0].clock = Oscillator { offset, drift_ppb: 100_000, ..Oscillator::default() };
     let send = Send::periodic(1, Span::from_millis(1), 100, 900);
-    let (kept, _) = simulated(&network, &run(vec![(Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), send)]));
+    let (kept, _) = simulated(&network, &run(vec![(Flow::plain(1, Protocol::Udp, way([0, 2, 1])), send)]));
     let schedule = at(&kept, Point::IntendedSend);
     let wire = at(&kept, Point::WireSend);
     let received = at(&kept, Point::WireReceive);
@@ -41,7 +41,7 @@ fn a_step_is_seen_at_its_instant_and_sends_what_it_jumped_over() {
     let temperature = vec![TemperatureStep { at: Span::from_millis(333), drift_ppb: 50_000 }];
     network.nodes[0].clock = Oscillator { temperature, ..Oscillator::default() };
     let send = Send::periodic(1, Span::from_millis(10), 100, 50);
-    let mut run = run(vec![(Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), send)]);
+    let mut run = run(vec![(Flow::plain(1, Protocol::Udp, way([0, 2, 1])), send)]);
     let step = |node, ms| IncidentKind::ClockStep { node, by: Span::from_millis(ms) };
     run.incidents = vec![
         Incident { at: Span::from_millis(105), kind: step(0, 50) },
@@ -74,7 +74,7 @@ fn wander_is_a_walk_that_follows_the_seed() {
     let mut network = star(2, switch(), 100_000_000);
     network.nodes[1].clock.wander_ppb = 100;
     let send = Send::periodic(1, Span::from_millis(1_000), 100, 30);
-    let mut run = run(vec![(Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), send)]);
+    let mut run = run(vec![(Flow::plain(1, Protocol::Udp, way([0, 2, 1])), send)]);
     let offsets = |run: &_| {
         let (kept, _) = simulated(&network, run);
         truths(&kept, TruthKind::ClockOffset).iter().map(|truth| truth.value).collect::<Vec<_>>()
@@ -94,7 +94,7 @@ fn wander_is_a_walk_that_follows_the_seed() {
 fn a_run_ends_when_chance_has_sent_the_last_message() {
     let mut send = Send::periodic(1, Span::from_millis(1), 100, 1_000);
     send.pattern = Pattern::Exponential;
-    let mut run = run(vec![(Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), send)]);
+    let mut run = run(vec![(Flow::plain(1, Protocol::Udp, way([0, 2, 1])), send)]);
     run.seed = 3;
     let (kept, report) = simulated(&star(2, switch(), 100_000_000), &run);
     let last = at(&kept, Point::IntendedSend).last().map(|record| record.time).expect("messages");

@@ -11,7 +11,7 @@ use wg_plan::{
 use wg_record::{DropReason, Point, TruthKind};
 use wg_sim::simulate_campaign;
 
-use crate::{at, dropped, run, sequences, simulated, star, truths};
+use crate::{at, dropped, run, sequences, simulated, star, truths, way};
 
 /// Two end systems on networks A (switch 2) and B (switch 3).
 fn two_networks() -> Network {
@@ -45,11 +45,15 @@ fn virtual_link(id: u16) -> Flow {
         jitter: Span::from_micros(500),
         priority: VirtualLink::usual_priority(),
     };
+    let network = two_networks();
+    let routes = [(NetworkId::A, [0, 2, 1]), (NetworkId::B, [0, 3, 1])];
+    let routes = routes.map(|(side, nodes)| network.route(side, &nodes).expect("neighbours"));
+    let first = routes[0].clone();
     Flow {
         network: None,
         virtual_link: Some(link),
-        further_paths: vec![wg_plan::Path { network: NetworkId::B, nodes: vec![0, 3, 1] }],
-        ..Flow::plain(id, Protocol::Rc, vec![0, 2, 1])
+        routes: routes.to_vec(),
+        ..Flow::plain(id, Protocol::Rc, first)
     }
 }
 
@@ -122,10 +126,10 @@ fn scheduled(integration: Integration) -> (Network, Run) {
         late: us(200),
         receptions: vec![TtReception { at: Attachment { node: 1, port: 1 }, offset: us(191) }],
     };
-    let flow = Flow { schedule: Some(schedule), ..Flow::plain(4, Protocol::Tt, vec![0, 3, 1]) };
+    let flow = Flow { schedule: Some(schedule), ..Flow::plain(4, Protocol::Tt, way([0, 3, 1])) };
     let send = Send { offset: us(50), ..Send::periodic(4, Span::from_millis(1), 482, 200) };
     let mut run = run(vec![(flow, send)]);
-    run.injects = vec![Inject::periodic(2, 1, 1_472, 1, us(130), 946_461)];
+    run.injects = vec![Inject::periodic(way([2, 3, 1]), 1_472, 1, us(130), 946_461)];
     (network, run)
 }
 
@@ -135,7 +139,7 @@ fn a_frame_cut_off_for_a_time_triggered_one_arrives_once_and_is_recorded_once() 
     // Background load leaves no records: a measured flow takes its place.
     run.injects.clear();
     let load = Send::periodic(5, Span::from_micros(130), 1_472, 1_500);
-    run.flows.push(Flow::plain(5, Protocol::Be, vec![2, 3, 1]));
+    run.flows.push(Flow::plain(5, Protocol::Be, way([2, 3, 1])));
     run.sends.push(load);
     let (kept, report) = simulated(&network, &run);
     let aborted = truths(&kept, TruthKind::Preempted);

@@ -7,14 +7,14 @@ use wg_plan::{
 };
 use wg_record::{Crc, DropReason, FLOW_FOREIGN, Point, TruthKind};
 
-use crate::{at, dropped, run, sequences, simulated, star, switch, truths};
+use crate::{at, dropped, run, sequences, simulated, star, switch, truths, way};
 
 fn ms(ms: i64) -> Span {
     Span::from_millis(ms)
 }
 
 fn one_flow() -> (Flow, Send) {
-    (Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), Send::periodic(1, ms(1), 100, 500))
+    (Flow::plain(1, Protocol::Udp, way([0, 2, 1])), Send::periodic(1, ms(1), 100, 500))
 }
 
 fn fault(kind: LinkFaultKind, sequences: &[(u32, u32)]) -> LinkFault {
@@ -128,7 +128,7 @@ proptest! {
     ) {
         let flows = [(1, 0), (2, 1)].map(|(id, from)| {
             let send = Send::periodic(id, Span::from_micros(500), 400, 800);
-            (Flow::plain(id, Protocol::Udp, vec![from, 3, 2]), send)
+            (Flow::plain(id, Protocol::Udp, way([from, 3, 2])), send)
         });
         let mut run = run(flows.to_vec());
         run.seed = seed;

@@ -14,8 +14,8 @@ mod replays;
 
 use wg_frame::time::Span;
 use wg_plan::{
-    Attachment, Flow, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Receive, Run, Send,
-    SwitchModel,
+    Attachment, Flow, Hop, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Receive, Route,
+    Run, Send, SwitchModel,
 };
 use wg_record::{DropReason, Point, Record, Truth, TruthKind};
 use wg_sim::{Kept, SimReport, simulate};
@@ -33,6 +33,14 @@ fn star(hosts: u16, centre: NodeKind, rate_bps: u64) -> Network {
         network: NetworkId::A,
     };
     Network { nodes, links: (0..hosts).map(link).collect() }
+}
+
+/// Through the centre of a [`star`].
+fn way([from, centre, to]: [NodeIndex; 3]) -> Route {
+    let end = |node, port| Attachment { node, port };
+    let up = Hop { link: from.into(), from: end(from, 1), to: end(centre, from + 1) };
+    let down = Hop { link: to.into(), from: end(centre, to + 1), to: end(to, 1) };
+    Route { network: NetworkId::A, hops: vec![up, down] }
 }
 
 fn switch() -> NodeKind {

@@ -1,13 +1,13 @@
 //! Groups, learning, VLANs, hubs.
 
 use wg_frame::time::Span;
-use wg_plan::{Flow, NodeIndex, NodeKind, Path, Protocol, Send, SwitchModel, VlanPorts, VlanTag};
+use wg_plan::{Flow, NodeIndex, NodeKind, Protocol, Send, SwitchModel, VlanPorts, VlanTag};
 use wg_record::{DropReason, Point, TruthKind};
 
-use crate::{at, dropped, run, sequences, simulated, star, truths};
+use crate::{at, dropped, run, sequences, simulated, star, truths, way};
 
 fn flow(id: u16, from: NodeIndex, to: NodeIndex, centre: NodeIndex) -> Flow {
-    Flow::plain(id, Protocol::Udp, vec![from, centre, to])
+    Flow::plain(id, Protocol::Udp, way([from, centre, to]))
 }
 
 fn send(id: u16) -> Send {
@@ -20,7 +20,7 @@ fn a_group_reaches_its_receivers_and_nobody_else() {
         let model = SwitchModel { learning, ..SwitchModel::cots(1 << 20) };
         let mut flow = flow(1, 0, 1, 4);
         flow.also_to = vec![2];
-        flow.further_paths = vec![Path { network: wg_plan::NetworkId::A, nodes: vec![0, 4, 2] }];
+        flow.routes.push(way([0, 4, 2]));
         let (kept, report) =
             simulated(&star(4, NodeKind::Switch(model), 100_000_000), &run(vec![(flow, send(1))]));
         for node in 1..4 {
@@ -51,7 +51,7 @@ fn a_port_outside_a_vlan_lets_nothing_of_it_pass() {
     let model = SwitchModel { vlans, ..SwitchModel::cots(1 << 20) };
     let tagged = |id, to| {
         let vlan = Some(VlanTag { id: 7, priority: 3 });
-        Flow { vlan, ..Flow::plain(id, Protocol::Raw, vec![0, 3, to]) }
+        Flow { vlan, ..Flow::plain(id, Protocol::Raw, way([0, 3, to])) }
     };
     let flows = vec![(tagged(1, 1), send(1)), (tagged(2, 2), send(2)), (flow(3, 0, 2, 3), send(3))];
     let (kept, _) = simulated(&star(3, NodeKind::Switch(model), 100_000_000), &run(flows));

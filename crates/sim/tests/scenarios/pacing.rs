@@ -12,7 +12,7 @@ use wg_sim::Kept;
 use wg_traffic::sending::Schedule;
 
 use crate::contract::{self, Sent};
-use crate::{at, run, simulated, star, switch};
+use crate::{at, run, simulated, star, switch, way};
 
 const US: i64 = 1_000_000;
 
@@ -31,7 +31,7 @@ fn network(fixed: Span, backlog: u32) -> Network {
 
 /// Flow 1 by `send` and flow 2 by `other`, both from host 0 to host 1.
 fn both(send: &Send, other: &Send) -> Run {
-    let flow = |id| Flow::plain(id, Protocol::Udp, vec![0, 2, 1]);
+    let flow = |id| Flow::plain(id, Protocol::Udp, way([0, 2, 1]));
     run(vec![(flow(1), send.clone()), (flow(2), other.clone())])
 }
 
@@ -101,7 +101,7 @@ fn a_clock_that_is_set_forward_makes_no_burst_where_gaps_are_kept() {
         let mut network = network(Span::ZERO, 10);
         network.nodes[0].clock = Clock::default();
         let send = Send { mode: Some(mode), ..Send::periodic(1, us(10_000), 64, 50) };
-        let mut run = run(vec![(Flow::plain(1, Protocol::Udp, vec![0, 2, 1]), send)]);
+        let mut run = run(vec![(Flow::plain(1, Protocol::Udp, way([0, 2, 1])), send)]);
         let by = us(50_000);
         run.incidents = vec![Incident { at: us(105_000), kind: IncidentKind::ClockStep { node: 0, by } }];
         let (kept, _) = simulated(&network, &run);

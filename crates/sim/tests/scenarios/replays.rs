@@ -10,14 +10,14 @@ use wg_plan::{Capture, Flow, NodeIndex, Protocol, Replay, Send, Trace, Traced, W
 use wg_record::Point;
 use wg_sim::Kept;
 
-use crate::{run, simulated, star, switch};
+use crate::{run, simulated, star, switch, way};
 
 const RATE: u64 = 1_000_000_000;
 
 /// Lets host 0 replay `replay` to host 1, both captured.
 fn replayed(protocol: Protocol, replay: &Replay) -> Kept {
     let network = star(2, switch(), RATE);
-    let flow = Flow::plain(1, protocol, vec![0, 2, 1]);
+    let flow = Flow::plain(1, protocol, way([0, 2, 1]));
     let longest = u32::from(replay.trace.longest().max(replay.least));
     let payload = wg_plan::wire::payload_of_frame(protocol, None, longest).expect("a frame");
     let count = u32::try_from(replay.frames()).expect("few");

@@ -1,7 +1,10 @@
 //! What a relay with planted faults sends on, whichever bench drives it: one body for simulated and live drivers.
 
 use wg_frame::time::Span;
-use wg_plan::{Fault, FaultKind, Flow, NodeIndex, Protocol, Receive, Relay, Run, Send, Turn};
+use wg_plan::{
+    Attachment, Fault, FaultKind, Flow, Hop, NetworkId, NodeIndex, Protocol, Receive, Relay, Route, Run,
+    Send, Turn,
+};
 
 /// Number of the flow.
 pub(crate) const FLOW: u16 = 1;
@@ -25,6 +28,14 @@ pub(crate) enum Done {
     Ended,
 }
 
+/// Over the switch, node 3, to whose port `n` + 1 link `n` joins end system `n`.
+fn way(from: NodeIndex, to: NodeIndex) -> Route {
+    let end = |node, port| Attachment { node, port };
+    let up = Hop { link: from.into(), from: end(from, 1), to: end(3, from + 1) };
+    let down = Hop { link: to.into(), from: end(3, to + 1), to: end(to, 1) };
+    Route { network: NetworkId::A, hops: vec![up, down] }
+}
+
 fn plan(kind: FaultKind, sequences: &[(u32, u32)]) -> Fault {
     Fault { kind, sequences: sequences.to_vec() }
 }
@@ -45,10 +56,17 @@ pub(crate) fn body(driver: impl Fn(&Run) -> Vec<(u32, Done)>) {
             seed: 7,
             duration: Span::from_millis(i64::from(MESSAGES)),
             drain: Span::from_millis(40),
-            flows: vec![Flow::plain(FLOW, Protocol::Udp, vec![SENDER, 3, RELAY])],
+            flows: vec![Flow::plain(FLOW, Protocol::Udp, way(SENDER, RELAY))],
             sends: vec![Send::periodic(FLOW, period, 64, MESSAGES)],
             receives: Vec::<Receive>::new(),
-            relays: vec![Relay { flow: FLOW, on: RELAY, vl: None, through, faults }],
+            relays: vec![Relay {
+                flow: FLOW,
+                on: RELAY,
+                vl: None,
+                through,
+                faults,
+                detours: vec![way(RELAY, STRANGER)],
+            }],
             ..Run::default()
         };
         let home = |range: std::ops::RangeInclusive<u32>| range.map(|n| (n, Done::Home));

@@ -1,0 +1,116 @@
+"""Routes: named ones, the rule, what switches then do, and plans from before there were any."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from simulation import simulate
+from wiregauge import _native, plan
+from wiregauge.benches.capabilities import beyond_namespaces
+from wiregauge.config import load
+from wiregauge.figures.network import _places
+from wiregauge.plan import upgraded
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+RING = (EXAMPLES / "ring.xml").read_text(encoding="utf-8")
+
+
+def passed(run: Any, flow: int) -> list[str]:
+    """Nodes that the first message of a flow entered, in their order."""
+    names = [node["name"] for node in run.plan["network"]["nodes"]]
+    entered = run.records.filter(
+        (pl.col("flow") == flow)
+        & (pl.col("sequence") == 0)
+        & pl.col("point").is_in(["switch-in", "wire-receive"])
+    )
+    return [names[node] for node in entered.sort("time")["node"]]
+
+
+def test_every_flow_goes_the_way_it_names(tmp_path: Path) -> None:
+    run = simulate(RING, tmp_path / "ring")
+    assert passed(run, 1) == ["north", "west", "south", "control"]
+    assert passed(run, 2) == ["north", "east", "south", "control"]
+    assert passed(run, 3) == ["south", "east", "north", "camera"]
+    for flow in run.summary["flows"]:
+        assert flow["sent"] == flow["delivered"]
+
+
+def test_the_rule_takes_the_link_that_comes_first_in_the_file(tmp_path: Path) -> None:
+    text = RING.replace('<path via="north west south"/>', "").replace(
+        "<network ", '<network routing="shortest" '
+    )
+    run = simulate(text, tmp_path / "first")
+    assert passed(run, 1) == ["north", "east", "south", "control"]
+    east, west = (
+        f'<link between="{a}" rate="100Mbit/s" delay="100ns"/>' for a in ("north east", "west north")
+    )
+    swapped = (
+        text.replace(east, "@")
+        .replace(west, east)
+        .replace("@", west)
+        .replace('ports="1 3 4"', 'ports="1 2 3 4"')
+    )
+    run = simulate(swapped, tmp_path / "second")
+    assert passed(run, 1) == ["north", "west", "south", "control"]
+
+
+def test_namespaces_carry_no_loop() -> None:
+    said = beyond_namespaces(load(EXAMPLES / "ring.xml").campaign)
+    assert said[0].startswith("links close a loop")
+    assert not any("loop" in one for one in beyond_namespaces(load(EXAMPLES / "demo.xml").campaign))
+
+
+def test_a_ring_is_drawn_as_one() -> None:
+    network = plan.decode(load(EXAMPLES / "ring.xml").campaign).network
+    places = _places(network)
+    assert len(set(places)) == len(places)
+    names = [node.name for node in network.nodes]
+    north, east, south, west = (places[names.index(name)] for name in ("north", "east", "south", "west"))
+    assert north[1] > east[1] > south[1]
+    assert west[0] < north[0] < east[0]
+
+
+def _of_schema_2(raw: dict[str, Any]) -> dict[str, Any]:
+    """As version 0.1 wrote it: nodes instead of links."""
+    old: dict[str, Any] = json.loads(json.dumps(raw))
+    old["schema"] = 2
+    for run in old["runs"]:
+        for flow in run["flows"]:
+            routes = flow.pop("routes")
+            ways = [[hop[1] for hop in route["hops"]] + [route["hops"][-1][3]] for route in routes]
+            flow["path"] = ways[0]
+            further = [
+                {"network": route.get("network", "A"), "nodes": way}
+                for route, way in zip(routes[1:], ways[1:], strict=True)
+            ]
+            if further:
+                flow["further_paths"] = further
+        for inject in run["injects"]:
+            inject["route"] = inject.pop("route") and {"hops": []}
+        for relay in run["relays"]:
+            relay.pop("detours", None)
+    return old
+
+
+def test_plans_of_schema_2_become_what_they_were() -> None:
+    """On trees: there nodes say which links."""
+    for test in sorted(EXAMPLES.glob("*.xml")):
+        if test.stem == "ring":
+            continue
+        raw = json.loads(json.dumps(load(test).campaign))
+        old = _of_schema_2(raw)
+        new = upgraded(old)
+        assert new["schema"] == _native.PLAN_SCHEMA == 3
+        for one, other in zip(raw["runs"], new["runs"], strict=True):
+            assert [flow["routes"] for flow in one["flows"]] == [flow["routes"] for flow in other["flows"]]
+        assert len(plan.decode(old).runs) == len(raw["runs"])
+
+
+def test_a_damaged_plan_is_left_to_its_reader() -> None:
+    raw = _of_schema_2(json.loads(json.dumps(load(EXAMPLES / "first.xml").campaign)))
+    raw["runs"][0]["flows"][0]["path"] = [0, 7]
+    assert upgraded(raw) is raw
