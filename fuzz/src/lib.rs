@@ -3,8 +3,6 @@
 
 #[path = "../../crates/core/tests/protocols/bodies/clock.rs"]
 mod clock;
-#[path = "../../crates/core/tests/protocols/bodies/critical_port.rs"]
-mod critical_port;
 #[path = "../../crates/core/tests/protocols/bodies/critical_switch.rs"]
 mod critical_switch;
 #[path = "../../crates/core/tests/protocols/bodies/dispatch.rs"]
@@ -19,6 +17,8 @@ mod hub;
 mod interface;
 #[path = "../../crates/core/tests/protocols/bodies/policing.rs"]
 mod policing;
+#[path = "../../crates/core/tests/protocols/bodies/port.rs"]
+mod port;
 #[path = "../../crates/core/tests/protocols/bodies/reception.rs"]
 mod reception;
 #[path = "../../crates/core/tests/protocols/bodies/regulator.rs"]
@@ -35,8 +35,6 @@ pub type Body = fn(&[u8]);
 
 /// See `clock` in the README.
 pub const CLOCK: Body = clock::body;
-/// See `critical_port` in the README.
-pub const CRITICAL_PORT: Body = critical_port::body;
 /// See `critical_switch` in the README.
 pub const CRITICAL_SWITCH: Body = critical_switch::body;
 /// See `dispatch` in the README.
@@ -51,6 +49,8 @@ pub const HUB: Body = hub::body;
 pub const INTERFACE: Body = interface::body;
 /// See `policing` in the README.
 pub const POLICING: Body = policing::body;
+/// See `port` in the README.
+pub const PORT: Body = port::body;
 /// See `reception` in the README.
 pub const RECEPTION: Body = reception::body;
 /// See `regulator` in the README.

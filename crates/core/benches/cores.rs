@@ -9,16 +9,18 @@ use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::redundancy::Redundancy;
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
-use wg_core::critical_port::{CriticalPort, Missed, WindowConfig};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, PortSet};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, VirtualLinkEntry};
 use wg_core::interface::{IncomingLink, Interface, InterfaceConfig, Networks, OutgoingLink};
 use wg_core::line::LineRate;
-use wg_core::oscillator::{LocalTime, Oscillator, TrueTime};
-use wg_core::port::{AlwaysOpen, Egress, EgressPort, PortConfig};
+use wg_core::oscillator::{LocalClock, LocalTime, Oscillator, TrueTime};
+use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Limit;
+use wg_core::selection::{
+    Missed, Selection, StrictPriority, TimeTriggered, TransmissionSelection, WindowConfig,
+};
 use wg_core::switch::{self, AdmitAll, Arrival, Ingress, Mode, Switch, SwitchConfig};
 use wg_core::tte::access::Integration;
 use wg_core::tte::schedule::{PortSchedule, Window};
@@ -36,8 +38,8 @@ fn main() {
     let frames = frames.unwrap_or(if cfg!(debug_assertions) { 1_000 } else { 4_000_000 });
     let line = LineRate::new(RATE).expect("a rate");
     let limit = Limit::bytes(1 << 20);
-    let plain = || EgressPort::new(PortConfig::strict_priority(line, limit), AlwaysOpen);
-    let critical = || CriticalPort::<Oscillator>::new(PortConfig::critical(line, limit));
+    let plain = || Port::new(PortConfig::strict_priority(line, limit), StrictPriority);
+    let critical = || Port::new(PortConfig::critical(line, limit), Selection::StrictPriority(StrictPriority));
     let shared = Limit::bytes(u64::MAX);
     let config = SwitchConfig { processing_delay: Span::ZERO, mode: Mode::StoreAndForward, shared };
     let ports = |_| plain();
@@ -50,7 +52,12 @@ fn main() {
         frames,
         through_switch(switch, TrafficClass::RateConstrained, frames),
     );
-    let ports = (0..PORTS).map(|_| CriticalPort::with_windows(PortConfig::critical(line, limit), windows()));
+    let ports = (0..PORTS).map(|_| {
+        Port::new(
+            PortConfig::critical(line, limit),
+            Selection::TimeTriggered(Box::new(TimeTriggered::new(windows()))),
+        )
+    });
     let switch = Switch::new(config, ports.collect(), forwarding(), rule(), Oscillator::perfect());
     report("the same around windows", frames, through_switch(switch, TrafficClass::RateConstrained, frames));
     let host = through_host(TrafficClass::BestEffort, plain(), TrueTime, None, frames);
@@ -136,10 +143,14 @@ fn windows() -> WindowConfig {
     }
 }
 
-fn through_switch<P: Egress, I: Ingress>(mut switch: Switch<P, I>, class: TrafficClass, frames: u32) -> f64 {
+fn through_switch<S: TransmissionSelection, I: Ingress, C: LocalClock>(
+    mut switch: Switch<S, I, C>,
+    class: TrafficClass,
+    frames: u32,
+) -> f64 {
     let begun = Instant::now();
     let (mut now, mut sent) = (RunTime::ZERO, 0);
-    let mut drain = |switch: &mut Switch<P, I>, now: RunTime| {
+    let mut drain = |switch: &mut Switch<S, I, C>, now: RunTime| {
         while let Some(output) = switch.poll_output() {
             match output {
                 switch::Output::Transmit { port, frame, transmission } => {
@@ -194,10 +205,10 @@ fn interface() -> InterfaceConfig {
 }
 
 /// Every second frame is sent, every second one received, each as far as the host takes it.
-fn through_host<P: Egress>(
+fn through_host<S: TransmissionSelection, C: LocalClock>(
     class: TrafficClass,
-    port: P,
-    clock: P::Clock,
+    port: Port<S>,
+    clock: C,
     interface: Option<Interface>,
     frames: u32,
 ) -> f64 {
@@ -213,7 +224,7 @@ fn through_host<P: Egress>(
     let mut host = Host::new(config, vec![(NetworkId::A, port)], interface, clock);
     let begun = Instant::now();
     let (mut now, mut ended) = (RunTime::ZERO, 0_u32);
-    let mut drain = |host: &mut Host<P>, now: RunTime| {
+    let mut drain = |host: &mut Host<S, C>, now: RunTime| {
         while let Some(output) = host.poll_output() {
             match output {
                 end_system::Output::Transmit { port, frame, transmission } => {

@@ -34,8 +34,10 @@ use crate::fifo::Fifo;
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
 use crate::interface::{Departure, Interface, Networks};
 use crate::line::LineRate;
-use crate::port::{Device, Effect, Egress, Transmission};
-use crate::queue::{Fill, Full, Limit, QUEUES};
+use crate::oscillator::LocalClock;
+use crate::port::{Device, Effect, Port, Transmission};
+use crate::queue::{Fill, Full, Limit};
+use crate::selection::TransmissionSelection;
 
 /// What handing a frame over costs a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,10 +168,10 @@ struct Contender {
 
 /// A host.
 #[derive(Debug)]
-pub struct Host<P: Egress> {
+pub struct Host<S, C> {
     config: HostConfig,
-    ports: Vec<(NetworkId, P)>,
-    device: Device<P::Clock>,
+    ports: Vec<(NetworkId, Port<S>)>,
+    device: Device<C>,
     interface: Option<Box<Interface>>,
     /// Handed down, but not yet in the queue; ordered, because the lane is one thread.
     handed: Fifo<(RunTime, Frame)>,
@@ -187,15 +189,15 @@ pub struct Host<P: Egress> {
     outputs: Fifo<Output>,
 }
 
-impl<P: Egress> Host<P> {
+impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// An idle host with a port for each network it is on.
     ///
     /// Panics unless it has one port, or two on different networks.
     pub fn new(
         config: HostConfig,
-        ports: Vec<(NetworkId, P)>,
+        ports: Vec<(NetworkId, Port<S>)>,
         interface: Option<Interface>,
-        clock: P::Clock,
+        clock: C,
     ) -> Self {
         let fine = ports.len() == 1 || ports.len() == 2 && ports[0].0 != ports[1].0;
         assert!(fine, "wg-core misuse: a host has one port, or one on network A and one on network B");
@@ -346,7 +348,7 @@ impl<P: Egress> Host<P> {
     }
 
     /// Changes the clock of the host at `now`; instants and windows move with it.
-    pub fn handle_clock<R>(&mut self, now: RunTime, change: impl FnOnce(&mut P::Clock) -> R) -> R {
+    pub fn handle_clock<R>(&mut self, now: RunTime, change: impl FnOnce(&mut C) -> R) -> R {
         let result = change(&mut self.device.clock);
         if let Some(interface) = &mut self.interface {
             interface.handle_clock_change(now, &self.device.clock);
@@ -403,14 +405,14 @@ impl<P: Egress> Host<P> {
         let handed = self.handed.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let due = self.interface.as_ref().map_or(Deadline::NEVER, |interface| interface.next_deadline());
         let own = handed.min(self.interrupt_at).min(due).min(self.contenders.deadline());
-        if self.device.is_empty() {
+        if self.device.buffer.is_idle() {
             return own;
         }
-        self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline()))
+        self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline(&self.device)))
     }
 
     /// Its clock.
-    pub const fn clock(&self) -> &P::Clock {
+    pub const fn clock(&self) -> &C {
         &self.device.clock
     }
 
@@ -430,7 +432,7 @@ impl<P: Egress> Host<P> {
     }
 
     /// A port.
-    pub fn port(&self, port: usize) -> &P {
+    pub fn port(&self, port: usize) -> &Port<S> {
         &self.ports[port].1
     }
 
@@ -616,8 +618,8 @@ impl Output {
     }
 }
 
-fn urgency(port: &impl Egress, contender: &Contender) -> Option<usize> {
-    if contender.unscheduled { Some(QUEUES - 1) } else { port.urgency(&contender.frame) }
+fn urgency(port: &Port<impl TransmissionSelection>, contender: &Contender) -> Option<usize> {
+    port.urgency(&contender.frame, contender.unscheduled)
 }
 
 /// Hands an effect of a port on, and keeps the output jitter.

@@ -41,7 +41,6 @@ extern crate std;
 pub mod arinc664;
 mod cause;
 mod contention;
-pub mod critical_port;
 mod deadline;
 pub mod end_system;
 pub mod fifo;
@@ -57,6 +56,7 @@ pub mod pacing;
 pub mod port;
 pub mod queue;
 pub mod relay;
+pub mod selection;
 pub mod switch;
 pub mod tte;
 

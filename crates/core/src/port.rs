@@ -1,52 +1,23 @@
-//! The egress port: strict priority, one transmission at a time, a gate in front of every queue.
+//! The egress port: queues, a line, one transmission at a time, and a transmission selection that says which is next.
 //!
 //! A port begins a transmission the instant it may: when a frame comes and the line is free, or when the line
-//! becomes free and a frame waits. Of the frames that may go it takes the first of the most urgent queue (IEEE
-//! Std 802.1Q-2022, 8.6.8.1). A frame on the wire is never taken back, unless the device restarts. Of frames that come at
-//! one instant to a port where none waits, its device hands in the most urgent first.
+//! becomes free and a frame waits. Of the frames that may go it takes the one its [selection](crate::selection) names. A
+//! frame on the wire is never taken back, unless a scheduled one needs the line and the selection says so, or the device
+//! restarts. Of frames that come at one instant to a port where none waits, its device hands in the most urgent first.
 //!
 //! The end of a transmission is the driver's to tell, because only it knows the line: it owes an answer to every
 //! [`Transmission`]. A simulator knows the end beforehand and answers at once; a live driver answers when the
 //! interface reports it. Until then the port is silent.
-//!
-//! Devices are built from anything that is an [`Egress`]: this port, or the
-//! [critical port](crate::critical_port::CriticalPort) that also knows time-triggered windows.
 
-use wg_frame::time::{RunTime, Span};
+use wg_frame::time::RunTime;
 
 use crate::cause::Cause;
 use crate::deadline::Deadline;
 use crate::frame::{Frame, TrafficClass};
-use crate::line::LineRate;
-use crate::oscillator::{LocalClock, TrueTime};
-use crate::queue::{Fill, Full, Limit, PRIORITIES, QUEUES, Queues, SharedBuffer};
-
-/// What a gate says about the first frame of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// It may begin now.
-    Now,
-    /// Not before this instant, which must be later than the one asked about; ask again then.
-    NotBefore(RunTime),
-    /// Not until something else changes.
-    Never,
-}
-
-/// Who may transmit when: the place of time-aware gates, shapers and time-triggered windows.
-pub trait Gate {
-    /// Whether `frame`, first of queue `queue`, may begin at `now` if it occupies the line for `occupation`.
-    fn admission(&self, now: RunTime, queue: usize, frame: &Frame, occupation: Span) -> Admission;
-}
-
-/// No gate: every queue may transmit at any time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AlwaysOpen;
-
-impl Gate for AlwaysOpen {
-    fn admission(&self, _now: RunTime, _queue: usize, _frame: &Frame, _occupation: Span) -> Admission {
-        Admission::Now
-    }
-}
+use crate::line::{GAP, LineRate};
+use crate::oscillator::LocalClock;
+use crate::queue::{Fill, Limit, PRIORITIES, Place, QUEUES, Queues, SharedBuffer};
+use crate::selection::{Admission, Moment, Newcomer, TransmissionSelection};
 
 /// What a port is built from.
 #[derive(Clone, Copy, Debug)]
@@ -100,8 +71,6 @@ impl PortConfig {
 pub struct Device<C> {
     /// The buffer.
     pub buffer: SharedBuffer,
-    /// Frames that wait in buffers of windows, outside the shared buffer.
-    pub in_windows: u32,
     /// The clock.
     pub clock: C,
 }
@@ -109,18 +78,14 @@ pub struct Device<C> {
 impl<C> Device<C> {
     /// A device with an empty buffer.
     pub const fn new(limit: Limit, clock: C) -> Self {
-        Self { buffer: SharedBuffer::new(limit), in_windows: 0, clock }
-    }
-    /// Whether no frame waits at any port.
-    pub const fn is_empty(&self) -> bool {
-        self.buffer.fill().frames == 0 && self.in_windows == 0
+        Self { buffer: SharedBuffer::new(limit), clock }
     }
 }
 
 /// What a port wants done or noticed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The first bit of the preamble leaves now. The driver owes [`Egress::handle_line_free`].
+    /// The first bit of the preamble leaves now. The driver owes [`Port::handle_line_free`].
     Transmit {
         /// The frame.
         frame: Frame,
@@ -128,7 +93,7 @@ pub enum Effect {
         transmission: Transmission,
     },
     /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
-    /// owes [`Egress::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
+    /// owes [`Port::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
     Abort {
         /// The frame.
         frame: Frame,
@@ -144,82 +109,8 @@ pub enum Effect {
     },
 }
 
-/// A port as a device drives it. Effects go to `effect` as they happen.
-pub trait Egress {
-    /// The clock it acts by.
-    type Clock: LocalClock;
-
-    /// A frame to send. Where the line is free and nobody waits, its transmission begins at `now`.
-    fn handle_frame(
-        &mut self,
-        now: RunTime,
-        frame: Frame,
-        device: &mut Device<Self::Clock>,
-        effect: &mut impl FnMut(Effect),
-    );
-
-    /// As [`handle_frame`](Self::handle_frame), for a frame that keeps to no window, as a babbling end system sends
-    /// it: it is treated as the most urgent of all others.
-    fn handle_unscheduled(
-        &mut self,
-        now: RunTime,
-        frame: Frame,
-        device: &mut Device<Self::Clock>,
-        effect: &mut impl FnMut(Effect),
-    ) {
-        self.handle_frame(now, frame, device, effect);
-    }
-
-    /// Does what is due at `now`. Early calls do nothing; a late call acts as of `now`.
-    fn handle_deadline(
-        &mut self,
-        now: RunTime,
-        device: &mut Device<Self::Clock>,
-        effect: &mut impl FnMut(Effect),
-    );
-
-    /// The answer to [`Effect::Transmit`] and [`Effect::Abort`]: the line is free from `free_at` on.
-    fn handle_line_free(&mut self, transmission: Transmission, free_at: RunTime);
-
-    /// The clock of `device` was set, or runs differently from `now` on.
-    fn handle_clock_change(&mut self, now: RunTime, device: &Device<Self::Clock>) {
-        let _ = (now, device);
-    }
-
-    /// The device restarts: what waits is dropped, what is on the wire is cut off. A transmission that was not
-    /// answered yet goes on, because its driver alone knows how far it is.
-    fn handle_restart(
-        &mut self,
-        now: RunTime,
-        device: &mut Device<Self::Clock>,
-        effect: &mut impl FnMut(Effect),
-    );
-
-    /// When [`handle_deadline`](Self::handle_deadline) may have something to do.
-    fn next_deadline(&self) -> Deadline;
-
-    /// Whether no frame waits here: then nothing is due before the next input.
-    fn is_empty(&self) -> bool;
-
-    /// Whether a frame that comes at `now` finds the line free and nobody waiting.
-    fn is_idle(&self, now: RunTime) -> bool;
-
-    /// How urgent a frame is among those that come at one instant while the port is idle, more being greater; `None`: it
-    /// takes no part in that choice, because it goes by a window of its own.
-    fn urgency(&self, frame: &Frame) -> Option<usize>;
-
-    /// The line it feeds.
-    fn line(&self) -> LineRate;
-
-    /// What waits here.
-    fn fill(&self) -> Fill;
-
-    /// Most bytes that ever waited here.
-    fn peak_bytes(&self) -> u64;
-}
-
 /// The duty to say when a transmission that was begun leaves the line free: hand it to
-/// [`Egress::handle_line_free`]. It cannot be copied, so no transmission is answered twice.
+/// [`Port::handle_line_free`]. It cannot be copied, so no transmission is answered twice.
 #[must_use = "a port stays silent until its transmission is answered"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transmission(());
@@ -236,29 +127,37 @@ enum Line {
 #[derive(Clone, Copy, Debug)]
 struct OnWire {
     frame: Frame,
-    queue: u8,
+    queue: u16,
     since: RunTime,
 }
 
 /// An egress port. What a frame that passes through meets of it lies in two lines of cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-pub struct EgressPort<G> {
+pub struct Port<S> {
     rate: LineRate,
     queue_of_priority: [u8; PRIORITIES],
     queue_of_rate_constrained: [u8; PRIORITIES],
     queues: Queues,
     line: Line,
     on_wire: Option<OnWire>,
-    /// The latest instant a call was made for: what gates were asked about before is past.
+    /// The latest instant a call was made for: what the selection was asked about before is past.
     seen: RunTime,
-    gate: G,
+    selection: S,
 }
 
-impl<G: Gate> EgressPort<G> {
+/// What a selection is to see of a port now.
+macro_rules! moment {
+    ($port:expr, $now:expr, $device:expr) => {
+        Moment { now: $now, clock: &$device.clock, line: $port.rate, queues: &$port.queues }
+    };
+}
+
+impl<S: TransmissionSelection> Port<S> {
     /// A port with empty queues and a free line.
-    pub fn new(config: PortConfig, gate: G) -> Self {
-        let queues = Queues::new(config.queue_limits, config.limit, config.own_buffer);
+    pub fn new(config: PortConfig, selection: S) -> Self {
+        let own = selection.own_queues();
+        let queues = Queues::new(config.queue_limits, config.limit, config.own_buffer, own);
         let beginning = RunTime::from_picos(i64::MIN);
         Self {
             rate: config.line,
@@ -268,99 +167,276 @@ impl<G: Gate> EgressPort<G> {
             line: Line::FreeAt(beginning),
             on_wire: None,
             seen: beginning,
-            gate,
+            selection,
         }
     }
 
-    /// A frame to send. `Ok(Some(…))`: its transmission begins at `now`, without waiting. `Ok(None)`: it waits.
+    /// A frame to send. Where the line is free and nobody waits, its transmission begins at `now`.
     ///
     /// At the instant the line becomes free a port in which nothing waits takes the frame at once; where frames
-    /// wait it lines up with them, and [`begin_next`](Self::begin_next) decides.
-    ///
-    /// # Errors
-    /// What is full; the frame is not taken.
+    /// wait it lines up with them, and [`handle_deadline`](Self::handle_deadline) decides.
     #[inline]
-    pub fn offer(
+    pub fn handle_frame<C: LocalClock>(
         &mut self,
         now: RunTime,
         frame: Frame,
-        buffer: &mut SharedBuffer,
-    ) -> Result<Option<Transmission>, Full> {
-        self.offer_to(self.queue_of(&frame), now, frame, buffer)
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        let queue = self.queue_of(&frame);
+        self.take(now, &Newcomer { frame: &frame, queue, unscheduled: false }, device, effect);
     }
 
-    /// As [`offer`](Self::offer), to this queue whatever the frame's priority.
-    ///
-    /// # Errors
-    /// As [`offer`](Self::offer).
-    #[inline]
-    pub fn offer_to(
+    /// As [`handle_frame`](Self::handle_frame), for a frame that keeps to no schedule, as a babbling end system sends
+    /// it: it is treated as the most urgent of all others.
+    pub fn handle_unscheduled<C: LocalClock>(
         &mut self,
+        now: RunTime,
+        frame: Frame,
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        self.take(now, &Newcomer { frame: &frame, queue: QUEUES - 1, unscheduled: true }, device, effect);
+    }
+
+    /// Does what is due at `now`. Early calls do nothing; a late call acts as of `now`.
+    #[inline]
+    pub fn handle_deadline<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        self.pass(now, device, effect);
+        self.begin_due(now, device, effect);
+        if self.is_line_free(now)
+            && let Some(queue) = self.selection.select(&moment!(self, now, device))
+        {
+            self.begin_first(now, queue, device, effect);
+        }
+    }
+
+    /// The answer to [`Effect::Transmit`] and [`Effect::Abort`]: the line is free from `free_at` on.
+    #[inline]
+    pub fn handle_line_free(&mut self, transmission: Transmission, free_at: RunTime) {
+        let Transmission(()) = transmission;
+        self.line = Line::FreeAt(free_at);
+        self.selection.handle_end(free_at);
+    }
+
+    /// The clock of `device` was set, or runs differently from `now` on.
+    pub fn handle_clock_change<C: LocalClock>(&mut self, now: RunTime, device: &Device<C>) {
+        self.selection.handle_clock_change(&moment!(self, now, device));
+    }
+
+    /// The device restarts: what waits is dropped, what is on the wire is cut off. A transmission that was not
+    /// answered yet goes on, because its driver alone knows how far it is.
+    pub fn handle_restart<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        let cause = Cause::Down;
+        if let Some(OnWire { frame, .. }) = self.in_progress(now) {
+            let transmission = self.cut_off(now);
+            effect(Effect::Abort { frame, transmission });
+            effect(Effect::Drop { frame, cause });
+        }
+        for queue in self.queues.all() {
+            while let Some(frame) = self.queues.pop(queue, &mut device.buffer) {
+                effect(Effect::Drop { frame, cause });
+            }
+        }
+        self.selection.handle_restart(&moment!(self, now, device));
+    }
+
+    /// When [`handle_deadline`](Self::handle_deadline) may have something to do.
+    #[inline]
+    pub fn next_deadline<C: LocalClock>(&self, device: &Device<C>) -> Deadline {
+        let Line::FreeAt(free_at) = self.line else { return Deadline::NEVER };
+        if self.is_empty() {
+            return Deadline::NEVER;
+        }
+        self.selection.next_deadline(&moment!(self, free_at.max(self.seen), device))
+    }
+
+    /// Whether no frame waits here: then nothing is due before the next input.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queues.is_empty() && self.queues.apart() == 0
+    }
+
+    /// Whether a frame that comes at `now` finds the line free and nobody waiting, but for those that go by a schedule.
+    #[inline]
+    pub fn is_idle(&self, now: RunTime) -> bool {
+        self.is_line_free(now) && self.queues.is_empty()
+    }
+
+    /// How urgent a frame is among those that come at one instant while the port is idle, more being greater; `None`: it
+    /// takes no part in that choice, because it goes by a schedule.
+    pub fn urgency(&self, frame: &Frame, unscheduled: bool) -> Option<usize> {
+        let queue = if unscheduled { QUEUES - 1 } else { self.queue_of(frame) };
+        self.selection.urgency(&Newcomer { frame, queue, unscheduled })
+    }
+
+    /// The line it feeds.
+    pub fn line(&self) -> LineRate {
+        self.rate
+    }
+
+    /// What waits here, but for [scheduled](Self::scheduled) frames.
+    pub fn fill(&self) -> Fill {
+        self.queues.fill()
+    }
+
+    /// Frames that wait in queues of the selection's own.
+    pub fn scheduled(&self) -> u32 {
+        self.queues.apart()
+    }
+
+    /// Most bytes that ever waited here, scheduled frames left out.
+    pub fn peak_bytes(&self) -> u64 {
+        self.queues.peak_bytes()
+    }
+
+    /// Most selections have no schedule, and most frames find nobody waiting: what else there is stays out of their way.
+    #[inline]
+    fn take<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        newcomer: &Newcomer<'_>,
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        if self.selection.has_schedule() {
+            self.take_beside_schedule(now, newcomer, device, effect);
+        } else {
+            self.take_any(now, newcomer, device, effect);
+        }
+    }
+
+    #[inline(never)]
+    fn take_beside_schedule<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        newcomer: &Newcomer<'_>,
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        self.take_any(now, newcomer, device, effect);
+    }
+
+    #[inline(always)]
+    fn take_any<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        newcomer: &Newcomer<'_>,
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        let frame = *newcomer.frame;
+        self.pass(now, device, effect);
+        match self.selection.handle_enqueue(&moment!(self, now, device), newcomer) {
+            Err(cause) => effect(Effect::Drop { frame, cause }),
+            Ok(place) if place.queue >= QUEUES => {
+                if let Some(oldest) = self.queues.push_apart(place, frame, &mut device.buffer) {
+                    self.discarded(now, place.queue, &oldest, device);
+                    effect(Effect::Drop { frame: oldest, cause: Cause::Superseded });
+                }
+                self.begin_due(now, device, effect);
+            }
+            Ok(place) => {
+                self.begin_due(now, device, effect);
+                if self.is_idle(now)
+                    && self.selection.admission(&moment!(self, now, device), place.queue, &frame)
+                        == Admission::Now
+                {
+                    let transmission = self.begin(now, place.queue, &frame, device);
+                    effect(Effect::Transmit { frame, transmission });
+                } else if let Err(full) = self.queues.push(place, frame, &mut device.buffer) {
+                    self.selection.handle_discard(&moment!(self, now, device), place, &frame);
+                    effect(Effect::Drop { frame, cause: Cause::Full(full) });
+                }
+            }
+        }
+    }
+
+    /// Time has come to `now`: what the selection says is of no use any more is dropped.
+    #[inline]
+    fn pass<C: LocalClock>(&mut self, now: RunTime, device: &mut Device<C>, effect: &mut impl FnMut(Effect)) {
+        self.seen = now;
+        if self.selection.has_schedule()
+            && let Some((queue, cause)) = self.selection.handle_time(&moment!(self, now, device))
+        {
+            while let Some(frame) = self.queues.pop(queue, &mut device.buffer) {
+                self.discarded(now, queue, &frame, device);
+                effect(Effect::Drop { frame, cause });
+            }
+        }
+    }
+
+    /// Tells the selection of the first frame of a queue, which was taken out to be dropped.
+    #[cold]
+    fn discarded<C: LocalClock>(&mut self, now: RunTime, queue: usize, frame: &Frame, device: &Device<C>) {
+        let place = Place { queue, overtakes: self.queues.len(queue) };
+        self.selection.handle_discard(&moment!(self, now, device), place, frame);
+    }
+
+    /// Begins the frame that is due by schedule at `now`, or makes way for it.
+    #[inline]
+    fn begin_due<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        if !self.selection.has_schedule() {
+            return;
+        }
+        let Line::FreeAt(free_at) = self.line else { return };
+        let begins = if free_at <= now { now } else { now + self.rate.time_of(GAP) };
+        let at = moment!(self, now, device);
+        let Some(queue) = self.selection.due(&at, begins) else { return };
+        if free_at <= now {
+            self.begin_first(now, queue, device, effect);
+        } else if let Some(OnWire { frame, queue, .. }) = self.in_progress(now)
+            && let Some(again) = self.selection.gives_way(&at, usize::from(queue), &frame)
+        {
+            let queue = usize::from(queue);
+            self.queues.put_back(queue, again, &mut device.buffer);
+            let transmission = self.cut_off(now);
+            self.selection.handle_abort(&moment!(self, now, device), queue, &again);
+            effect(Effect::Abort { frame, transmission });
+        }
+    }
+
+    /// Begins the first frame of a queue; the line is free.
+    #[inline]
+    fn begin_first<C: LocalClock>(
+        &mut self,
+        now: RunTime,
         queue: usize,
+        device: &mut Device<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
+        if let Some(frame) = self.queues.pop(queue, &mut device.buffer) {
+            let transmission = self.begin(now, queue, &frame, device);
+            effect(Effect::Transmit { frame, transmission });
+        }
+    }
+
+    #[inline]
+    fn begin<C: LocalClock>(
+        &mut self,
         now: RunTime,
-        frame: Frame,
-        buffer: &mut SharedBuffer,
-    ) -> Result<Option<Transmission>, Full> {
-        self.seen = now;
-        if self.is_idle(now) && self.admits(now, queue, &frame) == Admission::Now {
-            return Ok(Some(self.begin(now, queue, frame)));
-        }
-        self.queues.push(queue, frame, buffer).map(|()| None)
-    }
-
-    /// Begins the next transmission if one may begin at `now`. Early calls do nothing; a late call begins at
-    /// `now`, not at the deadline.
-    pub fn begin_next(&mut self, now: RunTime, buffer: &mut SharedBuffer) -> Option<(Frame, Transmission)> {
-        self.seen = now;
-        if !self.is_line_free(now) {
-            return None;
-        }
-        let queue = self.queues.occupied().find(|&queue| {
-            self.queues.head(queue).is_some_and(|frame| self.admits(now, queue, frame) == Admission::Now)
-        })?;
-        let frame = self.queues.pop(queue, buffer)?;
-        Some((frame, self.begin(now, queue, frame)))
-    }
-
-    /// Begins a frame from outside the queues at `now`, where the line is free.
-    ///
-    /// Panics where it is not.
-    pub fn begin_from_outside(&mut self, now: RunTime, frame: Frame) -> Transmission {
-        assert!(self.is_line_free(now), "wg-core misuse: two frames on one line");
-        self.seen = now;
-        self.begin(now, QUEUES, frame)
-    }
-
-    /// Cuts off the frame from a queue that is on the wire at `now`, and whose transmission was answered; it waits
-    /// again at the head of its queue.
-    pub fn abort(&mut self, now: RunTime, buffer: &mut SharedBuffer) -> Option<(Frame, Transmission)> {
-        let OnWire { frame, queue, .. } = self.abortable(now)?;
-        self.queues.put_back(usize::from(queue), frame, buffer);
-        self.cut_off(now);
-        Some((frame, Transmission(())))
-    }
-
-    /// When the line is free; `None` before that was answered.
-    pub const fn free_at(&self) -> Option<RunTime> {
-        match self.line {
-            Line::FreeAt(at) => Some(at),
-            Line::Taken => None,
-        }
-    }
-
-    /// Takes note that time has come to `now`.
-    pub const fn pass(&mut self, now: RunTime) {
-        self.seen = now;
-    }
-
-    /// The latest instant a call was made for.
-    pub const fn seen(&self) -> RunTime {
-        self.seen
-    }
-
-    fn begin(&mut self, now: RunTime, queue: usize, frame: Frame) -> Transmission {
-        self.on_wire = Some(OnWire { frame, queue: queue as u8, since: now });
+        queue: usize,
+        frame: &Frame,
+        device: &Device<C>,
+    ) -> Transmission {
+        self.on_wire = Some(OnWire { frame: *frame, queue: queue as u16, since: now });
         self.line = Line::Taken;
+        self.selection.handle_begin(&moment!(self, now, device), queue, frame);
         Transmission(())
     }
 
@@ -372,45 +448,19 @@ impl<G: Gate> EgressPort<G> {
         self.on_wire.filter(|on_wire| on_wire.since + transmission(on_wire) > now)
     }
 
-    fn abortable(&self, now: RunTime) -> Option<OnWire> {
-        self.in_progress(now).filter(|on_wire| usize::from(on_wire.queue) < QUEUES)
-    }
-
-    fn cut_off(&mut self, now: RunTime) {
+    fn cut_off(&mut self, now: RunTime) -> Transmission {
         self.seen = now;
         self.on_wire = None;
         self.line = Line::Taken;
+        Transmission(())
     }
 
-    /// Cuts off what is on the wire, whoever sent it, and drops it with everything that waits.
-    pub fn restart(&mut self, now: RunTime, buffer: &mut SharedBuffer, effect: &mut impl FnMut(Effect)) {
-        let cause = Cause::Down;
-        if let Some(OnWire { frame, .. }) = self.in_progress(now) {
-            self.cut_off(now);
-            effect(Effect::Abort { frame, transmission: Transmission(()) });
-            effect(Effect::Drop { frame, cause });
-        }
-        for queue in (0..QUEUES).rev() {
-            while let Some(frame) = self.queues.pop(queue, buffer) {
-                effect(Effect::Drop { frame, cause });
-            }
-        }
-    }
-
+    #[inline]
     fn is_line_free(&self, now: RunTime) -> bool {
         matches!(self.line, Line::FreeAt(at) if at <= now)
     }
 
-    /// The gate.
-    pub const fn gate(&self) -> &G {
-        &self.gate
-    }
-
-    /// The gate, for whoever drives it.
-    pub const fn gate_mut(&mut self) -> &mut G {
-        &mut self.gate
-    }
-
+    #[inline]
     fn queue_of(&self, frame: &Frame) -> usize {
         let queues = match frame.class {
             TrafficClass::RateConstrained => &self.queue_of_rate_constrained,
@@ -418,114 +468,25 @@ impl<G: Gate> EgressPort<G> {
         };
         usize::from(queues[usize::from(frame.priority & 7)]).min(QUEUES - 1)
     }
-
-    fn admits(&self, now: RunTime, queue: usize, frame: &Frame) -> Admission {
-        self.gate.admission(now, queue, frame, self.rate.occupation(frame.length))
-    }
-}
-
-impl<G: Gate> Egress for EgressPort<G> {
-    type Clock = TrueTime;
-
-    #[inline]
-    fn handle_frame(
-        &mut self,
-        now: RunTime,
-        frame: Frame,
-        device: &mut Device<TrueTime>,
-        effect: &mut impl FnMut(Effect),
-    ) {
-        match self.offer(now, frame, &mut device.buffer) {
-            Ok(Some(transmission)) => effect(Effect::Transmit { frame, transmission }),
-            Ok(None) => {}
-            Err(full) => effect(Effect::Drop { frame, cause: Cause::Full(full) }),
-        }
-    }
-
-    #[inline]
-    fn handle_deadline(
-        &mut self,
-        now: RunTime,
-        device: &mut Device<TrueTime>,
-        effect: &mut impl FnMut(Effect),
-    ) {
-        if let Some((frame, transmission)) = self.begin_next(now, &mut device.buffer) {
-            effect(Effect::Transmit { frame, transmission });
-        }
-    }
-
-    fn handle_line_free(&mut self, transmission: Transmission, free_at: RunTime) {
-        let Transmission(()) = transmission;
-        self.line = Line::FreeAt(free_at);
-    }
-
-    fn handle_restart(
-        &mut self,
-        now: RunTime,
-        device: &mut Device<TrueTime>,
-        effect: &mut impl FnMut(Effect),
-    ) {
-        self.restart(now, &mut device.buffer, effect);
-    }
-
-    fn next_deadline(&self) -> Deadline {
-        let Line::FreeAt(free_at) = self.line else { return Deadline::NEVER };
-        if self.queues.is_empty() {
-            return Deadline::NEVER;
-        }
-        let from = free_at.max(self.seen);
-        let admissions = self.queues.occupied().filter_map(|queue| {
-            let frame = self.queues.head(queue)?;
-            match self.admits(from, queue, frame) {
-                Admission::Now => Some(from),
-                Admission::NotBefore(at) => Some(at.max(from)),
-                Admission::Never => None,
-            }
-        });
-        admissions.min().into()
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.queues.is_empty()
-    }
-
-    #[inline]
-    fn is_idle(&self, now: RunTime) -> bool {
-        self.is_line_free(now) && self.queues.is_empty()
-    }
-
-    fn urgency(&self, frame: &Frame) -> Option<usize> {
-        Some(self.queue_of(frame))
-    }
-
-    fn line(&self) -> LineRate {
-        self.rate
-    }
-
-    fn fill(&self) -> Fill {
-        self.queues.fill()
-    }
-
-    fn peak_bytes(&self) -> u64 {
-        self.queues.peak_bytes()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::frame::{Mac, Marks, NetworkId, TrafficClass};
+    use crate::oscillator::TrueTime;
+    use crate::selection::StrictPriority;
     use alloc::vec::Vec;
     use proptest::prelude::*;
+    use wg_frame::time::Span;
 
     /// Open in the first half of every cycle, for urgent queues only in the second.
     struct Halves {
         half: i64,
     }
 
-    impl Gate for Halves {
-        fn admission(&self, now: RunTime, queue: usize, _frame: &Frame, _occupation: Span) -> Admission {
+    impl Halves {
+        fn admits(&self, now: RunTime, queue: usize) -> Admission {
             let (cycle, into) =
                 (now.as_picos().div_euclid(2 * self.half), now.as_picos().rem_euclid(2 * self.half));
             let opens_late = queue >= 4;
@@ -535,6 +496,31 @@ mod tests {
                 (false, false) => Admission::NotBefore(RunTime::from_picos(2 * self.half * (cycle + 1))),
             }
         }
+    }
+
+    impl TransmissionSelection for Halves {
+        fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, _frame: &Frame) -> Admission {
+            self.admits(at.now, queue)
+        }
+    }
+
+    /// What a port begins, by handing it a frame or coming at a deadline.
+    fn begun<S: TransmissionSelection>(
+        port: &mut Port<S>,
+        device: &mut Device<TrueTime>,
+        now: RunTime,
+        newcomer: Option<Frame>,
+    ) -> Option<(Frame, Transmission)> {
+        let mut begun = None;
+        let effect = &mut |effect| match effect {
+            Effect::Transmit { frame, transmission } => begun = Some((frame, transmission)),
+            other => panic!("there is room: {other:?}"),
+        };
+        match newcomer {
+            Some(frame) => port.handle_frame(now, frame, device, effect),
+            None => port.handle_deadline(now, device, effect),
+        }
+        begun
     }
 
     fn frame(sequence: u32, priority: u8, length: u16) -> Frame {
@@ -563,15 +549,13 @@ mod tests {
             half in prop_oneof![Just(i64::MAX / 8), 5_000_000_i64..200_000_000],
         ) {
             let line = LineRate::new(100_000_000).expect("a rate");
-            let gate = || Halves { half };
-            let mut port = EgressPort::new(PortConfig::strict_priority(line, Limit::frames(100)), gate());
-            let mut shared = SharedBuffer::new(Limit::frames(100));
+            let gate = Halves { half };
+            let mut port = Port::new(PortConfig::strict_priority(line, Limit::frames(100)), Halves { half });
+            let mut device = Device::new(Limit::frames(100), TrueTime);
             let mut waiting: Vec<Frame> = Vec::new();
             let (mut now, mut free_at) = (RunTime::ZERO, RunTime::ZERO);
             let begin = |waiting: &mut Vec<Frame>, free_at: &mut RunTime, now: RunTime, frame: Frame| {
-                let admitted = |f: &Frame| {
-                    gate().admission(now, usize::from(f.priority), f, Span::ZERO) == Admission::Now
-                };
+                let admitted = |f: &Frame| gate.admits(now, usize::from(f.priority)) == Admission::Now;
                 let best = waiting.iter().copied().filter(admitted).max_by_key(|f| (f.priority, core::cmp::Reverse(f.sequence)));
                 assert_eq!(best, Some(frame));
                 assert!(*free_at <= now);
@@ -581,11 +565,11 @@ mod tests {
             };
             for (sequence, (step, priority, length)) in (0..).zip(operations) {
                 let until = now + Span::from_picos(step);
-                while let Some(at) = port.next_deadline().instant() {
+                while let Some(at) = port.next_deadline(&device).instant() {
                     if at > until { break; }
                     prop_assert!(at >= now, "a deadline lies in the past");
                     now = at;
-                    if let Some((frame, transmission)) = port.begin_next(now, &mut shared) {
+                    if let Some((frame, transmission)) = begun(&mut port, &mut device, now, None) {
                         let end = begin(&mut waiting, &mut free_at, now, frame);
                         port.handle_line_free(transmission, end);
                     }
@@ -594,32 +578,32 @@ mod tests {
                 let frame = frame(sequence, priority, length);
                 waiting.push(frame);
                 let idle = free_at <= now && waiting.len() == 1;
-                let began = port.offer(now, frame, &mut shared).expect("there is room");
-                let admitted = gate().admission(now, usize::from(priority), &frame, Span::ZERO) == Admission::Now;
+                let began = begun(&mut port, &mut device, now, Some(frame));
+                let admitted = gate.admits(now, usize::from(priority)) == Admission::Now;
                 prop_assert_eq!(began.is_some(), idle && admitted);
-                if let Some(transmission) = began {
+                if let Some((_, transmission)) = began {
                     let end = begin(&mut waiting, &mut free_at, now, frame);
                     port.handle_line_free(transmission, end);
                 }
             }
             prop_assert_eq!(port.fill().frames as usize, waiting.len());
-            prop_assert_eq!(shared.fill(), port.fill());
+            prop_assert_eq!(device.buffer.fill(), port.fill());
         }
     }
 
     #[test]
     fn an_unanswered_transmission_keeps_the_port_silent() {
         let line = LineRate::new(100_000_000).expect("a rate");
-        let mut port = EgressPort::new(PortConfig::first_in_first_out(line, Limit::frames(9)), AlwaysOpen);
-        let mut shared = SharedBuffer::new(Limit::frames(9));
+        let mut port = Port::new(PortConfig::first_in_first_out(line, Limit::frames(9)), StrictPriority);
+        let mut device = Device::new(Limit::frames(9), TrueTime);
         let late = RunTime::from_picos(i64::MAX / 2);
-        let begun = port.offer(RunTime::ZERO, frame(0, 0, 64), &mut shared);
-        let transmission = begun.expect("there is room").expect("the line is free");
-        assert_eq!(port.offer(late, frame(1, 7, 64), &mut shared), Ok(None));
-        assert_eq!(port.next_deadline(), Deadline::NEVER);
-        assert_eq!(port.begin_next(late, &mut shared), None);
+        let (_, transmission) =
+            begun(&mut port, &mut device, RunTime::ZERO, Some(frame(0, 0, 64))).expect("the line is free");
+        assert_eq!(begun(&mut port, &mut device, late, Some(frame(1, 7, 64))), None);
+        assert_eq!(port.next_deadline(&device), Deadline::NEVER);
+        assert_eq!(begun(&mut port, &mut device, late, None), None);
         port.handle_line_free(transmission, late);
-        assert_eq!(port.next_deadline(), Deadline::at(late));
-        assert!(port.begin_next(late, &mut shared).is_some());
+        assert_eq!(port.next_deadline(&device), Deadline::at(late));
+        assert!(begun(&mut port, &mut device, late, None).is_some());
     }
 }

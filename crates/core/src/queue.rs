@@ -5,15 +5,20 @@
 //!
 //! A port has one buffer for all its queues, or one for the queues of rate-constrained frames and one as large for the
 //! others, so that best effort cannot take the room of virtual links.
+//!
+//! A [transmission selection](crate::selection) may have queues of its own beside these, numbered from [`QUEUES`] on. Each is
+//! bounded in frames and lies apart from all buffers, as memory a device sets aside for a schedule. When one is full its
+//! oldest frame gives way to the new one: a message that is sent by schedule is a state, and the young one is worth more.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::frame::Frame;
 
 /// Priorities a frame may have (IEEE Std 802.1Q-2022, 6.9.3).
 pub const PRIORITIES: usize = 8;
-/// Queues of a port: one for each priority, and above them two for rate-constrained frames.
+/// Queues every port has: one for each priority, and above them two for rate-constrained frames.
 pub const QUEUES: usize = PRIORITIES + 2;
 
 /// The most a queue, a port or a shared buffer holds.
@@ -76,24 +81,52 @@ pub enum Full {
 pub struct SharedBuffer {
     limit: Limit,
     fill: Fill,
+    apart: u32,
 }
 
 impl SharedBuffer {
     /// An empty buffer.
     pub const fn new(limit: Limit) -> Self {
-        Self { limit, fill: Fill { bytes: 0, frames: 0 } }
+        Self { limit, fill: Fill { bytes: 0, frames: 0 }, apart: 0 }
     }
-    /// What waits in all ports together.
+    /// What waits in it, in all ports together.
     pub const fn fill(&self) -> Fill {
         self.fill
+    }
+    /// Frames that wait in queues apart from it, in all ports together.
+    pub const fn apart(&self) -> u32 {
+        self.apart
+    }
+    /// Whether no frame waits at any port.
+    pub const fn is_idle(&self) -> bool {
+        self.fill.frames == 0 && self.apart == 0
+    }
+}
+
+/// Where a frame joins a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which queue.
+    pub queue: usize,
+    /// How many of those that wait there it goes before: none where frames keep the order they come in.
+    pub overtakes: usize,
+}
+
+impl Place {
+    /// Behind all others.
+    #[inline]
+    pub const fn last(queue: usize) -> Self {
+        Self { queue, overtakes: 0 }
     }
 }
 
 /// The queues of one port. Memory grows with what waits, up to the limits.
 #[derive(Clone, Debug)]
 pub struct Queues {
-    /// Bit `i`: queue `i` holds a frame.
+    /// Bit `i`: queue `i` holds a frame, of those every port has.
     occupied: u16,
+    /// Frames in the queues apart.
+    apart: u32,
     /// Elsewhere: most frames find the line free, and then nobody looks at it.
     room: Box<Room>,
 }
@@ -109,9 +142,21 @@ struct Room {
     critical: Option<Fill>,
     port_limit: Limit,
     peak_bytes: u64,
+    apart: Vec<Apart>,
+}
+
+/// A queue apart from all buffers.
+#[derive(Clone, Debug)]
+struct Apart {
+    frames: VecDeque<Frame>,
+    capacity: usize,
 }
 
 impl Room {
+    fn queue(&self, queue: usize) -> &VecDeque<Frame> {
+        if queue < QUEUES { &self.waiting[queue] } else { &self.apart[queue - QUEUES].frames }
+    }
+
     /// What waits in the buffer of queue `queue`.
     fn beside(&self, queue: usize) -> Fill {
         match self.critical {
@@ -137,26 +182,34 @@ impl Room {
 }
 
 impl Queues {
-    /// Empty queues with a limit for each and for all together, or `apart` for the rate-constrained ones together and the
-    /// others together.
-    pub fn new(limits: [Limit; QUEUES], port_limit: Limit, apart: bool) -> Self {
+    /// Empty queues with a limit for each and for all together, or `two_buffers` for the rate-constrained ones together and
+    /// the others together; and `apart` from them, one for each number of frames.
+    pub fn new(
+        limits: [Limit; QUEUES],
+        port_limit: Limit,
+        two_buffers: bool,
+        apart: impl IntoIterator<Item = usize>,
+    ) -> Self {
+        let apart = apart.into_iter().map(|capacity| Apart { frames: VecDeque::new(), capacity });
         let room = Room {
             waiting: Default::default(),
             fills: Default::default(),
             limits,
             port: Fill::default(),
-            critical: apart.then(Fill::default),
+            critical: two_buffers.then(Fill::default),
             port_limit,
             peak_bytes: 0,
+            apart: apart.collect(),
         };
-        Self { occupied: 0, room: Box::new(room) }
+        Self { occupied: 0, apart: 0, room: Box::new(room) }
     }
 
-    /// Puts `frame` at the end of queue `queue` (0 to 9).
+    /// Puts `frame` into one of the queues every port has.
     ///
     /// # Errors
     /// What is full; the frame is then not taken and nothing has changed.
-    pub fn push(&mut self, queue: usize, frame: Frame, shared: &mut SharedBuffer) -> Result<(), Full> {
+    pub fn push(&mut self, place: Place, frame: Frame, shared: &mut SharedBuffer) -> Result<(), Full> {
+        let Place { queue, overtakes } = place;
         if !self.room.fills[queue].has_room(frame.length, self.room.limits[queue]) {
             return Err(Full::Queue);
         }
@@ -170,12 +223,27 @@ impl Queues {
         shared.fill.add(frame.length);
         self.room.peak_bytes = self.room.peak_bytes.max(self.room.port.bytes);
         self.occupied |= 1 << queue;
-        self.room.waiting[queue].push_back(frame);
+        insert(&mut self.room.waiting[queue], overtakes, frame);
         Ok(())
+    }
+
+    /// Puts `frame` into a queue apart; gives back the oldest frame there if it was full.
+    pub fn push_apart(&mut self, place: Place, frame: Frame, shared: &mut SharedBuffer) -> Option<Frame> {
+        let Apart { frames, capacity } = &mut self.room.apart[place.queue - QUEUES];
+        insert(frames, place.overtakes, frame);
+        self.apart += 1;
+        shared.apart += 1;
+        if frames.len() > *capacity { self.pop(place.queue, shared) } else { None }
     }
 
     /// Takes the first frame of queue `queue`.
     pub fn pop(&mut self, queue: usize, shared: &mut SharedBuffer) -> Option<Frame> {
+        if queue >= QUEUES {
+            let frame = self.room.apart[queue - QUEUES].frames.pop_front()?;
+            self.apart -= 1;
+            shared.apart -= 1;
+            return Some(frame);
+        }
         let frame = self.room.waiting[queue].pop_front()?;
         self.room.take(queue, frame.length);
         shared.fill.take(frame.length);
@@ -188,6 +256,12 @@ impl Queues {
     /// Puts a frame that was taken out back at the head of its queue. It never left the memory it was in, so no limit
     /// refuses it: the limits may be exceeded by this one frame.
     pub fn put_back(&mut self, queue: usize, frame: Frame, shared: &mut SharedBuffer) {
+        if queue >= QUEUES {
+            self.apart += 1;
+            shared.apart += 1;
+            self.room.apart[queue - QUEUES].frames.push_front(frame);
+            return;
+        }
         self.room.add(queue, frame.length);
         shared.fill.add(frame.length);
         self.occupied |= 1 << queue;
@@ -196,10 +270,20 @@ impl Queues {
 
     /// The first frame of queue `queue`.
     pub fn head(&self, queue: usize) -> Option<&Frame> {
-        self.room.waiting[queue].front()
+        self.room.queue(queue).front()
     }
 
-    /// Queues that hold a frame, the most urgent (the highest number) first.
+    /// Frames that wait in queue `queue`.
+    pub fn len(&self, queue: usize) -> usize {
+        self.room.queue(queue).len()
+    }
+
+    /// All queues, the most urgent first, then those apart.
+    pub fn all(&self) -> impl Iterator<Item = usize> + use<> {
+        (0..QUEUES).rev().chain(QUEUES..QUEUES + self.room.apart.len())
+    }
+
+    /// Of the queues every port has those that hold a frame, the most urgent (the highest number) first.
     pub fn occupied(&self) -> impl Iterator<Item = usize> + use<> {
         let mut left = self.occupied;
         core::iter::from_fn(move || {
@@ -209,23 +293,31 @@ impl Queues {
         })
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing waits in the queues every port has.
     pub const fn is_empty(&self) -> bool {
         self.occupied == 0
     }
 
-    /// What waits in all queues together.
+    /// Frames that wait in queues apart.
+    pub const fn apart(&self) -> u32 {
+        self.apart
+    }
+
+    /// What waits in the queues every port has.
     pub fn fill(&self) -> Fill {
         self.room.port
     }
 
-    /// Most bytes that ever waited in all queues together.
+    /// Most bytes that ever waited there.
     pub fn peak_bytes(&self) -> u64 {
         self.room.peak_bytes
     }
+}
 
-    /// What waits in queue `queue`.
-    pub fn queue_fill(&self, queue: usize) -> Fill {
-        self.room.fills[queue]
+fn insert(queue: &mut VecDeque<Frame>, overtakes: usize, frame: Frame) {
+    if overtakes == 0 {
+        queue.push_back(frame);
+    } else {
+        queue.insert(queue.len().saturating_sub(overtakes), frame);
     }
 }

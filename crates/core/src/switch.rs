@@ -8,7 +8,7 @@
 //! same port idle the most urgent is cut through.
 //!
 //! Filters, policing and virtual links belong into [`Ingress`] ([`CriticalIngress`](crate::ingress::CriticalIngress)), gates and
-//! time-triggered windows into the ports ([`Egress`]): the switch itself knows neither.
+//! time-triggered windows into the [selection](crate::selection) of the ports: the switch itself knows neither.
 //!
 //! A frame whose check sequence is wrong is dropped by a store-and-forward switch. A cut-through switch has decided on
 //! it before the check sequence is there, so it forwards the damage, also out of ports where the frame had to wait:
@@ -27,8 +27,9 @@ use crate::forwarding::{Forwarding, PortSet, Route};
 use crate::frame::{Frame, Marks};
 use crate::line::LineRate;
 use crate::oscillator::LocalClock;
-use crate::port::{Device, Effect, Egress, Transmission};
+use crate::port::{Device, Effect, Port, Transmission};
 use crate::queue::{Fill, Limit};
+use crate::selection::TransmissionSelection;
 
 /// When a frame is forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,17 @@ pub trait Ingress {
 
     /// The switch restarts: what was counted is forgotten.
     fn handle_restart(&mut self) {}
+}
+
+/// A rule, or none: then everything is forwarded by its address.
+impl<I: Ingress> Ingress for Option<I> {
+    #[inline]
+    fn judge(&mut self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict {
+        self.as_mut().map_or(Verdict::Bridge, |rule| rule.judge(clock, arrival))
+    }
+    fn handle_restart(&mut self) {
+        self.iter_mut().for_each(I::handle_restart);
+    }
 }
 
 /// No rule: everything is forwarded by its address.
@@ -154,11 +166,11 @@ impl Output {
 
 /// A switch.
 #[derive(Debug)]
-pub struct Switch<P: Egress, I> {
-    ports: Vec<P>,
+pub struct Switch<S, I, C> {
+    ports: Vec<Port<S>>,
     /// Ports where frames wait: the others have nothing to do by themselves.
     waiting: PortSet,
-    device: Device<P::Clock>,
+    device: Device<C>,
     forwarding: Forwarding,
     ingress: I,
     processing_delay: Span,
@@ -172,16 +184,16 @@ pub struct Switch<P: Egress, I> {
     outputs: Fifo<Output>,
 }
 
-impl<P: Egress, I: Ingress> Switch<P, I> {
+impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// A switch with these ports, this forwarding table and this clock.
     ///
     /// Panics when the table is for another number of ports.
     pub fn new(
         config: SwitchConfig,
-        ports: Vec<P>,
+        ports: Vec<Port<S>>,
         forwarding: Forwarding,
         ingress: I,
-        clock: P::Clock,
+        clock: C,
     ) -> Self {
         assert!(
             forwarding.ports() == ports.len(),
@@ -263,7 +275,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     }
 
     /// Changes the clock of the switch at `now`; the windows move with it.
-    pub fn handle_clock<R>(&mut self, now: RunTime, change: impl FnOnce(&mut P::Clock) -> R) -> R {
+    pub fn handle_clock<R>(&mut self, now: RunTime, change: impl FnOnce(&mut C) -> R) -> R {
         let result = change(&mut self.device.clock);
         for port in &mut self.ports {
             port.handle_clock_change(now, &self.device);
@@ -301,12 +313,12 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     }
 
     /// Its clock.
-    pub const fn clock(&self) -> &P::Clock {
+    pub const fn clock(&self) -> &C {
         &self.device.clock
     }
 
     /// A port.
-    pub fn port(&self, port: usize) -> &P {
+    pub fn port(&self, port: usize) -> &Port<S> {
         &self.ports[port]
     }
 
@@ -327,10 +339,13 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     pub fn next_deadline(&self) -> Deadline {
         let stage = self.stages.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let stage = stage.min(self.contenders.deadline());
-        if self.device.is_empty() {
+        if self.device.buffer.is_idle() {
             return stage;
         }
-        self.waiting.iter().map(|port| self.ports[port].next_deadline()).fold(stage, Deadline::min)
+        self.waiting
+            .iter()
+            .map(|port| self.ports[port].next_deadline(&self.device))
+            .fold(stage, Deadline::min)
     }
 
     /// The line of `port`.
@@ -443,7 +458,7 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     #[inline]
     fn offer(&mut self, now: RunTime, port: usize, copy: (Frame, RunTime), more: bool) {
         let alone = !more && self.contenders.is_empty();
-        if !alone && self.ports[port].is_idle(now) && self.ports[port].urgency(&copy.0).is_some() {
+        if !alone && self.ports[port].is_idle(now) && self.ports[port].urgency(&copy.0, false).is_some() {
             self.contenders.push(now, port, copy);
         } else {
             self.enqueue(now, port, copy.0);
@@ -454,7 +469,8 @@ impl<P: Egress, I: Ingress> Switch<P, I> {
     #[cold]
     fn settle(&mut self, now: RunTime) {
         let ports = &self.ports;
-        let copies = self.contenders.settle(|port, (frame, _)| ports[port].urgency(frame).unwrap_or(0));
+        let copies =
+            self.contenders.settle(|port, (frame, _)| ports[port].urgency(frame, false).unwrap_or(0));
         for (port, (frame, complete)) in copies {
             if complete <= now || self.ports[port].is_idle(now) {
                 self.enqueue(now, port, frame);

@@ -20,12 +20,10 @@ mod clocks;
 mod engine;
 mod error;
 mod faults;
-mod host;
 mod incidents;
 mod models;
 mod report;
 mod sink;
-mod switch;
 mod world;
 
 use wg_traffic::{random, sending};

@@ -10,7 +10,8 @@ use wg_core::queue::{Limit, PRIORITIES, QUEUES};
 use wg_core::switch::{Mode, SwitchConfig};
 use wg_frame::time::Span;
 use wg_plan::{
-    Capacity, Distribution, ForwardingMode, HostCost, HostModel, Protocol, SwitchKind, SwitchModel,
+    Capacity, Distribution, ForwardingMode, HostCost, HostModel, Integration, Protocol, SwitchKind,
+    SwitchModel,
 };
 
 use crate::error::SimError;
@@ -113,6 +114,28 @@ pub(crate) fn host_port_config(model: &HostModel, line: LineRate, critical: bool
     PortConfig { queue_of_priority: [0; PRIORITIES], ..PortConfig::critical(line, limit) }
 }
 
+/// What a switch can do beside forwarding by address. The kinds of the plan are names for sets of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Capabilities {
+    /// Filters, polices and forwards by virtual link and critical-traffic identifier.
+    pub(crate) virtual_links: bool,
+    /// Sends in windows of a schedule.
+    pub(crate) windows: bool,
+    /// Cuts off frames in progress for those of a schedule.
+    pub(crate) preemption: bool,
+}
+
+impl Capabilities {
+    pub(crate) fn of(model: &SwitchModel) -> Self {
+        let windows = model.kind == SwitchKind::MixedCriticality;
+        Self {
+            virtual_links: windows || model.kind == SwitchKind::Arinc664,
+            windows,
+            preemption: windows && model.integration == Integration::Preemption,
+        }
+    }
+}
+
 pub(crate) fn switch_config(model: &SwitchModel) -> SwitchConfig {
     SwitchConfig {
         processing_delay: model.processing_delay,
@@ -127,10 +150,10 @@ pub(crate) fn switch_config(model: &SwitchModel) -> SwitchConfig {
 /// An egress port of a switch that feeds `line`.
 pub(crate) fn port_config(model: &SwitchModel, line: LineRate) -> PortConfig {
     let port = limit(model.port_buffer);
-    let config = match (model.strict_priority, model.kind) {
+    let config = match (model.strict_priority, Capabilities::of(model).virtual_links) {
         (false, _) => PortConfig::first_in_first_out(line, port),
-        (true, SwitchKind::Cots) => PortConfig::strict_priority(line, port),
-        (true, SwitchKind::Arinc664 | SwitchKind::MixedCriticality) => PortConfig::critical(line, port),
+        (true, false) => PortConfig::strict_priority(line, port),
+        (true, true) => PortConfig::critical(line, port),
     };
     PortConfig { queue_limits: [model.queue_buffer.map_or(port, limit); QUEUES], ..config }
 }

@@ -5,24 +5,26 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wg_core::Deadline;
 use wg_core::arinc664::VirtualLinkId;
+use wg_core::end_system::Host;
 use wg_core::fifo::Fifo;
 use wg_core::frame::{Frame, Mac, Marks, NetworkId};
 use wg_core::hub::Hub;
+use wg_core::ingress::CriticalIngress;
 use wg_core::line::LineRate;
 use wg_core::pacing::Pacer;
 use wg_core::port::Transmission;
+use wg_core::selection::Selection;
+use wg_core::switch::Switch;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
 
-use crate::clocks::NodeClock;
+use crate::clocks::{DeviceClock, NodeClock};
 use crate::error::SimError;
 use crate::faults::{Fate, Rule};
-use crate::host::HostCore;
 use crate::incidents::Deed;
 use crate::models::Draws;
 use crate::random::Stream;
 use crate::sending::{Due, Schedule};
-use crate::switch::SwitchCore;
 
 /// A frame on its way over a link.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +104,7 @@ impl NodeState {
 pub(crate) struct HostNode {
     pub(crate) node: NodeIndex,
     pub(crate) address: Mac,
-    pub(crate) core: HostCore,
+    pub(crate) core: Host<Selection, DeviceClock>,
     /// When its timer goes off.
     pub(crate) timer: Deadline,
     /// Ascending by number.
@@ -125,7 +127,7 @@ pub(crate) struct HostPort {
 #[derive(Debug)]
 pub(crate) struct SwitchNode {
     pub(crate) node: NodeIndex,
-    pub(crate) core: SwitchCore,
+    pub(crate) core: Switch<Selection, Option<CriticalIngress>, DeviceClock>,
     /// When its timer goes off.
     pub(crate) timer: Deadline,
     pub(crate) processing_delay: Span,

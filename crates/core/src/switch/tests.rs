@@ -10,8 +10,9 @@ use crate::forwarding::{Learning, PortSet};
 use crate::frame::{Mac, NetworkId, TrafficClass};
 use crate::line::{GAP, LineRate};
 use crate::oscillator::TrueTime;
-use crate::port::{AlwaysOpen, EgressPort, PortConfig};
+use crate::port::{Port, PortConfig};
 use crate::queue::Limit;
+use crate::selection::StrictPriority;
 
 /// Sends rate-constrained frames to the group their virtual link names.
 struct ByNumber;
@@ -35,9 +36,9 @@ fn line() -> LineRate {
     LineRate::new(100_000_000).expect("a rate")
 }
 
-fn switch(mode: Mode, forwarding: Forwarding) -> Switch<EgressPort<AlwaysOpen>, ByNumber> {
+fn switch(mode: Mode, forwarding: Forwarding) -> Switch<StrictPriority, ByNumber, TrueTime> {
     let limit = Limit::frames(100);
-    let ports = vec![EgressPort::new(PortConfig::strict_priority(line(), limit), AlwaysOpen); PORTS];
+    let ports = vec![Port::new(PortConfig::strict_priority(line(), limit), StrictPriority); PORTS];
     let config = SwitchConfig { processing_delay: Span::ZERO, mode, shared: limit };
     Switch::new(config, ports, forwarding, ByNumber, TrueTime)
 }
@@ -69,7 +70,7 @@ fn frame(from: u8, to: u8, sequence: u32) -> Frame {
 
 /// Hands a frame in as its last bit comes; answers what the switch begins.
 fn arrive(
-    switch: &mut Switch<EgressPort<AlwaysOpen>, ByNumber>,
+    switch: &mut Switch<StrictPriority, ByNumber, TrueTime>,
     now: RunTime,
     port: usize,
     frame: Frame,
@@ -78,7 +79,10 @@ fn arrive(
     drain(switch, now)
 }
 
-fn drain(switch: &mut Switch<EgressPort<AlwaysOpen>, ByNumber>, now: RunTime) -> Vec<(usize, Option<Cause>)> {
+fn drain(
+    switch: &mut Switch<StrictPriority, ByNumber, TrueTime>,
+    now: RunTime,
+) -> Vec<(usize, Option<Cause>)> {
     let mut fates = Vec::new();
     while let Some(output) = switch.poll_output() {
         match output {
@@ -156,7 +160,7 @@ fn urgent(sequence: u32, priority: u8) -> Frame {
 }
 
 /// What the switch begins and where, at one instant.
-fn begun(switch: &mut Switch<EgressPort<AlwaysOpen>, ByNumber>, now: RunTime) -> Vec<u32> {
+fn begun(switch: &mut Switch<StrictPriority, ByNumber, TrueTime>, now: RunTime) -> Vec<u32> {
     let mut begun = Vec::new();
     while let Some(output) = switch.poll_output() {
         if let Output::Transmit { port, frame, transmission } = output {
@@ -209,7 +213,7 @@ fn of_two_headers_of_an_instant_the_more_urgent_is_cut_through_and_the_other_sto
 #[test]
 fn best_effort_takes_no_room_of_virtual_links() {
     let limit = Limit::frames(2);
-    let ports = vec![EgressPort::new(PortConfig::critical(line(), limit), AlwaysOpen); PORTS];
+    let ports = vec![Port::new(PortConfig::critical(line(), limit), StrictPriority); PORTS];
     let shared = Limit::frames(100);
     let config = SwitchConfig { processing_delay: Span::ZERO, mode: Mode::StoreAndForward, shared };
     let mut forwarding = known();

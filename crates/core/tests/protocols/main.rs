@@ -8,7 +8,6 @@ mod pacing;
 
 mod bodies {
     pub(crate) mod clock;
-    pub(crate) mod critical_port;
     pub(crate) mod critical_switch;
     pub(crate) mod dispatch;
     pub(crate) mod generator;
@@ -16,6 +15,7 @@ mod bodies {
     pub(crate) mod hub;
     pub(crate) mod interface;
     pub(crate) mod policing;
+    pub(crate) mod port;
     pub(crate) mod reception;
     pub(crate) mod regulator;
     pub(crate) mod relay;
@@ -40,7 +40,6 @@ macro_rules! any_operations {
 
 any_operations!(
     clock,
-    critical_port,
     critical_switch,
     dispatch,
     generator,
@@ -48,6 +47,7 @@ any_operations!(
     hub,
     interface,
     policing,
+    port,
     reception,
     regulator,
     relay,

@@ -5,28 +5,26 @@ use std::collections::BTreeSet;
 use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
-use wg_core::critical_port::{CriticalPort, Missed, WindowConfig};
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::{Mac, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{LineRate, SMALLEST_FRAME};
-use wg_core::oscillator::TrueTime;
-use wg_core::port::{AlwaysOpen, EgressPort};
-use wg_core::switch::{AdmitAll, Switch};
+use wg_core::port::Port;
+use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
+use wg_core::switch::Switch;
 use wg_core::tte::access::{self, DeltaRaster};
 use wg_core::tte::dispatch::{AcceptanceWindow, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_frame::time::Span;
 use wg_plan::{
-    Attachment, Flow, Integration, Network, NodeIndex, Policing, Protocol, Raster, Route, Run, SwitchKind,
-    SwitchModel, TimeTriggered, VirtualLink,
+    Attachment, Flow, Integration, Network, NodeIndex, Policing, Protocol, Raster, Route, Run, SwitchModel,
+    VirtualLink,
 };
 
 use super::{Ports, position};
 use crate::clocks::DeviceClock;
 use crate::error::SimError;
-use crate::models::{port_config, switch_config, traffic_class};
-use crate::switch::SwitchCore;
+use crate::models::{Capabilities, port_config, switch_config, traffic_class};
 use crate::world::World;
 
 /// Addresses a switch learns at most, and for how long (IEEE Std 802.1Q-2022, 8.8.3).
@@ -100,7 +98,7 @@ pub(super) fn switch(
     world: &World,
     site: &Site<'_>,
     stations: &BTreeSet<(u16, NodeIndex, u16)>,
-) -> Result<SwitchCore, SimError> {
+) -> Result<Switch<Selection, Option<CriticalIngress>, DeviceClock>, SimError> {
     let Site { model, ports, node, .. } = *site;
     let own = &ports[usize::from(node)];
     let mut forwarding = Forwarding::new(own.len(), model.learning.then_some(LEARNING));
@@ -124,30 +122,22 @@ pub(super) fn switch(
         }
     }
     let config = switch_config(model);
-    let lines: Vec<LineRate> = own.iter().map(|&(_, channel)| world.channels[channel].line).collect();
-    let plain = || lines.iter().map(|&line| EgressPort::new(port_config(model, line), AlwaysOpen)).collect();
-    Ok(match model.kind {
-        SwitchKind::Cots => SwitchCore::Bridge(Switch::new(config, plain(), forwarding, AdmitAll, TrueTime)),
-        SwitchKind::Arinc664 => {
-            let ingress = ingress(site, &passages, &mut forwarding)?;
-            SwitchCore::VirtualLinks(Switch::new(config, plain(), forwarding, ingress, TrueTime))
-        }
-        SwitchKind::MixedCriticality => {
-            let ingress = ingress(site, &passages, &mut forwarding)?;
-            let egress = own.iter().zip(&lines).map(|(&(number, _), &line)| {
-                let config = port_config(model, line);
-                let at = Attachment { node, port: number };
-                Ok(match windows(site.run, at, line, model.integration, model.raster)? {
-                    Some(windows) => CriticalPort::with_windows(config, windows),
-                    None => CriticalPort::new(config),
-                })
-            });
-            let egress = egress.collect::<Result<Vec<_>, SimError>>()?;
-            let clock = &world.nodes[usize::from(node)].clock;
-            let clock = clock.as_ref().map_or(DeviceClock::True, |clock| clock.for_device());
-            SwitchCore::Windows(Switch::new(config, egress, forwarding, ingress, clock))
-        }
-    })
+    let can = Capabilities::of(model);
+    let rule = if can.virtual_links { Some(ingress(site, &passages, &mut forwarding)?) } else { None };
+    let egress = own.iter().map(|&(number, channel)| {
+        let line = world.channels[channel].line;
+        let selection = if can.windows {
+            let at = Attachment { node, port: number };
+            selection(site.run, at, line, model.integration, model.raster)?
+        } else {
+            Selection::StrictPriority(StrictPriority)
+        };
+        Ok(Port::new(port_config(model, line), selection))
+    });
+    let egress = egress.collect::<Result<Vec<_>, SimError>>()?;
+    let clock = &world.nodes[usize::from(node)].clock;
+    let clock = clock.as_ref().map_or(DeviceClock::True, |clock| clock.for_device());
+    Ok(Switch::new(config, egress, forwarding, rule, clock))
 }
 
 /// The flows with an address that no station has, in the order of the plan, as they pass a switch.
@@ -228,7 +218,7 @@ pub(super) fn contract(link: &VirtualLink) -> Result<Contract, SimError> {
 
 /// When a port accepts frames of a schedule, where the plan says so.
 pub(super) fn acceptance(
-    schedule: &TimeTriggered,
+    schedule: &wg_plan::TimeTriggered,
     at: Attachment,
 ) -> Result<Option<AcceptanceWindow>, SimError> {
     let Some(reception) = schedule.receptions.iter().find(|reception| reception.at == at) else {
@@ -240,14 +230,14 @@ pub(super) fn acceptance(
         .map_err(|error| SimError::plan(format!("critical-traffic identifier {}: {error}", schedule.id)))
 }
 
-/// The windows of a port; nothing where it has none.
-pub(super) fn windows(
+/// What a port selects by: its windows, where it has any.
+pub(super) fn selection(
     run: &Run,
     at: Attachment,
     line: LineRate,
     integration: Integration,
     raster: Option<Raster>,
-) -> Result<Option<WindowConfig>, SimError> {
+) -> Result<Selection, SimError> {
     let schedules = run.flows.iter().filter_map(|flow| flow.schedule.as_ref());
     let windows: Vec<Window> = schedules
         .flat_map(|schedule| {
@@ -266,7 +256,7 @@ pub(super) fn windows(
     };
     let raster = raster.map_err(|error| named(&error))?;
     if windows.is_empty() && raster.is_none() {
-        return Ok(None);
+        return Ok(Selection::StrictPriority(StrictPriority));
     }
     let cycle = windows.iter().try_fold(None, |cycle: Option<i64>, window| {
         let period = window.period.as_picos();
@@ -285,7 +275,8 @@ pub(super) fn windows(
         Integration::TimelyBlock => access::Integration::TimelyBlock,
         Integration::Shuffling => access::Integration::Shuffling,
     };
-    Ok(Some(WindowConfig { schedule, integration, raster, frames: 1, missed: Missed::Keep }))
+    let windows = WindowConfig { schedule, integration, raster, frames: 1, missed: Missed::Keep };
+    Ok(Selection::TimeTriggered(Box::new(TimeTriggered::new(windows))))
 }
 
 fn least_common_multiple(a: i64, b: i64) -> Option<i64> {

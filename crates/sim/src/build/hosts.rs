@@ -2,24 +2,23 @@
 
 use wg_core::arinc664::redundancy::Redundancy;
 use wg_core::arinc664::regulator::{MAX_OUTPUT_JITTER, output_jitter};
-use wg_core::critical_port::CriticalPort;
 use wg_core::end_system::Host;
 use wg_core::frame::NetworkId;
 use wg_core::interface::{
     IncomingLink, IncomingSchedule, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
 };
-use wg_core::oscillator::{LocalClock, TrueTime};
-use wg_core::port::{AlwaysOpen, EgressPort};
+use wg_core::oscillator::LocalClock;
+use wg_core::port::Port;
+use wg_core::selection::Selection;
 use wg_core::tte::dispatch::{Buffer, Instants};
 use wg_frame::time::RunTime;
 use wg_plan::{
     Attachment, Flow, HostModel, Integration, Network, NodeIndex, Protocol, Run, TimeTriggered, VirtualLink,
 };
 
-use super::forwarding::{acceptance, contract, windows};
+use super::forwarding::{acceptance, contract, selection};
 use crate::clocks::DeviceClock;
 use crate::error::SimError;
-use crate::host::HostCore;
 use crate::models::{host_config, host_port_config};
 use crate::world::World;
 
@@ -35,7 +34,7 @@ pub(super) struct Site<'a> {
 }
 
 /// Builds the host.
-pub(super) fn host(world: &World, site: &Site<'_>) -> Result<HostCore, SimError> {
+pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, DeviceClock>, SimError> {
     let Site { network, node, own, model, .. } = *site;
     let networks: Vec<NetworkId> =
         own.iter().map(|&(_, channel)| network_id(network.links[channel / 2].network)).collect();
@@ -55,24 +54,13 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<HostCore, SimError>
     let config = host_config(model);
     let lines = own.iter().map(|&(number, channel)| (number, world.channels[channel].line));
     let ports = networks.into_iter().zip(lines);
-    let concerns = |flow: &&Flow| flow.from == node || flow.receivers().any(|receiver| receiver == node);
-    if !site.run.flows.iter().filter(concerns).any(|flow| flow.protocol == Protocol::Tt) {
-        let ports = ports.map(|(network, (_, line))| {
-            let config = host_port_config(model, line, interface.is_some());
-            (network, EgressPort::new(config, AlwaysOpen))
-        });
-        return Ok(HostCore::Plain(Host::new(config, ports.collect(), interface, TrueTime)));
-    }
     let ports = ports.map(|(network, (number, line))| {
-        let config = host_port_config(model, line, true);
+        let config = host_port_config(model, line, interface.is_some());
         let at = Attachment { node, port: number };
-        Ok(match windows(site.run, at, line, Integration::TimelyBlock, None)? {
-            Some(windows) => (network, CriticalPort::with_windows(config, windows)),
-            None => (network, CriticalPort::new(config)),
-        })
+        Ok((network, Port::new(config, selection(site.run, at, line, Integration::TimelyBlock, None)?)))
     });
     let ports = ports.collect::<Result<Vec<_>, SimError>>()?;
-    Ok(HostCore::Windows(Host::new(config, ports, interface, clock)))
+    Ok(Host::new(config, ports, interface, clock))
 }
 
 fn interface(world: &World, site: &Site<'_>, clock: &DeviceClock) -> Result<Option<Interface>, SimError> {

@@ -12,15 +12,13 @@ use wg_core::frame::Mac;
 use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_core::line::LineRate;
 use wg_frame::time::{RunTime, Span};
-use wg_plan::{
-    ForwardingMode, HostModel, Integration, Network, NodeIndex, NodeKind, Run, SwitchKind, SwitchModel,
-};
+use wg_plan::{ForwardingMode, HostModel, Network, NodeIndex, NodeKind, Run};
 
 use crate::clocks::NodeClock;
 use crate::error::SimError;
 use crate::faults::Rule;
 use crate::incidents;
-use crate::models::Draws;
+use crate::models::{Capabilities, Draws};
 use crate::random::{Purpose, Stream};
 use crate::world::{
     Channel, Extra, HostNode, HostPort, HubNode, NodeState, Place, Station, Strays, SwitchNode, SwitchPort,
@@ -104,7 +102,8 @@ impl World {
                     NodeKind::Switch(switch) => {
                         let cut_through = switch.mode == ForwardingMode::CutThrough;
                         // What may be cut off is not handed on before it is whole.
-                        let whole = preempts(&network.nodes[usize::from(from.node)].kind);
+                        let whole = matches!(&network.nodes[usize::from(from.node)].kind,
+                            NodeKind::Switch(model) if Capabilities::of(model).preemption);
                         (cut_through && !whole, switch.processing_delay)
                     }
                     _ => (false, Span::ZERO),
@@ -142,7 +141,7 @@ impl World {
                         channel,
                         frames: 0,
                         bytes: 0,
-                        preempts: preempts(&node.kind),
+                        preempts: Capabilities::of(model).preemption,
                         seldom: Box::default(),
                     });
                     let ports = ports.collect();
@@ -304,18 +303,6 @@ impl World {
 
 fn no_link(link: u32) -> SimError {
     SimError::plan(format!("a fault is on link {link}, which is not there"))
-}
-
-/// Whether a node cuts off frames in progress for others.
-fn preempts(kind: &NodeKind) -> bool {
-    matches!(
-        kind,
-        NodeKind::Switch(SwitchModel {
-            kind: SwitchKind::MixedCriticality,
-            integration: Integration::Preemption,
-            ..
-        })
-    )
 }
 
 fn ports(network: &Network) -> Result<Ports, SimError> {

@@ -67,12 +67,12 @@ impl<S: Sink> Engine<'_, S> {
         match place {
             Place::Switch(at) => {
                 let at = at as usize;
-                self.world.switches[at].core.handle_clock(self.now, &clock);
+                self.world.switches[at].core.handle_clock(self.now, |own| *own = clock);
                 self.drain_switch(at);
             }
             Place::Host(at) => {
                 let at = at as usize;
-                self.world.hosts[at].core.handle_clock(self.now, &clock);
+                self.world.hosts[at].core.handle_clock(self.now, |own| *own = clock);
                 self.drain_host(at);
                 for number in 0..self.world.senders.len() {
                     if self.world.senders[number].host == at {

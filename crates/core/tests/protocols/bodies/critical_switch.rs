@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
-use wg_core::critical_port::{CriticalPort, Missed, WindowConfig};
 use wg_core::forwarding::{Forwarding, PortSet};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{Change, FrequencyError, Oscillator};
-use wg_core::port::PortConfig;
+use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Limit;
+use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
 use wg_core::switch::{Arrival, Ingress, Mode, Output, Switch, SwitchConfig, Verdict};
 use wg_core::tte::access::Integration;
 use wg_core::tte::schedule::{PortSchedule, Window};
@@ -51,7 +51,7 @@ pub(crate) fn body(data: &[u8]) {
 }
 
 struct Run {
-    switch: Switch<CriticalPort<Oscillator>, CriticalIngress>,
+    switch: Switch<Selection, CriticalIngress, Oscillator>,
     mirror: CriticalIngress,
     mode: Mode,
     now: RunTime,
@@ -102,7 +102,13 @@ impl Run {
             let windows = (0..FLOWS as u16).map(window).collect();
             let schedule = PortSchedule::new(PERIOD, windows, RATE).expect("sound");
             let windows = WindowConfig { schedule, integration, raster: None, frames: 1, missed };
-            if scheduled { CriticalPort::with_windows(config, windows) } else { CriticalPort::new(config) }
+            let windows = Box::new(TimeTriggered::new(windows));
+            let selection = if scheduled {
+                Selection::TimeTriggered(windows)
+            } else {
+                Selection::StrictPriority(StrictPriority)
+            };
+            Port::new(config, selection)
         };
         let ports: Vec<_> = (0..PORTS).map(|at| port(at != 2)).collect();
         let mut forwarding = Forwarding::new(PORTS, None);
@@ -134,7 +140,7 @@ impl Run {
     }
 
     fn waiting(&self) -> usize {
-        let at_ports = |port| self.switch.fill(port).frames + self.switch.port(port).in_windows();
+        let at_ports = |port| self.switch.fill(port).frames + self.switch.port(port).scheduled();
         self.switch.staged() + (0..PORTS).map(at_ports).sum::<u32>() as usize
     }
 

@@ -7,8 +7,9 @@ use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::oscillator::TrueTime;
-use wg_core::port::{AlwaysOpen, EgressPort, PortConfig};
+use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Limit;
+use wg_core::selection::StrictPriority;
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -34,7 +35,7 @@ pub(crate) fn body(data: &[u8]) {
     let backlog = u32::from(input.byte() % 6);
     let limit = Limit::frames(u32::from(input.byte() % 6));
     let port = PortConfig::first_in_first_out(line, limit);
-    let ports = vec![(NetworkId::A, EgressPort::new(port, AlwaysOpen))];
+    let ports = vec![(NetworkId::A, Port::new(port, StrictPriority))];
     let config = HostConfig { transmit, receive, backlog, ring, interrupts, interrupt_latency };
     let mut run = Run {
         host: Host::new(config, ports, None, TrueTime),
@@ -78,7 +79,7 @@ pub(crate) fn body(data: &[u8]) {
 }
 
 struct Run {
-    host: Host<EgressPort<AlwaysOpen>>,
+    host: Host<StrictPriority, TrueTime>,
     now: RunTime,
     line_free: RunTime,
     next: u32,

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wg_core::arinc664::redundancy::{Receiver, Redundancy};
 use wg_core::arinc664::{Bag, Contract};
-use wg_core::critical_port::{CriticalPort, Missed, WindowConfig};
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::interface::{
@@ -12,8 +11,9 @@ use wg_core::interface::{
 };
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{Change, FrequencyError, Oscillator};
-use wg_core::port::PortConfig;
+use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Limit;
+use wg_core::selection::{Missed, TimeTriggered, WindowConfig};
 use wg_core::tte::access::Integration;
 use wg_core::tte::dispatch::{AcceptanceWindow, Buffer, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
@@ -71,7 +71,7 @@ struct Message {
 }
 
 struct Run {
-    host: Host<CriticalPort<Oscillator>>,
+    host: Host<TimeTriggered, Oscillator>,
     schedule: PortSchedule,
     now: RunTime,
     free_at: [RunTime; 2],
@@ -161,7 +161,7 @@ impl Run {
                 missed: Missed::Keep,
             };
             let limit = Limit::frames(u32::MAX);
-            (network, CriticalPort::with_windows(PortConfig::critical(line, limit), windows))
+            (network, Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)))
         });
         let cost = Cost { fixed: Span::from_picos(input.below(3_000_000) as i64), per_byte: Span::ZERO };
         let config = HostConfig {
@@ -233,7 +233,7 @@ impl Run {
 
     /// Frames that wait at the ports, and before them.
     fn waiting(&self) -> (usize, usize) {
-        let ports = (0..2).map(|port| self.host.fill(port).frames + self.host.port(port).in_windows());
+        let ports = (0..2).map(|port| self.host.fill(port).frames + self.host.port(port).scheduled());
         let interface = self.host.interface().map_or(0, Interface::waiting);
         (ports.sum::<u32>() as usize, self.host.in_hand().0 + interface)
     }

@@ -7,8 +7,9 @@ use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::oscillator::TrueTime;
-use wg_core::port::{AlwaysOpen, EgressPort, PortConfig, Transmission};
+use wg_core::port::{Port, PortConfig, Transmission};
 use wg_core::queue::Limit;
+use wg_core::selection::StrictPriority;
 use wg_core::switch::{AdmitAll, Arrival, Mode, Output, Switch, SwitchConfig};
 use wg_frame::time::{RunTime, Span};
 
@@ -47,7 +48,7 @@ struct Fate {
 }
 
 struct Run {
-    switch: Switch<EgressPort<AlwaysOpen>, AdmitAll>,
+    switch: Switch<StrictPriority, AdmitAll, TrueTime>,
     count: usize,
     mode: Mode,
     delay: Span,
@@ -80,7 +81,7 @@ impl Run {
             .map(|_| {
                 let rate = if input.one_in(3) { 10_000_000 } else { 100_000_000 };
                 let line = LineRate::new(rate).expect("a rate");
-                EgressPort::new(PortConfig::strict_priority(line, limit), AlwaysOpen)
+                Port::new(PortConfig::strict_priority(line, limit), StrictPriority)
             })
             .collect();
         let learning = Learning { ageing: Span::from_picos(AGEING), places: 256 };

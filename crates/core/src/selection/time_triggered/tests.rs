@@ -3,9 +3,13 @@
 use alloc::vec;
 use std::vec::Vec;
 
+use wg_frame::time::Span;
+
 use super::*;
 use crate::frame::{Mac, Marks, NetworkId};
+use crate::line::{GAP, LineRate};
 use crate::oscillator::{Change, Oscillator};
+use crate::port::{Device, Effect, Port, PortConfig};
 use crate::queue::Limit;
 use crate::tte::schedule::Window;
 
@@ -52,7 +56,7 @@ enum Event {
 }
 
 struct Bench {
-    port: CriticalPort<Oscillator>,
+    port: Port<TimeTriggered>,
     device: Device<Oscillator>,
     events: Vec<(RunTime, Event)>,
 }
@@ -72,7 +76,7 @@ impl Bench {
         let windows = WindowConfig { schedule, integration, raster: None, frames: 2, missed };
         let limit = Limit::frames(10);
         Self {
-            port: CriticalPort::with_windows(PortConfig::critical(line, limit), windows),
+            port: Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)),
             device: Device::new(limit, Oscillator::perfect()),
             events: Vec::new(),
         }
@@ -86,7 +90,7 @@ impl Bench {
     }
 
     fn run_before(&mut self, until: RunTime) {
-        while let Some(at) = self.port.next_deadline().instant()
+        while let Some(at) = self.port.next_deadline(&self.device).instant()
             && at < until
         {
             let mut effects = Vec::new();

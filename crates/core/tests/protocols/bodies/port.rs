@@ -1,13 +1,13 @@
-//! The critical port: time-triggered windows, integration, raster, by a clock of its own.
+//! The port with all a selection can have: time-triggered windows, integration, raster, by a clock of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wg_core::critical_port::{CriticalPort, Missed, WindowConfig};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{Change, FrequencyError, LocalTime, Oscillator};
-use wg_core::port::{Device, Effect, Egress, PortConfig};
+use wg_core::port::{Device, Effect, Port, PortConfig};
 use wg_core::queue::Limit;
+use wg_core::selection::{Missed, TimeTriggered, WindowConfig};
 use wg_core::tte::access::{DeltaRaster, Integration};
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_core::{Cause, Deadline};
@@ -37,11 +37,11 @@ pub(crate) fn body(data: &[u8]) {
     for _ in 0..500 {
         run.reach_next_deadline();
     }
-    let waiting = run.port.fill().frames + run.port.in_windows();
+    let waiting = run.port.fill().frames + run.port.scheduled();
     let ended = run.ended.iter().filter(|ended| **ended).count();
     assert_eq!(ended + waiting as usize, run.ended.len(), "every frame has one end or waits");
     assert_eq!(run.device.buffer.fill(), run.port.fill());
-    assert_eq!(run.device.in_windows, run.port.in_windows());
+    assert_eq!(run.device.buffer.apart(), run.port.scheduled());
 }
 
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ struct Sent {
 }
 
 struct Run {
-    port: CriticalPort<Oscillator>,
+    port: Port<TimeTriggered>,
     device: Device<Oscillator>,
     schedule: PortSchedule,
     integration: Integration,
@@ -99,7 +99,7 @@ impl Run {
         let windows =
             WindowConfig { schedule: schedule.clone(), integration, raster, frames: capacity as u32, missed };
         Self {
-            port: CriticalPort::with_windows(PortConfig::critical(line, limit), windows),
+            port: Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)),
             device: Device::new(Limit { bytes: u64::MAX, frames: u32::MAX }, clock),
             schedule,
             integration,
@@ -118,13 +118,13 @@ impl Run {
 
     fn call(
         &mut self,
-        call: impl FnOnce(&mut CriticalPort<Oscillator>, &mut Device<Oscillator>, &mut dyn FnMut(Effect)),
+        call: impl FnOnce(&mut Port<TimeTriggered>, &mut Device<Oscillator>, &mut dyn FnMut(Effect)),
     ) -> bool {
         let mut effects = Vec::new();
         call(&mut self.port, &mut self.device, &mut |effect| effects.push(effect));
         let acted = !effects.is_empty();
         effects.into_iter().for_each(|effect| self.carry_out(effect));
-        if let Some(at) = self.port.next_deadline().instant() {
+        if let Some(at) = self.port.next_deadline(&self.device).instant() {
             assert!(at >= self.now, "a deadline lies in the past");
         }
         acted
@@ -134,12 +134,12 @@ impl Run {
         let now = self.now;
         queries(&self.schedule, self.device.clock.read(now));
         let acted = self.call(|port, device, effects| port.handle_deadline(now, device, &mut |e| effects(e)));
-        let next = self.port.next_deadline();
+        let next = self.port.next_deadline(&self.device);
         assert!(acted || next > Deadline::at(now), "asked back at once");
     }
 
     fn reach_next_deadline(&mut self) {
-        if let Some(at) = self.port.next_deadline().instant() {
+        if let Some(at) = self.port.next_deadline(&self.device).instant() {
             self.now = self.now.max(at);
         }
         self.deadline();
@@ -159,7 +159,7 @@ impl Run {
     fn restart(&mut self) {
         let now = self.now;
         self.call(|port, device, effects| port.handle_restart(now, device, &mut |e| effects(e)));
-        assert!(self.port.fill().frames == 0 && self.port.in_windows() == 0, "all was given back");
+        assert!(self.port.fill().frames == 0 && self.port.scheduled() == 0, "all was given back");
         self.again.clear();
     }
 

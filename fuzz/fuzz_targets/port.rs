@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| wg_fuzz::CRITICAL_PORT(data));
+fuzz_target!(|data: &[u8]| wg_fuzz::PORT(data));

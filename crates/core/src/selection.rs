@@ -1,0 +1,304 @@
+//! Transmission selection: which of the frames that wait at a port begins, and when (IEEE Std 802.1Q-2022, 8.6.8).
+//!
+//! A [port](crate::port) has queues and a line; its selection says in which queue a frame waits, whether the first of a
+//! queue may begin, and which queue's turn it is. It is told what happens: a frame comes, begins, is cut off or dropped, the
+//! line is free, the clock of the device changed, the device restarts. Each event comes with the clock of the device, the
+//! line and the queues. What a selection counts (credit, turns, eligibility times) is its own.
+//!
+//! Every method but [`admission`](TransmissionSelection::admission) has a default, which is strict priority, so an algorithm
+//! is written in one file:
+//!
+//! - a credit-based shaper gives `admission` by its credit and counts that in `handle_begin` and `handle_end`;
+//! - time-aware gates give `admission` by their list, read with the clock: not before the gate opens, and, where the frame is
+//!   to fit, not unless its occupation ends before the gate closes;
+//! - an asynchronous shaper gives each frame an eligibility time, and with it a [place](Place) in the queue, in
+//!   `handle_enqueue`;
+//! - cyclic queuing gives a frame the queue of the cycle it came in, in `handle_enqueue`;
+//! - round robin overrides [`select`](TransmissionSelection::select);
+//! - preemption overrides [`gives_way`](TransmissionSelection::gives_way).
+//!
+//! [`StrictPriority`] is the one to copy from; [`TimeTriggered`] uses all there is.
+//!
+//! # Order of events
+//! Each frame that `handle_enqueue` took leaves by `handle_begin` or `handle_discard`, also when it begins without waiting.
+//! `handle_abort` brings one back that began. What is asked of a selection between two events has no effect on it. Events
+//! come in the order of time, but for `handle_end`: a driver that knows the end of a transmission beforehand tells it at
+//! once.
+
+mod strict_priority;
+mod time_triggered;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use wg_frame::time::{RunTime, Span};
+
+pub use strict_priority::StrictPriority;
+pub use time_triggered::{Missed, TimeTriggered, WindowConfig};
+
+use crate::cause::Cause;
+use crate::deadline::Deadline;
+use crate::frame::Frame;
+use crate::line::LineRate;
+use crate::oscillator::LocalClock;
+use crate::queue::{Place, Queues};
+
+/// What a selection sees when it is told or asked something.
+#[derive(Debug)]
+pub struct Moment<'a, C> {
+    /// When, in true time.
+    pub now: RunTime,
+    /// The clock of the device.
+    pub clock: &'a C,
+    /// The line of the port.
+    pub line: LineRate,
+    /// What waits there.
+    pub queues: &'a Queues,
+}
+
+impl<C> Moment<'_, C> {
+    /// How long a frame occupies the line, with the gap after it.
+    #[inline]
+    pub const fn occupation(&self, frame: &Frame) -> Span {
+        self.line.occupation(frame.length)
+    }
+}
+
+/// A frame that comes to a port.
+#[derive(Clone, Copy, Debug)]
+pub struct Newcomer<'a> {
+    /// The frame.
+    pub frame: &'a Frame,
+    /// The queue of its priority.
+    pub queue: usize,
+    /// It keeps to no schedule, as a babbling end system sends it: its queue is the most urgent of those every port has.
+    pub unscheduled: bool,
+}
+
+/// What a selection says about the first frame of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It may begin now.
+    Now,
+    /// Not before this instant, which must be later than the one asked about; ask again then.
+    NotBefore(RunTime),
+    /// Not until something else changes.
+    Never,
+}
+
+/// An algorithm.
+pub trait TransmissionSelection {
+    /// Whether `frame`, the first of queue `queue`, may begin at the moment.
+    fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Admission;
+
+    /// The queue whose first frame begins at the moment; the line is free.
+    #[inline]
+    fn select<C: LocalClock>(&self, at: &Moment<'_, C>) -> Option<usize> {
+        let admitted = |queue: &usize| {
+            let head = at.queues.head(*queue);
+            head.is_some_and(|frame| self.admission(at, *queue, frame) == Admission::Now)
+        };
+        at.queues.occupied().find(admitted)
+    }
+
+    /// When [`select`](Self::select) will give something, or the selection wants to be told that time has passed. The line is
+    /// free from the moment on, which may lie ahead.
+    #[inline]
+    fn next_deadline<C: LocalClock>(&self, at: &Moment<'_, C>) -> Deadline {
+        next_admission(self, at)
+    }
+
+    /// How urgent a frame is among those that come at one instant while the port is idle, more being greater; `None`: it
+    /// takes no part in that choice, because it goes by a schedule.
+    #[inline]
+    fn urgency(&self, newcomer: &Newcomer<'_>) -> Option<usize> {
+        Some(newcomer.queue)
+    }
+
+    /// Queues of its own beside those every port has, numbered from [`QUEUES`](crate::queue::QUEUES) on: how many frames each
+    /// holds.
+    fn own_queues(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// A frame comes: its place, or why it is dropped.
+    #[inline]
+    fn handle_enqueue<C: LocalClock>(
+        &mut self,
+        at: &Moment<'_, C>,
+        newcomer: &Newcomer<'_>,
+    ) -> Result<Place, Cause> {
+        let _ = at;
+        Ok(Place::last(newcomer.queue))
+    }
+
+    /// A frame begins, and waits no more. The line is taken.
+    #[inline]
+    fn handle_begin<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
+        let _ = (at, queue, frame);
+    }
+
+    /// The frame that began last, or was cut off, is through, and the gap after it over, at `free_at`.
+    #[inline]
+    fn handle_end(&mut self, free_at: RunTime) {
+        let _ = free_at;
+    }
+
+    /// The frame that began last is cut off; `frame` waits again in its stead, first of queue `queue`.
+    #[inline]
+    fn handle_abort<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
+        let _ = (at, queue, frame);
+    }
+
+    /// A frame that waited, or found no room, is dropped: the one at `place`, counted from the last.
+    #[inline]
+    fn handle_discard<C: LocalClock>(&mut self, at: &Moment<'_, C>, place: Place, frame: &Frame) {
+        let _ = (at, place, frame);
+    }
+
+    /// The clock of the device was set, or runs differently from the moment on.
+    #[inline]
+    fn handle_clock_change<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
+        let _ = at;
+    }
+
+    /// The device restarts: nothing waits any more, and what was on the wire is cut off.
+    #[inline]
+    fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
+        let _ = at;
+    }
+
+    /// Whether frames go by a schedule: only then the methods below are called.
+    #[inline]
+    fn has_schedule(&self) -> bool {
+        false
+    }
+
+    /// Time has come to the moment; told before anything else that happens then. Gives a queue whose frames are of no use any
+    /// more, and why.
+    #[inline]
+    fn handle_time<C: LocalClock>(&mut self, at: &Moment<'_, C>) -> Option<(usize, Cause)> {
+        let _ = at;
+        None
+    }
+
+    /// The queue whose first frame is due by schedule and is to begin at `begins`: at the moment, or where the line is busy a
+    /// gap later. It waits for no other that may come at the same instant.
+    #[inline]
+    fn due<C: LocalClock>(&self, at: &Moment<'_, C>, begins: RunTime) -> Option<usize> {
+        let _ = (at, begins);
+        None
+    }
+
+    /// Whether `frame` of queue `queue`, on the wire at the moment, is cut off for the one that is due, and what then waits in
+    /// its stead at the head of its queue: the frame again, or what is left of it.
+    #[inline]
+    fn gives_way<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Option<Frame> {
+        let _ = (at, queue, frame);
+        None
+    }
+}
+
+/// When the first frame of a queue every port has may begin, at the moment or later.
+#[inline]
+pub fn next_admission<C: LocalClock>(
+    selection: &(impl TransmissionSelection + ?Sized),
+    at: &Moment<'_, C>,
+) -> Deadline {
+    let admissions = at.queues.occupied().filter_map(|queue| {
+        match selection.admission(at, queue, at.queues.head(queue)?) {
+            Admission::Now => Some(at.now),
+            Admission::NotBefore(instant) => Some(instant.max(at.now)),
+            Admission::Never => None,
+        }
+    });
+    admissions.min().into()
+}
+
+/// Every algorithm there is, for devices whose ports have different ones.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// The most urgent first.
+    StrictPriority(StrictPriority),
+    /// By schedule, others around its windows.
+    TimeTriggered(Box<TimeTriggered>),
+}
+
+macro_rules! each {
+    ($selection:expr, $of:ident => $what:expr) => {
+        match $selection {
+            Selection::StrictPriority($of) => $what,
+            Selection::TimeTriggered($of) => $what,
+        }
+    };
+}
+
+impl TransmissionSelection for Selection {
+    #[inline]
+    fn admission<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Admission {
+        each!(self, of => of.admission(at, queue, frame))
+    }
+    #[inline]
+    fn select<C: LocalClock>(&self, at: &Moment<'_, C>) -> Option<usize> {
+        each!(self, of => of.select(at))
+    }
+    #[inline]
+    fn next_deadline<C: LocalClock>(&self, at: &Moment<'_, C>) -> Deadline {
+        each!(self, of => of.next_deadline(at))
+    }
+    #[inline]
+    fn urgency(&self, newcomer: &Newcomer<'_>) -> Option<usize> {
+        each!(self, of => of.urgency(newcomer))
+    }
+    fn own_queues(&self) -> Vec<usize> {
+        each!(self, of => of.own_queues())
+    }
+    #[inline]
+    fn handle_enqueue<C: LocalClock>(
+        &mut self,
+        at: &Moment<'_, C>,
+        newcomer: &Newcomer<'_>,
+    ) -> Result<Place, Cause> {
+        each!(self, of => of.handle_enqueue(at, newcomer))
+    }
+    #[inline]
+    fn handle_begin<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
+        each!(self, of => of.handle_begin(at, queue, frame));
+    }
+    #[inline]
+    fn handle_end(&mut self, free_at: RunTime) {
+        each!(self, of => of.handle_end(free_at));
+    }
+    #[inline]
+    fn handle_abort<C: LocalClock>(&mut self, at: &Moment<'_, C>, queue: usize, frame: &Frame) {
+        each!(self, of => of.handle_abort(at, queue, frame));
+    }
+    #[inline]
+    fn handle_discard<C: LocalClock>(&mut self, at: &Moment<'_, C>, place: Place, frame: &Frame) {
+        each!(self, of => of.handle_discard(at, place, frame));
+    }
+    #[inline]
+    fn handle_clock_change<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
+        each!(self, of => of.handle_clock_change(at));
+    }
+    #[inline]
+    fn handle_restart<C: LocalClock>(&mut self, at: &Moment<'_, C>) {
+        each!(self, of => of.handle_restart(at));
+    }
+    #[inline]
+    fn has_schedule(&self) -> bool {
+        each!(self, of => of.has_schedule())
+    }
+    #[inline]
+    fn handle_time<C: LocalClock>(&mut self, at: &Moment<'_, C>) -> Option<(usize, Cause)> {
+        each!(self, of => of.handle_time(at))
+    }
+    #[inline]
+    fn due<C: LocalClock>(&self, at: &Moment<'_, C>, begins: RunTime) -> Option<usize> {
+        each!(self, of => of.due(at, begins))
+    }
+    #[inline]
+    fn gives_way<C: LocalClock>(&self, at: &Moment<'_, C>, queue: usize, frame: &Frame) -> Option<Frame> {
+        each!(self, of => of.gives_way(at, queue, frame))
+    }
+}
