@@ -99,6 +99,12 @@ impl EtherType {
     pub const IPV4: Self = Self(0x0800);
     /// A customer VLAN tag follows (IEEE 802.1Q-2022, table 9-1).
     pub const VLAN: Self = Self(0x8100);
+    /// A protocol control frame (SAE AS6802).
+    pub const PROTOCOL_CONTROL: Self = Self(0x891D);
+    /// The Precision Time Protocol (IEEE Std 1588-2019, annex E).
+    pub const PTP: Self = Self(0x88F7);
+    /// A redundancy tag follows (IEEE Std 802.1CB-2017, 7.8).
+    pub const REDUNDANCY: Self = Self(0xF1C1);
     /// Local Experimental Ethertype 1 (IEEE 802a-2003, 3.2): a message of ours straight behind the header.
     pub const PROBE: Self = Self(0x88B5);
 

@@ -12,15 +12,21 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod arinc664;
 mod bytes;
 mod checksum;
+pub mod classify;
 mod crc;
 pub mod ethernet;
 pub mod fill;
+pub mod image;
 pub mod ipv4;
 pub mod layout;
 pub mod probe;
+pub mod ptp;
+pub mod rtag;
 pub mod template;
 pub mod time;
+pub mod tte;
 pub mod udp;
 pub mod vlan;

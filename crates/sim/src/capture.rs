@@ -1,9 +1,7 @@
 //! Capture tasks: the only place where a simulated frame has bytes.
 //!
-//! A frame is written as it would be read from the wire: addresses, tag, IPv4, UDP, probe header with the right sum,
-//! content by the fill of its sender, the sequence number of a virtual link, and the FCS. Damage shows as it would: an
-//! inverted bit leaves the FCS wrong, an altered payload leaves the FCS right and the sum of the message wrong.
-//! Frames appear when their first bit leaves (sent) and when their last bit is in (received), by the clock of the
+//! A frame is [written](wg_frame::image) as it would be read from the wire: addresses, tag, IPv4, UDP, probe header with the
+//! right sum, content by the fill of its sender, the sequence number of a virtual link, and the FCS. Frames appear when their first bit leaves (sent) and when their last bit is in (received), by the clock of the
 //! node. A medium shared through a hub shows frames that were sent whole, not the remains of collisions.
 
 use std::collections::BTreeMap;
@@ -12,10 +10,12 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use wg_capture::pcapng::{self, Interface, Resolution, Statistics};
 use wg_capture::{Direction, Stamps};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_frame::arinc664::{Sender, VirtualLinkId};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::fill::Pattern;
+use wg_frame::image::{Image, Message};
 use wg_frame::layout::{Carrier, Envelope, Tag};
-use wg_frame::probe::{self, Probe, ProbeFlags};
+use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::RunTime;
 use wg_frame::vlan::{Priority, VlanId};
 use wg_plan::{Fill, Flow, Network, NodeIndex, Protocol, Run};
@@ -166,14 +166,14 @@ impl Captures {
         sink: &mut impl Sink,
     ) {
         let mut bytes = [0; LONGEST];
-        let length = self.bytes(frame, &mut bytes);
+        // A frame that has no bytes, which no plan makes, is left blank.
+        let frame = self.image(frame).write(&mut bytes).unwrap_or_default();
         let Some(tapped) = self.nodes.get_mut(&node) else { return };
         let Ok(interface) = tapped.ports.binary_search_by_key(&port, |port| port.number) else { return };
         tapped.ports[interface].frames += 1;
         self.blocks.clear();
-        let frame = &[&bytes[..length]];
-        let ticks = ticks(time);
-        pcapng::packet(&mut self.blocks, interface as u32, ticks, direction, frame, length, tapped.snap);
+        let (ticks, length) = (ticks(time), frame.len());
+        pcapng::packet(&mut self.blocks, interface as u32, ticks, direction, &[frame], length, tapped.snap);
         sink.captured(node, &self.blocks, true);
     }
 
@@ -189,60 +189,44 @@ impl Captures {
         }
     }
 
-    /// The bytes of a frame, FCS included; how many they are.
-    fn bytes(&self, frame: &Frame, bytes: &mut [u8; LONGEST]) -> usize {
+    /// What a frame looks like on the wire.
+    fn image(&self, frame: &Frame) -> Image {
         let length = usize::from(frame.length).clamp(64, LONGEST);
         let looks = self.looks.get(&frame.flow);
         let envelope = self.envelope(frame, looks);
-        let begin = envelope.header_len();
-        let numbered = usize::from(frame.class == TrafficClass::RateConstrained);
+        let numbered = frame.class == TrafficClass::RateConstrained;
         // A frame that none of its tasks sends, as a babbler's, is full of payload.
-        let full = (length - FCS - numbered).saturating_sub(begin);
+        let full = (length - FCS - usize::from(numbered)).saturating_sub(envelope.header_len());
         let tasks = looks.map_or(&[][..], |looks| &looks.sends);
-        let fits = |payload: usize| (begin + payload + numbered + FCS).max(64) == length;
+        let fits = |payload: usize| Image::length(&envelope, payload, numbered) == length;
         let (payload, fill) =
             tasks.iter().copied().find(|(payload, _)| fits(*payload)).unwrap_or((full, Fill::Sequential));
-        if frame.flow != FLOW_FOREIGN {
-            let pattern = match fill {
-                Fill::Sequential => Pattern::Sequential,
-                Fill::Random => {
-                    Pattern::Random { seed: self.seed, flow: frame.flow, sequence: frame.sequence }
-                }
-            };
-            let payload = &mut bytes[begin..begin + payload];
-            pattern.write(payload);
+        let message = (frame.flow != FLOW_FOREIGN).then(|| {
             let mut flags = ProbeFlags::NONE;
             for (mark, flag) in [(Marks::RETURN, ProbeFlags::RETURN), (Marks::WARM_UP, ProbeFlags::WARM_UP)] {
                 if frame.marks.has(mark) {
                     flags = flags.with(flag);
                 }
             }
-            if let Some((at, time)) = looks.and_then(|looks| looks.transmit_time(frame))
-                && probe::write_tx_time(payload, at, time).is_ok()
-            {
-                flags = flags.with(ProbeFlags::TX_TIME);
+            Message {
+                probe: Probe { flow: frame.flow, sequence: frame.sequence, flags },
+                fill: match fill {
+                    Fill::Sequential => Pattern::Sequential,
+                    Fill::Random => {
+                        Pattern::Random { seed: self.seed, flow: frame.flow, sequence: frame.sequence }
+                    }
+                },
+                transmit_time: looks.and_then(|looks| looks.transmit_time(frame)),
+                damaged: frame.marks.has(Marks::DAMAGED),
             }
-            let probe = Probe { flow: frame.flow, sequence: frame.sequence, flags };
-            // Too short a payload, which the plan refuses, stays without a header.
-            if probe::seal(payload, probe).is_ok() && frame.marks.has(Marks::DAMAGED) {
-                let last = payload.len() - 1;
-                payload[last] ^= 1;
-            }
+        });
+        Image {
+            envelope,
+            payload,
+            message,
+            sequence: numbered.then_some(frame.virtual_link_sequence),
+            fcs_error: frame.marks.has(Marks::FCS_ERROR),
         }
-        if envelope.close(&mut bytes[..], payload).is_err() {
-            return 0;
-        }
-        let end = length - FCS;
-        if numbered == 1 {
-            // ARINC 664 part 7: the last byte before the FCS.
-            bytes[end - 1] = frame.virtual_link_sequence;
-        }
-        let mut fcs = crc32fast::hash(&bytes[..end]).to_le_bytes();
-        if frame.marks.has(Marks::FCS_ERROR) {
-            fcs[0] ^= 1;
-        }
-        bytes[end..length].copy_from_slice(&fcs);
-        length
     }
 
     fn envelope(&self, frame: &Frame, looks: Option<&Looks>) -> Envelope {
@@ -288,21 +272,21 @@ impl Captures {
     /// the UDP checksum is not used.
     fn virtual_link(&self, frame: &Frame) -> Envelope {
         let station = self.addresses.iter().position(|(mac, _)| *mac == frame.source.0).unwrap_or(0);
-        let [net, device] = (station as u16 + 1).to_be_bytes();
+        let [network, device] = (station as u16 + 1).to_be_bytes();
         let interface = match frame.network {
             NetworkId::A => 1,
             NetworkId::B => 2,
         };
-        let [high, low] = frame.virtual_link.to_be_bytes();
-        let source = SocketAddrV4::new(Ipv4Addr::new(10, net, device, 1), PROBE_PORT);
-        let destination = SocketAddrV4::new(Ipv4Addr::new(224, 224, high, low), PROBE_PORT);
+        let sender = Sender { network, device, interface };
+        let source = SocketAddrV4::new(sender.partition(1), PROBE_PORT);
+        let destination = SocketAddrV4::new(VirtualLinkId(frame.virtual_link).group(), PROBE_PORT);
         let mut carrier = Carrier::udp(source, destination);
         if let Carrier::Udp { checksummed, .. } = &mut carrier {
             *checksummed = false;
         }
         Envelope {
             destination: MacAddress(frame.destination.0),
-            source: MacAddress([0x02, 0x00, 0x00, net, device, interface << 5]),
+            source: sender.address(),
             tag: None,
             carrier,
         }

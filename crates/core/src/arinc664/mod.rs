@@ -13,45 +13,14 @@ pub mod policing;
 pub mod redundancy;
 pub mod regulator;
 
-use core::fmt;
-
-use wg_frame::ethernet::{MIN_FRAME_LEN, MacAddress};
+pub use wg_frame::arinc664::VirtualLinkId;
+use wg_frame::ethernet::MIN_FRAME_LEN;
 use wg_frame::time::Span;
 
 /// Longest frame of a virtual link, DA to FCS, in bytes (AIM "AFDX / ARINC 664 Tutorial", figure 7).
 pub const MAX_FRAME_LEN: usize = 1518;
 /// Shortest frame, DA to FCS, in bytes (the same figure).
 pub const SHORTEST_FRAME_LEN: usize = MIN_FRAME_LEN;
-
-/// Number of a virtual link: the last two bytes of the destination address, big endian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VirtualLinkId(pub u16);
-
-impl VirtualLinkId {
-    /// First four bytes of every destination address. The standard leaves them to the network's operator but
-    /// for the group and local bits; all public captures read carry 03:00:00:00 (redlab-i/wireshark-plugin-afdx).
-    pub const CONSTANT_FIELD: [u8; 4] = [3, 0, 0, 0];
-
-    /// The destination address of the virtual link's frames.
-    pub const fn destination(self) -> MacAddress {
-        let [a, b, c, d] = Self::CONSTANT_FIELD;
-        let [high, low] = self.0.to_be_bytes();
-        MacAddress([a, b, c, d, high, low])
-    }
-    /// The virtual link an address names; `None` where the constant field differs.
-    pub const fn from_destination(address: MacAddress) -> Option<Self> {
-        match address.0 {
-            [3, 0, 0, 0, high, low] => Some(Self(u16::from_be_bytes([high, low]))),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for VirtualLinkId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "VL {}", self.0)
-    }
-}
 
 /// Bandwidth allocation gap: 2^k ms with k from 0 to 7 (AIM reference manual; the step and range of the
 /// standard).
@@ -127,19 +96,6 @@ mod tests {
             assert_eq!(Bag::new(Span::from_millis(ms)).is_ok(), is_one, "{ms} ms");
         }
         assert_eq!(Bag::new(Span::from_micros(500)), Err(ContractError::Bag(Span::from_micros(500))));
-    }
-
-    #[test]
-    fn an_address_names_its_virtual_link_and_nothing_else_does() {
-        assert_eq!(std::format!("{}", VirtualLinkId(0x1234).destination()), "03:00:00:00:12:34");
-        for id in [0, 1, 255, 256, 0xFFFF].map(VirtualLinkId) {
-            assert_eq!(VirtualLinkId::from_destination(id.destination()), Some(id));
-            for byte in 0..4 {
-                let mut other = id.destination();
-                other.0[byte] ^= 0x10;
-                assert_eq!(VirtualLinkId::from_destination(other), None);
-            }
-        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use wg_frame::time::Span;
+pub use wg_frame::tte::TransparentClock;
 
 use crate::oscillator::LocalTime;
 
@@ -270,28 +271,6 @@ impl AcceptanceWindow {
     }
 }
 
-/// The transparent clock of a protocol control frame: the delay collected on its way, in 2⁻¹⁶ ns (Wireshark's
-/// packet-tte-pcf.c).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TransparentClock(pub u64);
-
-impl TransparentClock {
-    /// A delay, rounded up to a unit, so that [`delay`](Self::delay) gives it back exactly; `None` if negative.
-    pub fn from_delay(delay: Span) -> Option<Self> {
-        let ps = u128::try_from(delay.as_picos()).ok()?;
-        u64::try_from((ps * 8_192).div_ceil(125)).ok().map(Self)
-    }
-    /// The delay, rounded down to a picosecond: 125/8192 ps a unit. The greatest value is 3 days, which fits.
-    pub fn delay(self) -> Span {
-        let ps = u128::from(self.0) * 125 / 8_192;
-        Span::from_picos(i64::try_from(ps).unwrap_or(i64::MAX))
-    }
-    /// With another device's delay added; `None` beyond 64 bits or for a negative delay.
-    pub fn plus(self, delay: Span) -> Option<Self> {
-        self.0.checked_add(Self::from_delay(delay)?.0).map(Self)
-    }
-}
-
 /// A frame that took longer than the plan's greatest transmission delay: its clock is damaged or the plan wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the transparent clock shows {shown}, more than max_transmission_delay {limit}; drop the frame")]
@@ -490,14 +469,6 @@ mod tests {
                     });
                 }
             }
-        }
-
-        #[test]
-        fn a_delay_survives_the_transparent_clock(delay in 0_i64..200_000_000_000_000_000, more in 0_i64..1_000_000) {
-            let clock = TransparentClock::from_delay(ps(delay)).unwrap();
-            prop_assert_eq!(clock.delay(), ps(delay));
-            let sum = clock.plus(ps(more)).unwrap().delay().as_picos();
-            prop_assert!((0..=1).contains(&(sum - delay - more)), "each addition rounds up by less than a unit");
         }
 
         /// Frames sent in order and delayed at will come out in the order sent, each max_transmission_delay

@@ -2,6 +2,7 @@
 //! get past the first checks.
 
 use crate::bodies;
+use crate::protocols::protocol_frames;
 use crate::strategies::{frames, messages, payloads};
 use proptest::prelude::*;
 
@@ -32,6 +33,14 @@ proptest! {
         bodies::views::body(data.get(skip..).unwrap_or(&[]));
         bodies::views::body(data.get(14..).unwrap_or(&[]));
         bodies::views::body(data.get(34..).unwrap_or(&[]));
+    }
+
+    #[test]
+    fn views_of_nearly_protocol_frames(data in nearly(protocol_frames()), skip in 0_usize..40) {
+        bodies::views::body(&data);
+        for skip in [skip, 14, 18, 20, 24, 42] {
+            bodies::views::body(data.get(skip..).unwrap_or(&[]));
+        }
     }
 
     #[test]

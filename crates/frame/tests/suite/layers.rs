@@ -7,6 +7,7 @@ use crate::judge::{Outcome, holds};
 use crate::strategies::{frames, payloads, tags};
 use proptest::prelude::*;
 use wg_frame::ethernet::{self, EtherType, EthernetError, MacAddress};
+use wg_frame::image::{Image, Message};
 use wg_frame::ipv4::{self, Ipv4Error};
 use wg_frame::layout::{self, Carrier, Envelope, LayoutError};
 use wg_frame::probe::{self, Probe, ProbeError};
@@ -363,4 +364,27 @@ fn too_long_to_write() {
 fn errors_are_sentences() {
     let error = refusal(|f| f.truncate(70)).to_string();
     assert_eq!(error, "IPv4 total length 58 B, but only 56 B are there: the packet was cut");
+}
+
+proptest! {
+    /// What is written whole is found again by the reader of our messages, and damage shows where it would.
+    #[test]
+    fn an_image_holds_its_message_and_its_damage(
+        (envelope, payload) in (crate::strategies::envelopes(), probe::LEN..200_usize),
+        (numbered, damaged, fcs_error) in any::<(bool, bool, bool)>(), sequence: u32,
+    ) {
+        let probe = Probe { flow: 3, sequence, flags: probe::ProbeFlags::RETURN };
+        let fill = wg_frame::fill::Pattern::Sequential;
+        let message = Message { probe, fill, transmit_time: None, damaged };
+        let image = Image { envelope, payload, message: Some(message), sequence: numbered.then_some(7), fcs_error };
+        let mut buffer = [0; 400];
+        let bytes = image.write(&mut buffer)?;
+        prop_assert_eq!(bytes.len(), Image::length(&envelope, payload, numbered));
+        let (frame, fcs) = bytes.split_at(bytes.len() - 4);
+        prop_assert_eq!(crc32fast::hash(frame).to_le_bytes() == *fcs, !fcs_error);
+        prop_assert!(!numbered || frame.last() == Some(&7));
+        let found = layout::find(frame)?;
+        prop_assert_eq!((found.envelope, found.probe), (envelope, probe));
+        prop_assert_eq!(probe::read(&found.payload[..payload]), Ok((probe, !damaged)));
+    }
 }

@@ -6,6 +6,7 @@ mod fill;
 mod judge;
 mod layers;
 mod probe;
+mod protocols;
 mod strategies;
 mod time;
 mod vectors;

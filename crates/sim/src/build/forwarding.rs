@@ -16,6 +16,7 @@ use wg_core::tte::access::{self, DeltaRaster};
 use wg_core::tte::dispatch::{AcceptanceWindow, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_frame::time::Span;
+use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
     Attachment, Flow, Integration, Network, NodeIndex, Policing, Protocol, Raster, Route, Run, SwitchModel,
     VirtualLink,
@@ -29,24 +30,21 @@ use crate::world::World;
 
 /// Addresses a switch learns at most, and for how long (IEEE Std 802.1Q-2022, 8.8.3).
 const LEARNING: Learning = Learning { ageing: Span::from_millis(300_000), places: 8_192 };
-/// First four bytes of a time-triggered frame's destination address: the marker of critical traffic.
-const CRITICAL_TRAFFIC: [u8; 4] = [0xAB, 0xAD, 0xBA, 0xBE];
 
 /// The destination address of a flow's frames: the receiver's, or a group's.
 ///
 /// Groups of ordinary flows are those of IPv4 groups 239.87.0.0/16 (RFC 1112, 6.4), numbered by flow.
 pub(super) fn destination(flow: &Flow, addresses: &[Mac]) -> Mac {
-    let group = |[a, b, c, d]: [u8; 4], id: u16| {
-        let [high, low] = id.to_be_bytes();
-        Mac([a, b, c, d, high, low])
-    };
     match (flow.protocol, &flow.virtual_link, &flow.schedule) {
         (Protocol::Rc, Some(link), _) => Mac(VirtualLinkId(link.id).destination().0),
-        (Protocol::Tt, _, Some(schedule)) => group(CRITICAL_TRAFFIC, schedule.id),
+        (Protocol::Tt, _, Some(schedule)) => Mac(CriticalTrafficId(schedule.id).destination().0),
         _ if flow.also_to.is_empty() => {
             flow.addresses.mac.destination.map_or(addresses[usize::from(flow.to)], Mac)
         }
-        _ => group([0x01, 0x00, 0x5e, 0x57], flow.id),
+        _ => {
+            let [high, low] = flow.id.to_be_bytes();
+            Mac([0x01, 0x00, 0x5e, 0x57, high, low])
+        }
     }
 }
 

@@ -1,0 +1,91 @@
+//! A whole frame as it is on the wire, FCS included, from what is known of it: for whoever has descriptors of frames and is
+//! asked for their bytes, as a simulator's capture is.
+//!
+//! Damage shows as it would: an inverted bit leaves the FCS wrong, an altered payload leaves the FCS right and the sum of
+//! the message wrong.
+
+use crate::arinc664;
+use crate::ethernet::{FCS_LEN, MIN_FRAME_LEN};
+use crate::fill::Pattern;
+use crate::layout::{Envelope, LayoutError};
+use crate::probe::{self, Probe, ProbeFlags};
+use crate::time::RunTime;
+
+/// The message in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What its header says. The transmit time adds its own flag.
+    pub probe: Probe,
+    /// Content behind the header.
+    pub fill: Pattern,
+    /// Where in the payload the transmit time lies, and which it is.
+    pub transmit_time: Option<(usize, RunTime)>,
+    /// Altered after its sum was made.
+    pub damaged: bool,
+}
+
+/// A frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Everything round the payload.
+    pub envelope: Envelope,
+    /// Bytes of payload.
+    pub payload: usize,
+    /// The message that is the payload; without, that is zeros.
+    pub message: Option<Message>,
+    /// Sequence number of a virtual link, the last byte before the FCS.
+    pub sequence: Option<u8>,
+    /// A bit was inverted behind the FCS.
+    pub fcs_error: bool,
+}
+
+impl Image {
+    /// Length of the frame, DA to FCS, padding included, of a payload of `payload` bytes, with or without the sequence number
+    /// of a virtual link.
+    pub const fn length(envelope: &Envelope, payload: usize, numbered: bool) -> usize {
+        let sequence = if numbered { arinc664::SEQUENCE_LEN } else { 0 };
+        let length = envelope.header_len() + payload + sequence + FCS_LEN;
+        if length < MIN_FRAME_LEN { MIN_FRAME_LEN } else { length }
+    }
+
+    /// Writes the frame at the beginning of `bytes`, which are zero, and returns it.
+    ///
+    /// # Errors
+    /// [`LayoutError::Buffer`] where it does not fit, [`LayoutError::Ipv4`] where it is too long.
+    pub fn write<'a>(&self, bytes: &'a mut [u8]) -> Result<&'a [u8], LayoutError> {
+        let length = Self::length(&self.envelope, self.payload, self.sequence.is_some());
+        let begin = self.envelope.header_len();
+        if bytes.len() < length {
+            return Err(LayoutError::Buffer { needed: length - FCS_LEN, len: bytes.len() });
+        }
+        let bytes = &mut bytes[..length];
+        if let Some(message) = &self.message {
+            message.write(&mut bytes[begin..begin + self.payload]);
+        }
+        self.envelope.close(bytes, self.payload)?;
+        let end = length - FCS_LEN;
+        if let Some(sequence) = self.sequence {
+            bytes[end - arinc664::SEQUENCE_LEN] = sequence;
+        }
+        let mut fcs = crc32fast::hash(&bytes[..end]).to_le_bytes();
+        fcs[0] ^= u8::from(self.fcs_error);
+        bytes[end..].copy_from_slice(&fcs);
+        Ok(bytes)
+    }
+}
+
+impl Message {
+    fn write(&self, payload: &mut [u8]) {
+        self.fill.write(payload);
+        let mut flags = self.probe.flags;
+        if let Some((at, time)) = self.transmit_time
+            && probe::write_tx_time(payload, at, time).is_ok()
+        {
+            flags = flags.with(ProbeFlags::TX_TIME);
+        }
+        // Too short a payload, which the plan refuses, stays without a header.
+        if probe::seal(payload, Probe { flags, ..self.probe }).is_ok() && self.damaged {
+            payload.iter_mut().next_back().into_iter().for_each(|last| *last ^= 1);
+        }
+    }
+}
