@@ -21,15 +21,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from benchmarks import table
-from wiregauge.benches import NetnsBench, agent_program
+from wiregauge import runner
+from wiregauge.benches import agent_program
 from wiregauge.benches.netns import ENCLOSED
-from wiregauge.config import load
-from wiregauge.master import ProgressView, new_manifest, run_campaign
-from wiregauge.measures import judge, show_json
-from wiregauge.records import RunDirectory
+from wiregauge.measures import show_json
 
 SMOKE = "--smoke" in sys.argv
 ROUNDS = 1 if SMOKE else 5
@@ -58,21 +54,13 @@ def scenario(rate: int) -> str:
 """
 
 
-def relay(bench: NetnsBench, test: Path, folder: Path) -> dict[str, float]:
+def relay(trials: runner.Trials, test: Path, folder: Path) -> dict[str, float]:
     """Round-trip percentiles in microseconds, as `wiregauge show --json` gives them."""
-    loaded = load(test)
-    directory = RunDirectory.create(
-        folder, new_manifest(loaded.campaign, file=test.name, sha256=loaded.sha256, bench="netns"), loaded.xml
-    )
-    try:
-        with ProgressView(Console(stderr=True, quiet=True), loaded.campaign["runs"]) as view:
-            run_campaign(directory, bench, view)
-        if directory.manifest["state"] != "complete":
-            sys.exit(f"the run is incomplete: {directory.manifest['reason']}")
-        shown: Any = show_json(judge(folder))
-        (flow,) = shown["runs"][0]["flows"]
-    finally:
-        directory.close()
+    judgement = trials.run(test, folder)
+    if judgement.state != "complete":
+        sys.exit(f"the run is incomplete: {judgement.reason}")
+    shown: Any = show_json(judgement)
+    (flow,) = shown["runs"][0]["flows"]
     if flow["lost"]:
         print(f"  note: {flow['lost']} of {flow['sent']} messages lost")
     return {name: flow["rtt_ns"][name] / 1000 for name in ("p50", "p99")}
@@ -112,17 +100,16 @@ def compare(folder: Path) -> None:
     """Takes turns at each rate and prints medians over the rounds and their ratio."""
     test = folder / "round-trip.xml"
     test.write_text(scenario(RATES[0]))
-    bench = NetnsBench(load(test).campaign)
-    bench.build()
-    try:
+    with runner.open("netns") as trials:
         for rate in RATES:
             test.write_text(scenario(rate))
             ours: list[dict[str, float]] = []
             theirs: list[dict[str, float]] = []
             for turn in range(ROUNDS):
+                # The first trial builds the network for both.
+                ours.append(relay(trials, test, folder / f"r{rate}-{turn}"))
                 if PEER:
                     theirs.append(sockperf(rate))
-                ours.append(relay(bench, test, folder / f"r{rate}-{turn}"))
             print(
                 f"UDP round trip, {PAYLOAD} B, {rate} messages/s, {ROUNDS} rounds of {SECONDS} s (median of rounds)"
             )
@@ -143,8 +130,6 @@ def compare(folder: Path) -> None:
                     reached=reached,
                 )
             print(f"  rounds: {json.dumps({'relay': ours, 'sockperf': theirs})}")
-    finally:
-        bench.close()
 
 
 def main() -> int:

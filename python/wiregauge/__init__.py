@@ -2,7 +2,7 @@
 
 The command line is `wiregauge`; the packages, in the order a message passes them:
 
-`config` reads and checks a test, `benches` builds the network under test, `master` runs the test on it,
+`config` reads and checks a test, `benches` builds the network under test, `runner` runs the test on it,
 `records` holds the run directory, `measures` turns records into figures with an uncertainty and a verdict,
 `figures` and `report` show them, `export` hands them to other tools.
 

@@ -5,37 +5,22 @@ They are processes of their own because Ray leaves warnings, threads and signal 
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from wiregauge.cluster import connected, retrack, simulate_on
-from wiregauge.config import load
-from wiregauge.master import ProgressView, new_manifest
+from wiregauge import runner
+from wiregauge.cluster import OnCluster, connected, retrack
 from wiregauge.records import RunDirectory
 
 
-@contextlib.contextmanager
-def campaign(place: Path, text: str) -> Iterator[tuple[RunDirectory, ProgressView]]:
-    """A run directory in which nothing has been run yet."""
+def written(place: Path, text: str) -> Path:
+    """The test file of a run directory to be made."""
     file = place.with_suffix(".xml")
     file.write_text(text, encoding="utf-8")
-    loaded = load(file)
-    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
-    directory = RunDirectory.create(place, manifest, loaded.xml)
-    try:
-        with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
-            yield directory, view
-        with contextlib.suppress(OSError):
-            (place / "spool").rmdir()
-    finally:
-        directory.close()
+    return file
 
 
 def nodes(home: str, port: int) -> None:
@@ -56,12 +41,10 @@ def nodes(home: str, port: int) -> None:
 
 def sweep(place: str, text: str, engine: str, storage: str | None) -> None:
     """Simulates a test on an engine; prints how it ended."""
-    with (
-        connected(engine, storage=storage) as cluster,
-        campaign(Path(place), text) as (directory, view),
-    ):
-        simulate_on(cluster, directory, view, None)
-    json.dump({key: directory.manifest[key] for key in ("state", "reason")}, sys.stdout)
+    test = written(Path(place), text)
+    with connected(engine, storage=storage) as cluster, runner.open(OnCluster(cluster)) as trials:
+        judgement = trials.run(test, Path(place))
+    json.dump({"state": judgement.state, "reason": judgement.reason}, sys.stdout)
 
 
 def track(place: str, engine: str, parts: int | None, storage: str | None, adopt: bool = False) -> None:

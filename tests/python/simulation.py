@@ -13,8 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from wiregauge import _native
+from wiregauge import _native, runner
 from wiregauge.config import load
+from wiregauge.measures import Judgement
 
 US = 1_000_000
 MS = 1_000 * US
@@ -122,6 +123,12 @@ def simulate(text: str, place: Path, run: int = 0) -> Simulated:
         _plain(truth),
         summary,
     )
+
+
+def trial(test: Path, place: Path, jobs: int = 1) -> Judgement:
+    """Simulates a test file into the run directory `place` as the program does, and judges it."""
+    with runner.open(runner.Simulated(jobs=jobs)) as trials:
+        return trials.run(test, place)
 
 
 def _plain(path: Path) -> pl.DataFrame:

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 from scipy import stats as reference
 
-from wiregauge import stats
+from wiregauge import runner, stats
 from wiregauge.calibrate import CalibrationError, make, schema_path
 from wiregauge.calibrate.cable import LIGHT_NS_PER_M, Point, cable_results, read_points
 from wiregauge.calibrate.instrument import cable_test, simulated_point
@@ -48,7 +47,8 @@ def test_the_published_line_from_simulated_cables_with_a_coarse_clock(tmp_path: 
             repeats=5,
             seed=11 + k,
         )
-        outcome = run_test(test, tmp_path, bench="sim", realtime=False, console=Console(quiet=True))
+        with runner.open("sim") as trials:
+            outcome = run_test(test, trials, tmp_path)
         assert outcome.state == "complete"
         for run in outcome.runs:
             assert set(np.unique(run.differences("rx_drv", "tx_drv") % 10)) == {0.0}, (

@@ -13,9 +13,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
-from wiregauge import stats
+from wiregauge import runner, stats
 from wiregauge.calibrate import CalibrationError, make, schema_path
 from wiregauge.calibrate.clocks import clock_results
 from wiregauge.calibrate.instrument import (
@@ -34,12 +33,12 @@ from wiregauge.calibrate.summaries import describe, error_of
 from wiregauge.calibrate.text import grids, headline
 from wiregauge.config import Test
 
-SILENT = Console(quiet=True)
 GBIT = 10**9
 
 
 def simulated(test: Test, place: Path) -> Outcome:
-    return run_test(test, place, bench="sim", realtime=False, console=SILENT)
+    with runner.open("sim") as trials:
+        return run_test(test, trials, place)
 
 
 def shown(kind: str, results: dict[str, Any]) -> str:
@@ -331,7 +330,7 @@ def test_a_crooked_instrument_is_found() -> None:
 
 
 def test_a_reason_that_not_every_case_has_names_those_that_have_it() -> None:
-    from wiregauge.calibrate.shared import trust_of
+    from wiregauge.cli.calibrate.shared import trust_of
 
     class Outcome:
         state = "complete"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -11,15 +10,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
+from simulation import trial
 from wiregauge import stats
-from wiregauge.config import Exchange, Test, load
-from wiregauge.master import ProgressView, new_manifest, simulate_campaign
-from wiregauge.measures import Judgement, judge
+from wiregauge.config import Exchange, Test
+from wiregauge.measures import Judgement
 from wiregauge.measures.clocks import corrected, run_clocks
 from wiregauge.measures.rundir import open_run_directory
-from wiregauge.records import RunDirectory
 
 US = 1e3
 
@@ -151,13 +148,7 @@ def run(text: str, place: Path) -> Judgement:
     place.mkdir(parents=True)
     file = place / "t.xml"
     file.write_text(text)
-    loaded = load(file)
-    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
-    directory = RunDirectory.create(place / "out", manifest, loaded.xml)
-    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
-        simulate_campaign(directory, view, 1)
-    directory.close()
-    return judge(place / "out")
+    return trial(file, place / "out")
 
 
 def planted(seed: int) -> str:

@@ -29,8 +29,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_process import campaign
-from wiregauge import measures
+import cluster_process
+from simulation import trial
+from wiregauge import measures, runner
 from wiregauge.cluster import (
     EngineError,
     EngineNameError,
@@ -43,7 +44,6 @@ from wiregauge.cluster import (
     tasks,
 )
 from wiregauge.config import load
-from wiregauge.master import simulate_campaign
 from wiregauge.master.simulation import Simulator, Watch, simulate_run
 from wiregauge.records import RunDirectory
 
@@ -71,14 +71,13 @@ def written(count: int, payloads: str) -> str:
 
 
 def embedded(place: Path, text: str) -> Path:
-    with campaign(place, text) as (directory, view):
-        simulate_campaign(directory, view, 2)
-    return place
+    return trial(cluster_process.written(place, text), place, 2).directory
 
 
 def files(place: Path) -> dict[str, bytes]:
-    """What a run left, without the manifest, which tells the time of day."""
-    found = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name != "manifest.json")
+    """What a run left, without the manifest, which tells the time of day, and what has its digest."""
+    of_the_time = {"manifest.json", "measures.json"}
+    found = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name not in of_the_time)
     return {str(path.relative_to(place)): path.read_bytes() for path in found}
 
 
@@ -622,11 +621,12 @@ def test_a_simulator_that_fails_leaves_a_reason(tmp_path: Path) -> None:
             raise SimulationFailed("run 1: its worker died 6 times")
 
     simulator: Simulator = Failing()
-    with campaign(tmp_path / "r", written(50, "64B 256B")) as (directory, view):
-        simulate_campaign(directory, view, 1, simulator)
-    assert directory.manifest["state"] == "failed"
-    assert "died 6 times" in directory.manifest["reason"]
-    assert [run["state"] for run in directory.runs] == ["complete", "partial"]
+    test = cluster_process.written(tmp_path / "r", written(50, "64B 256B"))
+    with runner.open(runner.Simulated(jobs=1, simulator=simulator)) as trials:
+        judgement = trials.run(test, tmp_path / "r")
+    assert judgement.state == "failed"
+    assert "died 6 times" in str(judgement.reason)
+    assert [run.state for run in judgement.runs] == ["complete", "partial"]
 
 
 def test_two_do_not_write_one_directory(tmp_path: Path) -> None:

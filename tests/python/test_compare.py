@@ -16,11 +16,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
+from simulation import trial
 from synthetic import Columns, Recipe, make
 from test_report import EVIL, Page
-from test_simulated_campaign import simulated
 from wiregauge import measures, report
-from wiregauge.config import load
 from wiregauge.measures import comparing
 from wiregauge.measures.comparing import (
     Comparison,
@@ -71,8 +70,7 @@ class Bench:
         )
         file = self._place / f"{name}.xml"
         file.write_text(scenario(**settings))
-        simulated(load(file), self._place / name, 1)
-        return measures.judge(self._place / name)
+        return trial(file, self._place / name)
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
+from simulation import trial
 from synthetic import Recipe, make
 from test_shift import skewed
-from test_simulated_campaign import simulated
 from wiregauge import measures, report, stats
-from wiregauge.config import load
 from wiregauge.measures import comparing
 from wiregauge.measures.comparing import Comparison, compare, compare_headline, compare_json, read_threshold
 from wiregauge.stats import Chance, Pair, Sample
@@ -31,9 +30,8 @@ SCHEMA = json.loads(comparing.compare_schema_path().read_text())
 def tenfold(tmp_path_factory: pytest.TempPathFactory) -> tuple[measures.Judgement, measures.Judgement]:
     """Eighteen payloads, 500 messages each; in the new test 2.1 % of the messages wake the receiver 49 µs later."""
     place = tmp_path_factory.mktemp("tenfold")
-    for side in ("base", "new"):
-        simulated(load(FAULTS / f"compare-p99-{side}.xml"), place / side, 1)
-    return measures.judge(place / "base"), measures.judge(place / "new")
+    base, new = (trial(FAULTS / f"compare-p99-{side}.xml", place / side) for side in ("base", "new"))
+    return base, new
 
 
 def printed(found: Comparison, width: int = 200) -> str:

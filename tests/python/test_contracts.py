@@ -7,12 +7,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from rich.console import Console
 
-from wiregauge.config import load
-from wiregauge.master import ProgressView, new_manifest, simulate_campaign
-from wiregauge.measures import judge, show_json
-from wiregauge.records import RunDirectory
+from simulation import trial
+from wiregauge.measures import show_json
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
 
@@ -21,15 +18,10 @@ def judged(text: str, place: Path) -> tuple[dict[int, Any], pl.DataFrame, list[s
     """The flows of the only run as `show --json` has them, its records, and the names of its nodes."""
     test = place / "t.xml"
     test.write_text(text)
-    loaded = load(test)
-    manifest = new_manifest(loaded.campaign, file=test.name, sha256=loaded.sha256, bench="sim")
-    directory = RunDirectory.create(place / "r", manifest, loaded.xml)
-    with ProgressView(Console(stderr=True, quiet=True), loaded.campaign["runs"]) as view:
-        simulate_campaign(directory, view, 1)
-    directory.close()
-    shown: Any = show_json(judge(place / "r"))
+    judgement = trial(test, place / "r")
+    shown: Any = show_json(judgement)
     flows = {flow["flow"]: flow for flow in shown["runs"][0]["flows"]}
-    names = [node["name"] for node in loaded.campaign["network"]["nodes"]]
+    names = judgement.plan.network.names
     return flows, pl.read_parquet(place / "r" / "records" / "run-0000.parquet"), names
 
 

@@ -15,15 +15,13 @@ import stored
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
+from simulation import trial
 from wiregauge import measures, stats
-from wiregauge.config import load
 from wiregauge.figures.explained import explained_figures
-from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.measures import explaining
 from wiregauge.measures.explaining import Explanation, FlowExplained, said
 from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.explaining.ways import read_spans
-from wiregauge.records import RunDirectory
 
 TEST = """
 <test xmlns="urn:wiregauge:test:1" name="causes" seed="3">
@@ -87,13 +85,7 @@ COMPARED = """
 def simulated(place: Path, text: str) -> Path:
     file = place / "t.xml"
     file.write_text(text, encoding="utf-8")
-    loaded = load(file)
-    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
-    directory = RunDirectory.create(place / "run", manifest, loaded.xml)
-    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
-        simulate_campaign(directory, view, 1)
-    directory.close()
-    return place / "run"
+    return trial(file, place / "run").directory
 
 
 @pytest.fixture(scope="module")

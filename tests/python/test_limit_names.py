@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import sys
 import tempfile
@@ -18,15 +17,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
+from simulation import trial
 from wiregauge import measures, stats
 from wiregauge.config import TestError, load
 from wiregauge.config.schema import NAMESPACE, value_types
-from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES, quantile_named
 from wiregauge.measures.limits import observe
 from wiregauge.measures.quantities import flow_quantities
 from wiregauge.measures.units import in_unit, p_text
-from wiregauge.records import RunDirectory
 from wiregauge.report.first import glance
 from wiregauge.report.keys import key_tables
 from wiregauge.report.served import critical_table, pair_table
@@ -80,13 +78,7 @@ TEST = f"""<test xmlns="{NAMESPACE}" name="named" seed="1">
 def judged(place: Path, limits: str) -> measures.Judgement:
     file = place / "t.xml"
     file.write_text(TEST.replace("LIMITS", f"<limits>{limits}</limits>" if limits else ""), encoding="utf-8")
-    loaded = load(file)
-    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
-    directory = RunDirectory.create(place / "run", manifest, loaded.xml)
-    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
-        simulate_campaign(directory, view, 1)
-    directory.close()
-    return measures.judge(place / "run")
+    return trial(file, place / "run")
 
 
 @pytest.fixture(scope="module")

@@ -297,3 +297,18 @@ def test_the_example_notebook_shows_what_it_would_show_now() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (ROOT / "docs" / "guide" / "notebook.ipynb").stat().st_size < 400_000
+
+
+def test_a_disk_that_fails_under_a_simulation_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise OSError(5, "Input/output error", "/somewhere")
+
+    monkeypatch.setattr(sys.modules["wiregauge.runner.trials"], "host_facts", failing)
+    with pytest.raises(wg.WiregaugeError, match="/somewhere: Input/output error"):
+        wg.simulate(ROOT / "examples" / "first.xml", tmp_path / "r")
+    monkeypatch.undo()
+    monkeypatch.setattr(sys.modules["wiregauge.master.simulation"], "process_run", failing)
+    with pytest.raises(wg.WiregaugeError, match="/somewhere: Input/output error"):
+        wg.simulate(ROOT / "examples" / "first.xml", tmp_path / "s")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
+import io
 import json
 import multiprocessing
 import os
@@ -16,10 +18,14 @@ from typing import Any
 
 import pytest
 import stored
+from typer.testing import CliRunner
 
+import wiregauge as wg
 from wiregauge import measures
+from wiregauge.cli.program import app, main
 from wiregauge.files import ForeignFileError, whole, write_whole
 from wiregauge.records import DamagedError, RunDirectory, RunDirectoryError, recover
+from wiregauge.records.lock import Lock
 from wiregauge.records.verifying import State, verify
 
 MANIFEST: dict[str, Any] = {
@@ -259,3 +265,79 @@ def test_runs_that_are_not_of_the_plan_are_damage(tmp_path: Path, change: Callab
     (place / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(DamagedError, match="its runs are not those of its plan"):
         RunDirectory.open(place)
+
+
+# -- places that cannot be written -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "r"),
+        ("report", "r"),
+        ("compare", "r", "r"),
+        ("trend", "r", "whole"),
+        ("export", "r", "--to", "csv", "--out", "x.csv"),
+    ],
+)
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_killed_run_in_an_archive_that_cannot_be_written_ends_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: tuple[str, ...]
+) -> None:
+    directory = RunDirectory.open(stored.make(tmp_path / "r", count=40))
+    shutil.copytree(tmp_path / "r", tmp_path / "whole")
+    directory.manifest["state"] = "running"
+    directory.save()
+
+    def refused(root: Path) -> Lock:
+        raise OSError(number, os.strerror(number), str(root / ".lock"))
+
+    monkeypatch.setattr(Lock, "take", refused)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["wiregauge", *words])
+    monkeypatch.setattr(sys, "stderr", said := io.StringIO())
+    monkeypatch.setattr(sys, "stdout", answered := io.StringIO())
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, answered.getvalue()) == (4, "")
+    assert said.getvalue() == (
+        f"wiregauge: r: its testmaster was killed, and what it left can only be made readable where it can be written "
+        f"({os.strerror(number)}); copy the directory to such a place and name the copy\n"
+    )
+    with pytest.raises(wg.WiregaugeError, match="copy the directory to such a place"):
+        wg.open(tmp_path / "r")
+
+
+@pytest.mark.parametrize("command", ["compare", "trend"])
+@pytest.mark.parametrize("out", ["none/page.html", "taken.html", "r"])
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, out: str
+) -> None:
+    for name in ("r", "s"):
+        stored.make(tmp_path / name, count=40)
+    (tmp_path / "taken.html").write_text("somebody's")
+    before = listing(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(measures, "judge", lambda *_, **__: pytest.fail("the work has begun"))
+    with pytest.raises(RunDirectoryError, match=r"cannot be written|did not make"):
+        CliRunner().invoke(app, [command, "r", "s", "--out", out], catch_exceptions=False)
+    assert listing(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", ["compare", "trend"])
+def test_a_disk_that_fills_under_a_page_is_no_wrong_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for name in ("r", "s"):
+        stored.make(tmp_path / name, count=40)
+    monkeypatch.chdir(tmp_path)
+
+    def full(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sys.modules["wiregauge.report.write"], "write_whole", full)
+    done = CliRunner().invoke(app, [command, "r", "s", "--out", "page.html"])
+    assert done.exit_code == 4, done.output
+    assert done.stdout, "it has answered"
+    assert "page.html: cannot be written (No space left on device); make room" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

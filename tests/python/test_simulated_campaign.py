@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -14,29 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
+from simulation import trial
 from wiregauge import measures
 from wiregauge.benches import beyond_namespaces
 from wiregauge.cli import app
-from wiregauge.config import Loaded, load
-from wiregauge.master import ProgressView, new_manifest, simulate_campaign
+from wiregauge.config import load
 from wiregauge.records import RunDirectory
 from wiregauge.records.processing import begin_replacing
 
 ROOT = Path(__file__).resolve().parents[2]
-WALL_CLOCK = {"started", "finished", "writer_pid", "host", "environment"}
+WALL_CLOCK = {"started", "finished", "writer_pid", "host", "environment", "digest"}
 
 
-def simulated(loaded: Loaded, place: Path, jobs: int) -> dict[str, Any]:
-    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
-    directory = RunDirectory.create(place, manifest, loaded.xml)
-    console = Console(file=io.StringIO())
-    with ProgressView(console, loaded.campaign["runs"], real_time=False) as view:
-        simulate_campaign(directory, view, jobs)
-    directory.close()
-    return directory.manifest
+def simulated(test: Path, place: Path, jobs: int) -> dict[str, Any]:
+    return dict(trial(test, place, jobs).manifest)
 
 
 def timeless(value: Any) -> Any:
@@ -47,8 +39,8 @@ def timeless(value: Any) -> Any:
 
 
 def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
-    loaded = load(ROOT / "examples" / "under-load.xml")
-    manifests = {jobs: simulated(loaded, tmp_path / str(jobs), jobs) for jobs in (1, 4)}
+    test = ROOT / "examples" / "under-load.xml"
+    manifests = {jobs: simulated(test, tmp_path / str(jobs), jobs) for jobs in (1, 4)}
     assert timeless(manifests[1]) == timeless(manifests[4])
     assert manifests[1]["state"] == "complete"
     assert len(manifests[1]["runs"]) == 18
@@ -64,7 +56,7 @@ def test_a_campaign_is_the_same_at_any_number_of_jobs(tmp_path: Path) -> None:
 
 def test_tables_that_are_gone_are_made_anew_and_that_is_said(tmp_path: Path) -> None:
     """Those a killed `track` struck off the list: one that is on the list and gone is damage."""
-    simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
+    simulated(ROOT / "examples" / "first.xml", tmp_path / "r", 1)
     tables = [tmp_path / "r" / name for name in ("tracking.json", "messages/run-0000.parquet")]
     whole = [table.read_bytes() for table in tables]
     directory = RunDirectory.open(tmp_path / "r")
@@ -84,7 +76,7 @@ def test_tables_that_are_gone_are_made_anew_and_that_is_said(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["tracking.json", "messages/run-0000.parquet"])
 def test_a_listed_table_that_is_gone_is_damage_and_track_makes_it_anew(tmp_path: Path, name: str) -> None:
-    simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
+    simulated(ROOT / "examples" / "first.xml", tmp_path / "r", 1)
     before = measures.show_json(measures.judge(tmp_path / "r"))
     (tmp_path / "r" / name).unlink()
     command = [sys.executable, "-m", "wiregauge"]
@@ -105,7 +97,7 @@ def test_the_cure_for_a_tracking_that_cannot_be_read_cures_it(
     tmp_path: Path, state: str, content: str
 ) -> None:
     place = tmp_path / "r"
-    simulated(load(ROOT / "examples" / "first.xml"), place, 1)
+    simulated(ROOT / "examples" / "first.xml", place, 1)
     before = measures.show_json(measures.judge(place))
     (place / "tracking.json").write_text(content, encoding="utf-8")
     directory = RunDirectory.open(place)
@@ -136,7 +128,7 @@ def test_the_cure_for_a_tracking_that_cannot_be_read_cures_it(
 
 
 def test_a_reader_that_stops_reading_is_no_failed_limit(tmp_path: Path) -> None:
-    simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
+    simulated(ROOT / "examples" / "first.xml", tmp_path / "r", 1)
     command = [sys.executable, "-m", "wiregauge", "show", str(tmp_path / "r")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as shown:
         assert shown.stdout is not None
@@ -145,7 +137,7 @@ def test_a_reader_that_stops_reading_is_no_failed_limit(tmp_path: Path) -> None:
 
 
 def test_a_simulated_run_is_judged_like_any_other(tmp_path: Path) -> None:
-    simulated(load(ROOT / "examples" / "first.xml"), tmp_path / "r", 1)
+    simulated(ROOT / "examples" / "first.xml", tmp_path / "r", 1)
     shown: Any = measures.show_json(measures.judge(tmp_path / "r"))
     assert shown["validity"] == "VALID"
     flow = shown["runs"][0]["flows"][0]
@@ -161,7 +153,7 @@ def test_a_stopped_campaign_keeps_what_was_simulated(tmp_path: Path, number: sig
     test.write_text(re.sub(r'count="\d+"', 'count="40000000"', text), encoding="utf-8")
     stop = threading.Timer(1.5, lambda: os.kill(os.getpid(), number))
     stop.start()
-    manifest = simulated(load(test), tmp_path / "r", 1)
+    manifest = simulated(test, tmp_path / "r", 1)
     stop.cancel()
     assert manifest["state"] == "interrupted"
     assert [run["state"] for run in manifest["runs"]] == ["partial"]

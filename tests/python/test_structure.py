@@ -43,15 +43,16 @@ PACKAGES = {
     "clocks": set(),
     "records": {"_native", "files", "plan"},
     "master": {"_native", "benches", "clocks", "plan", "records"},
-    "cluster": {"_native", "files", "master", "records"},
-    "taps": {"_native", "master", "plan", "records"},
+    "runner": {"benches", "config", "master", "measures", "records"},
+    "cluster": {"_native", "files", "master", "records", "runner"},
+    "captures": {"_native", "benches", "config", "plan", "records", "runner"},
     "dissector": {"files"},
     "stats": set(),
     # terminal: a judgement knows the exit code it stands for, from the one place that decides it.
     "measures": {"files", "plan", "records", "stats", "terminal"},
     "figures": {"files", "measures", "plan"},
     "export": {"files", "measures"},
-    "notebook": {"config", "export", "figures", "files", "master", "measures", "records", "stats"},
+    "notebook": {"benches", "config", "export", "figures", "files", "measures", "records", "runner", "stats"},
     "report": {"figures", "files", "measures", "records"},
     # It measures the instrument by running tests like any other, and cites them in the same pages.
     "calibrate": {
@@ -64,6 +65,7 @@ PACKAGES = {
         "plan",
         "records",
         "report",
+        "runner",
         "stats",
         "terminal",
     },
@@ -166,7 +168,7 @@ def test_one_file_replaces_files() -> None:
     for path in PACKAGE.rglob("*.py"):
         if path == PACKAGE / "files" / "whole.py":
             assert moves(path.read_text(encoding="utf-8")) == {"replace", "os.link"}
-        elif path == PACKAGE / "taps" / "importing.py":  # folders, into one that was made for them
+        elif path == PACKAGE / "captures" / "importing.py":  # folders, into one that was made for them
             assert moves(path.read_text(encoding="utf-8")) == {"rename"}
         else:
             found = moves(path.read_text(encoding="utf-8"))
@@ -187,6 +189,12 @@ def test_only_the_cluster_knows_ray() -> None:
     for path in PACKAGE.rglob("*.py"):
         found = {module.split(".")[0] for module in imports(path)} & {"ray", "fsspec"}
         assert not found or path.is_relative_to(PACKAGE / "cluster"), f"{path} imports {found}: an extra"
+
+
+def test_only_the_command_line_shows_progress() -> None:
+    """Whoever runs a test tells an observer how it goes on, and the terminal's view is one."""
+    for path in PACKAGE.rglob("*.py"):
+        assert "rich.progress" not in imports(path) or path.is_relative_to(PACKAGE / "cli"), path
 
 
 def test_unsafe_code_lives_in_one_crate() -> None:

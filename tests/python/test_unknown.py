@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from wiregauge import _native
 from wiregauge.cli import app
+from wiregauge.records import traits_of
 from wiregauge.records.gaps import gaps_of
 
 TEST = """<test xmlns="urn:wiregauge:test:1" name="torn" seed="3">
@@ -118,7 +119,7 @@ def gaps(
     run = {"index": 0, "flows": [flow], "sends": [{"flow": 10, "warm_up_count": 5}]}
     directory: Any = SimpleNamespace(
         plan={"network": {"nodes": [{"name": "a"}, {"name": "b"}]}, "runs": [run]},
-        manifest=manifest,
+        traits=traits_of(manifest),
         runs=[{"index": 0, **entry}],
         noise=lambda _: place / "noise.parquet",
         record_files=lambda _: [],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import shutil
@@ -14,16 +13,14 @@ import pytest
 import stored
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
+from simulation import trial
 from wiregauge import measures
 from wiregauge.config import load
 from wiregauge.figures import build
-from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.measures.results import FlowResult, Grade, Judgement
 from wiregauge.measures.views import MOST_FRAMES, extremes, occupancy
 from wiregauge.plan import Clock, TemperatureStep
-from wiregauge.records import RunDirectory
 
 TEST = """
 <test xmlns="urn:wiregauge:test:1" name="views" seed="3">
@@ -72,14 +69,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("views")
     file = place / "t.xml"
     file.write_text(TEST, encoding="utf-8")
-    loaded = load(file)
-    root = place / "run"
-    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
-    directory = RunDirectory.create(root, manifest, loaded.xml)
-    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
-        simulate_campaign(directory, view, 1)
-    directory.close()
-    return root
+    return trial(file, place / "run").directory
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wiregauge.benches.base import AgentPlace, Bench, BenchError, agent_program
+from wiregauge.benches.base import AgentBench, AgentPlace, BenchError, Fact, agent_program
 from wiregauge.benches.capabilities import beyond_namespaces
-from wiregauge.benches.doctor import Findings, benches_here, examine
+from wiregauge.benches.doctor import Findings, examine, namespaces_here
 from wiregauge.benches.enclosing import enclose, is_enclosed
 from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
 from wiregauge.benches.netns import NetnsBench
@@ -12,20 +12,21 @@ from wiregauge.benches.programs import programs_here
 from wiregauge.benches.simulator import simulator_facts
 
 __all__ = [
+    "AgentBench",
     "AgentPlace",
-    "Bench",
     "BenchError",
+    "Fact",
     "Findings",
     "HostInterface",
     "InterfacesBench",
     "NetnsBench",
     "agent_program",
-    "benches_here",
     "beyond_namespaces",
     "enclose",
     "examine",
     "is_enclosed",
     "lend",
+    "namespaces_here",
     "programs_here",
     "simulator_facts",
 ]

@@ -1,4 +1,4 @@
-"""What the testmaster needs to know of a bench, whatever it is made of."""
+"""What the testmaster needs to know of a bench with agents, whatever it is made of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-__all__ = ["AgentPlace", "Bench", "BenchError", "Fact", "agent_program"]
+__all__ = ["AgentBench", "AgentPlace", "BenchError", "Fact", "agent_program"]
 
 
 class BenchError(Exception):
@@ -39,10 +39,11 @@ class AgentPlace:
     shares_run_directory: bool  # its spool is in the run directory already: nothing to collect
 
 
-class Bench(Protocol):
-    """Built by `open`; `close` ends its agents, never raises and may be called at any time."""
+class AgentBench(Protocol):
+    """A network of end systems with agents.
 
-    name: str
+    Built by `open`; `close` ends its agents, never raises and may be called at any time.
+    """
 
     def open(self, spool: Path) -> Sequence[AgentPlace]:
         """Builds the network, unless it stands, and starts the agents, which write below `spool`."""

@@ -1,4 +1,4 @@
-"""Which benches work on this machine, from what its agent program found it to grant."""
+"""What this machine grants to a bench, as its agent program finds it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from wiregauge.benches.base import BenchError, agent_program
 
-__all__ = ["Findings", "benches_here", "examine"]
+__all__ = ["Findings", "examine", "namespaces_here"]
 
 Findings = dict[str, Any]
 """What `wiregauge-agent doctor --json` says: `host` and `findings`."""
@@ -37,19 +37,12 @@ def examine() -> Findings:
     return found
 
 
-def benches_here(found: Findings) -> list[dict[str, Any]]:
-    """Every bench, whether it works here, and the cure where it does not."""
+def namespaces_here(found: Findings) -> tuple[bool, str, str]:
+    """Whether there are namespaces, in which words, and the cure where there are none."""
     granted = {item["name"]: item for item in found["findings"]}
-    ways = [granted.get(name) for name in ("network-namespaces", "user-namespaces")]
-    works = any(way is not None and way["granted"] for way in ways)
-    if works:
-        detail, cure = "real frames between namespaces of this machine", ""
-    elif "problem" in found:
-        detail, cure = found["problem"], "install wiregauge again"
-    else:
-        detail = "this machine grants no namespaces"
-        cure = " or ".join(dict.fromkeys(way["cure"] for way in ways if way is not None))
-    return [
-        {"name": "sim", "works": True, "detail": "virtual time; needs no privilege", "cure": ""},
-        {"name": "netns", "works": works, "detail": detail, "cure": cure},
-    ]
+    ways = [way for name in ("network-namespaces", "user-namespaces") if (way := granted.get(name))]
+    if any(way["granted"] for way in ways):
+        return True, "real frames between namespaces of this machine", ""
+    if "problem" in found:
+        return False, found["problem"], "install wiregauge again"
+    return False, "this machine grants no namespaces", " or ".join(dict.fromkeys(way["cure"] for way in ways))

@@ -54,20 +54,10 @@ class _Agent:
 class NetnsBench:
     """End systems and switches as namespaces."""
 
-    name = "netns"
-
     def __init__(self, campaign: dict[str, Any], *, realtime: bool = True) -> None:
         self._network: dict[str, Any] = campaign["network"]
         self._nodes: list[dict[str, Any]] = self._network["nodes"]
-        self._chosen = sorted(
-            {
-                (tuple(mac), to)
-                for run in campaign["runs"]
-                for flow in run["flows"]
-                if (mac := flow.get("addresses", {}).get("mac", {}).get("destination"))
-                for to in receivers(flow)
-            }
-        )
+        self._chosen = _chosen(campaign)
         self._pairs = sorted(_pairs(campaign))
         self._realtime = realtime
         self._rate: int | None = None
@@ -75,6 +65,11 @@ class NetnsBench:
         self._agents: dict[str, _Agent] = {}
         self._taps: dict[str, Tap] = {}
         self._interfaces: dict[str, str] = {}
+
+    def is_for(self, campaign: dict[str, Any]) -> bool:
+        """Whether a campaign needs just the network that this is."""
+        needed = campaign["network"], _chosen(campaign), sorted(_pairs(campaign))
+        return needed == (self._network, self._chosen, self._pairs)
 
     def build(self) -> None:
         """Builds the network, unless it stands."""
@@ -310,6 +305,19 @@ def _received_by(space: str) -> dict[str, int]:
     # proc_net(5): after two heads a line for each interface; the second figure is frames received.
     rows = (line.partition(":") for line in table.splitlines()[2:])
     return {name.strip(): int(figures.split()[1]) for name, _, figures in rows}
+
+
+def _chosen(campaign: dict[str, Any]) -> list[tuple[tuple[int, ...], int]]:
+    """Destination addresses that flows chose, each with the number of the end system it leads to."""
+    return sorted(
+        {
+            (tuple(mac), to)
+            for run in campaign["runs"]
+            for flow in run["flows"]
+            if (mac := flow.get("addresses", {}).get("mac", {}).get("destination"))
+            for to in receivers(flow)
+        }
+    )
 
 
 def _pairs(campaign: dict[str, Any]) -> set[tuple[int, int]]:

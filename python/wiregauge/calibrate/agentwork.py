@@ -8,58 +8,19 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from wiregauge.benches import BenchError, agent_program
 from wiregauge.calibrate.errors import BenchMissingError
 from wiregauge.master.stopping import Interrupted, stoppable
 
-__all__ = ["Countdown", "listen", "tick"]
+__all__ = ["listen", "tick"]
 
 Floats = NDArray[np.float64]
-
-
-class Countdown:
-    """How much of a work of known length is done, and the time left; nothing where nobody watches."""
-
-    def __init__(self, console: Console, what: str, seconds: float) -> None:
-        self._what, self._seconds, self._console = what, seconds, console
-        self._begin = time.monotonic()
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            TextColumn("{task.fields[left]}"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task(what, total=max(seconds, 0.1), left="")
-
-    def __enter__(self) -> Countdown:
-        if not self._console.is_terminal:
-            self._console.print(f"{self._what}: about {self._seconds:.0f} s", highlight=False)
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def at(self, share: float) -> None:
-        """So much is done, 0 to 1."""
-        spent = time.monotonic() - self._begin
-        left = spent * (1 - share) / share if share > 0.02 else self._seconds - spent
-        self._progress.update(
-            self._task,
-            completed=share * self._seconds,
-            left=f"{int(max(left, 0) // 60)}:{int(max(left, 0) % 60):02d} left",
-        )
 
 
 def listen(arguments: Sequence[str], heard: Callable[[Any], None]) -> bool:

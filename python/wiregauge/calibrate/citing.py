@@ -13,6 +13,7 @@ from typing import Any, Final
 from wiregauge.calibrate import identity
 from wiregauge.calibrate.store import KINDS, Calibration, Store
 from wiregauge.calibrate.text import headline
+from wiregauge.runner import Simulated
 
 __all__ = ["LONGEST", "cite", "standing"]
 
@@ -60,7 +61,7 @@ def cite(campaign: Mapping[str, Any], *, driver: str, realtime: bool, store: Sto
         each = [
             _citation(one, driver=driver, links=links, realtime=realtime)
             for one in found
-            if one.kind == kind and one.content["bench"] != "sim"
+            if one.kind == kind and one.content["identity"].get("driver") != Simulated.traits.driver
         ]
         cited += _chosen(each)
     return cited

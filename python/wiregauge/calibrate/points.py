@@ -71,7 +71,6 @@ def _point(length: float, place: Path, flow: int | None, measure: str) -> tuple[
         raise CalibrationError(
             f"{place}: flow {one.plan.name} has no {measure.replace('_', ' ')}; choose another --measure"
         )
-    bench = str(judgement.manifest.get("bench"))
     plan = judgement.manifest["plan"]
     assert isinstance(plan, dict)
     run = judgement.runs[0].plan
@@ -79,7 +78,7 @@ def _point(length: float, place: Path, flow: int | None, measure: str) -> tuple[
         length, summary.mean, summary.uncertainty.total, summary.minimum, summary.maximum, summary.n
     )
     return point, {
-        "driver": "veth" if bench == "netns" else "simulated",
+        "driver": judgement.traits.driver,
         "link": identity.link_of(plan, plan["runs"][0]),
         "protocol": one.plan.protocol,
         "payload_bytes": one.plan.payload,

@@ -7,7 +7,6 @@ written to calibrate.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,18 +17,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from rich.console import Console
 
-from wiregauge.benches import HostInterface, InterfacesBench, NetnsBench
+from wiregauge.benches import BenchError
 from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, StoppedError
 from wiregauge.config import Test, TestError
-from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_campaign
-from wiregauge.measures import FlowResult, RunResult, judge
+from wiregauge.measures import FlowResult, RunResult
 from wiregauge.measures.streams import Stream, streams_of
 from wiregauge.records import RunDirectory
-from wiregauge.terminal import say
+from wiregauge.runner import NothingRunError, Trials
 
-__all__ = ["Outcome", "Run", "run_test", "workplace"]
+__all__ = ["Outcome", "Run", "fault_of", "run_test", "workplace"]
 
 Floats = NDArray[np.float64]
 
@@ -101,60 +98,42 @@ def workplace(keep: Path | None) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def run_test(
-    test: Test,
-    place: Path,
-    *,
-    bench: str,
-    realtime: bool,
-    console: Console,
-    interfaces: tuple[HostInterface, HostInterface] | None = None,
-) -> Outcome:
-    """Runs a test on `sim` or `netns` into a new folder of `place`. Interrupted, it returns the runs that were
-    finished. With `interfaces` the frames of `netns` leave by one of them and arrive at the other.
+def run_test(test: Test, trials: Trials, place: Path) -> Outcome:
+    """Runs a test into a new folder of `place`. Interrupted, it returns the runs that were finished.
 
     Raises StoppedError or BenchMissingError when none was, and CalibrationError for a test that cannot be.
     """
     try:
         loaded = test.compile()
     except TestError as error:
-        first = error.diagnostics[0]
-        raise CalibrationError(
-            f"these settings make no test: {first.message}" + (f"; {first.cure}" if first.cure else "")
-        ) from None
-    campaign = loaded.campaign
-    if interfaces is not None:
-        campaign = InterfacesBench.with_addresses(campaign, interfaces)
-    name = str(campaign["name"])
-    manifest = new_manifest(campaign, file=f"calibrate {name}", sha256=loaded.sha256, bench=bench)
-    directory = RunDirectory.create(place / name, manifest, loaded.xml)
+        raise CalibrationError(f"these settings make no test: {fault_of(error)}") from None
+    name = str(loaded.campaign["name"])
     try:
-        with ProgressView(console, campaign["runs"], real_time=bench == "netns") as view:
-            if bench == "sim":
-                simulate_campaign(directory, view, len(os.sched_getaffinity(0)))
-            elif interfaces is not None:
-                run_campaign(directory, InterfacesBench(campaign, interfaces, realtime=realtime), view)
-            else:
-                run_campaign(directory, NetnsBench(campaign, realtime=realtime), view)
-        with contextlib.suppress(OSError):
-            (directory.root / "spool").rmdir()
-    finally:
-        directory.close()
-    state, reason = str(directory.manifest["state"]), directory.manifest["reason"]
-    if not any(run["state"] == "complete" for run in directory.runs):
-        raise (StoppedError if state == "interrupted" else BenchMissingError)(
-            reason or "no run was finished, so there is nothing to calibrate with"
-        )
-    judgement = judge(directory.root, unkept=say)
+        judgement = trials.run(loaded, place / name, file=f"calibrate {name}")
+    except NothingRunError as error:
+        raise (StoppedError if error.stopped else BenchMissingError)(str(error)) from None
+    except BenchError as error:
+        raise BenchMissingError(str(error)) from None
     whole = [run for run in judgement.runs if run.state == "complete"]
+    if not whole:
+        raise (StoppedError if judgement.state == "interrupted" else BenchMissingError)(
+            judgement.reason or "no run was finished, so there is nothing to calibrate with"
+        )
+    directory = RunDirectory.open(place / name)
     return Outcome(
         state="complete" if judgement.complete else "interrupted",
-        reason=reason,
+        reason=judgement.reason,
         grade=max(run.validity for run in whole).word,
         reasons=sorted({reason for run in whole for reason in run.reasons}),
-        runs=[_run(directory, campaign, run) for run in whole],
-        campaign=campaign,
+        runs=[_run(directory, run) for run in whole],
+        campaign=directory.plan,
     )
+
+
+def fault_of(error: TestError) -> str:
+    """The first fault of a test, with its cure."""
+    first = error.diagnostics[0]
+    return f"{first.message}; {first.cure}" if first.cure else str(first.message)
 
 
 def _stamp(flows: Sequence[FlowResult]) -> float:
@@ -162,9 +141,9 @@ def _stamp(flows: Sequence[FlowResult]) -> float:
     return max((found.stamp + found.clock for found in known if found is not None), default=0.0)
 
 
-def _run(directory: RunDirectory, campaign: Mapping[str, Any], run: RunResult) -> Run:
+def _run(directory: RunDirectory, run: RunResult) -> Run:
     index = run.plan.index
-    plan = next(planned for planned in campaign["runs"] if planned["index"] == index)
+    plan = next(planned for planned in directory.plan["runs"] if planned["index"] == index)
     directory.inventory.check([directory.messages(index)])
     messages = pl.read_parquet(directory.messages(index)).filter(~pl.col("warm_up")).sort("flow", "sequence")
     sent = next((stream for stream in streams_of(run.agents) if stream.kind == "send"), None)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from wiregauge.cli.shared import AsJson, judge_and_show, load_test, open_run
+from wiregauge.cli.shared import AsJson, load_test, open_run, show_judgement
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
 
 __all__ = ["dissector", "export"]
@@ -178,8 +178,9 @@ def _import(
     as_json: bool,
 ) -> int:
     """Makes a run directory from captures, judges it and writes the report; returns the exit code."""
+    from wiregauge import runner
+    from wiregauge.captures import Captured, CaptureError, opened
     from wiregauge.plan.quantity import QuantityError, rate_bps, time_ns
-    from wiregauge.taps import Captured, CaptureError, import_captures
 
     if test is None and (places or run is not None):
         fail("--tap and --run need --test: without a test the taps themselves are the network", BAD_INPUT)
@@ -200,25 +201,23 @@ def _import(
         fail(
             f"{test} has {len(loaded.campaign['runs'])} runs; say which was captured with --run N", BAD_INPUT
         )
+    captured = Captured(
+        files=captures,
+        test=loaded.campaign if loaded is not None else None,
+        test_xml=loaded.xml if loaded is not None else b"",
+        run=run or 0,
+        places={name: node for name, _, node in (place.partition("=") for place in places)},
+        octet=octet.value if octet is not None else None,
+        rate_bps=line_bps,
+        agree_ns=agree_ns,
+    )
+    troubles: list[str] = []
     try:
-        captured = Captured(
-            files=captures,
-            test=loaded.campaign if loaded is not None else None,
-            test_file=str(test or ""),
-            test_xml=loaded.xml if loaded is not None else b"",
-            run=run or 0,
-            places={name: node for name, _, node in (place.partition("=") for place in places)},
-            octet=octet.value if octet is not None else None,
-            rate_bps=line_bps,
-            agree_ns=agree_ns,
-        )
-        directory = import_captures(captured, out)
+        with opened(captured, out) as (bench, taken), runner.open(bench, told=troubles.append) as trials:
+            judgement = trials.run(taken, out, file=str(test or captures[0]))
     except CaptureError as error:
         fail(str(error), BAD_INPUT)
-    try:
-        return judge_and_show(directory, out, as_json=as_json, with_report=True)
-    finally:
-        directory.close()
+    return show_judgement(judgement, troubles, as_json=as_json, with_report=True)
 
 
 def dissector(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -18,10 +19,15 @@ __all__ = ["agent", "doctor"]
 
 def doctor(as_json: AsJson = False) -> None:
     """Show which benches work here, what this machine grants to a measurement, and the cure for what it does not."""
-    from wiregauge.benches import Findings, benches_here, examine, programs_here
+    from wiregauge.benches import Findings, examine, programs_here
+    from wiregauge.runner import BENCHES
 
     found: Findings = examine()
-    benches, programs = benches_here(found), programs_here()
+    programs = programs_here()
+    benches: list[dict[str, Any]] = [
+        {"name": name, **dict(zip(("works", "detail", "cure"), kind.here(found), strict=True))}
+        for name, kind in BENCHES.items()
+    ]
     if as_json:
         print(json.dumps({**found, "benches": benches, "programs": programs}, indent=1))
         return

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from wiregauge import __version__
-from wiregauge.calibrate.commands import app as calibrate_app
+from wiregauge.cli.calibrate.commands import app as calibrate_app
 from wiregauge.cli.exporting import dissector, export
 from wiregauge.cli.host import agent, doctor
 from wiregauge.cli.reading import compare, report, show, trend
@@ -67,11 +67,11 @@ def main() -> NoReturn:
 
 def _report_error(error: Exception) -> int:
     """One clear message for whatever went wrong; returns the exit code."""
-    from wiregauge.records import DamagedError, NoRoomError, RunDirectoryError
+    from wiregauge.records import DamagedError, NoRoomError, RunDirectoryError, UnfinishedError
 
     if isinstance(error, RunDirectoryError):
         say(str(error))
-        codes = {DamagedError: INCOMPLETE, NoRoomError: NO_ENVIRONMENT}
+        codes = {DamagedError: INCOMPLETE, UnfinishedError: INCOMPLETE, NoRoomError: NO_ENVIRONMENT}
         return codes.get(type(error), BAD_INPUT)
     from wiregauge.cluster import EngineError, StorageError
 

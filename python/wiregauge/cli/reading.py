@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +13,7 @@ import typer
 from rich.console import Console
 
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run
-from wiregauge.terminal import BAD_INPUT, fail, say
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, say
 
 __all__ = ["compare", "report", "show", "trend"]
 
@@ -42,7 +44,8 @@ def show(
     if worst is not None and not explained:
         fail("--worst has an effect with --explain only; add it, or leave --worst out", BAD_INPUT)
     count = (worst or 10) if explained else None
-    raise typer.Exit(judge_and_show(open_run(place), place, as_json=as_json, with_report=False, worst=count))
+    open_run(place)
+    raise typer.Exit(judge_and_show(place, as_json=as_json, with_report=False, worst=count))
 
 
 def report(
@@ -129,6 +132,7 @@ def compare(
 ) -> None:
     """Lay two run directories side by side: what moved, by how much, and did it get worse (exit code 1)?"""
     from wiregauge import measures
+    from wiregauge import report as reports
     from wiregauge.measures import comparing
 
     wanted = _thresholds(thresholds)
@@ -136,6 +140,8 @@ def compare(
         fail("--equivalence needs a --threshold: the same within what?", BAD_INPUT)
     at = _at("--base-at", base_at), _at("--new-at", new_at)
     each = tuple(dict.fromkeys((base, new)))
+    if out is not None:
+        reports.check_page(out)
     for place in each:
         open_run(place)
     judged = {place: measures.judge(place, unkept=say) for place in each}
@@ -150,11 +156,7 @@ def compare(
     else:
         comparing.compare_text(found, Console())
     if out is not None:
-        from wiregauge import report as reports
-
-        path = reports.write_compare(found, out)
-        if not as_json:
-            print(f"page: {path}")
+        _write_page(partial(reports.write_compare, found, out), as_json=as_json)
     raise typer.Exit(found.exit_code)
 
 
@@ -182,12 +184,15 @@ def trend(
 ) -> None:
     """Follow figures over many runs by date: intervals, steps, and is the newest run worse (exit code 1)?"""
     from wiregauge import measures
+    from wiregauge import report as reports
     from wiregauge.measures import comparing
 
     wanted = _thresholds(thresholds)
     each = list({place.resolve(): place for place in places}.values())
     if len(each) < 2:
         fail("a trend needs at least two different run directories; name more", BAD_INPUT)
+    if out is not None:
+        reports.check_page(out)
     for place in each:
         open_run(place)
     try:
@@ -203,12 +208,20 @@ def trend(
     else:
         comparing.trend_text(found, Console())
     if out is not None:
-        from wiregauge import report as reports
-
-        path = reports.write_trend(found, out)
-        if not as_json:
-            print(f"page: {path}")
+        _write_page(partial(reports.write_trend, found, out), as_json=as_json)
     raise typer.Exit(found.exit_code)
+
+
+def _write_page(write: Callable[[], Path], *, as_json: bool) -> None:
+    """Writes the page of an answer that was given; its place was good when the work began."""
+    from wiregauge.records import RunDirectoryError
+
+    try:
+        path = write()
+    except RunDirectoryError as error:
+        fail(str(error), INCOMPLETE)
+    if not as_json:
+        print(f"page: {path}")
 
 
 def _thresholds(texts: list[str] | None) -> list[Any]:

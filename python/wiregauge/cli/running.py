@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from wiregauge.cli.shared import (
     AsJson,
-    BenchName,
     EngineName,
     RunDir,
     StorageUrl,
     TestFile,
+    bench_name,
     check_engine,
     judge_and_show,
     load_test,
     open_run,
+    show_judgement,
 )
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
+
+if TYPE_CHECKING:
+    from wiregauge.config import Loaded
+    from wiregauge.measures import Judgement
+    from wiregauge.records import Traits
+    from wiregauge.runner import Bench
 
 __all__ = ["check", "run", "track"]
 
@@ -79,8 +85,10 @@ def run(
         typer.Option("--out", "-o", metavar="DIR", help="Run directory to make.", show_default="NAME-run"),
     ] = None,
     bench: Annotated[
-        BenchName | None,
+        str | None,
         typer.Option(
+            parser=bench_name,
+            metavar="[sim|netns]",
             help="Where to run: sim = simulator, netns = real frames between namespaces of this machine.",
             show_default="what the test says, or sim",
         ),
@@ -112,130 +120,77 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
-    from wiregauge.benches import beyond_namespaces
-    from wiregauge.benches.netns import ENCLOSED
+    from wiregauge.benches import BenchError
     from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
+    from wiregauge.runner import BeyondBenchError, OptionError, bench_named
 
     loaded = load_test(test)
-    chosen = bench if bench is not None else BenchName(loaded.campaign["bench"])
-    _refuse_without_effect(chosen, jobs=jobs, realtime=realtime, rootless=rootless)
+    chosen = bench if bench is not None else loaded.campaign["bench"]
+    # An option that would change nothing is a mistake somebody should know of.
+    given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs}
+    try:
+        opened = bench_named(chosen, **given)
+    except OptionError as error:
+        no = "no-" if given[error.option] is False else ""
+        fail(f"--{no}{error.option} {error}", BAD_INPUT)
     check_engine(engine, storage, chosen)
     target = out if out is not None else Path(f"{loaded.campaign['name']}-run")
     RunDirectory.check_free(target)
-    if chosen is BenchName.NETNS:
-        missing = beyond_namespaces(loaded.campaign)
-        if missing:
-            for line in missing:
-                say(f"{test}: {line}")
-            fail(
-                "this test cannot run between namespaces; change what is named above, or run it with --bench sim",
-                NO_ENVIRONMENT,
-            )
-        if ENCLOSED not in os.environ:
-            _enclose(rootless=rootless)
-    with contextlib.ExitStack() as ending:
-        ending.enter_context(leaving_at_second_request(INCOMPLETE))
-        cluster = None
-        if engine != "local":
-            from wiregauge.cluster import connected
-
-            cluster = ending.enter_context(connected(engine, storage=storage, jobs=jobs))
-        _run_here(
-            test,
-            loaded,
-            target,
-            chosen,
-            jobs=jobs,
-            realtime=realtime is not False,
-            cluster=cluster,
-            disconnected=ending.close,
-            as_json=as_json,
-        )
-
-
-def _refuse_without_effect(
-    bench: BenchName, *, jobs: int | None, realtime: bool | None, rootless: bool
-) -> None:
-    """An option that would change nothing is a mistake somebody should know of."""
-    if bench is BenchName.SIM and (rootless or realtime is not None):
-        option = "--rootless" if rootless else "--realtime" if realtime else "--no-realtime"
-        fail(f"{option} has no meaning for --bench sim; leave it out or run with --bench netns", BAD_INPUT)
-    if bench is BenchName.NETNS and jobs is not None:
-        fail(
-            "--jobs has no meaning for --bench netns, whose runs follow one another; leave it out", BAD_INPUT
-        )
-
-
-def _enclose(*, rootless: bool) -> NoReturn:
-    """Starts this very command again inside namespaces that end with it."""
-    from wiregauge.benches import BenchError, enclose
-
     try:
-        enclose(rootless=rootless)
+        opened.carried(loaded.campaign)
+        opened.enter()
+    except BeyondBenchError as error:
+        for line in error.reasons:
+            say(f"{test}: {line}")
+        fail(
+            "this test cannot run between namespaces; change what is named above, or run it with --bench sim",
+            NO_ENVIRONMENT,
+        )
     except BenchError as error:
         fail(str(error), NO_ENVIRONMENT)
+    with leaving_at_second_request(INCOMPLETE):
+        with contextlib.ExitStack() as ending:
+            if engine != "local":
+                from wiregauge.cluster import OnCluster, connected
 
-
-def _run_here(
-    test: Path,
-    loaded: Any,
-    target: Path,
-    bench: BenchName,
-    *,
-    jobs: int | None,
-    realtime: bool,
-    cluster: Any,
-    disconnected: Callable[[], None],
-    as_json: bool,
-) -> None:
-    from wiregauge.benches import NetnsBench
-    from wiregauge.cluster import EngineError, StorageError, simulate_on
-    from wiregauge.master import ProgressView, new_manifest, run_campaign, simulate_campaign
-    from wiregauge.records import RunDirectory, RunDirectoryError
-
-    console = Console(stderr=True)
-    manifest = new_manifest(loaded.campaign, file=str(test), sha256=loaded.sha256, bench=bench.value)
-    if bench is BenchName.NETNS:
-        manifest["calibrations"] = _cited(loaded.campaign, realtime=realtime)
-    directory = RunDirectory.create(target, manifest, loaded.xml)
-    try:
-        for warning in loaded.campaign["warnings"]:
-            console.print(f"note: {warning}", highlight=False, markup=False)
-        runs = loaded.campaign["runs"]
-        with ProgressView(console, runs, real_time=bench is BenchName.NETNS) as view:
-            if cluster is not None:
-                simulate_on(cluster, directory, view, jobs)
-                disconnected()
-            elif bench is BenchName.SIM:
-                simulate_campaign(directory, view, jobs or len(os.sched_getaffinity(0)))
-            else:
-                run_campaign(directory, NetnsBench(loaded.campaign, realtime=realtime), view)
-        with contextlib.suppress(OSError):
-            (target / "spool").rmdir()
-        if not directory.runs:
-            reason = directory.manifest["reason"] or "nothing was run"
-            directory.discard()
-            fail(reason, INCOMPLETE if directory.manifest["state"] == "interrupted" else NO_ENVIRONMENT)
-        code = judge_and_show(directory, target, as_json=as_json, with_report=True)
-    except (EngineError, StorageError):
-        if not directory.runs:
-            directory.discard()
-        raise
-    except RunDirectoryError as error:  # the disk failed under a run: what is on it can be judged elsewhere
-        fail(str(error), INCOMPLETE)
-    finally:
-        directory.close()
+                opened = OnCluster(
+                    ending.enter_context(connected(engine, storage=storage, jobs=jobs)), jobs=jobs
+                )
+            troubles: list[str] = []
+            judgement = _trial(
+                opened, test, loaded, target, realtime=realtime is not False, told=troubles.append
+            )
+        code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
     raise typer.Exit(code)
 
 
-def _cited(campaign: dict[str, Any], *, realtime: bool) -> list[dict[str, Any]]:
+def _trial(
+    bench: Bench, test: Path, loaded: Loaded, target: Path, *, realtime: bool, told: Callable[[str], object]
+) -> Judgement:
+    from wiregauge import runner
+    from wiregauge.cli.progress import ProgressView
+
+    console = Console(stderr=True)
+    for warning in loaded.campaign["warnings"]:
+        console.print(f"note: {warning}", highlight=False, markup=False)
+    cited = None if bench.traits.virtual_time else _cited(loaded.campaign, bench.traits, realtime=realtime)
+    try:
+        with runner.open(bench, observer=ProgressView(console), told=told) as trials:
+            return trials.run(loaded, target, file=str(test), calibrations=cited)
+    except runner.NothingRunError as error:
+        fail(str(error), INCOMPLETE if error.stopped else NO_ENVIRONMENT)
+    except runner.DiskError as error:
+        fail(str(error), INCOMPLETE)
+
+
+def _cited(campaign: dict[str, Any], traits: Traits, *, realtime: bool) -> list[dict[str, Any]]:
     """The calibrations this run rests on; a folder that cannot be read is worth a word, never the run."""
     from wiregauge.calibrate import CalibrationError, Store
     from wiregauge.calibrate.citing import cite
 
     try:
-        return cite(campaign, driver="veth", realtime=realtime, store=Store())
+        return cite(campaign, driver=traits.driver, realtime=realtime, store=Store())
     except CalibrationError as error:
         say(f"no calibration is cited: {error}")
         return []
@@ -302,7 +257,7 @@ def track(
     )
     if stopped is not None:
         fail(f"{stopped}: runs that were not tracked are as they were", INCOMPLETE)
-    raise typer.Exit(judge_and_show(directory, place, as_json=as_json, with_report=True))
+    raise typer.Exit(judge_and_show(place, as_json=as_json, with_report=True))
 
 
 def _listed(runs: list[int]) -> str:

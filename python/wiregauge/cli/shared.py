@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, say
 
+if TYPE_CHECKING:
+    from wiregauge.measures import Judgement
+
 __all__ = [
     "AsJson",
-    "BenchName",
     "EngineName",
     "RunDir",
     "StorageUrl",
     "TestFile",
+    "bench_name",
     "check_engine",
     "judge_and_show",
     "load_test",
     "open_run",
+    "show_judgement",
 ]
 
 TestFile = Annotated[Path, typer.Argument(metavar="TEST", help="Test file (XML).", show_default=False)]
@@ -50,11 +51,13 @@ StorageUrl = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of the documented schema instead of text.")]
 
 
-class BenchName(StrEnum):
-    """Where a test can run."""
+def bench_name(text: str) -> str:
+    """Refuses the name of a bench that there is not; which there are is looked up when it is needed."""
+    from wiregauge.runner import BENCHES
 
-    SIM = "sim"
-    NETNS = "netns"
+    if text not in BENCHES:
+        raise typer.BadParameter(f"'{text}' is not one of {', '.join(repr(name) for name in BENCHES)}.")
+    return text
 
 
 def load_test(test: Path) -> Any:
@@ -67,38 +70,42 @@ def load_test(test: Path) -> Any:
         raise typer.Exit(BAD_INPUT) from error
 
 
-def check_engine(engine: str, storage: str | None, bench: BenchName = BenchName.SIM) -> None:
+def check_engine(engine: str, storage: str | None, bench: str | None = None) -> None:
     """Refuses an engine that is none, and what would have no effect."""
-    from wiregauge.cluster import EngineNameError, read_engine
+    from wiregauge.cluster import EngineNameError, OnCluster, read_engine
 
     try:
         read_engine(engine)
     except EngineNameError as error:
         fail(f"--engine {error}", BAD_INPUT)
-    if engine != "local" and bench is BenchName.NETNS:
-        fail(
-            "--engine has no meaning for --bench netns, whose frames are those of this machine; leave it out",
-            BAD_INPUT,
-        )
+    if engine != "local" and bench not in (None, OnCluster.name):
+        fail(f"--engine has no meaning for --bench {bench}; leave it out", BAD_INPUT)
     if engine == "local" and storage is not None:
         fail("--storage has an effect with --engine ray only; leave it out", BAD_INPUT)
 
 
-def judge_and_show(
-    directory: Any, target: Path, *, as_json: bool, with_report: bool, worst: int | None = None
-) -> int:
-    """Judges, shows, and with `worst` also explains, with so many messages per flow; returns the exit code.
+def judge_and_show(place: Path, *, as_json: bool, with_report: bool, worst: int | None = None) -> int:
+    """Judges a run directory and shows it; returns the exit code."""
+    from wiregauge.runner import judged
 
-    `with_report` is for commands that make the directory: a judgement or report that cannot be kept is no answer then.
+    # Said after the answer, which does not depend on it.
+    troubles: list[str] = []
+    judgement = judged(place, troubles.append)
+    return show_judgement(judgement, troubles, as_json=as_json, with_report=with_report, worst=worst)
+
+
+def show_judgement(
+    judgement: Judgement, troubles: list[str], *, as_json: bool, with_report: bool, worst: int | None = None
+) -> int:
+    """Shows, and with `worst` also explains, with so many messages per flow; returns the exit code.
+
+    `troubles` is what did not go well since, for the user. `with_report` is for commands that make the directory: a
+    judgement or report that cannot be kept is no answer then.
     """
     from wiregauge import measures
     from wiregauge.measures import explaining
     from wiregauge.records import RunDirectoryError
 
-    _give_back_memory()
-    # Said after the answer, which does not depend on it.
-    troubles: list[str] = []
-    judgement = measures.judge(target, unkept=troubles.append)
     explanation = explaining.explain(judgement, worst=worst) if worst is not None else None
     if as_json:
         shown = measures.show_json(judgement)
@@ -113,27 +120,18 @@ def judge_and_show(
         from wiregauge import report as reports
 
         try:
-            path = reports.write(target, judgement)
+            path = reports.write(judgement.directory, judgement)
         except RunDirectoryError as error:  # the disk may be full; what was measured is safe by now
             troubles.append(f"the report is missing: {error}")
         else:
             if not as_json:
                 print(f"report: {path}")
-    if directory.manifest["state"] != "complete":
-        say(f"incomplete: {directory.manifest['reason']}")
+    if judgement.state != "complete":
+        say(f"incomplete: {judgement.reason}")
     for trouble in troubles:
         say(trouble)
     # What was to be made here is a whole directory; who only looks at one has been answered.
     return INCOMPLETE if troubles and with_report else judgement.exit_code
-
-
-def _give_back_memory() -> None:
-    """Hands what simulation and tracking have freed back to the system before judging asks for its own.
-
-    glibc keeps it for a like use, which there is none of; other C libraries have no such call, and lack nothing.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def open_run(place: Path) -> Any:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from wiregauge.cluster.engine import Cluster, EngineError, EngineNameError, connected, read_engine
 from wiregauge.cluster.retracking import retrack
 from wiregauge.cluster.storage import Storage, StorageError
-from wiregauge.cluster.sweep import simulate_on
+from wiregauge.cluster.sweep import OnCluster
 
 __all__ = [
     "Cluster",
     "EngineError",
     "EngineNameError",
+    "OnCluster",
     "Storage",
     "StorageError",
     "connected",
     "read_engine",
     "retrack",
-    "simulate_on",
 ]

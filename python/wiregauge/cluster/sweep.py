@@ -11,13 +11,13 @@ from typing import Any, Final
 from wiregauge.cluster import tasks
 from wiregauge.cluster.engine import LOOK_S, Cluster
 from wiregauge.cluster.storage import StorageError
-from wiregauge.master import ProgressView, simulate_campaign
+from wiregauge.master import Observer, simulate
 from wiregauge.master.simulation import SimulationFailed, SimulationStopped, Watch
-from wiregauge.master.stopping import Interrupted, stoppable
 from wiregauge.records import RunDirectory
 from wiregauge.records.processing import note_tracking
+from wiregauge.runner import Simulated
 
-__all__ = ["simulate_on"]
+__all__ = ["OnCluster"]
 
 _LAST_WORD_S: Final = 120.0
 """How long a run that was stopped has to hand in what it has."""
@@ -27,19 +27,18 @@ _AHEAD: Final = 4
 """Tasks handed to the cluster for each of its processors: a cluster that grows does so when some wait."""
 
 
-def simulate_on(cluster: Cluster, directory: RunDirectory, view: ProgressView, jobs: int | None) -> None:
-    """`simulate_campaign` on a cluster, with at most `jobs` runs at a time if said.
+class OnCluster(Simulated):
+    """The simulator with its runs on a cluster, at most `jobs` of them at a time if said."""
 
-    Raises EngineError or StorageError before any run began, and RunDirectoryError for a failing disk.
-    """
-    try:
-        with stoppable(), cluster.working_on(directory):
-            simulator = _ClusterSimulator(cluster, directory)
-            simulate_campaign(directory, view, jobs or _AHEAD * cluster.processors, simulator)
-    except Interrupted as stop:  # before it began, or once more while it ended
-        directory.manifest["state"] = "interrupted"
-        directory.manifest["reason"] = directory.manifest["reason"] or str(stop)
-        directory.save()
+    def __init__(self, cluster: Cluster, *, jobs: int | None = None) -> None:
+        super().__init__(jobs=jobs)
+        self._cluster = cluster
+        self._at_once = jobs or _AHEAD * cluster.processors
+
+    def run(self, directory: RunDirectory, observer: Observer) -> None:
+        """See `Bench`. Raises EngineError or StorageError before any run began."""
+        with self._cluster.working_on(directory):
+            simulate(directory, observer, self._at_once, _ClusterSimulator(self._cluster, directory))
 
 
 class _ClusterSimulator:

@@ -3,6 +3,7 @@
 from wiregauge.files.whole import (
     TEMPORARY,
     ForeignFileError,
+    check_place,
     cure_for,
     put_in_place,
     sync_folder,
@@ -10,4 +11,13 @@ from wiregauge.files.whole import (
     write_whole,
 )
 
-__all__ = ["TEMPORARY", "ForeignFileError", "cure_for", "put_in_place", "sync_folder", "whole", "write_whole"]
+__all__ = [
+    "TEMPORARY",
+    "ForeignFileError",
+    "check_place",
+    "cure_for",
+    "put_in_place",
+    "sync_folder",
+    "whole",
+    "write_whole",
+]

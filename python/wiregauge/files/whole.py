@@ -14,7 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["TEMPORARY", "ForeignFileError", "cure_for", "put_in_place", "sync_folder", "whole", "write_whole"]
+__all__ = [
+    "TEMPORARY",
+    "ForeignFileError",
+    "check_place",
+    "cure_for",
+    "put_in_place",
+    "sync_folder",
+    "whole",
+    "write_whole",
+]
 
 TEMPORARY: Final = ".wiregauge-"
 """How hidden names of files under way begin. The name of the file itself is not part of it: with it, a name as long as
@@ -43,7 +52,7 @@ def whole(path: Path, *, replacing: bytes | None = b"") -> Iterator[Path]:
     files of that kind that this program wrote do. Raises ForeignFileError for another, OSError where the disk refuses.
     """
     _check(path, replacing)
-    beside = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}{path.suffix[:8]}")
+    beside = _beside(path)
     try:
         yield beside
         if replacing == b"":
@@ -64,6 +73,14 @@ def write_whole(path: Path, content: bytes | str, *, replacing: bytes | None = b
         beside.write_bytes(
             content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
         )
+
+
+def check_place(path: Path, *, replacing: bytes | None = b"") -> None:
+    """Raises, before any work, what `whole` would for a place that is taken or cannot be written."""
+    _check(path, replacing)
+    beside = _beside(path)
+    beside.touch()
+    beside.unlink()
 
 
 def put_in_place(made: Path, path: Path) -> None:
@@ -91,6 +108,10 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}{path.suffix[:8]}")
 
 
 def _sync(path: Path) -> None:

@@ -1,9 +1,9 @@
-"""The testmaster: runs a campaign on a bench and leaves a run directory behind, whatever happens."""
+"""The testmaster: has the runs of a plan made, by agents or in virtual time, and keeps what they leave."""
 
 from __future__ import annotations
 
-from wiregauge.master.campaign import new_manifest, run_campaign
-from wiregauge.master.progress import ProgressView
-from wiregauge.master.simulation import simulate_campaign
+from wiregauge.master.campaign import run_on_agents
+from wiregauge.master.observing import Observer
+from wiregauge.master.simulation import simulate
 
-__all__ = ["ProgressView", "new_manifest", "run_campaign", "simulate_campaign"]
+__all__ = ["Observer", "run_on_agents", "simulate"]

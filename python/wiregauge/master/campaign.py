@@ -1,4 +1,4 @@
-"""Running a campaign: hand out, start together, watch, collect, track; and end in good order, whatever happens.
+"""Running a plan on agents: hand out, start together, watch, collect, track; and end in good order, whatever happens.
 
 Each run is tracked as soon as it is over and before the next begins, so an interrupted campaign keeps every run
 it finished, and nothing competes with the agents for the processor while they measure.
@@ -14,22 +14,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from wiregauge import __version__
-from wiregauge.benches.base import AgentPlace, Bench, BenchError
+from wiregauge.benches.base import AgentBench, AgentPlace, BenchError
 from wiregauge.clocks import ClockError, ClockKeeper
 from wiregauge.clocks.keeper import EndSystem
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
 from wiregauge.master.crew import Crew
-from wiregauge.master.host import host_facts
-from wiregauge.master.progress import ProgressView, messages_sent
-from wiregauge.master.stopping import Interrupted, deaf, stoppable
+from wiregauge.master.observing import Observer
+from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.master.trial import try_streams
 from wiregauge.master.watching import watch
-from wiregauge.records import RunDirectory, RunDirectoryError, process_run, store_clock_states
+from wiregauge.records import RunDirectory, process_run, store_clock_states
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
 
-__all__ = ["new_manifest", "run_campaign"]
+__all__ = ["run_on_agents"]
 
 _STATES_BEFORE_NS: Final = 5_000_000_000
 """How much of the clocks' past belongs to a run: PTP speaks once a second, and a run may be short."""
@@ -44,60 +42,28 @@ _STARTS: Final = 3
 """How often a run is prepared and started before its agents count as unable to start together."""
 
 
-def new_manifest(
-    campaign: dict[str, Any], *, file: str, sha256: str, bench: str, plan: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """The manifest of a campaign about to begin."""
-    return {
-        "schema": 1,
-        "program": {"name": "wiregauge", "version": __version__},
-        "test": {"name": campaign["name"], "file": file, "sha256": sha256},
-        "seed": campaign["seed"],
-        "bench": bench,
-        "state": "running",
-        "reason": None,
-        "started": utc_now(),
-        "finished": None,
-        "writer_pid": _own_pid(),
-        "host": host_facts(),
-        "bench_facts": [],
-        "plan": plan or campaign,
-        "runs": [],
-    }
+def run_on_agents(directory: RunDirectory, bench: AgentBench, observer: Observer, *, one_clock: bool) -> None:
+    """Runs every run of the plan, until one does not come to its end.
 
-
-def run_campaign(directory: RunDirectory, bench: Bench, view: ProgressView) -> None:
-    """Runs every run of the plan. The manifest tells how it ended; only a failing disk raises."""
-    manifest = directory.manifest
+    Raises Interrupted, BenchError, or RunDirectoryError for a failing disk. The bench is closed in any case.
+    """
     keeper: ClockKeeper | None = None
-    with stoppable():
-        try:
-            places = bench.open(directory.root / "spool")
-            manifest["bench_facts"] = [vars(fact) for fact in bench.facts()]
-            directory.save()
-            keeper = _keeper(directory, bench, places)
-            if keeper is not None:
-                keeper.start()
-            _Campaign(directory, bench, places, view, keeper).run()
-            manifest["state"] = "complete"
-            if any(run["state"] != "complete" for run in directory.runs):
-                manifest["state"] = "failed"
-                manifest["reason"] = next(
-                    run["reason"] for run in directory.runs if run["state"] != "complete"
-                )
-        except Interrupted as stop:
-            manifest["state"], manifest["reason"] = "interrupted", str(stop)
-        except (AgentLostError, BenchError, ClockError, RunDirectoryError) as error:
-            manifest["state"], manifest["reason"] = "failed", str(error)
-        finally:
-            manifest["finished"] = utc_now()
-            if keeper is not None:
-                keeper.stop()
-            bench.close()
-            directory.save()
+    try:
+        places = bench.open(directory.root / "spool")
+        directory.save()
+        keeper = _keeper(directory, bench, places)
+        if keeper is not None:
+            keeper.start()
+        _Campaign(directory, bench, places, observer, keeper, one_clock=one_clock).run()
+    except ClockError as error:
+        raise BenchError(str(error)) from error
+    finally:
+        if keeper is not None:
+            keeper.stop()
+        bench.close()
 
 
-def _keeper(directory: RunDirectory, bench: Bench, places: Sequence[AgentPlace]) -> ClockKeeper | None:
+def _keeper(directory: RunDirectory, bench: AgentBench, places: Sequence[AgentPlace]) -> ClockKeeper | None:
     """Who keeps the clocks, where the test has programs for it."""
     plan = directory.plan.get("synchronise") or {}
     if plan.get("ptp") is None and not plan.get("chrony"):
@@ -111,15 +77,18 @@ class _Campaign:
     def __init__(
         self,
         directory: RunDirectory,
-        bench: Bench,
+        bench: AgentBench,
         places: Sequence[AgentPlace],
-        view: ProgressView,
+        observer: Observer,
         keeper: ClockKeeper | None,
+        *,
+        one_clock: bool,
     ) -> None:
         self._keeper = keeper
         self._directory = directory
         self._bench = bench
-        self._view = view
+        self._observer = observer
+        self._one_clock = one_clock
         # Their agents write times as the wrong clock the test gives them would have shown them.
         self._planted = {node["name"] for node in directory.plan["network"]["nodes"] if node.get("clock")}
         self._crew = Crew(places)
@@ -130,7 +99,7 @@ class _Campaign:
         try:
             self._crew.greet()
             for position, run in enumerate(self._directory.plan["runs"]):
-                self._view.begin(position)
+                self._observer.run_began(position)
                 if not self._one(position, run):
                     return
         except AgentLostError as error:
@@ -141,7 +110,7 @@ class _Campaign:
     def _one(self, position: int, run: dict[str, Any]) -> bool:
         """One run; returns whether the campaign can go on."""
         unfit = self._keeper.wait() if self._keeper is not None else None
-        together = (name for name in self._crew.names if name not in self._planted)
+        together = [name for name in self._crew.names if self._one_clock and name not in self._planted]
         entry = begun(run["index"], together, method="same-clock")
         if self._keeper is not None:
             entry["clock_gate"] = {"fit": unfit is None, "reason": unfit}
@@ -153,7 +122,7 @@ class _Campaign:
             self._start(entry, run)
             # What is sent late is waited for as long as what is sent in time.
             planned_s = (run["warm_up"] + run["duration"] + 2 * run["drain"]) / 1e12 + self._crew.lead_s
-            watch(self._crew, planned_s, lambda *counts: self._view.update(position, *counts))
+            watch(self._crew, planned_s, partial(self._observer.run_progressed, position))
         except AgentLostError as error:
             trouble.append(self._explain(error))
         except BenchError as error:
@@ -172,8 +141,7 @@ class _Campaign:
             self._keep_states(entry)
             process_run(self._directory, run["index"])
             self._directory.save()
-        sent = messages_sent(run, entry)
-        self._view.end(position, f"{sent} messages sent" + (f"; {trouble[0]}" if trouble else ""))
+        self._observer.run_ended(position, entry)
         if stop is not None:
             raise stop
         return not trouble
@@ -337,12 +305,6 @@ def _tell_trials(trials: Sequence[Mapping[str, Any]], name: str, report: Mapping
         text = seen.get((stream["kind"], stream["number"]))
         if text:
             stream["why"] = f"{stream['why']}; {text}" if stream["why"] else text
-
-
-def _own_pid() -> int:
-    import os
-
-    return os.getpid()
 
 
 def _start(epoch_realtime_ns: int, agent: Agent) -> None:

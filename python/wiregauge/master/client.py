@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
-from wiregauge.benches.base import AgentPlace
+from wiregauge.benches.base import AgentPlace, BenchError
 from wiregauge.master.rpc import agent_pb2 as pb
 
 __all__ = ["SILENCE_S", "Agent", "AgentLostError", "StartMissedError", "StreamChoice", "report_as_dict"]
@@ -29,7 +29,7 @@ _CALL_SECONDS: Final = 60.0
 Reply = TypeVar("Reply", bound=Message)
 
 
-class AgentLostError(Exception):
+class AgentLostError(BenchError):
     """An agent refused a call or is gone; the text names it and says why.
 
     `agent` is its end system; `gone` says that its connection ended, `silent` that it gave no sign of life.

@@ -14,14 +14,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Final, Protocol
 
 from wiregauge import _native
-from wiregauge.benches import simulator_facts
-from wiregauge.master.progress import ProgressView, messages_sent
-from wiregauge.master.stopping import Interrupted, deaf, stoppable
+from wiregauge.benches.base import BenchError
+from wiregauge.master.observing import Observer
+from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun_simulated
 
-__all__ = ["SimulationFailed", "SimulationStopped", "Simulator", "Watch", "simulate_campaign", "simulate_run"]
+__all__ = ["SimulationFailed", "SimulationStopped", "Simulator", "Watch", "simulate", "simulate_run"]
 
 _LOOK_S: Final = 0.1
 
@@ -33,7 +33,7 @@ class SimulationStopped(Exception):  # noqa: N818 - an event inside a simulation
     """Ends a simulation from its progress callback."""
 
 
-class SimulationFailed(Exception):  # noqa: N818 - read as in "raise SimulationFailed"
+class SimulationFailed(BenchError):  # noqa: N818 - read as in "raise SimulationFailed"
     """A run could not be simulated, or what it left not be stored; the text says why."""
 
 
@@ -47,27 +47,14 @@ class Simulator(Protocol):
         """
 
 
-def simulate_campaign(
-    directory: RunDirectory, view: ProgressView, jobs: int, simulator: Simulator | None = None
+def simulate(
+    directory: RunDirectory, observer: Observer, jobs: int, simulator: Simulator | None = None
 ) -> None:
     """Simulates every run of the plan, `jobs` of them at a time, here unless there is a `simulator`.
 
-    The manifest tells how it ended; only a failing disk raises.
+    Raises Interrupted, SimulationFailed, or RunDirectoryError for a failing disk.
     """
-    manifest = directory.manifest
-    with stoppable():
-        try:
-            manifest["bench_facts"] = [vars(fact) for fact in simulator_facts(directory.plan)]
-            directory.save()
-            _Simulation(directory, view, simulator or simulate_run).run(jobs)
-            manifest["state"] = "complete"
-        except Interrupted as stop:
-            manifest["state"], manifest["reason"] = "interrupted", str(stop)
-        except (SimulationFailed, RunDirectoryError) as error:
-            manifest["state"], manifest["reason"] = "failed", str(error)
-        finally:
-            manifest["finished"] = utc_now()
-            directory.save()
+    _Simulation(directory, observer, simulator or simulate_run).run(jobs)
 
 
 def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any]:
@@ -102,9 +89,9 @@ def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[s
 class _Simulation:
     """Only the main thread touches the manifest; the pool's threads leave entries and shares for it."""
 
-    def __init__(self, directory: RunDirectory, view: ProgressView, simulator: Simulator) -> None:
+    def __init__(self, directory: RunDirectory, observer: Observer, simulator: Simulator) -> None:
         self._directory = directory
-        self._view = view
+        self._observer = observer
         self._simulator = simulator
         self._stop = threading.Event()
         self._begun: dict[int, dict[str, Any]] = {}
@@ -137,7 +124,7 @@ class _Simulation:
     def _collect(self, waiting: dict[Future[dict[str, Any] | None], int]) -> None:
         done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
         for position, share in list(self._shares.items()):
-            self._view.share(position, share)
+            self._observer.run_progressed(position, share)
         for future in done:
             position = waiting[future]
             with deaf():
@@ -148,8 +135,7 @@ class _Simulation:
                 self._keep(position, entry, None)
             if entry["reason"] is not None:
                 raise SimulationFailed(entry["reason"])
-            sent = messages_sent(self._directory.plan["runs"][position], entry)
-            self._view.end(position, f"{sent} messages sent")
+            self._observer.run_ended(position, entry)
         with deaf():
             self._enter_begun()
 

@@ -21,7 +21,7 @@ _OVERTIME_S: Final = 12.0
 """How long after its planned end a run may take before its agents count as stuck."""
 
 Show = Callable[[float, int, int], None]
-"""Takes the seconds since the start, and the messages sent and received by then."""
+"""Takes the share of the planned time that is over, and the messages sent and received by then."""
 
 
 class _Watched:
@@ -83,7 +83,11 @@ def _until_done(watched: list[_Watched], changed: threading.Event, planned_s: fl
         now = time.monotonic()
         # A testmaster that was stopped itself has heard nobody meanwhile: what it slept is nobody's silence.
         passed, last = min(now - last, 5 * _LOOK_S), now
-        show(now - begin, sum(one.sent for one in watched), sum(one.received for one in watched))
+        show(
+            min((now - begin) / planned_s, 1.0),
+            sum(one.sent for one in watched),
+            sum(one.received for one in watched),
+        )
         for one in watched:
             if one.error is not None:
                 raise one.error

@@ -119,7 +119,7 @@ def _exchanged(
     if rows is None or synchronise is None or not plan.exchanges:
         return {}, ()
     grain = directory.plan.network.granularities
-    real = directory.manifest.get("bench") != "sim"
+    real = not directory.traits.virtual_time
     needed = ["flow", *(name for names in _STAMPS.values() for name in names)]
     ids = [flow.id for flow in plan.exchanges]
     table = directory.reading(

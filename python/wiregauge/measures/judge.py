@@ -149,7 +149,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     offsets = clocks.offsets
     contradictions: list[str] = []
     flows = []
-    unseen = _unseen(directory.manifest, entry, plan)
+    unseen = _unseen(entry, plan) if directory.traits.tapped else set()
     names = directory.plan.network.names
     if frame is not None:
         frame = corrected(frame, plan.flows, names, clocks)
@@ -197,7 +197,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             records_written=_records_written(entry, agents),
             contradictions=contradictions,
             node_names=names,
-            virtual_time=directory.manifest.get("bench") == "sim",
+            virtual_time=directory.traits.virtual_time,
             wrong_clocks=clocks.wrong,
             clocks=clocks.measured,
             clocks_uncompared=clocks.uncompared,
@@ -205,7 +205,7 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
             watched=watched_clocks(directory, plan),
             clock_gate=gate if isinstance(gate := entry.get("clock_gate"), dict) else None,
             captures=_captures(entry, agents),
-            tapped=directory.manifest.get("bench") == "capture",
+            tapped=directory.traits.tapped,
             entry=entry,
             calibrations=citations(directory.manifest),
         )
@@ -231,10 +231,8 @@ def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
     )
 
 
-def _unseen(manifest: Mapping[str, object], entry: Mapping[str, object], plan: RunPlan) -> set[str]:
+def _unseen(entry: Mapping[str, object], plan: RunPlan) -> set[str]:
     """End systems of a run made from captures that none of them is of."""
-    if manifest.get("bench") != "capture":
-        return set()
     ends = {end for flow in plan.flows for end in (flow.source, flow.destination)}
     return ends - {str(tap.get("node")) for tap in parts(entry, "taps")}
 

@@ -21,6 +21,7 @@ from wiregauge.measures.percentiles import Percentile
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.service import Service
+from wiregauge.records import Traits, traits_of
 from wiregauge.stats.sketch import Sketch
 from wiregauge.terminal import exits
 
@@ -366,6 +367,11 @@ class Judgement:
     checks: tuple[Check, ...]
     runs: tuple[RunResult, ...]
     points: tuple[PointResult, ...]
+
+    @property
+    def traits(self) -> Traits:
+        """Of the bench."""
+        return traits_of(self.manifest)
 
     @property
     def validity(self) -> Grade:

@@ -13,7 +13,7 @@ from wiregauge.measures import sampling
 from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.plan import CampaignPlan, judged_plan
 from wiregauge.plan import PlanError, decode
-from wiregauge.records import DamagedError, Inventory, RunDirectoryError, read_json
+from wiregauge.records import DamagedError, Inventory, RunDirectoryError, Traits, read_json, traits_of
 
 T = TypeVar("T")
 
@@ -68,6 +68,11 @@ class RunDirectory:
     """What the manifest says of its files: each is checked before it is read."""
     digest: str | None
     """Of the manifest; None in a directory of an older version."""
+
+    @property
+    def traits(self) -> Traits:
+        """Of the bench the runs were made on."""
+        return traits_of(self.manifest)
 
     def records(self, index: int) -> Path | None:
         """The records of a run; None when they are not there."""

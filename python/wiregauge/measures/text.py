@@ -225,7 +225,7 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
         if intervals
         else ""
     )
-    where = "between taps" if judgement.manifest.get("bench") == "capture" else "at the application"
+    where = "between taps" if judgement.traits.tapped else "at the application"
     table.caption = f"one-way latency {where}{below}; -: n does not support it"
     if any(flow.unseen for run in judgement.runs for flow in run.flows):
         table.caption += ", or no tap saw it"

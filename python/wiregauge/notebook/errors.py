@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from wiregauge.benches import BenchError
 from wiregauge.config import TestError
 from wiregauge.export import ExportError
 from wiregauge.records import RunDirectoryError
@@ -21,5 +22,8 @@ def in_one_class() -> Iterator[None]:
     """Turns the errors of the packages beneath into the public one, with the same sentences."""
     try:
         yield
-    except (RunDirectoryError, TestError, ExportError) as error:
+    except (BenchError, RunDirectoryError, TestError, ExportError) as error:
         raise WiregaugeError(str(error)) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        raise WiregaugeError(f"{place}{error.strerror or error}") from error

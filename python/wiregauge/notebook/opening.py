@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from rich.console import Console
-
+from wiregauge import runner
 from wiregauge.config import Loaded, Test, load
-from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.notebook.errors import WiregaugeError, in_one_class
 from wiregauge.notebook.run import Run
 from wiregauge.records import RunDirectory, recover
@@ -89,20 +86,13 @@ def simulate(
     if jobs is not None and jobs < 1:
         raise WiregaugeError(f"jobs = {jobs}: at least one run at a time has to be simulated")
     path = Path(out) if out is not None else Path(f"{loaded.campaign['name']}-run")
-    with in_one_class():
-        manifest = new_manifest(loaded.campaign, file=file, sha256=loaded.sha256, bench="sim")
-        directory = RunDirectory.create(path, manifest, loaded.xml)
+    with in_one_class(), runner.open(runner.Simulated(jobs=jobs)) as trials:
         try:
-            view = ProgressView(Console(quiet=True), loaded.campaign["runs"], real_time=False)
-            simulate_campaign(directory, view, jobs or len(os.sched_getaffinity(0)))
-            (path / "spool").rmdir()
-        except OSError:
-            pass  # segments of a run that could not be tracked stay for `open` to recover
-        finally:
-            directory.close()
-    if not directory.runs:
-        raise WiregaugeError(f"{path}: {directory.manifest['reason'] or 'nothing was simulated'}")
-    return open(path)
+            judgement = trials.run(loaded, path, file=file)
+        except runner.NothingRunError as error:
+            raise WiregaugeError(f"{path}: {error}") from None
+    # Segments of a run that could not be tracked are there for `open` to recover.
+    return Run(path, judgement) if judgement.complete else open(path)
 
 
 def _loaded(test: Test | str | PathLike[str]) -> tuple[Loaded, str]:

@@ -37,8 +37,9 @@ class Run:
     True
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, judgement: Judgement | None = None) -> None:
         self._path = path
+        self._judgement = judgement
 
     # -- what it is -----------------------------------------------------------------------------------------
 
@@ -51,7 +52,7 @@ class Run:
     def judgement(self) -> Judgement:
         """Everything `wiregauge show` knows; computed when it is first needed."""
         with in_one_class():
-            return measures.judge(self._path)
+            return self._judgement or measures.judge(self._path)
 
     @cached_property
     def _directory(self) -> RunDirectory:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from wiregauge.records.clockstates import store_clock_states
 from wiregauge.records.directory import RunDirectory
-from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError
+from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnfinishedError
 from wiregauge.records.integrity import Inventory, read_json, seal
 from wiregauge.records.processing import process_run, recover
+from wiregauge.records.traits import Traits, traits_of
 
 __all__ = [
     "DamagedError",
@@ -17,9 +18,12 @@ __all__ = [
     "NoRoomError",
     "RunDirectory",
     "RunDirectoryError",
+    "Traits",
+    "UnfinishedError",
     "process_run",
     "read_json",
     "recover",
     "seal",
     "store_clock_states",
+    "traits_of",
 ]

@@ -21,9 +21,10 @@ from typing import Any, Final
 
 from wiregauge.files import write_whole
 from wiregauge.plan import upgraded
-from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError
+from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnwritableError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
+from wiregauge.records.traits import Traits, traits_of
 
 __all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
 
@@ -262,7 +263,7 @@ class RunDirectory:
         return self._lock is None and is_locked(self.root)
 
     def hold(self) -> None:
-        """Takes the lock of an opened directory, until `close`. Raises RunDirectoryError when another has it."""
+        """Takes the lock until `close`. Raises RunDirectoryError when another process has it, or UnwritableError."""
         try:
             self._lock = Lock.take(self.root)
         except BlockingIOError:
@@ -270,7 +271,7 @@ class RunDirectory:
                 f"{self.root}: another process is working on it; wait for it to end"
             ) from None
         except OSError as error:
-            raise RunDirectoryError(f"{self.root}: cannot be written: {error.strerror}") from error
+            raise UnwritableError(self.root, error.strerror) from error
 
     def close(self) -> None:
         """Lets the lock go."""
@@ -287,6 +288,11 @@ class RunDirectory:
         """The campaign, JSON form of `wg_plan::Campaign` in its newest schema."""
         plan: Mapping[str, Any] = self.manifest["plan"]
         return dict(upgraded(plan))
+
+    @property
+    def traits(self) -> Traits:
+        """Of the bench the runs were made on."""
+        return traits_of(self.manifest)
 
     @property
     def runs(self) -> list[dict[str, Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["DamagedError", "NoRoomError", "RunDirectoryError"]
+from pathlib import Path
+
+__all__ = ["DamagedError", "NoRoomError", "RunDirectoryError", "UnfinishedError", "UnwritableError"]
 
 
 class RunDirectoryError(Exception):
@@ -15,3 +17,15 @@ class DamagedError(RunDirectoryError):
 
 class NoRoomError(RunDirectoryError):
     """The disk has no room to begin a run directory."""
+
+
+class UnwritableError(RunDirectoryError):
+    """The directory cannot be written; `reason` is what the system says."""
+
+    def __init__(self, root: Path, reason: str | None) -> None:
+        super().__init__(f"{root}: cannot be written: {reason}")
+        self.reason = reason
+
+
+class UnfinishedError(RunDirectoryError):
+    """A campaign was killed, and what it left cannot be made readable here."""

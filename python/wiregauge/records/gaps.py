@@ -31,7 +31,7 @@ def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, 
     for name, report in agents.items():
         if name in nodes:
             found += _reported(directory, run, nodes.index(name), report)
-    if entry.get("state") == "partial" and directory.manifest.get("bench") != "sim":
+    if entry.get("state") == "partial" and not directory.traits.virtual_time:
         found += _silent(directory, run, nodes, agents)
     return found
 

@@ -14,7 +14,7 @@ from wiregauge import _native
 from wiregauge.files import put_in_place
 from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.entry import begun_simulated
-from wiregauge.records.errors import DamagedError, RunDirectoryError
+from wiregauge.records.errors import DamagedError, RunDirectoryError, UnfinishedError, UnwritableError
 from wiregauge.records.gaps import gaps_of
 from wiregauge.records.integrity import describe, read_json
 from wiregauge.records.noise import store_noise
@@ -227,7 +227,7 @@ def _enter_spooled(directory: RunDirectory) -> None:
 
     A simulator writes megabytes before the testmaster next looks; namespaces wait until a run is entered.
     """
-    if directory.manifest["state"] != "running" or directory.manifest.get("bench") != "sim":
+    if directory.manifest["state"] != "running" or not directory.traits.virtual_time:
         return
     entered = {run["index"] for run in directory.runs}
     for position, run in enumerate(directory.plan["runs"]):
@@ -241,11 +241,22 @@ def recover(directory: RunDirectory) -> bool:
     """Makes a campaign readable whose testmaster was killed, or whose disk was too full to track its last run.
 
     What the bench had spooled is tracked like any other run. Returns whether there was anything to do. Raises
-    RunDirectoryError, also where another process is doing the same.
+    RunDirectoryError, also where another process is doing the same; UnfinishedError where nothing can be written.
     """
     if directory.is_being_written() or not _is_unfinished(directory):
         return False
-    directory.hold()
+    try:
+        directory.hold()
+    except UnwritableError as error:
+        why = (
+            "its testmaster was killed"
+            if directory.manifest["state"] == "running"
+            else "its tables are unfinished"
+        )
+        raise UnfinishedError(
+            f"{directory.root}: {why}, and what it left can only be made readable where it can be written "
+            f"({error.reason}); copy the directory to such a place and name the copy"
+        ) from error
     try:
         # Somebody else may have finished it between the look and the lock.
         directory.manifest = RunDirectory.open(directory.root).manifest

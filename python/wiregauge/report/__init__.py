@@ -2,6 +2,6 @@
 
 from wiregauge.report.compare import write_compare
 from wiregauge.report.trend import write_trend
-from wiregauge.report.write import export_figures, write
+from wiregauge.report.write import check_page, export_figures, write
 
-__all__ = ["export_figures", "write", "write_compare", "write_trend"]
+__all__ = ["check_page", "export_figures", "write", "write_compare", "write_trend"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zlib
 from base64 import b64encode
@@ -14,7 +15,7 @@ from wiregauge.figures import Figure, build
 from wiregauge.figures.explained import explained_figures
 from wiregauge.figures.model import Panel
 from wiregauge.figures.ticks import extent
-from wiregauge.files import ForeignFileError, cure_for, write_whole
+from wiregauge.files import ForeignFileError, check_place, cure_for, write_whole
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError, headline, judge, shapes, views
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.explaining.shapes import explained_shapes
@@ -185,10 +186,24 @@ def store(path: Path, text: str, made_from: object = None) -> None:
     """
     source = f'<meta name="made-from" content="{made_from}">\n' if made_from is not None else ""
     signs = f'{_CHARSET}{MARK.decode()}\n<meta name="digest" content="">\n{source}'
+    with _refused(path):
+        write_whole(path, seal(text.replace(_CHARSET, signs, 1)), replacing=_replaced_at(path))
+
+
+def check_page(path: Path) -> None:
+    """Raises RunDirectoryError, before any work, where `store` would for its place."""
+    with _refused(path):
+        check_place(path, replacing=_replaced_at(path))
+
+
+def _replaced_at(path: Path) -> bytes:
+    return b"" if path.name == REPORT else MARK
+
+
+@contextlib.contextmanager
+def _refused(path: Path) -> Iterator[None]:
     try:
-        write_whole(
-            path, seal(text.replace(_CHARSET, signs, 1)), replacing=b"" if path.name == REPORT else MARK
-        )
+        yield
     except ForeignFileError as error:
         raise RunDirectoryError(f"{path}: {error.strerror}") from None
     except OSError as error:

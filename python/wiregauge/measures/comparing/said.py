@@ -52,7 +52,7 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
         )
         if one != other
     ]
-    if _text(first, "bench") == _text(second, "bench") != "sim":
+    if _text(first, "bench") == _text(second, "bench") and not base.traits.virtual_time:
         hosts = [m.get("host") for m in (first, second)]
         keys = sorted({str(key) for host in hosts if isinstance(host, dict) for key in host} - {"load"})
         for key in keys:
@@ -74,7 +74,7 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
 
 def _alone(judgement: Judgement) -> bool:
     """Whether each point of a real bench was run once; a simulated host does not change between runs."""
-    return judgement.manifest.get("bench") != "sim" and judgement.plan.repeats == 1
+    return not judgement.traits.virtual_time and judgement.plan.repeats == 1
 
 
 def _unplanned(judgement: Judgement) -> int:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
+from simulation import trial
 from wiregauge.cli import app
-from wiregauge.config import load
-from wiregauge.master import ProgressView, new_manifest, simulate_campaign
 from wiregauge.measures import headline, judge
-from wiregauge.records import RunDirectory
 
 TEST = Path(__file__).resolve().parents[2] / "examples" / "taps.xml"
 
@@ -22,12 +18,7 @@ TEST = Path(__file__).resolve().parents[2] / "examples" / "taps.xml"
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("taps") / "r"
-    loaded = load(TEST)
-    manifest = new_manifest(loaded.campaign, file="t.xml", sha256=loaded.sha256, bench="sim")
-    directory = RunDirectory.create(place, manifest, loaded.xml)
-    with ProgressView(Console(file=io.StringIO()), loaded.campaign["runs"], real_time=False) as view:
-        simulate_campaign(directory, view, 1)
-    directory.close()
+    trial(TEST, place)
     return place / "captures" / "run-0000"
 
 

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from wiregauge.calibrate.kept import list_all, show
-from wiregauge.calibrate.known import cable, linearity
-from wiregauge.calibrate.shared import (
+from wiregauge.cli.calibrate.kept import list_all, show
+from wiregauge.cli.calibrate.known import cable, linearity
+from wiregauge.cli.calibrate.shared import (
     AsJson,
     Backend,
-    Bench,
     BenchName,
     Carried,
     Interfaces,
@@ -28,7 +27,7 @@ from wiregauge.calibrate.shared import (
     StoreAt,
     Where,
     cores,
-    enclosed,
+    entered,
     finish,
     measured_on,
     period_ps,
@@ -38,7 +37,7 @@ from wiregauge.calibrate.shared import (
     trust_of,
     whole_numbers,
 )
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, finite
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, finite, say
 
 __all__ = ["app"]
 
@@ -85,8 +84,9 @@ def clocks(
 ) -> None:
     """What a reading of each clock costs, in which steps it moves, how clocks drift apart."""
     from wiregauge.calibrate import identity, make
-    from wiregauge.calibrate.agentwork import Countdown, listen
+    from wiregauge.calibrate.agentwork import listen
     from wiregauge.calibrate.clocks import clock_results
+    from wiregauge.cli.progress import Countdown
 
     devices = phc if phc is not None else sorted(Path("/dev").glob("ptp[0-9]*"))
     place = core if core is not None else cores()[0]
@@ -149,25 +149,30 @@ def pacing(
     """The send schedule against the ideal tick, beside a plain timer loop; the jitter of the host."""
     import numpy as np
 
+    from wiregauge import runner
     from wiregauge.calibrate import identity, make
-    from wiregauge.calibrate.agentwork import Countdown, tick
+    from wiregauge.calibrate.agentwork import tick
     from wiregauge.calibrate.instrument import pacing_results, pacing_test
     from wiregauge.calibrate.runs import run_test, workplace
+    from wiregauge.cli.progress import Countdown, ProgressView
 
     with told():
         test = pacing_test(protocol=protocol.value, period=period, count=count, rate=rate, seed=seed)
         tick_ps = period_ps(test)
-        enclosed(BenchName.NETNS, rootless=rootless)
+        bench = entered("netns", realtime=realtime, rootless=rootless)
         priority = 50 if realtime else 0
         half = max(count // 2, 1)
         timer, refused, whole = [], [], True
         outcome = None
-        with workplace(runs) as place:
+        with (
+            workplace(runs) as place,
+            runner.open(bench, observer=ProgressView(progress()), told=say) as trials,
+        ):
             for turn in ("timer loop, first half", "sender", "timer loop, second half"):
                 if not whole:
                     break
                 if turn == "sender":
-                    outcome = run_test(test, place, bench="netns", realtime=realtime, console=progress())
+                    outcome = run_test(test, trials, place)
                     whole = outcome.state == "complete"
                     continue
                 with Countdown(progress(), turn, half * tick_ps / 1e12) as countdown:
@@ -179,8 +184,10 @@ def pacing(
         ours = outcome.runs[0].differences("tx_app", "intended") if outcome and outcome.runs else np.empty(0)
         calibration = make(
             "pacing",
-            bench="netns",
-            identity=identity.here(driver="veth", link=identity.rate_name(rate_bps(rate)), realtime=realtime),
+            bench=bench.name,
+            identity=identity.here(
+                driver=bench.traits.driver, link=identity.rate_name(rate_bps(rate)), realtime=realtime
+            ),
             settings={
                 "period": period,
                 "count": count,
@@ -210,7 +217,7 @@ def generator(
     backend: Annotated[
         Backend, typer.Option(help="netns: how frames leave; auto = the plainest that is fast enough.")
     ] = Backend.AUTO,
-    bench: Bench = BenchName.NETNS,
+    bench: BenchName = "netns",
     rate: Rate = "1Gbit/s",
     interfaces: Interfaces = None,
     realtime: Realtime = True,
@@ -225,8 +232,9 @@ def generator(
     """Frame generation at line rate and at a gap: deviation, mean bandwidth, burst share."""
     from wiregauge.calibrate import make
     from wiregauge.calibrate.instrument import generator_cases, generator_results, generator_test
+    from wiregauge.runner import BENCHES
 
-    host = "ideal" if bench is BenchName.SIM else None
+    host = "ideal" if BENCHES[bench].traits.virtual_time else None
     with told():
         cases = generator_cases(frame, gap, rate_bps(rate))
         test = generator_test(
@@ -246,7 +254,7 @@ def generator(
         ]
     calibration = make(
         "generator",
-        bench=bench.value,
+        bench=bench,
         identity=own,
         settings={
             "frame_bytes": frame,
@@ -273,7 +281,7 @@ def loop(
     count: Annotated[int, typer.Option(min=100, max=10_000_000, help="Messages of each repeat.")] = 1000,
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Repeats of each point.")] = 5,
     protocol: Carried = Protocol.UDP,
-    bench: Bench = BenchName.NETNS,
+    bench: BenchName = "netns",
     rate: Rate = "1Gbit/s",
     interfaces: Interfaces = None,
     realtime: Realtime = True,
@@ -306,7 +314,7 @@ def loop(
         results = loop_results(outcome.runs, protocol.value)
     calibration = make(
         "loop",
-        bench=bench.value,
+        bench=bench,
         identity=own,
         settings={
             "payload_bytes": payloads,

@@ -9,23 +9,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
+from wiregauge.cli.shared import bench_name
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, print_table, say
 
-
-class BenchName(StrEnum):
-    """Where the messages of a calibration travel."""
-
-    NETNS = "netns"
-    SIM = "sim"
+if TYPE_CHECKING:
+    from wiregauge.benches import HostInterface
+    from wiregauge.calibrate.runs import Outcome
+    from wiregauge.config import Test
+    from wiregauge.runner import Bench
 
 
 class Protocol(StrEnum):
@@ -80,9 +80,14 @@ Runs = Annotated[
         "--runs", metavar="DIR", help="Keep the run directories behind it there.", show_default=False
     ),
 ]
-Bench = Annotated[
-    BenchName,
-    typer.Option(help="netns = real frames between namespaces of this machine, sim = the simulator."),
+BenchName = Annotated[
+    str,
+    typer.Option(
+        "--bench",
+        parser=bench_name,
+        metavar="[sim|netns]",
+        help="netns = real frames between namespaces of this machine, sim = the simulator.",
+    ),
 ]
 Realtime = Annotated[
     bool, typer.Option("--realtime/--no-realtime", help="netns: ask for real-time scheduling.")
@@ -116,32 +121,38 @@ def told() -> Iterator[None]:
         fail(str(error), BAD_INPUT)
 
 
-def enclosed(bench: BenchName, *, rootless: bool, interfaces: str | None = None, bit_per_s: int = 0) -> Any:
-    """For the netns bench: goes on inside an enclosure. Returns the interfaces of the host that are lent, or None."""
-    from wiregauge.benches import BenchError, enclose, is_enclosed, lend
+def entered(
+    name: str, *, realtime: bool, rootless: bool, interfaces: str | None = None, bit_per_s: int = 0
+) -> Bench:
+    """The bench of that name; netns goes on inside an enclosure, and what comes before is done twice."""
+    from wiregauge.benches import BenchError
+    from wiregauge.runner import Live, bench_named, options_of
 
-    if interfaces is not None and (bench is BenchName.SIM or rootless):
-        other = "--bench sim" if bench is BenchName.SIM else "--rootless"
+    taken = options_of(name)
+    if interfaces is not None and (rootless or "interfaces" not in taken):
+        other = "--rootless" if "interfaces" in taken else f"--bench {name}"
         fail(f"--interfaces has no meaning with {other}; leave one of them out", BAD_INPUT)
-    if bench is BenchName.SIM:
-        return None
+    options = {
+        "realtime": realtime,
+        "rootless": rootless,
+        "interfaces": interfaces.split(",") if interfaces is not None else None,
+    }
     try:
-        lent = lend(interfaces.split(",")) if interfaces is not None else None
-        if lent is not None:
-            _of_rate(lent, bit_per_s)
-        if not is_enclosed():
-            enclose(rootless=rootless)
+        bench = bench_named(name, **{option: value for option, value in options.items() if option in taken})
+        if isinstance(bench, Live) and bench.lent is not None:
+            _of_rate(bench.lent, bit_per_s)
+        bench.enter()
     except BenchError as error:
         fail(str(error), NO_ENVIRONMENT)
-    return lent
+    return bench
 
 
-def _of_rate(lent: Any, bit_per_s: int) -> None:
+def _of_rate(lent: Iterable[HostInterface], bit_per_s: int) -> None:
     """Loads and gaps are shares of the link's rate: an interface that tells another one is told back."""
     from wiregauge.calibrate.identity import rate_name
 
     for one in lent:
-        if one.rate_bps not in (None, bit_per_s):
+        if one.rate_bps is not None and one.rate_bps != bit_per_s:
             right = rate_name(one.rate_bps).replace(" ", "")
             fail(f"{one.name} runs at {right}, not at {rate_name(bit_per_s)}; give --rate {right}", BAD_INPUT)
 
@@ -221,28 +232,19 @@ def progress() -> Console:
     return Console(stderr=True)
 
 
-SILENT = Console(quiet=True)
-"""For tests that are steps of a greater work whose progress is shown."""
-
-
 def cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
 def period_ps(test: Any) -> int:
     from wiregauge.calibrate.errors import CalibrationError
+    from wiregauge.calibrate.runs import fault_of
     from wiregauge.config import TestError
 
     try:
         return int(test.compile().campaign["runs"][0]["sends"][0]["period"])
     except TestError as error:
         raise CalibrationError(f"these settings make no test: {fault_of(error)}") from None
-
-
-def fault_of(error: Any) -> str:
-    """The first fault of a test, with its cure."""
-    first = error.diagnostics[0]
-    return f"{first.message}; {first.cure}" if first.cure else str(first.message)
 
 
 def rate_bps(text: str) -> int:
@@ -256,18 +258,11 @@ def rate_bps(text: str) -> int:
         raise CalibrationError(f"--rate {error}") from None
 
 
-def driver_of(bench: BenchName, lent: Any = None) -> str:
-    """The driver for the identity: of lent interfaces both, with their names."""
-    if lent is not None:
-        return ", ".join(f"{one.driver} {one.name}" for one in lent)
-    return "veth" if bench is BenchName.NETNS else "simulated"
-
-
 @dataclass(frozen=True, slots=True)
 class Where:
     """What a calibration is measured on, as the options of its command say it."""
 
-    bench: BenchName
+    bench: str
     rate: str
     interfaces: str | None
     realtime: bool
@@ -276,25 +271,31 @@ class Where:
     """Directory that keeps the runs; None: none is kept."""
 
 
-def measured_on(where: Where, test: Any) -> tuple[Any, dict[str, str]]:
+def measured_on(where: Where, test: Test) -> tuple[Outcome, dict[str, str]]:
     """Runs the test of a calibration on a bench; its outcome, and the identity of the instrument it was measured with.
 
-    The netns bench goes on inside an enclosure (`enclosed`): what comes before is done twice.
+    The netns bench goes on inside an enclosure (`entered`): what comes before is done twice.
     """
+    from wiregauge import runner
     from wiregauge.calibrate import identity
     from wiregauge.calibrate.runs import run_test, workplace
+    from wiregauge.cli.progress import ProgressView
 
     period_ps(test)
-    bench, realtime = where.bench, where.realtime
-    lent = enclosed(
-        bench, rootless=where.rootless, interfaces=where.interfaces, bit_per_s=rate_bps(where.rate)
+    bench = entered(
+        where.bench,
+        realtime=where.realtime,
+        rootless=where.rootless,
+        interfaces=where.interfaces,
+        bit_per_s=rate_bps(where.rate),
     )
-    with workplace(where.runs) as place:
-        outcome = run_test(
-            test, place, bench=bench.value, realtime=realtime, console=progress(), interfaces=lent
-        )
+    with (
+        workplace(where.runs) as place,
+        runner.open(bench, observer=ProgressView(progress()), told=say) as trials,
+    ):
+        outcome = run_test(test, trials, place)
     link = identity.link_of(outcome.campaign)
-    return outcome, identity.here(driver=driver_of(bench, lent), link=link, realtime=realtime)
+    return outcome, identity.here(driver=bench.traits.driver, link=link, realtime=where.realtime)
 
 
 _GRADES = ("VALID", "DEGRADED", "INVALID")

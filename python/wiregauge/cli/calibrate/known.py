@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wiregauge.calibrate.shared import (
-    SILENT,
+from wiregauge.cli.calibrate.shared import (
     AsJson,
     Keep,
     Out,
@@ -22,7 +21,7 @@ from wiregauge.calibrate.shared import (
     trust,
     whole_numbers,
 )
-from wiregauge.terminal import BAD_INPUT, fail, finite
+from wiregauge.terminal import BAD_INPUT, fail, finite, say
 
 __all__ = ["cable", "linearity"]
 
@@ -170,12 +169,17 @@ def _simulated_cables(
 
 def _simulated(what: str, tests: Sequence[Any], runs: Path | None) -> Iterator[Any]:
     """The outcomes of tests, one after the other; one that was stopped is the last."""
-    from wiregauge.calibrate.agentwork import Countdown
+    from wiregauge import runner
     from wiregauge.calibrate.runs import run_test, workplace
+    from wiregauge.cli.progress import Countdown
 
-    with workplace(runs) as place, Countdown(progress(), what, 1.0 * len(tests)) as countdown:
+    with (
+        workplace(runs) as place,
+        Countdown(progress(), what, 1.0 * len(tests)) as countdown,
+        runner.open("sim", told=say) as trials,
+    ):
         for k, test in enumerate(tests):
-            outcome = run_test(test, place, bench="sim", realtime=False, console=SILENT)
+            outcome = run_test(test, trials, place)
             countdown.at((k + 1) / len(tests))
             yield outcome
             if outcome.state != "complete":

@@ -1,31 +1,31 @@
 """From capture files to a run directory.
 
-`crates/capture` reads the files and writes records; here they become a run: its manifest says what was tapped, by
-whose clock, to which octet its times belong and what of the files could not be used.
+`crates/capture` reads the files and writes records; here they become the run of a bench. Its manifest says what was
+tapped, by whose clock, to which octet its times belong and what of the files could not be used.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wiregauge import _native
-from wiregauge.master import new_manifest
+from wiregauge.benches import Fact
+from wiregauge.config import Loaded
 from wiregauge.plan import receivers
-from wiregauge.records import RunDirectory, RunDirectoryError, process_run
+from wiregauge.records import RunDirectory, RunDirectoryError, Traits, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
+from wiregauge.runner import Bench, Observer
 
-__all__ = ["CaptureError", "Captured", "import_captures"]
-
-BENCH = "capture"
-"""What the manifest calls the bench of such a run."""
+__all__ = ["CaptureError", "Captured", "Captures", "opened"]
 
 
 class CaptureError(Exception):
@@ -42,7 +42,6 @@ class Captured:
 
     files: Sequence[Path]
     test: Mapping[str, Any] | None = None
-    test_file: str = ""
     test_xml: bytes = b""
     run: int = 0
     places: Mapping[str, str] = field(default_factory=dict)
@@ -51,8 +50,13 @@ class Captured:
     agree_ns: float | None = None
 
 
-def import_captures(captured: Captured, out: Path) -> RunDirectory:
-    """Makes the run directory `out`, still open. Raises CaptureError, with nothing made, or RunDirectoryError."""
+@contextlib.contextmanager
+def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
+    """Reads the captures; the bench on which their one run can be had, and the test that stands for them.
+
+    What is read lies beside `out`, the run directory to make, until this is left: nothing is made where there is
+    nothing to put into it. Raises CaptureError, or RunDirectoryError where nothing can be written.
+    """
     RunDirectory.check_free(out)
     test = captured.test
     order: dict[str, Any] = {
@@ -64,41 +68,65 @@ def import_captures(captured: Captured, out: Path) -> RunDirectory:
     if test is not None:
         order["test"] = {"network": test["network"], "run": _run_of(test, captured.run)}
     started = utc_now()
-    # Beside the directory, which is made only once there is something to put into it.
-    beside: Path | None = None
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=".wiregauge-", dir=out.parent))
-        taken = json.loads(_native.take_captures(json.dumps(order), str(beside)))
+    with contextlib.ExitStack() as ending:
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            beside = Path(tempfile.mkdtemp(prefix=".wiregauge-", dir=out.parent))
+            ending.callback(shutil.rmtree, beside, ignore_errors=True)
+            taken = json.loads(_native.take_captures(json.dumps(order), str(beside)))
+            sources = {str(path): _sha256(path) for path in captured.files}
+        except _native.NativeError as error:
+            raise CaptureError(str(error)) from error
+        except OSError as error:
+            raise RunDirectoryError(f"{out}: cannot be written: {error.strerror}") from error
         campaign = taken["campaign"] if test is None else _only(test, captured.run)
-        manifest = new_manifest(
-            campaign,
-            file=captured.test_file or str(captured.files[0]),
-            sha256=_digest(captured),
-            bench=BENCH,
+        xml = captured.test_xml or _summary(captured, taken)
+        yield (
+            Captures(captured, taken, beside, sources, started),
+            Loaded(campaign, xml, _digest(captured, sources), ()),
         )
-        manifest["bench_facts"] = [asdict(fact) for fact in _facts(taken)]
-        manifest["sources"] = {str(path): _sha256(path) for path in captured.files}
-        manifest["started"] = started
-        manifest["runs"] = [_entry(captured, taken, started)]
-        directory = RunDirectory.create(out, manifest, captured.test_xml or _summary(captured, taken))
-        directory.spool(0).mkdir(parents=True)
-        for segments in beside.iterdir():
-            segments.rename(directory.spool(0) / segments.name)
-    except _native.NativeError as error:
-        raise CaptureError(str(error)) from error
-    except OSError as error:
-        raise RunDirectoryError(f"{out}: cannot be written: {error.strerror}") from error
-    finally:
-        if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)
-    process_run(directory, 0, manifest["sources"])
-    entry = manifest["runs"][0]
-    manifest["state"] = "complete" if entry["state"] == "complete" else "failed"
-    manifest["reason"] = entry["reason"]
-    manifest["finished"] = utc_now()
-    directory.save()
-    return directory
+
+
+class Captures(Bench):
+    """The bench of what was captured elsewhere: its one run is over before it begins."""
+
+    name = "capture"
+
+    def __init__(
+        self,
+        captured: Captured,
+        taken: Mapping[str, Any],
+        segments: Path,
+        sources: Mapping[str, str],
+        started: str,
+    ) -> None:
+        self.traits = Traits(tapped=True, one_clock=len(captured.files) == 1)
+        self._captured = captured
+        self._taken = taken
+        self._segments = segments
+        self._sources = sources
+        self._started = started
+
+    def facts(self, campaign: dict[str, Any]) -> Sequence[Fact]:
+        """Each tap, and what of the files could not be used."""
+        del campaign
+        return list(_facts(self._taken))
+
+    def run(self, directory: RunDirectory, observer: Observer) -> None:
+        """Takes over the records that were made of the captures."""
+        manifest = directory.manifest
+        manifest["sources"] = dict(self._sources)
+        manifest["started"] = self._started
+        entry = _entry(self._captured, self._taken, self._started)
+        try:
+            directory.spool(0).mkdir(parents=True)
+            for segments in self._segments.iterdir():
+                segments.rename(directory.spool(0) / segments.name)
+        except OSError as error:
+            raise RunDirectoryError(f"{directory.root}: cannot be written: {error.strerror}") from error
+        directory.runs.append(entry)
+        process_run(directory, 0, self._sources)
+        observer.run_ended(0, entry)
 
 
 def _run_of(test: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -114,11 +142,11 @@ def _only(test: Mapping[str, Any], number: int) -> dict[str, Any]:
     return {**test, "axes": [], "repeats": 1, "runs": [{**_run_of(test, number), "point": {}, "repeat": 0}]}
 
 
-def _digest(captured: Captured) -> str:
+def _digest(captured: Captured, sources: Mapping[str, str]) -> str:
     """Of the test, or of the captures where there is none."""
     if captured.test_xml:
         return hashlib.sha256(captured.test_xml).hexdigest()
-    return hashlib.sha256(b"".join(bytes.fromhex(_sha256(path)) for path in captured.files)).hexdigest()
+    return hashlib.sha256(b"".join(bytes.fromhex(sources[str(path)]) for path in captured.files)).hexdigest()
 
 
 def _sha256(path: Path) -> str:
@@ -207,14 +235,7 @@ def _stamps(tap: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Fact:
-    name: str
-    value: str
-    note: str = ""
-
-
-def _facts(taken: Mapping[str, Any]) -> Iterable[_Fact]:
+def _facts(taken: Mapping[str, Any]) -> Iterator[Fact]:
     for tap in taken["taps"]:
         said = tap["stamps"]
         stamps = (
@@ -222,7 +243,7 @@ def _facts(taken: Mapping[str, Any]) -> Iterable[_Fact]:
             if said
             else f"stamps of the {tap['octet']} octet, as nothing else was said"
         )
-        yield _Fact(
+        yield Fact(
             f"tap {tap['name']}",
             f"{tap['messages']} messages in {tap['frames']} frames; {stamps}; step {tap['step_ns']:g} ns",
             f"times belong to: {tap['reference']}"
@@ -231,9 +252,9 @@ def _facts(taken: Mapping[str, Any]) -> Iterable[_Fact]:
             + (f"; the capture dropped {tap['dropped']} frames" if tap["dropped"] else ""),
         )
     for trouble in taken["troubles"]:
-        yield _Fact("unusable", f"{trouble['count']} x {trouble['what']}", trouble["file"])
+        yield Fact("unusable", f"{trouble['count']} x {trouble['what']}", trouble["file"])
     for flow, count in taken["unknown_flows"].items():
-        yield _Fact("flow not in the test", f"flow {flow}: {count} messages left out")
+        yield Fact("flow not in the test", f"flow {flow}: {count} messages left out")
 
 
 def _summary(captured: Captured, taken: Mapping[str, Any]) -> bytes:

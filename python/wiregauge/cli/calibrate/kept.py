@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from wiregauge.calibrate.shared import (
+from wiregauge.cli.calibrate.shared import (
     AsJson,
     Out,
     StoreAt,

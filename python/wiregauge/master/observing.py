@@ -1,0 +1,31 @@
+"""Who wants to know how a trial goes on. The terminal's view is an observer, and others can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["Observer"]
+
+
+class Observer:
+    """Hears from the main thread how a trial goes on; this one keeps silent about it, others override what they want.
+
+    `position` is that of a run in the plan; in virtual time runs go on side by side. What an observer raises ends the
+    trial.
+    """
+
+    def trial_began(self, runs: Sequence[Mapping[str, Any]], *, virtual_time: bool) -> None:
+        """These runs of a plan are to be made. In real time none can be faster than its plan."""
+
+    def run_began(self, position: int) -> None:
+        """Told of runs in real time, before their agents are prepared."""
+
+    def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:
+        """So much of a run is done, 0 to 1; messages sent and received by then where they are counted meanwhile."""
+
+    def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
+        """A run has ended; `entry` is its entry of the manifest."""
+
+    def trial_ended(self) -> None:
+        """Nothing follows; told however the trial ended."""

@@ -1,0 +1,51 @@
+"""What a judge must know of the bench a run was made on, whatever it is called.
+
+A bench states its traits in the manifest and nobody looks at its name, so a new one is judged like those there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+__all__ = ["Traits", "traits_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """The defaults are those of real end systems of which nothing more is known."""
+
+    virtual_time: bool = False
+    """Time is computed: nothing else that a host does can disturb a run, and a run repeated is the same run."""
+    one_clock: bool = False
+    """End systems read one clock, but for those that the test gives a clock of their own."""
+    tapped: bool = False
+    """Records are what taps saw, not what end systems did: without a tap nobody knows what an end system did."""
+    driver: str = "not known"
+    """By what frames leave and arrive, as calibrations name it."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As they stand in the manifest."""
+        return asdict(self)
+
+
+_BY_NAME: Final = {
+    "sim": Traits(virtual_time=True, one_clock=True, driver="simulated"),
+    "netns": Traits(one_clock=True, driver="veth"),
+    "capture": Traits(tapped=True),
+}
+"""The benches of versions that stated no traits."""
+
+
+def traits_of(manifest: Mapping[str, object]) -> Traits:
+    """The traits of the bench of a run directory. What a later version may add to them is left out."""
+    stated = manifest.get("traits")
+    if not isinstance(stated, dict):
+        return _BY_NAME.get(str(manifest.get("bench")), Traits())
+    return Traits(
+        virtual_time=stated.get("virtual_time") is True,
+        one_clock=stated.get("one_clock") is True,
+        tapped=stated.get("tapped") is True,
+        driver=str(stated.get("driver", Traits().driver)),
+    )

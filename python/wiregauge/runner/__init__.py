@@ -1,0 +1,36 @@
+"""The one way a test is run: open a bench, run trials on it, each judged as it ends, and close.
+
+A search that decides its next trial from the last result is three lines:
+
+    with runner.open("sim", out) as trials:
+        while rate := search.next():
+            search.tell(trials.run(plan_at(rate)))
+
+Whoever wants to see how a trial goes on gives an `Observer`.
+"""
+
+from __future__ import annotations
+
+from wiregauge.master import Observer
+from wiregauge.runner.bench import Bench, BeyondBenchError
+from wiregauge.runner.live import Live
+from wiregauge.runner.registry import BENCHES, OptionError, bench_named, options_of
+from wiregauge.runner.simulated import Simulated
+from wiregauge.runner.trials import DiskError, NothingRunError, Trials, judged, open  # noqa: A004
+
+__all__ = [
+    "BENCHES",
+    "Bench",
+    "BeyondBenchError",
+    "DiskError",
+    "Live",
+    "NothingRunError",
+    "Observer",
+    "OptionError",
+    "Simulated",
+    "Trials",
+    "bench_named",
+    "judged",
+    "open",
+    "options_of",
+]

@@ -1,0 +1,84 @@
+"""Real frames between the namespaces of this machine, or between two of its interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from wiregauge.benches import (
+    BenchError,
+    Fact,
+    Findings,
+    InterfacesBench,
+    NetnsBench,
+    beyond_namespaces,
+    enclose,
+    is_enclosed,
+    lend,
+    namespaces_here,
+)
+from wiregauge.master import Observer, run_on_agents
+from wiregauge.records import RunDirectory, Traits
+from wiregauge.runner.bench import Bench, BeyondBenchError
+
+__all__ = ["Live"]
+
+
+class Live(Bench):
+    """Asks for real-time scheduling unless told not to. With two `interfaces` of this host frames leave by the one and
+    arrive at the other. Raises BenchError for interfaces that are not to be had.
+
+    The network stands until the process ends, so trials on it follow one another only where they need the same one.
+    """
+
+    name = "netns"
+    traits = Traits(one_clock=True, driver="veth")
+
+    def __init__(
+        self, *, realtime: bool = True, rootless: bool = False, interfaces: Sequence[str] | None = None
+    ) -> None:
+        self._realtime = realtime
+        self._rootless = rootless
+        # They are seen before the enclosure only.
+        self.lent = lend(interfaces) if interfaces is not None else None
+        if self.lent is not None:
+            driver = ", ".join(f"{one.driver} {one.name}" for one in self.lent)
+            self.traits = replace(self.traits, driver=driver)
+        self._network: NetnsBench | None = None
+
+    @classmethod
+    def here(cls, found: Findings) -> tuple[bool, str, str]:
+        """Where the machine grants namespaces."""
+        return namespaces_here(found)
+
+    def carried(self, campaign: dict[str, Any]) -> dict[str, Any]:
+        """With the addresses of interfaces that are lent."""
+        beyond = beyond_namespaces(campaign)
+        if beyond:
+            raise BeyondBenchError(beyond)
+        return campaign if self.lent is None else InterfacesBench.with_addresses(campaign, self.lent)
+
+    def enter(self) -> None:
+        """Begins this command anew inside an enclosure, unless it is there. Raises BenchError where that cannot be."""
+        if not is_enclosed():
+            enclose(rootless=self._rootless)
+
+    def facts(self, campaign: dict[str, Any]) -> Sequence[Fact]:
+        """What it is made of and cannot emulate."""
+        return self._made_for(campaign).facts()
+
+    def run(self, directory: RunDirectory, observer: Observer) -> None:
+        """See `Bench`."""
+        network = self._made_for(directory.plan)
+        run_on_agents(directory, network, observer, one_clock=self.traits.one_clock)
+
+    def _made_for(self, campaign: dict[str, Any]) -> NetnsBench:
+        if self._network is None:
+            if self.lent is None:
+                self._network = NetnsBench(campaign, realtime=self._realtime)
+            else:
+                self._network = InterfacesBench(campaign, self.lent, realtime=self._realtime)
+        elif not self._network.is_for(campaign):
+            raise BenchError("the network that stands here is another one; begin a command for each network")
+        return self._network

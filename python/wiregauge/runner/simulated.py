@@ -1,0 +1,40 @@
+"""The simulator: runs in virtual time, side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from wiregauge.benches import Fact, Findings, simulator_facts
+from wiregauge.master import Observer, simulate
+from wiregauge.master.simulation import Simulator
+from wiregauge.records import RunDirectory, Traits
+from wiregauge.runner.bench import Bench
+
+__all__ = ["Simulated"]
+
+
+class Simulated(Bench):
+    """`jobs` runs at a time, one per processor unless said, by `simulator`, this process unless said."""
+
+    name = "sim"
+    traits = Traits(virtual_time=True, one_clock=True, driver="simulated")
+
+    def __init__(self, *, jobs: int | None = None, simulator: Simulator | None = None) -> None:
+        self._jobs = jobs
+        self._simulator = simulator
+
+    @classmethod
+    def here(cls, found: Findings) -> tuple[bool, str, str]:
+        """Everywhere."""
+        del found
+        return True, "virtual time; needs no privilege", ""
+
+    def facts(self, campaign: dict[str, Any]) -> Sequence[Fact]:
+        """What is modelled, and how."""
+        return simulator_facts(campaign)
+
+    def run(self, directory: RunDirectory, observer: Observer) -> None:
+        """See `Bench`."""
+        simulate(directory, observer, self._jobs or len(os.sched_getaffinity(0)), self._simulator)

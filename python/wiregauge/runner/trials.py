@@ -1,0 +1,189 @@
+"""Trials on an open bench: each a test, a run directory and a judgement."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wiregauge import __version__
+from wiregauge.benches import BenchError
+from wiregauge.config import Loaded, Test, load
+from wiregauge.master import Observer
+from wiregauge.master.stopping import Interrupted, stoppable
+from wiregauge.records import RunDirectory, RunDirectoryError
+from wiregauge.records.directory import utc_now
+from wiregauge.runner.bench import Bench
+from wiregauge.runner.host import host_facts
+from wiregauge.runner.registry import bench_named
+
+if TYPE_CHECKING:
+    # Loaded once there is something to judge: it is heavy, and nothing of it takes part while frames travel.
+    from wiregauge.measures import Judgement
+
+__all__ = ["DiskError", "NothingRunError", "Trials", "judged", "open"]
+
+
+class NothingRunError(BenchError):
+    """No run of a trial was begun, and no directory is left; the text says why. `stopped`: somebody asked for it."""
+
+    def __init__(self, reason: str, *, stopped: bool) -> None:
+        super().__init__(reason)
+        self.stopped = stopped
+
+
+class DiskError(RunDirectoryError):
+    """The disk failed under a trial; what is on it can be judged elsewhere."""
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, stacklevel=3)
+
+
+@contextlib.contextmanager
+def open(  # noqa: A001 - it opens a bench as open opens a file
+    bench: Bench | str,
+    out: Path | None = None,
+    *,
+    observer: Observer | None = None,
+    told: Callable[[str], object] = _warn,
+) -> Iterator[Trials]:
+    """Opens a bench, or the one of that name, for trials whose run directories are made in `out`.
+
+    `told` gets what a user should know and no figure depends on, a sentence each. Only for the main thread.
+    """
+    opened = bench_named(bench) if isinstance(bench, str) else bench
+    try:
+        yield Trials(opened, out, observer or Observer(), told)
+    finally:
+        opened.close()
+
+
+class Trials:
+    """An open bench."""
+
+    def __init__(
+        self, bench: Bench, out: Path | None, observer: Observer, told: Callable[[str], object]
+    ) -> None:
+        self._bench = bench
+        self._out = out
+        self._observer = observer
+        self._told = told
+        self._made = 0
+        self._stopped: str | None = None
+
+    def run(
+        self,
+        test: Test | Loaded | Path,
+        place: Path | None = None,
+        *,
+        file: str | None = None,
+        calibrations: Sequence[dict[str, Any]] | None = None,
+    ) -> Judgement:
+        """Runs a test into the run directory `place`, or the next one in `out`, and judges it.
+
+        A trial that was stopped or has failed is judged by what it left, and says so; after one that was stopped the
+        next call raises Interrupted. `file` is what the manifest calls the test, `calibrations` what it cites.
+
+        Raises TestError; BeyondBenchError; NothingRunError; RunDirectoryError where no directory can be made, DiskError
+        where it cannot be kept.
+        """
+        if self._stopped is not None:
+            raise Interrupted(self._stopped)
+        loaded = test.compile() if isinstance(test, Test) else load(test) if isinstance(test, Path) else test
+        campaign = self._bench.carried(loaded.campaign)
+        name = file or (str(test) if isinstance(test, Path) else f"{campaign['name']}.xml")
+        manifest = self._manifest(campaign, name, loaded.sha256)
+        if calibrations is not None:
+            manifest["calibrations"] = list(calibrations)
+        directory = RunDirectory.create(place or self._next(), manifest, loaded.xml)
+        try:
+            self._execute(directory)
+            if manifest["state"] == "interrupted":
+                self._stopped = str(manifest["reason"])
+            if not directory.runs:
+                raise NothingRunError(
+                    manifest["reason"] or "nothing was run", stopped=self._stopped is not None
+                )
+            self._tidy(directory)
+            return judged(directory.root, self._told)
+        except RunDirectoryError as error:
+            raise DiskError(str(error)) from error
+        finally:
+            if not directory.runs:
+                directory.discard()
+            directory.close()
+
+    def _execute(self, directory: RunDirectory) -> None:
+        """Has every run of the plan made. The manifest tells how it ended."""
+        manifest, bench = directory.manifest, self._bench
+        with stoppable():
+            self._observer.trial_began(directory.plan["runs"], virtual_time=bench.traits.virtual_time)
+            try:
+                manifest["bench_facts"] = [asdict(fact) for fact in bench.facts(directory.plan)]
+                directory.save()
+                bench.run(directory, self._observer)
+                unfinished = [run["reason"] for run in directory.runs if run["state"] != "complete"]
+                manifest["state"] = "failed" if unfinished else "complete"
+                manifest["reason"] = unfinished[0] if unfinished else None
+            except Interrupted as stop:
+                manifest["state"], manifest["reason"] = "interrupted", str(stop)
+            except (BenchError, RunDirectoryError) as error:
+                manifest["state"], manifest["reason"] = "failed", str(error)
+            finally:
+                manifest["finished"] = utc_now()
+                directory.save()
+                self._observer.trial_ended()
+
+    def _manifest(self, campaign: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
+        """The manifest of a trial about to begin."""
+        return {
+            "schema": 1,
+            "program": {"name": "wiregauge", "version": __version__},
+            "test": {"name": campaign["name"], "file": file, "sha256": sha256},
+            "seed": campaign["seed"],
+            "bench": self._bench.name,
+            "traits": self._bench.traits.as_json(),
+            "state": "running",
+            "reason": None,
+            "started": utc_now(),
+            "finished": None,
+            "writer_pid": os.getpid(),
+            "host": host_facts(),
+            "bench_facts": [],
+            "plan": campaign,
+            "runs": [],
+        }
+
+    def _next(self) -> Path:
+        if self._out is None:
+            raise ValueError("open the bench with a folder for its trials, or name the place of each")
+        self._made += 1
+        return self._out / f"trial-{self._made:04d}"
+
+    def _tidy(self, directory: RunDirectory) -> None:
+        """Removes the spool, unless it holds what could not be tracked: whoever opens the directory recovers that."""
+        spool = directory.root / "spool"
+        try:
+            spool.rmdir()
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+                self._told(f"{spool}: cannot be removed ({error.strerror}); it is empty and can go")
+
+
+def judged(place: Path, told: Callable[[str], object]) -> Judgement:
+    """`measures.judge` after what simulation and tracking have freed is back with the system.
+
+    glibc keeps it for a like use, which there is none of; other C libraries have no such call, and lack nothing.
+    """
+    from wiregauge import measures
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    return measures.judge(place, unkept=told)

@@ -1,0 +1,91 @@
+"""A bench of one file: it sends nothing, and writes by hand the records of messages that all take five microseconds.
+
+What it knows of the rest of the house is what a bench may know: its base class, the run directory and its entries.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from wiregauge.master import Observer
+from wiregauge.records import RunDirectory, Traits, process_run
+from wiregauge.records.directory import utc_now
+from wiregauge.records.entry import begun
+from wiregauge.runner import Bench
+
+LATENCY_PS = 5_000_000
+POINTS = ((0, 0), (1, 1), (2, 2), (8, 2), (9, 1))
+"""Codes of observation points, from the intended send to the application that receives, and of the clocks there."""
+
+
+class Toy(Bench):
+    """Every flow is sent by the plan and arrives."""
+
+    name = "toy"
+    traits = Traits(virtual_time=True, one_clock=True, driver="a pencil")
+
+    def run(self, directory: RunDirectory, observer: Observer) -> None:
+        """See `Bench`."""
+        names = [node["name"] for node in directory.plan["network"]["nodes"]]
+        for position, run in enumerate(directory.plan["runs"]):
+            entry = begun(run["index"], names, method="same-clock")
+            directory.runs.append(entry)
+            place = directory.spool(run["index"]) / "toy"
+            place.mkdir(parents=True)
+            (flow,), (send,) = run["flows"], run["sends"]
+            cells = list(written(flow, send))
+            write(place / "000000.arrows", cells, run["index"])
+            entry["agents"] = {
+                names[flow["from"]]: report("send", flow, send, len(cells) // 2),
+                names[flow["to"]]: report("receive", flow, send, 0),
+            }
+            process_run(directory, run["index"])
+            entry["state"], entry["finished"] = "complete", utc_now()
+            directory.save()
+            observer.run_ended(position, entry)
+
+
+def written(flow: dict[str, int], send: dict[str, int]) -> Iterator[bytes]:
+    """Two cells a record, as `crates/record/src/segment/row.rs` lays them out: time and place, then the rest."""
+    for sequence in range(send["count"]):
+        due = send["offset"] + sequence * send["period"]
+        for point, clock in POINTS:
+            arrived = point >= 8
+            node = flow["to"] if arrived else flow["from"]
+            yield struct.pack("<qQ", due + arrived * LATENCY_PS, node | 1 << 16 | 15 << 55)
+            warm_up = sequence < send["warm_up_count"]
+            what = warm_up << 1 | (1 << 2 if point == 9 else 0) | clock << 4 | point << 7
+            yield struct.pack("<QQ", sequence << 32, flow["id"] | 110 << 16 | what << 48)
+
+
+def write(path: object, cells: list[bytes], run: int) -> None:
+    """A segment: one Arrow stream of cells."""
+    metadata = {
+        "kind": "segment",
+        "schema": "2",
+        "run": str(run),
+        "node": "65535",
+        "end_system": "toy",
+        "epoch_realtime_ns": "0",
+    }
+    schema = pa.schema(
+        [pa.field("cell", pa.binary(16), nullable=False)],
+        metadata={f"wiregauge.{key}": value for key, value in metadata.items()},
+    )
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as stream:
+        stream.write_table(pa.table([pa.array(cells, pa.binary(16))], schema=schema))
+
+
+def report(kind: str, flow: dict[str, int], send: dict[str, int], records: int) -> dict[str, object]:
+    """What an agent would say of its part."""
+    task = {
+        "kind": kind,
+        "flow": flow["id"],
+        "planned": send["count"],
+        "done": send["count"],
+        "failure": "",
+    }
+    return {"complete": True, "tasks": [task], "access_points": [], "grants": [], "records_written": records}
