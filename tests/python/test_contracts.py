@@ -22,7 +22,7 @@ def judged(text: str, place: Path) -> tuple[dict[int, Any], pl.DataFrame, list[s
     shown: Any = show_json(judgement)
     flows = {flow["flow"]: flow for flow in shown["runs"][0]["flows"]}
     names = judgement.plan.network.names
-    return flows, pl.read_parquet(place / "r" / "records" / "run-0000.parquet"), names
+    return flows, pl.read_parquet(place / "r" / "records" / "run-0000.parquet"), list(names)
 
 
 def policed(records: pl.DataFrame, flow: int, node: int) -> int:
