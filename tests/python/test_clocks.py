@@ -16,7 +16,7 @@ from wiregauge import stats
 from wiregauge.config import Exchange, Test
 from wiregauge.measures import Judgement
 from wiregauge.measures.clocks import corrected, run_clocks
-from wiregauge.measures.rundir import open_run_directory
+from wiregauge.measures.recorded import open_recorded
 
 US = 1e3
 
@@ -176,7 +176,7 @@ def planted(seed: int) -> str:
 
 def share_covered(place: Path) -> tuple[float, float]:
     """Share of messages whose true latency is inside the interval of theirs, and of measured flows' means."""
-    directory = open_run_directory(place / "out")
+    directory = open_recorded(place / "out")
     plan = directory.plan.runs[0]
     clocks = run_clocks(directory, plan)
     raw = directory.messages(0)

@@ -15,7 +15,7 @@ from campaigns import damage
 from jsonschema import Draft202012Validator
 
 from wiregauge import measures, report
-from wiregauge.measures.rundir import open_run_directory
+from wiregauge.measures.recorded import open_recorded
 from wiregauge.records import DamagedError, integrity, verifying
 from wiregauge.records.verifying import State, verify
 
@@ -98,7 +98,7 @@ def test_what_does_not_belong_is_not_read(whole: Path, tmp_path: Path) -> None:
     (place / "noise").mkdir()
     (place / "noise" / "run-0000.parquet").write_bytes((place / "truth" / "run-0000.parquet").read_bytes())
     with pytest.raises(DamagedError, match=r"noise/run-0000\.parquet: does not belong to this run"):
-        open_run_directory(place).noise(0)
+        open_recorded(place).noise(0)
 
 
 def test_a_directory_of_before_is_read_and_said_to_be_unverified(whole: Path, tmp_path: Path) -> None:

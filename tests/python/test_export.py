@@ -27,7 +27,7 @@ import synthetic
 from wiregauge.export import Choice, ExportError, histograms, junit, openmetrics, tables, write
 from wiregauge.measures import SERIES, RunDirectoryError, judge, show_json
 from wiregauge.measures.definitions import COUNTS, QUANTILES
-from wiregauge.measures.rundir import open_run_directory
+from wiregauge.measures.recorded import open_recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = (
@@ -89,7 +89,7 @@ def metadata(file: Path, to: str) -> dict[bytes, bytes]:
 def test_pieces_are_the_whole(
     place: Path, size: int, flow: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    directory, choice = open_run_directory(place), Choice(flow=flow)
+    directory, choice = open_recorded(place), Choice(flow=flow)
     whole = tables.messages(directory, choice).collect()
     assert whole.height > 7
     step = max(size, whole.height // 40)

@@ -15,7 +15,7 @@ import wiregauge as wg
 from test_export import RECIPE, ROOT, as_table
 from wiregauge.export import Choice, histograms, tables, write
 from wiregauge.measures import judge
-from wiregauge.measures.rundir import open_run_directory
+from wiregauge.measures.recorded import open_recorded
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_one_receiver_of_several(multicast: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("flow", [None, "10"])
 @pytest.mark.parametrize("what", ["records", "messages", "passages"])
 def test_rows_go_from_file_to_file_in_batches(multicast: Path, what: str, flow: str | None) -> None:
-    directory = open_run_directory(multicast)
+    directory = open_recorded(multicast)
     table = getattr(tables, what)(directory, Choice(flow=flow))
     plan = table.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
     # Polars colours the nodes that hold more than a batch.
@@ -80,7 +80,7 @@ def test_rows_go_from_file_to_file_in_batches(multicast: Path, what: str, flow: 
 
 def test_every_column_is_documented(multicast: Path, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "reference" / "export.md").read_text()
-    directory = open_run_directory(multicast)
+    directory = open_recorded(multicast)
     judgement = judge(synthetic.make(tmp_path / "r", RECIPE))
     for what, table in (
         ("records", tables.records(directory, Choice())),

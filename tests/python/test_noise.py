@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import synthetic
 from wiregauge.measures import explaining, judge
 from wiregauge.measures.noise import noise_events, noise_view
-from wiregauge.measures.rundir import open_run_directory
+from wiregauge.measures.recorded import open_recorded
 from wiregauge.records import RunDirectory
 from wiregauge.records.noise import _lines, store_noise
 
@@ -78,7 +78,7 @@ def judged(tmp_path: Path) -> Path:
 
 
 def test_events_are_what_is_beyond_the_usual(judged: Path) -> None:
-    directory = open_run_directory(judged)
+    directory = open_recorded(judged)
     run = judge(judged).runs[0]
     events = list(noise_events(directory, run))
     assert [(event.since, event.at, event.node) for event in events] == [(0.5, 0.6, "mac")] * 2
@@ -107,7 +107,7 @@ def test_a_socket_that_swallows_by_design_explains_nothing(
     manifest = json.loads((place / "manifest.json").read_text())
     manifest["runs"][0]["agents"]["mac"].update(report)
     (place / "manifest.json").write_text(json.dumps(manifest))
-    opened, run = open_run_directory(place), judge(place).runs[0]
+    opened, run = open_recorded(place), judge(place).runs[0]
     told = [event.text for event in noise_events(opened, run) if "RcvbufErrors" in event.text]
     assert bool(told) == explains
     view = noise_view(opened, run)
@@ -115,7 +115,7 @@ def test_a_socket_that_swallows_by_design_explains_nothing(
 
 
 def test_the_picture_keeps_every_peak(judged: Path) -> None:
-    view = noise_view(open_run_directory(judged), judge(judged).runs[0])
+    view = noise_view(open_recorded(judged), judge(judged).runs[0])
     assert view is not None
     panels = {title: rows for title, _, rows in view.panels}
     assert max(panels["Stolen time"][0].value) == 20

@@ -22,8 +22,8 @@ from wiregauge.export import Choice, write
 from wiregauge.measures import sampling
 from wiregauge.measures.definitions import COUNTS, QUANTILES, quantile_named
 from wiregauge.measures.explaining import explain
+from wiregauge.measures.recorded import open_recorded
 from wiregauge.measures.results import FlowResult, Judgement
-from wiregauge.measures.rundir import open_run_directory
 from wiregauge.measures.sketched import census, wholes
 from wiregauge.stats import sketch as sketches
 
@@ -288,9 +288,9 @@ def test_hops_are_those_of_all_passages(judged: tuple[Judgement, Judgement]) -> 
 
 
 def test_the_sample_is_of_whole_stretches(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = open_run_directory(run).messages(0)
+    whole = open_recorded(run).messages(0)
     monkeypatch.setattr(sampling, "ROWS", ROWS)
-    directory = open_run_directory(run)
+    directory = open_recorded(run)
     some, one_in = directory.messages(0), directory.sampled(0)
     assert whole is not None
     assert some is not None

@@ -24,7 +24,7 @@ from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.tables import sketches
 from wiregauge.measures import FlowResult, Judgement
 from wiregauge.measures.plan import FlowPlan, RunPlan
-from wiregauge.measures.rundir import RunDirectory
+from wiregauge.measures.recorded import Recorded
 
 __all__ = ["DIGITS", "INTERVAL_S", "histogram", "log", "of_series", "of_sketches", "percentiles"]
 
@@ -101,7 +101,7 @@ def _whole(tag: str, flow: FlowResult, name: str, epoch_ns: int, run: RunPlan) -
     return Interval(tag, epoch_ns, 0.0, length, cells, sketch.count, sketch.minimum, sketch.maximum)
 
 
-def of_sketches(directory: RunDirectory, choice: Choice) -> list[Interval]:
+def of_sketches(directory: Recorded, choice: Choice) -> list[Interval]:
     """The chosen series from the sketches that tracking left: an interval per run, whatever the number of messages.
 
     A cell of a sketch counts as its middle, so a value is kept to within two thousandths.

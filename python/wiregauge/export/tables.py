@@ -20,7 +20,7 @@ from wiregauge.export.choice import Choice, ExportError
 from wiregauge.measures import FlowResult, Judgement, RunDirectoryError
 from wiregauge.measures.plan import CampaignPlan, RunPlan
 from wiregauge.measures.quantities import flow_quantities
-from wiregauge.measures.rundir import TIMES, WIRE_TIMES, RunDirectory
+from wiregauge.measures.recorded import TIMES, WIRE_TIMES, Recorded
 
 __all__ = [
     "SCHEMA",
@@ -57,7 +57,7 @@ def axis_column(axis: str) -> str:
     return "point_" + re.sub(r"\W", "_", axis)
 
 
-def records(directory: RunDirectory, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
+def records(directory: Recorded, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
     """Every record of the chosen runs, in the order of the files; of each file all, or these rows.
 
     Raises RunDirectoryError for a damaged file.
@@ -88,7 +88,7 @@ def records(directory: RunDirectory, choice: Choice, rows: range | None = None) 
     return _together(parts, "records")
 
 
-def messages(directory: RunDirectory, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
+def messages(directory: Recorded, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
     """Every message of the chosen runs with its outcome; of each file all, or these rows.
 
     Raises RunDirectoryError for a damaged file.
@@ -135,7 +135,7 @@ def messages(directory: RunDirectory, choice: Choice, rows: range | None = None)
     return _together(parts, "messages")
 
 
-def passages(directory: RunDirectory, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
+def passages(directory: Recorded, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
     """Every passage of a frame through a switch; of each file all, or these rows.
 
     Raises RunDirectoryError for a damaged file.
@@ -159,7 +159,7 @@ def passages(directory: RunDirectory, choice: Choice, rows: range | None = None)
     return _together(parts, "passages")
 
 
-def pieces(what: str, directory: RunDirectory, choice: Choice) -> Iterator[pl.LazyFrame]:
+def pieces(what: str, directory: Recorded, choice: Choice) -> Iterator[pl.LazyFrame]:
     """Records, messages or passages of the chosen runs, some rows at a time: each small enough to be held.
 
     An engine that reads ahead of its writer holds what lies between them, which grows with the run.
@@ -175,7 +175,7 @@ def pieces(what: str, directory: RunDirectory, choice: Choice) -> Iterator[pl.La
             yield made(directory, replace(choice, run=run.index), range(begin, min(begin + size, height)))
 
 
-_PIECES: dict[str, tuple[Callable[[RunDirectory, Choice, range | None], pl.LazyFrame], int]] = {
+_PIECES: dict[str, tuple[Callable[[Recorded, Choice, range | None], pl.LazyFrame], int]] = {
     "records": (records, 1 << 20),
     "messages": (messages, 1 << 18),
     "passages": (passages, 1 << 19),
@@ -183,7 +183,7 @@ _PIECES: dict[str, tuple[Callable[[RunDirectory, Choice, range | None], pl.LazyF
 """How each is made, and rows of a piece: whole row groups of the files that tracking writes."""
 
 
-def sketches(directory: RunDirectory, choice: Choice) -> pl.LazyFrame:
+def sketches(directory: Recorded, choice: Choice) -> pl.LazyFrame:
     """Every cell of every sketch that tracking left. Raises RunDirectoryError for a damaged file."""
     names = _names(directory.plan)
     parts = []
@@ -334,7 +334,7 @@ def _looked_up(column: str, found: Mapping[int, object], kind: pl.DataType) -> p
     return pl.col(column).map_batches(look_up, return_dtype=kind, is_elementwise=True)
 
 
-def _runs(directory: RunDirectory, choice: Choice) -> list[RunPlan]:
+def _runs(directory: Recorded, choice: Choice) -> list[RunPlan]:
     return [run for run in directory.plan.runs if run.index in directory.runs and choice.has_run(run)]
 
 
@@ -344,7 +344,7 @@ def _together(parts: list[pl.LazyFrame], what: str) -> pl.LazyFrame:
     return pl.concat(parts)
 
 
-def _scan(directory: RunDirectory, kind: str, run: RunPlan, rows: range | None = None) -> pl.LazyFrame:
+def _scan(directory: Recorded, kind: str, run: RunPlan, rows: range | None = None) -> pl.LazyFrame:
     """A Parquet file of the run directory, or some of its rows, after a look at its head."""
     path = directory.path / kind / f"run-{run.index:04d}.parquet"
     if directory.inventory.find(path) is None:

@@ -24,7 +24,7 @@ from wiregauge.export import histograms, junit, openmetrics, tables
 from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError
 from wiregauge.files import ForeignFileError, whole
 from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
-from wiregauge.measures.rundir import RunDirectory, open_run_directory
+from wiregauge.measures.recorded import Recorded, open_recorded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,8 +48,8 @@ class _Source:
     """Why the judgement, if one was made, could not be kept."""
 
     @cached_property
-    def directory(self) -> RunDirectory:
-        return open_run_directory(self.place)
+    def directory(self) -> Recorded:
+        return open_recorded(self.place)
 
     @cached_property
     def judgement(self) -> Judgement:

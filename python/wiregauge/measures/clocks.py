@@ -19,7 +19,7 @@ from wiregauge import stats
 from wiregauge.measures.compared import ClockResult, WatchedClock
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
-from wiregauge.measures.rundir import RunDirectory
+from wiregauge.measures.recorded import Recorded
 from wiregauge.measures.series import Offsets
 from wiregauge.stats import OffsetTrack
 
@@ -80,7 +80,7 @@ def clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]
     return found
 
 
-def run_clocks(directory: RunDirectory, plan: RunPlan) -> RunClocks:
+def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
     """What is known of the clocks of a run. Raises RunDirectoryError for a message table that cannot be read."""
     campaign = directory.plan
     entry = directory.runs[plan.index]
@@ -111,9 +111,7 @@ def _wrong(campaign: CampaignPlan, run: RunPlan) -> dict[str, float]:
     return found
 
 
-def _exchanged(
-    directory: RunDirectory, plan: RunPlan
-) -> tuple[dict[str, OffsetTrack], tuple[ClockResult, ...]]:
+def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrack], tuple[ClockResult, ...]]:
     rows = directory.scan(plan.index)
     synchronise = directory.plan.synchronise
     if rows is None or synchronise is None or not plan.exchanges:
@@ -177,7 +175,7 @@ def _exchanged(
     return tracks, tuple(found)
 
 
-def watched_clocks(directory: RunDirectory, plan: RunPlan) -> tuple[WatchedClock, ...]:
+def watched_clocks(directory: Recorded, plan: RunPlan) -> tuple[WatchedClock, ...]:
     """What synchronisation programs said during a run, by node. Raises RunDirectoryError for a damaged file."""
     path = directory.clocks(plan.index)
     if path is None:

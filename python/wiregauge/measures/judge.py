@@ -18,6 +18,7 @@ from wiregauge.measures.hops import passages
 from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.one_flow import judge_flow
 from wiregauge.measures.plan import FlowPlan, RunPlan
+from wiregauge.measures.recorded import Recorded, open_recorded
 from wiregauge.measures.repeats import points_of
 from wiregauge.measures.results import (
     Check,
@@ -26,7 +27,6 @@ from wiregauge.measures.results import (
     Judgement,
     RunResult,
 )
-from wiregauge.measures.rundir import RunDirectory, open_run_directory
 from wiregauge.measures.show import json_text, show_json
 from wiregauge.measures.sketched import (
     read_wholes,
@@ -49,7 +49,7 @@ def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgem
     told so in a sentence for the user; unless somebody listens it is a warning. Raises RunDirectoryError, whose text is
     such a sentence, when the directory cannot be read.
     """
-    directory = open_run_directory(run_dir)
+    directory = open_recorded(run_dir)
     runs = tuple(_judge_run(directory, run) for run in directory.plan.runs if run.index in directory.runs)
     state, reason = _state(directory.manifest)
     judgement = Judgement(
@@ -72,12 +72,13 @@ def judge(run_dir: Path, *, unkept: Callable[[str], object] = _warned) -> Judgem
     return judgement
 
 
-def _write(path: Path, directory: RunDirectory, shown: Mapping[str, object]) -> None:
+def _write(path: Path, directory: Recorded, shown: Mapping[str, object]) -> None:
     """Replaces `path` whole or not at all; raises OSError where the disk refuses.
 
     It carries its own digest and that of the manifest it was made from, which holds those of all other files.
     """
-    sources = {"manifest.json": directory.digest} if directory.digest is not None else {}
+    digest = directory.manifest.get("digest")
+    sources = {"manifest.json": digest} if digest is not None else {}
     text = json_text({"digest": "", "sources": sources, **shown}) + "\n"
     write_whole(path, seal(text))
 
@@ -90,7 +91,7 @@ def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
     return state, str(reason) if reason else None
 
 
-def _campaign_checks(directory: RunDirectory, state: str, reason: str | None, done: int) -> tuple[Check, ...]:
+def _campaign_checks(directory: Recorded, state: str, reason: str | None, done: int) -> tuple[Check, ...]:
     planned = len(directory.plan.runs)
     ended = state == "complete"
     whole = Check(
@@ -113,7 +114,7 @@ def _campaign_checks(directory: RunDirectory, state: str, reason: str | None, do
     return whole, every, _files_check(directory)
 
 
-def _files_check(directory: RunDirectory) -> Check:
+def _files_check(directory: Recorded) -> Check:
     """What was read is what was written, or nobody can tell: a directory of an older version has no hashes.
 
     A file that is not what was written ends the command, so there is no worse grade.
@@ -136,7 +137,7 @@ def _files_check(directory: RunDirectory) -> Check:
     )
 
 
-def _judge_run(directory: RunDirectory, plan: RunPlan) -> RunResult:
+def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
     entry = directory.runs[plan.index]
     tracked = (directory.tracked or {}).get(plan.index)
     # Counting passes over all messages: before any of them are held.

@@ -15,8 +15,8 @@ import polars as pl
 
 from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.hops import read_columns
+from wiregauge.measures.recorded import Recorded
 from wiregauge.measures.results import Floats, FlowResult, RunResult
-from wiregauge.measures.rundir import RunDirectory
 from wiregauge.measures.units import count_of, duration
 
 __all__ = ["HostEvent", "NoiseRow", "NoiseView", "noise_events", "noise_view"]
@@ -79,7 +79,7 @@ class NoiseView:
     interval_s: float
 
 
-def noise_events(directory: RunDirectory, run: RunResult) -> Iterator[HostEvent]:
+def noise_events(directory: Recorded, run: RunResult) -> Iterator[HostEvent]:
     """What hosts did beyond the usual, in the order of time."""
     table, looks = _differences(directory, run)
     many = dict(looks.group_by("node").len().iter_rows())
@@ -110,7 +110,7 @@ def noise_events(directory: RunDirectory, run: RunResult) -> Iterator[HostEvent]
     yield from sorted(found, key=lambda event: (event.at, event.node, event.text))
 
 
-def noise_view(directory: RunDirectory, run: RunResult) -> NoiseView | None:
+def noise_view(directory: Recorded, run: RunResult) -> NoiseView | None:
     """What a picture of the noise shows; None of a run whose hosts left none."""
     table, looks = _differences(directory, run)
     if table.is_empty():
@@ -184,7 +184,7 @@ def _swallowing(run: RunResult) -> list[str]:
     ]
 
 
-def _differences(directory: RunDirectory, run: RunResult) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _differences(directory: Recorded, run: RunResult) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What happened by counter, key and node from one look (`since`) to the next (`time`), ps; and all looks by node.
 
     Agents write what changed only: a look at which a counter is not written found it unchanged.

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.noise import NoiseView, noise_view
 from wiregauge.measures.plan import CampaignPlan, RunPlan
+from wiregauge.measures.recorded import Recorded, open_recorded
 from wiregauge.measures.results import Judgement, RunResult
-from wiregauge.measures.rundir import RunDirectory, open_run_directory
 from wiregauge.plan import Hub, Switch
 
 __all__ = ["ClockShape", "FrameBar", "FrameWindow", "QueueShape", "Views", "port_rates", "views"]
@@ -127,7 +127,7 @@ def views(judgement: Judgement) -> Views:
     """
     if not judgement.runs:
         return Views()
-    directory = open_run_directory(judgement.directory)
+    directory = open_recorded(judgement.directory)
     longest = max(judgement.runs, key=_longest)
     plan = longest.plan
     queues, read_until_s = _queues(directory, plan)
@@ -149,7 +149,7 @@ def _longest(run: RunResult) -> float:
 # -- clocks ---------------------------------------------------------------------------------------------------
 
 
-def _clocks(directory: RunDirectory, plan: RunPlan) -> tuple[ClockShape, ...]:
+def _clocks(directory: Recorded, plan: RunPlan) -> tuple[ClockShape, ...]:
     path = directory.truth(plan.index)
     if path is None:
         return ()
@@ -181,7 +181,7 @@ def _name(plan: CampaignPlan, node: int) -> str:
 _KEY = ("flow", "sequence", "returning", "warm_up", "node")
 
 
-def _switch_records(directory: RunDirectory, plan: RunPlan) -> pl.DataFrame | None:
+def _switch_records(directory: Recorded, plan: RunPlan) -> pl.DataFrame | None:
     path = directory.records(plan.index)
     if path is None:
         return None
@@ -197,7 +197,7 @@ def _switch_records(directory: RunDirectory, plan: RunPlan) -> pl.DataFrame | No
     return table.select(*_KEY, "port", "length", "time", full=drop.fill_null(False), **flags)
 
 
-def _queues(directory: RunDirectory, plan: RunPlan) -> tuple[tuple[QueueShape, ...], float | None]:
+def _queues(directory: Recorded, plan: RunPlan) -> tuple[tuple[QueueShape, ...], float | None]:
     """The queues of a run; and until when its records were read, s, where there are more."""
     table = _switch_records(directory, plan)
     if table is None:
@@ -286,7 +286,7 @@ def extremes(t: Floats, size: NDArray[np.int64], count: NDArray[np.int64], marks
 # -- timelines ------------------------------------------------------------------------------------------------
 
 
-def _windows(directory: RunDirectory, plan: RunPlan) -> tuple[FrameWindow, ...]:
+def _windows(directory: Recorded, plan: RunPlan) -> tuple[FrameWindow, ...]:
     messages, records = directory.scan(plan.index), directory.records(plan.index)
     if messages is None or records is None:
         return ()

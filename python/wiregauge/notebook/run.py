@@ -16,7 +16,7 @@ from wiregauge.export import Choice, tables, write
 from wiregauge.measures import DEFINITIONS, SERIES, Judgement
 from wiregauge.measures.plan import CampaignPlan
 from wiregauge.measures.quantities import Quantity, quantity
-from wiregauge.measures.rundir import RunDirectory, open_run_directory
+from wiregauge.measures.recorded import Recorded, open_recorded
 from wiregauge.notebook.choosing import choose
 from wiregauge.notebook.errors import WiregaugeError, in_one_class
 from wiregauge.notebook.measure import Measure
@@ -55,9 +55,9 @@ class Run:
             return self._judgement or measures.judge(self._path)
 
     @cached_property
-    def _directory(self) -> RunDirectory:
+    def _directory(self) -> Recorded:
         with in_one_class():
-            return open_run_directory(self._path)
+            return open_recorded(self._path)
 
     @property
     def manifest(self) -> Mapping[str, object]:

@@ -160,8 +160,8 @@ class RunDirectory:
             )
         if manifest.get("schema") != SCHEMA:
             raise RunDirectoryError(
-                f"{path}: schema {manifest.get('schema')!r}, this version reads {SCHEMA}; "
-                "use the version of wiregauge that wrote it"
+                f"{path}: schema {manifest.get('schema')!r} is unknown to this wiregauge, which reads {SCHEMA}; "
+                "use the version that wrote it"
             )
         missing = [key for key in ("test", "plan", "runs", "state") if key not in manifest]
         if missing:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES
+from wiregauge.measures.recorded import open_recorded
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
-from wiregauge.measures.rundir import open_run_directory
 from wiregauge.stats import Estimate, Events, Sample
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ class Evidence:
         return [self._flags(run, flow, counter) for run in point.runs]
 
     def _flags(self, run: int, flow: FlowResult, counter: str) -> Flags:
-        directory = open_run_directory(self._judgement.directory)
+        directory = open_recorded(self._judgement.directory)
         rows = directory.scan(run)
         if rows is None:
             return np.empty(0, dtype=np.bool_)

@@ -18,8 +18,8 @@ from wiregauge.measures.explaining.results import Clock, Event
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.noise import noise_events
 from wiregauge.measures.plan import LATE_WORDS, FlowPlan
+from wiregauge.measures.recorded import Recorded
 from wiregauge.measures.results import Floats, RunResult
-from wiregauge.measures.rundir import RunDirectory
 from wiregauge.measures.units import count_of, duration
 
 __all__ = ["READERS", "Surroundings", "surroundings"]
@@ -140,7 +140,7 @@ def _told(kind: str, value: int) -> str:
     return words.get(kind, kind)
 
 
-def surroundings(directory: RunDirectory, run: RunResult, estimated: RunClocks) -> Surroundings:
+def surroundings(directory: Recorded, run: RunResult, estimated: RunClocks) -> Surroundings:
     """Everything known of a run besides its records. `estimated` is what is known of its clocks."""
     names = directory.plan.network.names
     path = directory.truth(run.plan.index)
@@ -159,7 +159,7 @@ def surroundings(directory: RunDirectory, run: RunResult, estimated: RunClocks) 
     return Surroundings(names, deeds, reported, clocks, estimated, path is not None)
 
 
-def _from_agents(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
+def _from_agents(directory: Recorded, run: RunResult) -> Iterator[Event]:
     """What agents count over a whole run. They do not say when, so these events have no time."""
     del directory
     for name, agent in run.agents.items():
@@ -188,13 +188,13 @@ def _from_agents(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
                 yield Event(None, name, text.replace("{n}", str(count)), "agent")
 
 
-def _from_noise(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
+def _from_noise(directory: Recorded, run: RunResult) -> Iterator[Event]:
     """What the hosts' own counters tell, between two looks at them."""
     for event in noise_events(directory, run):
         yield Event(event.at, event.node, event.text, "noise", event.since)
 
 
-def _from_clocks(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
+def _from_clocks(directory: Recorded, run: RunResult) -> Iterator[Event]:
     """Changes of state that the programs told which keep the clocks."""
     path = directory.clocks(run.plan.index)
     if path is None:
@@ -205,7 +205,7 @@ def _from_clocks(directory: RunDirectory, run: RunResult) -> Iterator[Event]:
         yield Event(time / 1e12, node, f"{source} went to {state}", source)
 
 
-READERS: list[Callable[[RunDirectory, RunResult], Iterator[Event]]] = [
+READERS: list[Callable[[Recorded, RunResult], Iterator[Event]]] = [
     _from_agents,
     _from_noise,
     _from_clocks,

@@ -18,8 +18,8 @@ from wiregauge.measures.explaining.worst import main_measure, worst_messages
 from wiregauge.measures.fates import of_receiver
 from wiregauge.measures.pairs import side_by_side
 from wiregauge.measures.plan import FlowPlan, RunPlan
+from wiregauge.measures.recorded import Recorded, open_recorded
 from wiregauge.measures.results import FlowResult, Judgement, RunResult, Series
-from wiregauge.measures.rundir import RunDirectory, open_run_directory
 from wiregauge.measures.series import Offsets, differences
 
 __all__ = ["WORST", "explain"]
@@ -46,7 +46,7 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
     total = len(wanted)
     if most is not None:
         wanted = _telling(wanted)[:most]
-    directory = open_run_directory(judgement.directory)
+    directory = open_recorded(judgement.directory)
     found = []
     for run in judgement.runs:
         flows = [flow for of, flow in wanted if of is run]
@@ -102,7 +102,7 @@ def _between(estimated: Mapping[str, tuple[float, float]], flow: FlowPlan) -> Of
 
 
 def _of_all(
-    directory: RunDirectory,
+    directory: Recorded,
     run: RunPlan,
     offsets: Mapping[tuple[int, int], Offsets],
     clocks: RunClocks,
@@ -131,7 +131,7 @@ def _of_all(
 
 
 def _explained(
-    directory: RunDirectory,
+    directory: Recorded,
     run: RunPlan,
     offsets: Mapping[tuple[int, int], Offsets],
     clocks: RunClocks,

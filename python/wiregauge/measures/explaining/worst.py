@@ -12,8 +12,8 @@ from wiregauge.measures.explaining.results import Neighbour, Partner, SeriesExpl
 from wiregauge.measures.explaining.said import cause_of, message_sentence
 from wiregauge.measures.explaining.ways import ladders, read_spans, steps_of, usual_steps, ways_of
 from wiregauge.measures.plan import FlowPlan
+from wiregauge.measures.recorded import Recorded
 from wiregauge.measures.results import FlowResult, RunResult
-from wiregauge.measures.rundir import RunDirectory
 from wiregauge.measures.series import Offsets
 from wiregauge.measures.views import port_rates
 
@@ -39,7 +39,7 @@ def main_measure(flow: FlowPlan) -> str:
 
 
 def worst_messages(
-    directory: RunDirectory,
+    directory: Recorded,
     run: RunResult,
     flows: Sequence[tuple[FlowResult, SeriesExplained, float]],
     offsets: Mapping[Key, Offsets],
@@ -115,7 +115,7 @@ def worst_messages(
     return found_by_flow
 
 
-def _table(directory: RunDirectory, run: RunResult, clocks: RunClocks) -> pl.LazyFrame | None:
+def _table(directory: Recorded, run: RunResult, clocks: RunClocks) -> pl.LazyFrame | None:
     """All messages of the measured part: also of a run of which only a sample is held, for the worst may be outside."""
     rows = directory.scan(run.plan.index)
     if rows is None:
@@ -133,7 +133,7 @@ def _of(table: pl.LazyFrame, flow: FlowPlan) -> pl.LazyFrame:
 
 
 def _steps(
-    directory: RunDirectory,
+    directory: Recorded,
     run: RunResult,
     flows: Sequence[FlowPlan],
     chosen: Mapping[Key, pl.DataFrame],
@@ -175,7 +175,7 @@ def _steps(
 
 
 def _partners(
-    directory: RunDirectory,
+    directory: Recorded,
     run: RunResult,
     steps: Mapping[tuple[int, int, int], tuple[tuple[Step, ...], float]],
     clocks: RunClocks,

@@ -15,7 +15,7 @@ from wiregauge.measures.fates import Fates, fates, of_receiver
 from wiregauge.measures.hops import read_columns
 from wiregauge.measures.pairs import distribution_of
 from wiregauge.measures.plan import FlowPlan, LimitPlan, RunPlan
-from wiregauge.measures.rundir import RunDirectory
+from wiregauge.measures.recorded import Recorded
 from wiregauge.measures.series import differences
 from wiregauge.measures.service import Conformity, conformity_of
 from wiregauge.measures.sketched.census import BATCH, PS, Census, Mark, census
@@ -44,7 +44,7 @@ class Whole:
 
 
 def read_wholes(
-    directory: RunDirectory, plan: RunPlan, one_in: Mapping[int, int], clocks: RunClocks
+    directory: Recorded, plan: RunPlan, one_in: Mapping[int, int], clocks: RunClocks
 ) -> dict[tuple[int, int], Whole]:
     """What is known of the sampled flows of a run, by number and receiver; `one_in` how many stretches is looked at.
 

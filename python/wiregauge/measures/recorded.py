@@ -13,11 +13,10 @@ from wiregauge.measures import sampling
 from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.plan import CampaignPlan, judged_plan
 from wiregauge.plan import PlanError, decode
-from wiregauge.records import DamagedError, Inventory, RunDirectoryError, Traits, read_json, traits_of
+from wiregauge.records import DamagedError, Inventory, RunDirectory, RunDirectoryError, Traits, read_json
 
 T = TypeVar("T")
 
-SCHEMA = 1
 TIMES = (
     "intended",
     "tx_app",
@@ -54,52 +53,61 @@ WIRE_TIMES = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 
 
 @dataclass(frozen=True, slots=True)
-class RunDirectory:
-    """The manifest with its plan, and what tracking counted (None: not tracked yet)."""
+class Recorded:
+    """What judging reads of a run directory, every file checked before it is read."""
 
-    path: Path
-    manifest: Mapping[str, object]
+    directory: RunDirectory
     plan: CampaignPlan
     runs: Mapping[int, Mapping[str, object]]
+    """Entries of the manifest."""
     tracked: Mapping[int, Mapping[str, object]] | None
+    """What tracking counted; None: not tracked yet."""
     most: int
     """Messages of a run, counted per receiver, that are held; of more a sample of about so many is."""
-    inventory: Inventory
-    """What the manifest says of its files: each is checked before it is read."""
-    digest: str | None
-    """Of the manifest; None in a directory of an older version."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.directory.root
+
+    @property
+    def manifest(self) -> Mapping[str, object]:
+        """All of it."""
+        return self.directory.manifest
 
     @property
     def traits(self) -> Traits:
         """Of the bench the runs were made on."""
-        return traits_of(self.manifest)
+        return self.directory.traits
+
+    @property
+    def inventory(self) -> Inventory:
+        """What the manifest says of its files."""
+        return self.directory.inventory
 
     def records(self, index: int) -> Path | None:
         """The records of a run; None when they are not there."""
-        return self._found("records", index)
+        return self.inventory.find(self.directory.records(index))
 
     def passages(self, index: int) -> Path | None:
         """Passages of the frames of a run through switches; None in a directory that an older version tracked."""
-        return self._found("passages", index)
+        return self.inventory.find(self.directory.passages(index))
 
     def truth(self, index: int) -> Path | None:
         """What was true of a run; None where nobody knew it."""
-        return self._found("truth", index)
+        return self.inventory.find(self.directory.truth(index))
 
     def clocks(self, index: int) -> Path | None:
         """What synchronisation programs said of the clocks of a run; None where none ran."""
-        return self._found("clocks", index)
+        return self.inventory.find(self.directory.clocks(index))
 
     def noise(self, index: int) -> Path | None:
         """What else the hosts of a run did; None where no host took part."""
-        return self._found("noise", index)
-
-    def _found(self, folder: str, index: int) -> Path | None:
-        return self.inventory.find(self.path / folder / f"run-{index:04d}.parquet")
+        return self.inventory.find(self.directory.noise(index))
 
     def sketches(self, index: int) -> Path | None:
         """The sketches of a run; None in a directory that an older version tracked."""
-        return self._found("sketches", index)
+        return self.inventory.find(self.directory.sketches(index))
 
     def sampled(self, index: int) -> dict[int, int]:
         """By flow of a run that is not held whole, one in how many stretches is; empty where all are.
@@ -136,7 +144,7 @@ class RunDirectory:
 
     def reading(self, index: int, read: Callable[[], T]) -> T:
         """What `read` finds in the message table of a run. Raises RunDirectoryError where that cannot be read."""
-        return _reading(self._messages(index), read)
+        return _reading(self.directory.messages(index), read)
 
     def collected(self, index: int, query: pl.LazyFrame) -> pl.DataFrame:
         """The answer to a query of `scan`, read in batches. Raises RunDirectoryError as `messages`."""
@@ -147,7 +155,7 @@ class RunDirectory:
 
         Raises RunDirectoryError as `messages`.
         """
-        path = self._found("messages", index)
+        path = self.inventory.find(self.directory.messages(index))
         if path is None:
             return None
         metadata = _reading(path, lambda: pl.read_parquet_metadata(path))
@@ -176,9 +184,6 @@ class RunDirectory:
         columns = {"to": pl.Int64(), "length": pl.Int64(), "life": pl.Int64(), **_COLUMNS}
         columns |= dict.fromkeys(WIRE_TIMES, pl.Int64())
         return frame.with_columns(added).select(pl.col(name).cast(kind) for name, kind in columns.items())
-
-    def _messages(self, index: int) -> Path:
-        return self.path / "messages" / f"run-{index:04d}.parquet"
 
 
 def _reading(path: Path, read: Callable[[], T]) -> T:
@@ -214,79 +219,27 @@ def _most(tracked: Mapping[int, Mapping[str, object]] | None) -> int:
     return sampling.ROWS if share is None else share
 
 
-def open_run_directory(path: Path) -> RunDirectory:
-    """Reads manifest.json and tracking.json. Raises RunDirectoryError when there is nothing to judge."""
-    manifest_path = path / "manifest.json"
-    if not path.is_dir():
-        raise RunDirectoryError(
-            f"{path}: no such directory; name the directory that `wiregauge run --out` wrote"
-        )
-    if not manifest_path.exists():
-        raise RunDirectoryError(
-            f"{path}: holds no manifest.json, so it is no run directory; name the one that `wiregauge run --out` wrote"
-        )
-    where = str(manifest_path)
-    manifest, digest = read_json(manifest_path)
-    schema = _get(manifest, "schema", int, where)
-    if schema != SCHEMA:
-        raise RunDirectoryError(
-            f"{where}: schema {schema} is unknown to this wiregauge, which reads {SCHEMA}"
-        )
+def open_recorded(path: Path) -> Recorded:
+    """Opens a run directory to judge it. Raises RunDirectoryError when there is nothing to judge."""
+    directory = RunDirectory.open(path)
     try:
-        plan = judged_plan(decode(_get(manifest, "plan", dict, where)))
+        plan = judged_plan(decode(directory.plan))
     except PlanError as error:
-        raise RunDirectoryError(f"{where}, plan: {error}") from None
-    runs = {_get(run, "index", int, where): run for run in _objects(manifest, "runs", where)}
-    tracking_path = path / "tracking.json"
+        raise RunDirectoryError(f"{path / 'manifest.json'}, plan: {error}") from None
+    runs = {int(run["index"]): run for run in directory.runs}
     tracked: dict[int, Mapping[str, object]] | None = None
-    if digest is None and "files" in manifest:
-        raise DamagedError(
-            f"{where}: is damaged or was altered: its digest is missing; restore it from a copy"
-        )
-    inventory = Inventory(path, _get(manifest, "files", dict, where) if digest is not None else None)
-    if inventory.find(tracking_path) is not None:
+    tracking_path = path / "tracking.json"
+    if directory.inventory.find(tracking_path) is not None:
         tracking, _ = read_json(tracking_path)
-        tracked = {
-            _get(run, "index", int, str(tracking_path)): run
-            for run in _objects(tracking, "runs", str(tracking_path))
-        }
-    return RunDirectory(path, manifest, plan, runs, tracked, _most(tracked), inventory, digest)
-
-
-def _get(obj: Mapping[str, object], key: str, kind: type[T], where: str) -> T:
-    """`obj[key]` if it is a `kind`; an int serves as a float. Raises RunDirectoryError naming `where` and the key."""
-    if key not in obj:
-        raise RunDirectoryError(
-            f'{where}: "{key}" is missing; the file was not written by wiregauge or is damaged'
-        )
-    value = obj[key]
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise RunDirectoryError(
-            f'{where}: "{key}" should be {_NAMES.get(kind, kind.__name__)}, not {type(value).__name__}; '
-            "the file is damaged"
-        )
-    return value
-
-
-_NAMES: dict[type, str] = {
-    dict: "an object",
-    list: "a list",
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-}
-
-
-def _objects(obj: Mapping[str, object], key: str, where: str) -> list[dict[str, object]]:
-    """`obj[key]` as a list of objects."""
-    items = _get(obj, key, list, where)
-    for place, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise RunDirectoryError(f'{where}: "{key}"[{place}] should be an object; the file is damaged')
-    return items
+        entries = tracking.get("runs")
+        if not isinstance(entries, list) or not all(
+            isinstance(run, dict) and isinstance(run.get("index"), int) for run in entries
+        ):
+            raise DamagedError(
+                f"{tracking_path}: has no list of runs; `wiregauge track {path}` makes it anew"
+            )
+        tracked = {run["index"]: run for run in entries}
+    return Recorded(directory, plan, runs, tracked, _most(tracked))
 
 
 def _first_line(error: BaseException) -> str:
