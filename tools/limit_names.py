@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from wiregauge.config.reference import renewed
-from wiregauge.measures.definitions import DEFINITIONS, FIGURES, PAIR_QUANTILES, SERIES
+from wiregauge.measures.definitions import DEFINITIONS, PAIR_QUANTILES, Definition
 from wiregauge.measures.pairs import OUTWARD, RETURN
 from wiregauge.measures.quantities import STATISTICS
 
@@ -23,13 +23,8 @@ TABLE = ROOT / "crates" / "plan" / "src" / "measures.txt"
 SCHEMA = ROOT / "python" / "wiregauge" / "config" / "wiregauge-test-1.xsd"
 PAGE = ROOT / "docs" / "reference" / "test-language.md"
 
-_SIGNED = frozenset({"send_error", "ipdv", "lateness", "window_error", "pair_latency"})
-"""Times that lie before an instant as well as after it; of their spread nothing is negative."""
-_NEEDS = {
-    **dict.fromkeys(("rtt", "return_latency", "turnaround"), "relay"),
-    **dict.fromkeys(("late", "lateness", "deadline_missed", "tardiness"), "deadline"),
-    "unplanned": "run",
-}
+_NEEDS = ("relay", "deadline", "run")
+"""What the compiler of a test can see that a flow has not; of anything else the judgement says so."""
 _DIMENSIONS = {"ns": "time", "messages": "count", "bit/s": "rate", "share": "share", "1/s": "frequency"}
 _WRITTEN = {
     "time": "a time",
@@ -66,26 +61,26 @@ class Name:
 def names() -> Iterator[Name]:
     """Every name, in the order of the definitions."""
     for measure, definition in DEFINITIONS.items():
-        for statistic in _statistics(measure):
+        for statistic in _statistics(definition):
             dimension = _DIMENSIONS[definition.unit]
             last = statistic.rpartition(".")[2]
-            if dimension == "time" and measure in _SIGNED and last not in ("sd", "mad"):
+            if dimension == "time" and definition.signed and last not in ("sd", "mad"):
                 dimension = "signed-time"
             if dimension == "count" and last == "mean":
                 dimension = "number"
-            needs = "relay" if statistic.startswith("back_") else _NEEDS.get(measure, "-")
-            yield Name(measure, statistic, dimension, needs)
+            needs = "relay" if statistic.startswith("back_") else definition.needs
+            yield Name(measure, statistic, dimension, needs if needs in _NEEDS else "-")
 
 
-def _statistics(measure: str) -> Iterator[str]:
-    if measure in SERIES:
+def _statistics(definition: Definition) -> Iterator[str]:
+    if definition.kind == "series":
         yield from STATISTICS
-    elif measure == "pair_latency":
+    elif definition.kind == "pairs":
         for points in (OUTWARD, RETURN):
             for start, end in combinations(points, 2):
                 yield from (f"{start}-{end}.{of}" for of in ("min", "mean", *PAIR_QUANTILES, "max"))
     else:
-        yield from FIGURES[measure]
+        yield from definition.statistics
 
 
 def percentiles() -> Iterator[Name]:

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiregauge.measures.comparing import ThresholdError, read_threshold
-from wiregauge.measures.comparing.compare import LOWER_IS_BETTER, UNDIRECTED
 from wiregauge.measures.comparing.judging import judge_shift
-from wiregauge.measures.comparing.thresholds import SHARES
-from wiregauge.measures.definitions import SERIES
+from wiregauge.measures.definitions import DEFINITIONS, SERIES, SHARES
 from wiregauge.stats import Estimate
 
 
@@ -40,8 +38,10 @@ def test_the_verdict_follows_from_the_interval(
 
 
 def test_every_measure_has_a_direction_or_none() -> None:
-    assert set(SERIES) | set(SHARES) == LOWER_IS_BETTER | UNDIRECTED
-    assert not LOWER_IS_BETTER & UNDIRECTED
+    """Periods, spacings and signed errors have none: beyond its threshold any change of them is worse."""
+    without = {name for name in (*SERIES, *SHARES) if not DEFINITIONS[name].better}
+    assert without == {"period", "receive_period", "ipdv", "bag_spacing", "window_error"}
+    assert not any(DEFINITIONS[name].better == "higher" for name in (*SERIES, *SHARES))
 
 
 def test_where_no_direction_is_better_a_change_beyond_the_threshold_is_worse() -> None:

@@ -21,7 +21,7 @@ from simulation import trial
 from wiregauge import measures, stats
 from wiregauge.config import TestError, load
 from wiregauge.config.schema import NAMESPACE, value_types
-from wiregauge.measures.definitions import DEFINITIONS, FIGURES, SERIES, quantile_named
+from wiregauge.measures.definitions import DEFINITIONS, quantile_named
 from wiregauge.measures.limits import observe
 from wiregauge.measures.quantities import flow_quantities
 from wiregauge.measures.units import in_unit, p_text
@@ -111,7 +111,6 @@ def test_every_figure_that_is_shown_has_a_name(free: measures.Judgement) -> None
 
 def test_every_measure_has_names() -> None:
     assert {name.measure for name in NAMES.values()} == set(DEFINITIONS)
-    assert set(DEFINITIONS) == {*SERIES, *FIGURES, "pair_latency"}
 
 
 def test_every_limit_is_judged(free: measures.Judgement, tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def _cells(values: NDArray[np.float64]) -> tuple[Integers, Integers]:
 
 
 def _wanted(name: str, flow: FlowPlan, choice: Choice) -> bool:
-    return name == (choice.measure or ("rtt" if flow.relayed else "latency"))
+    return name == (choice.measure or flow.main)
 
 
 def _tag(run: int, flow: FlowPlan, name: str) -> str:

@@ -216,10 +216,10 @@ def latency_density(shapes: Shapes) -> Figure | None:
 def latency_by_payload(shapes: Shapes) -> Figure | None:
     """Median with the band p1 to p99 against payload: a panel per flow, a line per protocol."""
     main = {
-        key: flow.summaries["rtt" if key.relayed else "latency"]
+        key: flow.summaries[flow.plan.main]
         for key, flow in shapes.chosen.items()
         # A replay has no one payload to be drawn at.
-        if key.size.payload and flow.summaries["rtt" if key.relayed else "latency"].value("p50") is not None
+        if key.size.payload and flow.summaries[flow.plan.main].value("p50") is not None
     }
     keys = sorted(main, key=_order)
     payloads = sorted({key.size.payload for key in keys})

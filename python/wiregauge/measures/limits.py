@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.definitions import COUNTS, DEFINITIONS, SERIES, quantile_named
+from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quantile_named
 from wiregauge.measures.pairs import distribution_of
 from wiregauge.measures.plan import LimitPlan
 from wiregauge.measures.quantities import Quantity, flow_quantities, quantity
@@ -23,37 +23,13 @@ from wiregauge.measures.series import GAP, NO_STAMP
 from wiregauge.measures.units import count_of, untapped
 from wiregauge.stats.sketch import Sketch
 
-_OF_SOME = frozenset(
-    {
-        "lateness",
-        "rtt",
-        "return_latency",
-        "turnaround",
-        "residence",
-        "skew",
-        "bag_spacing",
-        "bag_jitter",
-        "window_error",
-        "deadline_missed",
-        "tardiness",
-        "bag_conformity",
-        "skew_conformity",
-        "window_conformity",
-    }
-)
-"""Measures that not every flow has."""
+_UNHEARD_OF = Definition("", "", "", "ns", "")
+"""Stands for a measure that only a later version has."""
 
-_OF_ALL_SENT = frozenset({*COUNTS, "loss", "latency_with_loss"})
-"""Measures that say nothing where an end of a flow has no tap."""
 
-_RESTS_ON = {
-    **dict.fromkeys(("range", "pdv", "latency_with_loss", "effective_bandwidth", "ipdv"), "latency"),
-    **dict.fromkeys(("throughput", "reordered", "n_reordering", "reorder_extent"), "latency"),
-    "reorder_late_time": "latency",
-    **dict.fromkeys(("late", "deadline_missed", "tardiness"), "lateness"),
-    "period_jitter": "period",
-}
-"""By measure the one whose missing stamps it would have needed."""
+def _definition(measure: str) -> Definition:
+    return DEFINITIONS.get(measure, _UNHEARD_OF)
+
 
 Result = Literal["pass", "fail", "undecided"]
 
@@ -100,7 +76,7 @@ def _has(flow: FlowResult, name: str, measure: str) -> bool:
     """Whether a limit on every flow means this one."""
     if name == "pair_latency" and ".back_" in measure:
         return flow.plan.relayed
-    if name not in _OF_SOME:
+    if not _definition(name).needs:
         return True
     return name in flow.summaries or any(figure.measure == name for figure in flow_quantities(flow))
 
@@ -118,8 +94,7 @@ def observe(measure: str, flow: FlowResult) -> Quantity:
 
 def _absent(measure: str, reason: str) -> Quantity:
     name, _, statistic = measure.partition(".")
-    unit = DEFINITIONS[name].unit if name in DEFINITIONS else "ns"
-    return Quantity(name, statistic, None, unit, 0, None, None, reason)
+    return Quantity(name, statistic, None, _definition(name).unit, 0, None, None, reason)
 
 
 def _result(limit: LimitPlan, figure: Quantity, flow: FlowResult | None) -> LimitResult:
@@ -155,7 +130,7 @@ def _subject(limit: LimitPlan, flow: FlowResult | None) -> str:
 def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missing: int) -> tuple[Result, str]:
     """The result, and why it is undecided or has no figure."""
     value = figure.value if figure.value is not None else figure.stands_for
-    if flow is not None and flow.unseen and figure.measure in _OF_ALL_SENT:
+    if flow is not None and flow.unseen and _definition(figure.measure).every_message:
         return "undecided", f"not known: {untapped(flow.unseen)}"
     if value is None:
         return "undecided", figure.reason
@@ -231,7 +206,7 @@ def _distributed(figure: Quantity, flow: FlowResult) -> tuple[str, str]:
         start, _, end = between.partition("-")
         return distribution_of(start, end), statistic
     if figure.measure == "latency_with_loss":
-        return "rtt" if flow.plan.relayed else "latency", figure.statistic
+        return flow.plan.main, figure.statistic
     return ("latency", "p99.9") if figure.measure == "pdv" else (figure.measure, figure.statistic)
 
 
@@ -251,7 +226,7 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
     if figure.measure == "pair_latency":
         expected = flow.counts["sent"] if figure.statistic.startswith("intended-tx_app.") else delivered
         return max(expected - figure.n, 0)
-    of = _RESTS_ON.get(figure.measure, figure.measure)
+    of = _definition(figure.measure).rests_on or figure.measure
     contract = of.removesuffix("_conformity")
     if contract != of:
         contracts = flow.service.conformity if flow.service is not None else ()

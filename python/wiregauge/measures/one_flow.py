@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures.definitions import OUTCOMES
+from wiregauge.measures.definitions import DEFINITIONS, MAIN, OUTCOMES
 from wiregauge.measures.evidence import number
 from wiregauge.measures.hops import Passages, hops_of
 from wiregauge.measures.pairs import Correction, pair_latencies, side_by_side
@@ -22,11 +22,9 @@ from wiregauge.measures.service import serve
 from wiregauge.measures.settling import character
 from wiregauge.measures.sketched import Whole, exact
 from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
-from wiregauge.measures.tally import LOST_OUTCOMES, UNKNOWN
+from wiregauge.measures.tally import LOST_OUTCOMES, UNKNOWN, happened
 
 __all__ = ["effective_bandwidth", "judge_flow"]
-
-_ACROSS_CLOCKS = ("latency", "driver_latency", "service_latency", "return_latency")
 
 
 def judge_flow(
@@ -71,9 +69,9 @@ def judge_flow(
     }
     drops = tracked.get("drop_reasons")
     series = {name: found.series for name, found in extracted.items()}
-    main = "rtt" if flow.relayed else "latency"
+    main = flow.main
     summaries = _summaries(extracted, flow, between, stamp_ns)
-    for name in ("latency", "rtt"):
+    for name in MAIN:
         if name in summaries:
             steady, early = character(series[name].value, among)
             summaries[name] = replace(summaries[name], stationarity=steady, settling=early)
@@ -132,8 +130,7 @@ def _summaries(
     extracted: Mapping[str, Extracted], flow: FlowPlan, between: Offsets, stamp_ns: float
 ) -> dict[str, Summary]:
     """One summary per series. What is another measure less a constant is that one's summary, moved."""
-    whole = "rtt" if flow.relayed else "latency"
-    moved = {"delay_variation": "latency", "lateness": whole}
+    moved = {"delay_variation": "latency", "lateness": flow.main}
 
     def own(name: str) -> Summary:
         found = extracted[name]
@@ -185,16 +182,7 @@ def _lost_copies(measured: pl.DataFrame) -> dict[str, int]:
 
 def _counts(measured: pl.DataFrame, lost: int, unknown: int) -> dict[str, int]:
     """The counters of a flow from its rows; each counts messages to which that happened, whatever else did."""
-    happened = {
-        "duplicated": pl.col("copies") > 1,
-        "reordered": pl.col("reordered"),
-        "late": pl.col("late"),
-        "misdirected": pl.col("misdirected_copies") > 0,
-        "corrupted": pl.col("corrupted_copies") > 0,
-    }
-    row = measured.select(condition.sum().alias(name) for name, condition in happened.items()).row(
-        0, named=True
-    )
+    row = measured.select(**{name: flags.sum() for name, flags in happened().items()}).row(0, named=True)
     delivered = measured.height - lost - unknown
     counts = {"sent": measured.height, "delivered": delivered, "lost": lost, "unknown": unknown}
     return counts | {name: int(value or 0) for name, value in row.items()}
@@ -206,7 +194,7 @@ def _largest(column: pl.Series) -> int:
 
 
 def _clock_error(name: str, flow: FlowPlan, between: Offsets) -> float:
-    across = name in _ACROSS_CLOCKS or (name in ("network", "lateness") and not flow.relayed)
+    across = DEFINITIONS[name].between_clocks(relayed=flow.relayed)
     return between.uncertainty_ns if across else 0.0
 
 

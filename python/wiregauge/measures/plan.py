@@ -117,6 +117,11 @@ class FlowPlan:
         return {name: q for name, q in self.quantiles.items() if name in told}
 
     @property
+    def main(self) -> str:
+        """The measure it is there for: the round trip where its messages return."""
+        return "rtt" if self.relayed else "latency"
+
+    @property
     def size(self) -> Size:
         """How large its messages are."""
         return Size(self.payload or 0, self.frames or (0, 0))

@@ -99,7 +99,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         ),
         summaries=summaries,
         series=series,
-        with_loss=_pooled_with_loss(flows, "rtt" if plan.relayed else "latency"),
+        with_loss=_pooled_with_loss(flows, plan.main),
         goodput=float(np.mean(rates)) if rates else None,
         effective_bandwidth=effective_bandwidth(summaries["latency"].mean, plan.payload),
         reorder_extent=max(flow.reorder_extent for flow in flows),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wiregauge.measures import sampling
 from wiregauge.measures.columns import ascending, present, present_ps
+from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import Series
 
@@ -55,47 +56,69 @@ _OUT = ("tx_app", "tx_drv", "rx_drv", "rx_app")
 _BACK = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
 
 
-def _difference(end: str, start: str) -> pl.Expr:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A measure that is a difference of the times of one message, ps, of a one-way flow and of a relayed one.
+
+    None where such a flow has it not. `end` is the column whose absence means "lost", where it is not the last arrival;
+    where `complete` only messages count that have every stamp: parts of a split would not add up else.
+    """
+
+    one_way: pl.Expr | None
+    relayed: pl.Expr | None
+    end: str = ""
+    complete: bool = False
+
+
+def _between(start: str, end: str) -> pl.Expr:
     return pl.col(end) - pl.col(start)
 
 
+def _alike(expression: pl.Expr, end: str) -> Difference:
+    return Difference(expression, expression, end)
+
+
+def _part(place: int) -> Difference:
+    """A part of the way: on every leg the time between two of its stamps that follow one another."""
+    out, back = (_between(leg[place], leg[place + 1]) for leg in (_OUT, _BACK))
+    return Difference(out, out + back, complete=True)
+
+
+DIFFERENCES: dict[str, Difference] = {
+    "latency": _alike(_between("tx_app", "rx_app"), "rx_app"),
+    "driver_latency": _alike(_between("tx_drv", "rx_drv"), "rx_app"),
+    "service_latency": _alike(_between("intended", "rx_app"), "rx_app"),
+    "send_error": _alike(_between("intended", "tx_app"), "tx_app"),
+    "return_latency": Difference(None, _between("back_tx_app", "back_rx_app")),
+    "rtt": Difference(None, _between("tx_app", "back_rx_app")),
+    "turnaround": Difference(None, _between("rx_app", "back_tx_app"), complete=True),
+    "stack_down": _part(0),
+    "network": _part(1),
+    "stack_up": _part(2),
+}
+"""The statistics of the measures that are such differences."""
+
+
+def clock_shift(measure: str, flow: FlowPlan, shift: float) -> float:
+    """What is to be taken out of a measure for the offset of the receiver's clock, in the unit of `shift`."""
+    return DEFINITIONS[measure].between_clocks(relayed=flow.relayed) * shift
+
+
 def differences(flow: FlowPlan, shift: float) -> dict[str, tuple[pl.Expr, str, float]]:
-    """Measures that are differences of the times of one message.
+    """The differences that a flow has.
 
     By name: the expression in ps, the column whose absence means "lost", the clock correction in ns.
     """
     last = "back_rx_app" if flow.relayed else "rx_app"
-    plans: dict[str, tuple[pl.Expr, str, float]] = {
-        "latency": (_difference("rx_app", "tx_app"), "rx_app", shift),
-        "driver_latency": (_difference("rx_drv", "tx_drv"), "rx_app", shift),
-        "service_latency": (_difference("rx_app", "intended"), "rx_app", shift),
-        "send_error": (_difference("tx_app", "intended"), "tx_app", 0.0),
-    }
-    down, network, up = (_difference(_OUT[k + 1], _OUT[k]) for k in range(3))
-    if flow.relayed:
-        back_down, back_network, back_up = (_difference(_BACK[k + 1], _BACK[k]) for k in range(3))
-        plans |= {
-            "return_latency": (_difference("back_rx_app", "back_tx_app"), last, -shift),
-            "rtt": (_difference("back_rx_app", "tx_app"), last, 0.0),
-            "turnaround": (_difference("back_tx_app", "rx_app"), last, 0.0),
-            "stack_down": (down + back_down, last, 0.0),
-            "network": (network + back_network, last, 0.0),
-            "stack_up": (up + back_up, last, 0.0),
-        }
-    else:
-        plans |= {
-            "stack_down": (down, last, 0.0),
-            "network": (network, last, shift),
-            "stack_up": (up, last, 0.0),
-        }
-    # The parts of a split are taken over the same messages, or they would not add up.
     whole = _OUT + _BACK if flow.relayed else _OUT
     complete = pl.all_horizontal(pl.col(name).is_not_null() for name in whole)
-    for name in ("stack_down", "network", "stack_up", "turnaround"):
-        if name in plans:
-            expression, needs, by = plans[name]
-            plans[name] = (pl.when(complete).then(expression), needs, by)
-    return plans
+    found: dict[str, tuple[pl.Expr, str, float]] = {}
+    for name, one in DIFFERENCES.items():
+        expression = one.relayed if flow.relayed else one.one_way
+        if expression is not None:
+            value = pl.when(complete).then(expression) if one.complete else expression
+            found[name] = (value, one.end or last, clock_shift(name, flow, shift))
+    return found
 
 
 def extract(
@@ -148,7 +171,7 @@ def extract(
     )
     if flow.deadline_ns is not None:
         # As the counter of late messages: there and back for a relayed flow, stamps as they are.
-        came, offset = ("rtt", 0.0) if flow.relayed else ("latency", shift)
+        came, offset = flow.main, clock_shift(flow.main, flow, shift)
         over = found[came].series
         found["lateness"] = Extracted(
             Series(over.t, over.value + offset - flow.deadline_ns), found[came].excluded, found[came].stretch

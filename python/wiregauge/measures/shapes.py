@@ -117,9 +117,8 @@ def shapes(judgement: Judgement) -> Shapes:
         latency=_densities(values["latency"], latency_span, log=True),
         main_box={
             key: shape
-            for key in chosen
-            if (v := values["rtt" if key.relayed else "latency"].get(key)) is not None
-            and (shape := stats.box(v)) is not None
+            for key, flow in chosen.items()
+            if (v := values[flow.plan.main].get(key)) is not None and (shape := stats.box(v)) is not None
         },
         period={key: _period_density(series) for key, series in values["period"].items() if len(series)},
         period_box={key: shape for key, v in values["period"].items() if (shape := stats.box(v)) is not None},
@@ -129,7 +128,7 @@ def shapes(judgement: Judgement) -> Shapes:
         against_time={
             key: stats.envelope(series.t, series.value, marks)
             for key, flow in each_run.items()
-            if len((series := flow.series["rtt" if flow.plan.relayed else "latency"]).value)
+            if len((series := flow.series[flow.plan.main]).value)
         },
         results=results,
         chosen=chosen,

@@ -80,7 +80,7 @@ def _beginning(flow: FlowResult, main: Summary) -> str:
 
 
 def _main(flow: FlowResult) -> Summary | None:
-    return flow.summaries.get("rtt" if flow.plan.relayed else "latency")
+    return flow.summaries.get(flow.plan.main)
 
 
 def _stationarity(flow: FlowResult) -> Stationarity | None:

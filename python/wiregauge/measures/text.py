@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.definitions import quantile_named
+from wiregauge.measures.definitions import MAIN, quantile_named
 from wiregauge.measures.results import (
     INDEPENDENT,
     FlowResult,
@@ -178,26 +178,30 @@ _WIDE = (
     "p99",
     "p99.9",
     "max",
-    "rtt p50",
-    "rtt p99",
     "validity",
 )
-_NARROW = ("sent", "lost", "p50", "p99", "max", "rtt p50")
+_NARROW = ("sent", "lost", "p50", "p99", "max")
 _LEAST = ("lost", "p99", "max")
+_BESIDE = {_WIDE: ("p50", "p99"), _NARROW: ("p50",), _LEAST: ()}
+"""Percentiles of the other main measures, which a flow may have beside its latency."""
 
 
-def _with_asked(judgement: Judgement, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns with every percentile of latency or round trip that a limit names, in ascending order."""
-    shown = {*columns, *judgement.plan.named("latency")}
-    shown |= {f"rtt {name}" for name in judgement.plan.named("rtt")}
+def _with_asked(judgement: Judgement, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns with every percentile of the main measures that a limit names, in ascending order."""
+    usual = [column for column in columns if quantile_named(column) is not None]
+    first, beyond = columns.index(usual[0]), columns.index("max") + 1
+    beside = [
+        f"{measure} {name}"
+        for measure in _others()
+        for name in judgement.plan.named(measure, _BESIDE[columns])
+    ]
+    percentiles = judgement.plan.named("latency", usual)
+    return (*columns[:first], *percentiles, "max", *beside, *columns[beyond:])
 
-    def order(column: str) -> tuple[int, float]:
-        quantile = quantile_named(column.removeprefix("rtt "))
-        if quantile is None:
-            return _WIDE.index(column), 0.0
-        return _WIDE.index("rtt p50" if column.startswith("rtt ") else "p50"), quantile
 
-    return tuple(sorted(shown, key=order))
+def _others() -> list[str]:
+    """The main measures but for the latency, which has the first columns."""
+    return [name for name in MAIN if name != "latency"]
 
 
 def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> Table:
@@ -243,7 +247,7 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
 
 def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
     latency = flow.summaries["latency"]
-    rtt = flow.summaries.get("rtt", Summary("rtt", 0, {}, 0))
+    beside = {name: flow.summaries.get(name, Summary(name, 0, {}, 0)) for name in _others()}
     other = sum(flow.outcomes[name] for name in ("duplicated", "reordered", "late"))
     spread = duration(latency.uncertainty.total if latency.uncertainty else None)
     return {
@@ -255,7 +259,11 @@ def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
         "sd": duration(latency.sd),
         "max": duration(latency.maximum),
         **{name: _percentile(latency, name, intervals=intervals) for name in flow.plan.quantiles},
-        **{f"rtt {name}": _percentile(rtt, name, intervals=intervals) for name in flow.plan.quantiles},
+        **{
+            f"{measure} {name}": _percentile(found, name, intervals=intervals)
+            for measure, found in beside.items()
+            for name in flow.plan.quantiles
+        },
     }
 
 

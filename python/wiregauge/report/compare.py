@@ -30,11 +30,11 @@ from wiregauge.measures.comparing.text import (
     unmatched,
     verdict_text,
 )
+from wiregauge.measures.definitions import MAIN
 from wiregauge.measures.units import count_of, duration, p_text, rate, share
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 from wiregauge.report.write import render, store
 
-_MAIN = {"latency": "One-way latency", "rtt": "Round trip"}
 _ALWAYS = {"lost", "loss", "throughput", "effective_bandwidth"}
 _STATISTICS = ("mean", "p50", "p99", "p99.9")
 
@@ -57,7 +57,7 @@ def write_compare(comparison: Comparison, path: Path) -> Path:
             )
         ],
         missing=[(name, texts) for name, texts in zip(comparison.names, missing, strict=True) if texts],
-        tables=[table for name in _MAIN if (table := main_table(comparison, name)).size],
+        tables=[table for name in MAIN if (table := main_table(comparison, name)).size],
         shares=share_table(comparison),
         quantiles=quantile_table(comparison),
         others=other_table(comparison),
@@ -261,7 +261,7 @@ def main_table(comparison: Comparison, name: str) -> Table:
             Head("new - base [interval]", unit="µs"),
         ]
     groups = [Head(s, span=3) for s in shown]
-    return Table(_MAIN[name], heads, [Section("", rows)], groups, lead=4)
+    return Table(DEFINITIONS[name].title, heads, [Section("", rows)], groups, lead=4)
 
 
 def _n(measure: MeasureShift) -> Cell:
@@ -336,7 +336,7 @@ def quantile_table(comparison: Comparison) -> Table:
         _shift_row(title, flow, measure, shift)
         for title, flow in _where(comparison)
         for measure in flow.measures.values()
-        if measure.measure in _MAIN or any(s.verdict for s in measure.shifts)
+        if measure.measure in MAIN or any(s.verdict for s in measure.shifts)
         for shift in measure.shifts
     ]
     return Table("Every judged measure, every percentile", _statistic_heads(), [Section("", rows)], lead=4)
@@ -348,7 +348,7 @@ def other_table(comparison: Comparison) -> Table:
         _shift_row(title, flow, measure, shift)
         for title, flow in _where(comparison)
         for measure in flow.measures.values()
-        if measure.measure not in _MAIN and not any(s.verdict for s in measure.shifts)
+        if measure.measure not in MAIN and not any(s.verdict for s in measure.shifts)
         for shift in measure.shifts
         if shift.statistic in ("p50", "p99")
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wiregauge.measures.definitions import ascending
+from wiregauge.measures.definitions import DEFINITIONS, MAIN, ascending
 from wiregauge.measures.plan import Size
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
 from wiregauge.report.tables import Cell, Head, Section, Table, figures_of
@@ -13,7 +13,6 @@ __all__ = ["key_tables"]
 
 _BEFORE = ("n", "lost", "mean ± u", "sd")
 _PERCENTILES = ("p50", "p99", "p99.9")
-_MEASURES = {"latency": "One-way latency", "rtt": "Round trip"}
 
 Found = tuple[PointResult, FlowResult]
 
@@ -23,9 +22,7 @@ def key_tables(judgement: Judgement) -> list[Table]:
     flows = [(point, flow) for point in judgement.points for flow in point.flows]
     if not any(flow.counts["sent"] for _, flow in flows):
         return []
-    measures = [
-        name for name in _MEASURES if name == "latency" or any(flow.plan.relayed for _, flow in flows)
-    ]
+    measures = [name for name in MAIN if any(name in flow.summaries for _, flow in flows)]
     if len(judgement.points) == 1:
         return [_of_flows(judgement, flows, measures)]
     return [_of_sweep(judgement, flows, name) for name in measures]
@@ -36,23 +33,23 @@ def _of_flows(judgement: Judgement, flows: Sequence[Found], measures: Sequence[s
     shown, notes = _statistics(judgement, flows, measures)
     sections = [
         Section(
-            _MEASURES[name] if len(measures) > 1 else "",
+            DEFINITIONS[name].title if len(measures) > 1 else "",
             [
                 [Cell(_flow_name(flow), kind="text short"), *figures_of(flow, name, shown)]
                 for _, flow in flows
-                if name == "latency" or flow.plan.relayed
+                if name in flow.summaries
             ],
         )
         for name in measures
     ]
     heads = [Head("flow", kind="text"), *_heads(shown, measures[0])]
-    title = _MEASURES[measures[0]] if len(measures) == 1 else "Latency and round trip"
+    title = DEFINITIONS[measures[0]].title if len(measures) == 1 else "Latency and round trip"
     return Table(f"{title} of every flow", heads, sections, notes=notes)
 
 
 def _of_sweep(judgement: Judgement, flows: Sequence[Found], measure: str) -> Table:
     """A section per flow, a row per payload (or other point), a column group per load or protocol."""
-    members = [(point, flow) for point, flow in flows if measure == "latency" or flow.plan.relayed]
+    members = [(point, flow) for point, flow in flows if measure in flow.summaries]
     shown, notes = _statistics(judgement, members, [measure])
     axes = [name for name, values in judgement.plan.axes.items() if len(values) > 1]
     by = next((name for name in ("load", "protocol") if name in axes), "")
@@ -98,7 +95,7 @@ def _of_sweep(judgement: Judgement, flows: Sequence[Found], measure: str) -> Tab
     heads = [first, *(head for _ in groups for head in _heads(shown, measure))]
     names = [f"load {name}" if by == "load" else name for name in groups]
     over = [Head(name, span=len(shown)) for name in names] if by else []
-    return Table(_MEASURES[measure], heads, made, over, notes=notes)
+    return Table(DEFINITIONS[measure].title, heads, made, over, notes=notes)
 
 
 def _flow_name(flow: FlowResult, *, protocol: bool = True) -> str:

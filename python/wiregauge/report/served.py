@@ -112,7 +112,7 @@ def _availability(service: Service) -> Cell:
 
 def deadline_table(judgement: Judgement) -> Table:
     """Messages against their deadline; no rows where no flow has one."""
-    told, cells_of = percentile_columns(judgement, [("lateness", "lateness", ("p50", "p99"))])
+    told, cells_of = percentile_columns(judgement, "deadlines")
     heads = [
         *_WHERE,
         Head("deadline", unit="µs"),
@@ -267,7 +267,7 @@ def _once(cell: Cell) -> Cell:
 
 def critical_table(judgement: Judgement) -> Table:
     """Virtual links and schedules: spacing against the BAG, the two networks, reception windows."""
-    told, cells_of = percentile_columns(judgement, _CRITICAL)
+    told, cells_of = percentile_columns(judgement, "critical")
     heads = [
         Head("point", kind="text"),
         Head("flow", kind="text"),
@@ -288,12 +288,14 @@ def critical_table(judgement: Judgement) -> Table:
     rows = []
     for point in judgement.points:
         for flow in point.flows:
-            measures = [measure for measure, _, _ in _CRITICAL]
-            found = {name: flow.summaries[name] for name in measures if name in flow.summaries}
+            found = {name: flow.summaries[name] for name in told if name in flow.summaries}
             if not found:
                 continue
             cells = cells_of(found)
-            spacing, jitter, skew, window = (found.get(name) or Summary(name, 0, {}, 0) for name in measures)
+            spacing, jitter, skew, window = (
+                found.get(name) or Summary(name, 0, {}, 0)
+                for name in ("bag_spacing", "bag_jitter", "skew", "window_error")
+            )
             lost = [str(flow.lost_copies[n]) if n in flow.lost_copies else NONE for n in ("A", "B")]
             rows.append(
                 [
@@ -316,12 +318,6 @@ def critical_table(judgement: Judgement) -> Table:
     return Table("Virtual links and schedules", heads, [Section("", rows)], lead=2)
 
 
-_CRITICAL = (
-    ("bag_spacing", "spacing", ()),
-    ("bag_jitter", "jitter", ()),
-    ("skew", "skew", ("p99",)),
-    ("window_error", "window error", ()),
-)
 _CONTRACTS = ("bag", "skew", "window")
 
 

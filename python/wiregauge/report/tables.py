@@ -121,7 +121,7 @@ class Table:
 
 def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cell]:
     """The cells of one flow at one point under the heads `shown`."""
-    summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
+    summary = _found(flow.summaries, measure)
     excluded = ", ".join(f"{count} {reason}" for reason, count in summary.excluded.items())
     bound = f"{flow.counts['lost']} of {flow.counts['sent']}; " + loss_text(flow)
     unknown = flow.counts["unknown"]
@@ -312,42 +312,41 @@ def flow_text(flow: FlowResult) -> str:
 
 
 def percentile_columns(
-    judgement: Judgement, measures: Sequence[tuple[str, str, tuple[str, ...]]]
+    judgement: Judgement, table: str
 ) -> tuple[dict[str, list[Head]], Callable[[Mapping[str, Summary]], dict[str, list[Cell]]]]:
     """By measure the heads of its percentiles and, from the summaries of a flow, their cells.
 
-    `measures` are the measure, what it is called in the table, and the percentiles that are always in it; those that
-    limits on the measure name are beside them.
+    Of the measures whose definitions name this table; percentiles that limits on a measure name are beside the usual.
     """
-    names = {measure: judgement.plan.named(measure, usual) for measure, _, usual in measures}
+    chosen = [definition for definition in DEFINITIONS.values() if definition.table == table]
+    names = {one.name: judgement.plan.named(one.name, one.usual) for one in chosen}
     heads = {
-        measure: [Head(f"{word} {name}", measure, unit="µs") for name in names[measure]]
-        for measure, word, _ in measures
+        one.name: [Head(f"{one.word} {name}", one.name, unit="µs") for name in names[one.name]]
+        for one in chosen
     }
 
     def cells(found: Mapping[str, Summary]) -> dict[str, list[Cell]]:
-        none = {measure: found.get(measure) or Summary(measure, 0, {}, 0) for measure in names}
         return {
-            measure: [percentile_cell(none[measure], name) for name in names[measure]] for measure in names
+            measure: [percentile_cell(_found(found, measure), name) for name in names[measure]]
+            for measure in names
         }
 
     return heads, cells
 
 
-_STEADINESS = (
-    ("ipdv", "IPDV", ()),
-    ("service_latency", "service", ("p99",)),
-    ("driver_latency", "driver", ("p50",)),
-    ("send_error", "send error", ("p50",)),
-    ("period", "period", ()),
-    ("receive_period", "receive period", ()),
-    ("delay_variation", "above least", ("p50", "p99")),
-)
+def _found(summaries: Mapping[str, Summary], measure: str) -> Summary:
+    return summaries.get(measure) or Summary(measure, 0, {}, 0)
+
+
+_PLACED = (
+    "ipdv", "service_latency", "driver_latency", "send_error", "period", "receive_period", "delay_variation",
+)  # fmt: skip
+"""Measures whose columns stand between others; those of any other measure of steadiness follow."""
 
 
 def detail_table(judgement: Judgement) -> Table:
     """The other measures of every point: steadiness of the network and of the instrument."""
-    told, cells_of = percentile_columns(judgement, _STEADINESS)
+    told, cells_of = percentile_columns(judgement, "steadiness")
     heads = [
         Head("point", kind="text"),
         Head("flow", kind="text"),
@@ -366,6 +365,9 @@ def detail_table(judgement: Judgement) -> Table:
         Head("receive period jitter", "receive_period_jitter", unit="µs"),
         *told["delay_variation"],
     ]
+    others = [measure for measure in told if measure not in _PLACED]
+    for measure in others:
+        heads += [*told[measure], Head(f"{DEFINITIONS[measure].word} max", measure, unit="µs")]
     rows = []
     for point in judgement.points:
         for flow in point.flows:
@@ -391,6 +393,11 @@ def detail_table(judgement: Judgement) -> Table:
                     _deviation(s["period"]),
                     _deviation(s["receive_period"]),
                     *cells["delay_variation"],
+                    *(
+                        cell
+                        for measure in others
+                        for cell in (*cells[measure], time_cell(_found(s, measure).maximum))
+                    ),
                 ]
             )
     return Table("Steadiness", heads, [Section("", rows)], lead=2)

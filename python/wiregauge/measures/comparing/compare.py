@@ -34,44 +34,16 @@ from wiregauge.measures.comparing.results import (
 )
 from wiregauge.measures.comparing.said import differences, flow_differences
 from wiregauge.measures.comparing.thresholds import (
-    SHARES,
     SHIFT_QUANTILES,
     Threshold,
     chosen,
 )
-from wiregauge.measures.definitions import SERIES
+from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, SHARES
 from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
 
-JUDGED = ("latency", "rtt")
-"""Measures judged without being asked to; the others are parts of them, or say what the sender did."""
-
 JUDGED_STATISTICS = frozenset({"mean", "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
-"""Their statistics judged unasked: neighbouring deciles say the same, and each more would widen all others."""
-
-LOWER_IS_BETTER = frozenset(
-    {
-        "latency",
-        "driver_latency",
-        "service_latency",
-        "return_latency",
-        "rtt",
-        "stack_down",
-        "network",
-        "stack_up",
-        "turnaround",
-        "send_error",
-        "delay_variation",
-        "lateness",
-        "residence",
-        "skew",
-        "bag_jitter",
-        *SHARES,
-    }
-)
-
-UNDIRECTED = frozenset({"period", "receive_period", "ipdv", "bag_spacing", "window_error"})
-"""Periods, spacings and signed errors: no direction is better, so beyond its threshold a change is worse."""
+"""Of the main measures, judged unasked: neighbouring deciles say the same, and each more would widen all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +66,7 @@ class _Rules:
         if statistic is None:
             # Where nothing happened on either side nothing could have been found (Tarone, Biometrics 46, 1990).
             return bool(pair.base.counts[measure] or pair.new.counts[measure])
-        return measure in JUDGED and statistic in JUDGED_STATISTICS
+        return measure in MAIN and statistic in JUDGED_STATISTICS
 
     def spoken(self, pair: FlowPair, measure: str) -> bool:
         """Whether a threshold is about the measure at all."""
@@ -289,7 +261,7 @@ def _dropped(pair: FlowPair, rules: _Rules) -> tuple[Dropped, ...]:
         has = _has(pair.base, name), _has(pair.new, name)
         spoken = rules.spoken(pair, name)
         if has[0] != has[1]:
-            if spoken or (name in JUDGED and not rules.equivalence):
+            if spoken or (name in MAIN and not rules.equivalence):
                 found.append(Dropped(f"{name}: on the {'base' if has[0] else 'new'} side only", spoken))
             continue
         if not has[0]:
@@ -411,7 +383,7 @@ def _measure(
         base, new = estimate(0, LEVEL), estimate(1, LEVEL)
         plain = stats.difference(base, new)
         joint = plain
-        if name in JUDGED or rules.spoken(pair, name):
+        if name in MAIN or rules.spoken(pair, name):
             joint = stats.difference(estimate(0, rules.joint_level), estimate(1, rules.joint_level))
         threshold = rules.threshold(pair, name, statistic)
         test: Test | None = None
@@ -438,7 +410,7 @@ def _measure(
             test,
             threshold,
             identical,
-            name in LOWER_IS_BETTER,
+            DEFINITIONS[name].better == "lower",
         )
 
     def side(of: int) -> Side:

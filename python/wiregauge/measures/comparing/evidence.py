@@ -12,19 +12,16 @@ from wiregauge import stats
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES
 from wiregauge.measures.recorded import open_recorded
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.stats import Estimate, Events, Sample
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _EVENTS: dict[str, pl.Expr] = {
-    "lost": pl.col("outcome").is_in(["lost", "misdirected", "corrupted"]),
-    "unknown": pl.col("outcome") == "unknown",
-    "duplicated": pl.col("copies") > 1,
-    "reordered": pl.col("reordered"),
-    "late": pl.col("late"),
-    "misdirected": pl.col("misdirected_copies") > 0,
-    "corrupted": pl.col("corrupted_copies") > 0,
+    "lost": pl.col("outcome").is_in(LOST_OUTCOMES),
+    "unknown": pl.col("outcome") == UNKNOWN,
+    **happened(),
 }
 
 

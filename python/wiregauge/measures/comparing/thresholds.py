@@ -6,11 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wiregauge.measures.definitions import DEFINITIONS, SERIES
+from wiregauge.measures.definitions import DEFINITIONS, SERIES, SHARES
 from wiregauge.plan import quantity
-
-SHARES = ("lost", "unknown", "duplicated", "reordered", "late", "misdirected", "corrupted")
-"""What can happen to a sent message; compared as shares of the messages sent."""
 
 SHIFT_QUANTILES: dict[str, float] = {
     "p1": 0.01,

@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.comparing.compare import JUDGED, LOWER_IS_BETTER
 from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, statistic_of, widened
 from wiregauge.measures.comparing.judging import LEVEL, judge_shift
 from wiregauge.measures.comparing.matching import MatchError, match_flows, match_points
 from wiregauge.measures.comparing.results import Basis, Dropped, Verdict, combined
-from wiregauge.measures.comparing.thresholds import SHARES, SHIFT_QUANTILES, Threshold, chosen
+from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, Threshold, chosen
+from wiregauge.measures.definitions import DEFINITIONS, MAIN, SHARES
 from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.plan.quantity import canonical
 from wiregauge.stats import Estimate
@@ -333,7 +333,7 @@ def _why_unfit(judgement: Judgement) -> str:
 
 def _figures(flow: FlowResult, thresholds: Sequence[Threshold]) -> list[tuple[str, str]]:
     """The figures of a flow that are followed: the usual ones, and what a threshold names."""
-    usual = [(measure, statistic) for measure in JUDGED for statistic in STATISTICS]
+    usual = [(measure, statistic) for measure in MAIN for statistic in STATISTICS]
     named = [
         (t.measure, statistic)
         for t in thresholds
@@ -403,8 +403,8 @@ def _judged(
         bound = instrument[point.run] + max(instrument[earlier.run] for earlier in before)
         shift = widened(stats.difference(base, joint[point.run]), bound)
         tolerance = threshold.tolerance(base.value) if threshold is not None else None
-        better_low = measure in LOWER_IS_BETTER
-        verdict, basis = judge_shift(shift, tolerance, lower_is_better=better_low)
+        good = DEFINITIONS[measure].better == "lower"
+        verdict, basis = judge_shift(shift, tolerance, lower_is_better=good)
         made.append(
             replace(
                 point, reference=base.value, shift=shift, tolerance=tolerance, verdict=verdict, basis=basis

@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from wiregauge.measures.comparing.text import COLOURS, MOST_LINES, points_of, signed
-from wiregauge.measures.comparing.thresholds import SHARES
 from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries
+from wiregauge.measures.definitions import SHARES
 from wiregauge.measures.results import Judgement
 from wiregauge.measures.units import count_of, duration, share
 from wiregauge.stats import Estimate

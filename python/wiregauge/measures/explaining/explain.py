@@ -14,7 +14,7 @@ from wiregauge.measures.clocks import RunClocks, corrected, run_clocks
 from wiregauge.measures.explaining.around import surroundings
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, SeriesExplained
 from wiregauge.measures.explaining.said import course_sentences, mode_sentences, peak_sentence
-from wiregauge.measures.explaining.worst import main_measure, worst_messages
+from wiregauge.measures.explaining.worst import worst_messages
 from wiregauge.measures.fates import of_receiver
 from wiregauge.measures.pairs import side_by_side
 from wiregauge.measures.plan import FlowPlan, RunPlan
@@ -41,7 +41,7 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         (run, flow)
         for run in judgement.runs
         for flow in run.flows
-        if main_measure(flow.plan) in flow.series and len(flow.series[main_measure(flow.plan)].value)
+        if flow.plan.main in flow.series and len(flow.series[flow.plan.main].value)
     ]
     total = len(wanted)
     if most is not None:
@@ -55,12 +55,12 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
         clocks = run_clocks(directory, run.plan)
         estimated = clocks.offsets
         offsets = {(flow.plan.id, flow.plan.receiver): _between(estimated, flow.plan) for flow in flows}
-        longest = max(len(flow.series[main_measure(flow.plan)].value) for flow in flows)
+        longest = max(len(flow.series[flow.plan.main].value) for flow in flows)
         names = directory.plan.network.names
 
         one = partial(_explained, directory, run.plan, offsets, clocks, names)
         explained = [one(flow) for flow in flows] if longest > ALONE else side_by_side(one, flows, longest)
-        medians = [float(np.median(flow.series[main_measure(flow.plan)].value)) for flow in flows]
+        medians = [float(np.median(flow.series[flow.plan.main].value)) for flow in flows]
         messages = worst_messages(
             directory,
             run,
@@ -86,7 +86,7 @@ def _telling(wanted: Sequence[tuple[RunResult, FlowResult]]) -> list[tuple[RunRe
     """Each flow at each receiver once, in the run where its greatest value is furthest above its median."""
     best: dict[tuple[int, int], tuple[float, RunResult, FlowResult]] = {}
     for run, flow in wanted:
-        main = main_measure(flow.plan)
+        main = flow.plan.main
         greatest = flow.summaries[main].maximum or 0.0
         excess = greatest - float(np.median(flow.series[main].value))
         key = flow.plan.id, flow.plan.receiver
@@ -120,7 +120,7 @@ def _of_all(
     if clocks.moved(plan):
         by_clock = partial(corrected, flows=run.flows, names=names, clocks=clocks)
         rows = rows.map_batches(by_clock, streamable=True)
-    expression, _, by = differences(plan, offsets[plan.id, plan.receiver].outward_ns)[main_measure(plan)]
+    expression, _, by = differences(plan, offsets[plan.id, plan.receiver].outward_ns)[plan.main]
     table = directory.collected(
         run.index,
         of_receiver(rows, plan)
@@ -138,7 +138,7 @@ def _explained(
     names: Sequence[str],
     flow: FlowResult,
 ) -> tuple[SeriesExplained, ...]:
-    main = main_measure(flow.plan)
+    main = flow.plan.main
     whole = _of_all(directory, run, offsets, clocks, names, flow)
     found = [explain_series(main, flow.series[main], whole)]
     del whole

@@ -17,7 +17,7 @@ from wiregauge.measures.results import FlowResult, RunResult
 from wiregauge.measures.series import Offsets
 from wiregauge.measures.views import port_rates
 
-__all__ = ["main_measure", "worst_messages"]
+__all__ = ["worst_messages"]
 
 BESIDE = 2
 """Neighbours shown before and after a message."""
@@ -31,11 +31,6 @@ LONGEST = 9_100
 """Bytes of the longest frame that can be in progress when a message comes to a port."""
 
 Key = tuple[int, int]
-
-
-def main_measure(flow: FlowPlan) -> str:
-    """The measure whose worst values are explained: the round trip of relayed flows, else the one-way latency."""
-    return "rtt" if flow.relayed else "latency"
 
 
 def worst_messages(

@@ -135,7 +135,7 @@ def _values(flow: FlowPlan, shift_ns: float) -> dict[str, pl.Expr]:
     plans = differences(flow, shift_ns)
     found = {name: took.cast(pl.Float64) / PS - by for name, (took, _, by) in plans.items()}
     if flow.deadline_ns is not None:
-        took, _, by = plans["rtt" if flow.relayed else "latency"]
+        took, _, by = plans[flow.main]
         found["lateness"] = took.cast(pl.Float64) / PS - by + by - flow.deadline_ns
     for points in (OUTWARD, RETURN) if flow.relayed else (OUTWARD,):
         for start, end in combinations(points, 2):

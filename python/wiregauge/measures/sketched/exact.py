@@ -13,7 +13,16 @@ from wiregauge.measures.percentiles import Percentile, needed_for
 from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import FlowResult, Hop, Series, Summary, Uncertainty
 from wiregauge.measures.sampling import Sampled
-from wiregauge.measures.series import GAP, LOST, NO_STAMP, NOT_SAMPLED, ONE_COPY, WARM_UP, Extracted
+from wiregauge.measures.series import (
+    GAP,
+    LOST,
+    NO_STAMP,
+    NOT_SAMPLED,
+    ONE_COPY,
+    WARM_UP,
+    Extracted,
+    clock_shift,
+)
 from wiregauge.measures.sketched.pairs import pairs_of_all
 from wiregauge.measures.sketched.quantiles import ends, percentile, ranked
 from wiregauge.measures.sketched.service import service_of_all
@@ -36,7 +45,7 @@ def exact(
     flow, counted = sample.plan, whole.tally
     counts = counted.counts()
     held = _corrected(flow, whole, correction.shift)
-    main = "rtt" if flow.relayed else "latency"
+    main = flow.main
     gains = {name: _gain(extracted[name], held[name].n) for name in sample.summaries if name in held}
     summaries = {
         name: replace(
@@ -102,17 +111,14 @@ def _place(key: tuple[int | None, str | None], names: Sequence[str]) -> str:
 
 def _corrected(flow: FlowPlan, whole: Whole, shift_ns: float) -> dict[str, Sketch]:
     """The sketch of every measure, with the correction of clocks that single values have (`differences`)."""
-    by = {
-        **dict.fromkeys(("latency", "driver_latency", "service_latency"), shift_ns),
-        "return_latency": -shift_ns,
-        "network": 0.0 if flow.relayed else shift_ns,
+    held = {
+        name: one.moved(by) if (by := clock_shift(name, flow, shift_ns)) else one
+        for name, one in whole.sketches.items()
     }
-    held = {name: one.moved(by[name]) if by.get(name) else one for name, one in whole.sketches.items()}
     if "latency" in held:
         held["delay_variation"] = held["latency"].moved(held["latency"].minimum)
-    main = "rtt" if flow.relayed else "latency"
-    if flow.deadline_ns is not None and main in whole.sketches:
-        held["lateness"] = whole.sketches[main].moved(flow.deadline_ns)
+    if flow.deadline_ns is not None and flow.main in whole.sketches:
+        held["lateness"] = whole.sketches[flow.main].moved(flow.deadline_ns)
     if whole.hops:
         held["residence"] = sketches.merged([one for _, _, one in whole.hops])
     return held
@@ -123,7 +129,7 @@ def _excluded(name: str, whole: Whole, held: Mapping[str, Sketch], flow: FlowPla
     counted, n, sent = whole.tally, held[name].n, whole.tally.count("sent")
     if name == "residence":
         return {}
-    of = {"delay_variation": "latency", "lateness": "rtt" if flow.relayed else "latency"}.get(name, name)
+    of = {"delay_variation": "latency", "lateness": flow.main}.get(name, name)
     reasons = counted.excluded(of) or {
         "period": {GAP: sent - 1 - n},
         "ipdv": {GAP: sent - 1 - n},

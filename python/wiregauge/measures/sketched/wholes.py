@@ -106,7 +106,7 @@ def _marks(flow: FlowPlan, limits: Sequence[LimitPlan]) -> set[Mark]:
         if not name or limit.flow not in (None, flow.id):
             continue
         if name == "latency_with_loss":
-            name = "rtt" if flow.relayed else "latency"
+            name = flow.main
         elif name.startswith("pair_latency."):
             start, _, end = name.removeprefix("pair_latency.").partition("-")
             name = distribution_of(start, end)

@@ -1,0 +1,81 @@
+"""What a measure is, in one object: what it is called, how it is written, and everything others must know of it.
+
+Formulas use the columns of `messages/run-NNNN.parquet` (see docs/reference/run-directory.md). A message with
+several copies counts by its first intact one. Warm-up messages are excluded from every measure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+__all__ = ["PAIR_QUANTILES", "QUANTILES", "Definition", "Unit", "ascending", "quantile_named"]
+
+Unit = Literal["ns", "messages", "bit/s", "share", "1/s"]
+Kind = Literal["series", "pairs", "count", "figure"]
+Needs = Literal["", "relay", "deadline", "switch", "two networks", "virtual link", "schedule", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a measure is. `formula` is text in the columns of the message table; `source` names standard and clause."""
+
+    name: str
+    title: str
+    formula: str
+    unit: Unit
+    source: str
+    note: str = ""
+    kind: Kind = "figure"
+    """A distribution of one value per message (or pair of messages), one per pair of points, a counter, or a figure."""
+    statistics: tuple[str, ...] = ("",)
+    """What a figure has; "" has no name of its own."""
+    better: Literal["lower", "higher", ""] = ""
+    """Which way is good; "" where no direction is, as with periods and signed errors."""
+    signed: bool = False
+    """Whether it lies before an instant as well as after it."""
+    clocks: Literal["", "out", "back", "one-way"] = ""
+    """Whether it is the difference of the two ends' clocks: on the way out, on the way back, or of one-way flows."""
+    needs: Needs = ""
+    """What a flow must have, or the measure is none of its; unplanned frames are counted per run."""
+    every_message: bool = False
+    """Whether it is over all messages sent, and so says nothing where an end of the flow has no tap."""
+    rests_on: str = ""
+    """The measure whose missing stamps it would have needed, where that is another."""
+    main: bool = False
+    """Whether it answers what most ask: first in tables, judged unasked in comparisons, tested for being steady."""
+    table: Literal["", "steadiness", "deadlines", "critical"] = ""
+    """The table of the report that has its percentiles, besides those of the main measures."""
+    word: str = ""
+    """What it is called there."""
+    usual: tuple[str, ...] = ()
+    """Percentiles that are always there; those that limits name are beside them."""
+
+    def between_clocks(self, *, relayed: bool) -> int:
+        """How often the offset of the receiver's clock from the sender's is in it: 1, -1 on the way back, or 0."""
+        if self.clocks == "one-way":
+            return 0 if relayed else 1
+        return {"out": 1, "back": -1}.get(self.clocks, 0)
+
+
+QUANTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
+"""Percentiles that are always printed, nearest rank, each with its order-statistic interval."""
+
+PAIR_QUANTILES = ("p50", "p99")
+"""Those of them that are always printed of a pair of points."""
+
+_PERCENTILE = re.compile(r"p((?:0|[1-9][0-9]?)(?:\.[0-9]{0,6}[1-9])?)")
+
+
+def quantile_named(statistic: str) -> float | None:
+    """The quantile that `p95`, `p99.999` or the like names; None for any other statistic. Each has one name."""
+    found = _PERCENTILE.fullmatch(statistic)
+    return float(Fraction(found[1]) / 100) if found and found[1] != "0" else None
+
+
+def ascending(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of percentiles in the order of what they name."""
+    return tuple(sorted(names, key=lambda name: quantile_named(name) or 0.0))

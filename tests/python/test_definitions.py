@@ -1,0 +1,144 @@
+"""A measure is added in one place: with its definition and its statistic it comes out wherever measures do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from synthetic import Recipe, make
+from wiregauge import measures
+from wiregauge import notebook as wg
+from wiregauge.export import Choice, tables
+from wiregauge.measures.comparing import compare, read_threshold
+from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, Definition
+from wiregauge.measures.limits import observe
+from wiregauge.measures.series import DIFFERENCES, Difference
+from wiregauge.report import write
+from wiregauge.report.keys import key_tables
+from wiregauge.report.tables import detail_table
+
+TWICE = Definition(
+    "twice",
+    "Twice the latency",
+    "2 * (rx_app - tx_app)",
+    "ns",
+    "A test",
+    kind="series",
+    better="lower",
+    table="steadiness",
+    word="twice",
+    usual=("p50",),
+)
+LIMITS = (
+    {"flow": None, "measure": "twice.max", "bound": "at-most", "value": 1e9, "written": "1s", "line": 1},
+    {"flow": 10, "measure": "twice.p50", "bound": "at-most", "value": 1.0, "written": "1ns", "line": 2},
+)
+RECIPE = Recipe(protocols=("udp",), payloads=(64,), messages=400, repeats=2, limits=LIMITS)
+
+
+@pytest.fixture
+def twice(monkeypatch: pytest.MonkeyPatch) -> Definition:
+    """Registered as any measure is, for the time of a test."""
+    took = 2 * (pl.col("rx_app") - pl.col("tx_app"))
+    monkeypatch.setitem(DEFINITIONS, "twice", TWICE)
+    monkeypatch.setitem(DIFFERENCES, "twice", Difference(took, took, "rx_app"))
+    return TWICE
+
+
+def printed(judgement: measures.Judgement) -> str:
+    console = Console(record=True, width=250)
+    measures.show_text(judgement, console)
+    return console.export_text()
+
+
+@pytest.mark.usefixtures("twice")
+def test_a_new_measure_is_judged_and_shown(tmp_path: Path) -> None:
+    judgement = measures.judge(make(tmp_path, RECIPE))
+    shown: Any = measures.show_json(judgement)
+    for run in judgement.runs:
+        for flow in run.flows:
+            assert flow.summaries["twice"].maximum == 2 * (flow.summaries["latency"].maximum or 0)
+            told = shown["runs"][run.plan.index]["flows"][run.flows.index(flow)]
+            assert told["twice_ns"]["p50"] == pytest.approx(2 * told["latency_ns"]["p50"])
+    for point in judgement.points:
+        assert point.flows[0].summaries["twice"].n == 800
+
+
+@pytest.mark.usefixtures("twice")
+def test_a_new_measure_can_be_limited(tmp_path: Path) -> None:
+    """By plan and judgement; that a test may name it too is `make limit-names` and a build away."""
+    (run, *_) = measures.judge(make(tmp_path, RECIPE)).runs
+    assert [(limit.flow, limit.measure, limit.result) for limit in run.limits] == [
+        (10, "twice.max", "pass"),
+        (20, "twice.max", "pass"),
+        (10, "twice.p50", "fail"),
+    ]
+    assert observe("twice.mean", run.flows[0]).unit == "ns"
+
+
+@pytest.mark.usefixtures("twice")
+def test_a_new_measure_is_in_the_report(tmp_path: Path) -> None:
+    judgement = measures.judge(make(tmp_path, RECIPE))
+    table = detail_table(judgement)
+    assert [head.text for head in table.heads if head.measure == "twice"] == ["twice p50", "twice max"]
+    assert all(len(row) == len(table.heads) for section in table.sections for row in section.rows)
+    page = write(tmp_path).read_text(encoding="utf-8")
+    assert TWICE.title in page
+    assert TWICE.formula in page
+
+
+@pytest.mark.usefixtures("twice")
+def test_a_new_measure_is_compared(tmp_path: Path) -> None:
+    sides = [measures.judge(make(tmp_path / name, RECIPE)) for name in ("base", "new")]
+    found = compare(*sides, thresholds=[read_threshold("twice.p50=1us")])
+    (flow, *_) = found.points[0].flows
+    judged = {shift.statistic: shift.verdict for shift in flow.measures["twice"].shifts}
+    assert judged["p50"] == "same"
+    assert judged["p90"] is None
+
+
+@pytest.mark.usefixtures("twice")
+def test_a_new_measure_is_exported_and_in_notebooks(tmp_path: Path) -> None:
+    place = make(tmp_path, RECIPE)
+    rows = tables.measures(measures.judge(place), Choice()).collect()
+    assert {"mean", "p50", "max"} <= set(rows.filter(pl.col("measure") == "twice")["statistic"])
+    assert wg.open(place).measure("twice.max", flow=10, repeat=0).unit == "ns"
+
+
+def test_a_new_main_measure_is_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twice: Definition
+) -> None:
+    """First in tables, judged unasked, and tested for being steady."""
+    monkeypatch.setitem(DEFINITIONS, "twice", replace(twice, main=True, table=""))
+    assert tuple(MAIN) == ("latency", "rtt", "twice")
+    judgement = measures.judge(make(tmp_path / "base", RECIPE))
+    assert "twice p50" in " ".join(printed(judgement).split())
+    (table,) = key_tables(judgement)
+    assert [section.title for section in table.sections] == ["One-way latency", "Round trip", TWICE.title]
+    assert judgement.runs[0].flows[0].summaries["twice"].stationarity is not None
+    found = compare(judgement, measures.judge(make(tmp_path / "new", RECIPE)))
+    assert any(shift.verdict for shift in found.points[0].flows[0].measures["twice"].shifts)
+
+
+def test_names_follow_the_definitions(twice: Definition) -> None:
+    assert twice.name in SERIES
+    assert "nothing" not in SERIES
+    assert SERIES[-1] == "twice"
+    assert len(SERIES) == len(set(SERIES)) == sum(d.kind == "series" for d in DEFINITIONS.values())
+
+
+@pytest.mark.parametrize("name", sorted(DEFINITIONS))
+def test_a_definition_holds_together(name: str) -> None:
+    one = DEFINITIONS[name]
+    assert one.name == name
+    assert one.rests_on in ("", *SERIES)
+    assert bool(one.table) == bool(one.word), "what a table calls it"
+    assert not one.main or one.kind == "series"
+    # Clocks matter to times only.
+    assert not one.clocks or one.unit == "ns"
+    assert one.kind != "series" or one.statistics == ("",), "a distribution has all of them"
