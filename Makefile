@@ -15,7 +15,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist notebook proto limit-names clean
+.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist notebook proto limit-names json-schemas clean
 
 help:
 	@sed -n '1,8s/^# //p' Makefile
@@ -93,6 +93,9 @@ proto: setup
 
 limit-names: setup
 	$(BIN)/python tools/limit_names.py
+
+json-schemas: setup
+	$(BIN)/python tools/json_schemas.py
 
 clean:
 	rm -rf $(VENV) target

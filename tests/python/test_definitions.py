@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from synthetic import Recipe, make
@@ -18,6 +19,7 @@ from wiregauge.measures.comparing import compare, read_threshold
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, Definition
 from wiregauge.measures.limits import observe
 from wiregauge.measures.series import DIFFERENCES, Difference
+from wiregauge.measures.shown import show_schema
 from wiregauge.report import write
 from wiregauge.report.keys import key_tables
 from wiregauge.report.tables import detail_table
@@ -67,6 +69,7 @@ def test_a_new_measure_is_judged_and_shown(tmp_path: Path) -> None:
             assert told["twice_ns"]["p50"] == pytest.approx(2 * told["latency_ns"]["p50"])
     for point in judgement.points:
         assert point.flows[0].summaries["twice"].n == 800
+    Draft202012Validator(show_schema()).validate(shown)
 
 
 @pytest.mark.usefixtures("twice")

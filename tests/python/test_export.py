@@ -50,8 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shown(place: Path) -> dict[str, Any]:
-    found: dict[str, Any] = show_json(judge(place))
-    return found
+    return {**show_json(judge(place))}
 
 
 def flows(shown: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -108,7 +108,7 @@ def show_judgement(
 
     explanation = explaining.explain(judgement, worst=worst) if worst is not None else None
     if as_json:
-        shown = measures.show_json(judgement)
+        shown: dict[str, object] = {**measures.show_json(judgement)}
         if explanation is not None:
             shown["explained"] = explaining.explain_json(explanation)
         print(measures.json_text(shown))

@@ -374,6 +374,18 @@ class Judgement:
         return traits_of(self.manifest)
 
     @property
+    def seed(self) -> int | None:
+        """The campaign's, as its manifest tells it."""
+        seed = self.manifest.get("seed")
+        return seed if isinstance(seed, int) else None
+
+    @property
+    def started(self) -> str | None:
+        """When the campaign began, as its manifest tells it."""
+        started = self.manifest.get("started")
+        return started if isinstance(started, str) else None
+
+    @property
     def validity(self) -> Grade:
         """The worst of the campaign's own checks and of its runs."""
         own = max((check.grade for check in self.checks), default=Grade.OK)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from wiregauge.measures.pairs import PairLatency
 from wiregauge.measures.results import FlowResult, Summary
 from wiregauge.measures.service import (
@@ -15,13 +17,25 @@ from wiregauge.measures.service import (
     Service,
     Share,
 )
+from wiregauge.measures.shown import (
+    AvailabilityShown,
+    ConformityShown,
+    CountedShown,
+    DeadlineShown,
+    JitterShown,
+    LossesShown,
+    PairRestShown,
+    PairShown,
+    RatesShown,
+    ReorderingShown,
+    ServedShown,
+    ServiceShown,
+)
 
 __all__ = ["effective_bandwidth_interval", "of_flow"]
 
-Json = dict[str, object]
 
-
-def of_flow(flow: FlowResult) -> Json:
+def of_flow(flow: FlowResult) -> ServedShown:
     """Keys of a flow beside its summaries; see docs/reference/show.md."""
     service = flow.service
     return {
@@ -30,14 +44,20 @@ def of_flow(flow: FlowResult) -> Json:
         "pairs": [_pair(pair) for pair in flow.pairs],
         "throughput_interval": _rate_interval(service.goodput) if service else None,
         "effective_bandwidth_interval": effective_bandwidth_interval(flow),
-        **(_service(service) if service is not None else dict.fromkeys(_SERVICE)),
+        **_service(service),
     }
 
 
-_SERVICE = ("load", "losses", "availability", "reordering", "deadline", "conformity")
-
-
-def _service(service: Service) -> Json:
+def _service(service: Service | None) -> ServiceShown:
+    if service is None:
+        return {
+            "load": None,
+            "losses": None,
+            "availability": None,
+            "reordering": None,
+            "deadline": None,
+            "conformity": None,
+        }
     return {
         "load": _rates(service.rates) if service.rates is not None else None,
         "losses": _losses(service.losses),
@@ -57,7 +77,7 @@ def effective_bandwidth_interval(flow: FlowResult) -> list[float | None] | None:
     return [8e9 * payload / high, 8e9 * payload / low if low > 0 else None]
 
 
-def _share(share: Share) -> Json:
+def _share(share: Share) -> CountedShown:
     return {
         "count": share.count,
         "n": share.n,
@@ -68,7 +88,7 @@ def _share(share: Share) -> Json:
     }
 
 
-def _jitter(summary: Summary | None) -> Json | None:
+def _jitter(summary: Summary | None) -> JitterShown | None:
     if summary is None:
         return None
     low, high = summary.sd_interval or (None, None)
@@ -79,7 +99,7 @@ def _rate_interval(rate: Rate | None) -> list[float | None] | None:
     return [rate.low, rate.high] if rate is not None else None
 
 
-def _rates(rates: Rates) -> Json:
+def _rates(rates: Rates) -> RatesShown:
     offered = rates.offered_per_s
     return {
         "intended_per_s": rates.intended_per_s,
@@ -92,7 +112,7 @@ def _rates(rates: Rates) -> Json:
     }
 
 
-def _losses(losses: Losses) -> Json:
+def _losses(losses: Losses) -> LossesShown:
     return {
         "periods": losses.periods,
         "longest": losses.longest,
@@ -102,7 +122,7 @@ def _losses(losses: Losses) -> Json:
     }
 
 
-def _availability(availability: Availability) -> Json:
+def _availability(availability: Availability) -> AvailabilityShown:
     return {
         "ratio": availability.ratio,
         "low": 1 - availability.down.high,
@@ -114,7 +134,7 @@ def _availability(availability: Availability) -> Json:
     }
 
 
-def _reordering(order: Reordering) -> Json:
+def _reordering(order: Reordering) -> ReorderingShown:
     return {
         **_share(order.share),
         "extent_max": order.extent_max,
@@ -125,7 +145,7 @@ def _reordering(order: Reordering) -> Json:
     }
 
 
-def _deadline(deadline: Deadline) -> Json:
+def _deadline(deadline: Deadline) -> DeadlineShown:
     return {
         "deadline_ns": deadline.deadline_ns,
         "missed": _share(deadline.missed),
@@ -136,7 +156,7 @@ def _deadline(deadline: Deadline) -> Json:
     }
 
 
-def _conformity(one: Conformity) -> Json:
+def _conformity(one: Conformity) -> ConformityShown:
     return {
         "outside": _share(one.outside),
         "allowed_ns": list(one.allowed_ns),
@@ -145,8 +165,8 @@ def _conformity(one: Conformity) -> Json:
     }
 
 
-def _pair(pair: PairLatency) -> Json:
-    return {
+def _pair(pair: PairLatency) -> PairShown:
+    first: PairShown = {
         "start": pair.start,
         "end": pair.end,
         "n": pair.n,
@@ -154,7 +174,8 @@ def _pair(pair: PairLatency) -> Json:
         "min": pair.minimum,
         "mean": pair.mean,
         "uncertainty": pair.half_width,
-        **{name: found.value for name, found in pair.percentiles.items()},
+    }
+    rest: PairRestShown = {
         "max": pair.maximum,
         "intervals": {
             name: [found.low, found.high]
@@ -162,3 +183,5 @@ def _pair(pair: PairLatency) -> Json:
             if found.value is not None
         },
     }
+    percentiles = {name: found.value for name, found in pair.percentiles.items()}
+    return cast(PairShown, {**first, **percentiles, **rest})

@@ -7,9 +7,10 @@ among the lost) is the string "lost", because JSON has no infinity.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isinf
 from pathlib import Path
+from typing import cast
 
 from wiregauge.measures import sampling, served
 from wiregauge.measures.calibration import Citation, citations, corrections, run_load
@@ -17,11 +18,22 @@ from wiregauge.measures.compared import ClockResult
 from wiregauge.measures.definitions import SERIES
 from wiregauge.measures.quantities import percentile_names
 from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
+from wiregauge.measures.schemas import Json
+from wiregauge.measures.shown import (
+    CheckShown,
+    ClockShown,
+    FlowMetShown,
+    FlowRestShown,
+    FlowShown,
+    LimitShown,
+    OrLost,
+    RunShown,
+    Shown,
+    SummaryRestShown,
+    SummaryShown,
+)
 
-SHOW_SCHEMA = 1
 _CLOCK_POINTS = 40
-
-Json = dict[str, object]
 
 
 def schema_path() -> Path:
@@ -29,12 +41,12 @@ def schema_path() -> Path:
     return Path(__file__).with_name("show.schema.json")
 
 
-def show_json(judgement: Judgement) -> Json:
+def show_json(judgement: Judgement) -> Shown:
     """The judgement as JSON objects, in the form docs/reference/show.md documents."""
     cited = citations(judgement.manifest) or ()
     loads = {run.plan.index: run_load(run.plan) for run in judgement.runs}
     return {
-        "schema": SHOW_SCHEMA,
+        "schema": 1,
         "test": judgement.plan.name,
         "validity": judgement.validity.word,
         "verdict": judgement.verdict,
@@ -82,7 +94,7 @@ def json_text(value: object, depth: int = 4) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def _run(run: RunResult, cited: Sequence[Citation]) -> Json:
+def _run(run: RunResult, cited: Sequence[Citation]) -> RunShown:
     return {
         "index": run.plan.index,
         "point": dict(run.plan.point),
@@ -103,7 +115,7 @@ def _run(run: RunResult, cited: Sequence[Citation]) -> Json:
     }
 
 
-def _clock(clock: ClockResult) -> Json:
+def _clock(clock: ClockResult) -> ClockShown:
     """At most so many points as a picture needs; each is offset and half-width at a time of the node's clock."""
     step = max(len(clock.t) // _CLOCK_POINTS, 1)
     return {
@@ -131,7 +143,7 @@ def _clock(clock: ClockResult) -> Json:
     }
 
 
-def _check(check: Check) -> Json:
+def _check(check: Check) -> CheckShown:
     return {
         "name": check.name,
         "limit": check.limit,
@@ -141,7 +153,7 @@ def _check(check: Check) -> Json:
     }
 
 
-def _limit(limit: LimitResult) -> Json:
+def _limit(limit: LimitResult) -> LimitShown:
     return {
         "flow": limit.flow,
         "to": limit.to,
@@ -161,9 +173,9 @@ def _limit(limit: LimitResult) -> Json:
     }
 
 
-def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Json:
+def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> FlowShown:
     latency = flow.summaries["latency"]
-    return {
+    first: FlowShown = {
         "flow": flow.plan.id,
         "protocol": flow.plan.protocol,
         "from": flow.plan.source,
@@ -172,7 +184,8 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
         "payload": flow.plan.payload,
         "planned": flow.planned,
         "warm_up": flow.warm_up,
-        **flow.counts,
+    }
+    met: FlowMetShown = {
         "unseen": list(flow.unseen),
         "outcomes": dict(flow.outcomes),
         "loss": {
@@ -187,7 +200,10 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
         "reorder_extent": flow.reorder_extent,
         "late_sends": flow.late_sends,
         "settling": flow.settling,
-        **{f"{name}_ns": _summary(flow.summaries.get(name), flow.sampled is not None) for name in SERIES},
+    }
+    sampled = flow.sampled is not None
+    series = {f"{name}_ns": _summary(flow.summaries.get(name), sampled=sampled) for name in SERIES}
+    rest: FlowRestShown = {
         "pdv_ns": latency.pdv(),
         "range_ns": latency.span(),
         "percentiles_with_loss_ns": {name: _or_lost(p.value) for name, p in flow.with_loss.items()},
@@ -241,25 +257,27 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Jso
         else None,
         "throughput_bit_per_s": flow.goodput,
         "effective_bandwidth_bit_per_s": flow.effective_bandwidth,
-        **served.of_flow(flow),
     }
+    return cast(FlowShown, {**first, **flow.counts, **met, **series, **rest, **served.of_flow(flow)})
 
 
-def _or_lost(value: float | None) -> float | str | None:
+def _or_lost(value: float | None) -> OrLost:
     return "lost" if value is not None and isinf(value) else value
 
 
-def _summary(summary: Summary | None, sampled: bool) -> Json | None:
+def _summary(summary: Summary | None, *, sampled: bool) -> Json | None:
     if summary is None:
         return None
     parts = summary.uncertainty
-    return {
+    first: SummaryShown = {
         "n": summary.n,
         "min": summary.minimum,
         "mean": summary.mean,
         "sd": summary.sd,
         "mad": summary.mad,
-        **{name: summary.value(name) for name in percentile_names(summary)},
+    }
+    percentiles = {name: summary.value(name) for name in percentile_names(summary)}
+    rest: SummaryRestShown = {
         "max": summary.maximum,
         "uncertainty": parts.total if parts else None,
         "uncertainty_parts": {"sampling": parts.sampling, "clock": parts.clock, "stamp": parts.stamp}
@@ -301,13 +319,18 @@ def _summary(summary: Summary | None, sampled: bool) -> Json | None:
             "n": summary.settling.n,
             "min": summary.settling.minimum,
             "max": summary.settling.maximum,
-            "without": {**summary.settling.without, "max": summary.settling.maximum_without},
+            "without": {
+                "p50": summary.settling.without["p50"],
+                "p99": summary.settling.without["p99"],
+                "max": summary.settling.maximum_without,
+            },
         }
         if summary.settling
         else None,
         "excluded": dict(summary.excluded),
         "negative": summary.negative,
     }
+    return {**first, **percentiles, **rest}
 
 
 def _of_sample(summary: Summary) -> list[str]:
@@ -320,5 +343,5 @@ def _of_sample(summary: Summary) -> list[str]:
     return [*figures, *sampling.OF_SUMMARY]
 
 
-def _intervals(summary: Summary) -> Mapping[str, list[float | None]]:
+def _intervals(summary: Summary) -> dict[str, list[float | None]]:
     return {name: [p.low, p.high] for name, p in summary.percentiles.items() if p.value is not None}

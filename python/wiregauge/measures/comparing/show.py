@@ -15,13 +15,24 @@ from wiregauge.measures.comparing.results import (
     Shift,
 )
 from wiregauge.measures.comparing.results import Side as SideFigures
+from wiregauge.measures.comparing.shown import (
+    AloneShown,
+    BeyondShown,
+    ComparisonShown,
+    DetectableShown,
+    EstimateShown,
+    FiguresShown,
+    FlowShown,
+    MeasureShown,
+    PointShown,
+    ShareShown,
+    ShiftShown,
+    SideShown,
+    WhoShown,
+)
 from wiregauge.measures.comparing.text import compare_headline, error_rates
 from wiregauge.measures.results import FlowResult, Judgement, PointResult
 from wiregauge.stats import POWER, Estimate
-
-SCHEMA = 1
-
-Json = dict[str, object]
 
 
 def compare_schema_path() -> Path:
@@ -29,10 +40,10 @@ def compare_schema_path() -> Path:
     return Path(str(resources.files("wiregauge.measures.comparing").joinpath("compare.schema.json")))
 
 
-def compare_json(comparison: Comparison) -> Json:
+def compare_json(comparison: Comparison) -> ComparisonShown:
     """The whole comparison; keys may be added within schema 1, none is renamed or removed."""
     return {
-        "schema": SCHEMA,
+        "schema": 1,
         "verdict": comparison.verdict,
         "exit_code": comparison.exit_code,
         "unfit": list(comparison.unfit),
@@ -83,7 +94,7 @@ def compare_json(comparison: Comparison) -> Json:
     }
 
 
-def _side(judgement: Judgement, name: str, at: Mapping[str, str]) -> Json:
+def _side(judgement: Judgement, name: str, at: Mapping[str, str]) -> SideShown:
     test = judgement.manifest.get("test")
     program = judgement.manifest.get("program")
     return {
@@ -94,8 +105,8 @@ def _side(judgement: Judgement, name: str, at: Mapping[str, str]) -> Json:
         "sha256": str(test.get("sha256", "")) if isinstance(test, dict) else "",
         "bench": str(judgement.manifest.get("bench", "")),
         "program": str(program.get("version", "")) if isinstance(program, dict) else "",
-        "seed": judgement.manifest.get("seed"),
-        "started": judgement.manifest.get("started"),
+        "seed": judgement.seed,
+        "started": judgement.started,
         "validity": judgement.validity.word,
         "verdict": judgement.verdict,
         "complete": judgement.complete,
@@ -103,16 +114,16 @@ def _side(judgement: Judgement, name: str, at: Mapping[str, str]) -> Json:
     }
 
 
-def _alone(point: PointResult) -> Json:
+def _alone(point: PointResult) -> AloneShown:
     return {"point": dict(point.point), "flows": [_who(flow) for flow in point.flows]}
 
 
-def _who(flow: FlowResult) -> Json:
+def _who(flow: FlowResult) -> WhoShown:
     plan = flow.plan
     return {"flow": plan.id, "protocol": plan.protocol, "from": plan.source, "to": plan.destination}
 
 
-def _point(point: PointComparison) -> Json:
+def _point(point: PointComparison) -> PointShown:
     return {
         "axes": dict(point.axes),
         "base_point": dict(point.base.point),
@@ -124,7 +135,7 @@ def _point(point: PointComparison) -> Json:
     }
 
 
-def _flow(flow: FlowComparison) -> Json:
+def _flow(flow: FlowComparison) -> FlowShown:
     return {
         "flow": flow.label,
         "base": _who(flow.base),
@@ -136,7 +147,7 @@ def _flow(flow: FlowComparison) -> Json:
         "decided_by": flow.deciding[0] if flow.deciding is not None else None,
         "detectable": _detectable(flow),
         "not_compared": [part.text for part in flow.dropped],
-        "judged": {name: shift.verdict for name, shift in flow.judged},
+        "judged": {name: shift.verdict for name, shift in flow.judged if shift.verdict},
         "measures": {name: _measure(measure) for name, measure in flow.measures.items()},
         "shares": {name: _share(share) for name, share in flow.shares.items()},
         "rates": {
@@ -147,12 +158,12 @@ def _flow(flow: FlowComparison) -> Json:
     }
 
 
-def _detectable(flow: FlowComparison) -> Json | None:
+def _detectable(flow: FlowComparison) -> DetectableShown | None:
     found = flow.detectable
     return None if found is None else {"figure": found[0], "value": found[1], "unit": "ns"}
 
 
-def _measure(measure: MeasureShift) -> Json:
+def _measure(measure: MeasureShift) -> MeasureShown:
     return {
         "unit": "ns",
         "identical": measure.identical,
@@ -164,7 +175,7 @@ def _measure(measure: MeasureShift) -> Json:
     }
 
 
-def _figures(side: SideFigures) -> Json:
+def _figures(side: SideFigures) -> FiguresShown:
     return {
         "n": side.n,
         "n_effective": side.n_effective,
@@ -173,7 +184,7 @@ def _figures(side: SideFigures) -> Json:
     }
 
 
-def _share(share: ShareShift) -> Json:
+def _share(share: ShareShift) -> ShareShown:
     return {
         "unit": "share",
         "base_count": share.base_count,
@@ -185,7 +196,7 @@ def _share(share: ShareShift) -> Json:
     }
 
 
-def _shift(shift: Shift) -> Json:
+def _shift(shift: Shift) -> ShiftShown:
     return {
         "base": _estimate(shift.base),
         "new": _estimate(shift.new),
@@ -201,7 +212,7 @@ def _shift(shift: Shift) -> Json:
     }
 
 
-def _beyond(shift: Shift) -> Json | None:
+def _beyond(shift: Shift) -> BeyondShown | None:
     found = shift.beyond
     if found is None:
         return None
@@ -216,5 +227,5 @@ def _beyond(shift: Shift) -> Json | None:
     }
 
 
-def _estimate(estimate: Estimate) -> Json:
+def _estimate(estimate: Estimate) -> EstimateShown:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high}

@@ -11,6 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from wiregauge.measures.comparing.shown import (
+    EstimateShown,
+    TrendPointShown,
+    TrendRunShown,
+    TrendSeriesShown,
+    TrendShown,
+)
 from wiregauge.measures.comparing.text import COLOURS, MOST_LINES, points_of, signed
 from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries
 from wiregauge.measures.definitions import SHARES
@@ -18,20 +25,16 @@ from wiregauge.measures.results import Judgement
 from wiregauge.measures.units import count_of, duration, share
 from wiregauge.stats import Estimate
 
-SCHEMA = 1
-
-Json = dict[str, object]
-
 
 def trend_schema_path() -> Path:
     """The JSON Schema of `trend_json`."""
     return Path(str(resources.files("wiregauge.measures.comparing").joinpath("trend.schema.json")))
 
 
-def trend_json(trend: Trend) -> Json:
+def trend_json(trend: Trend) -> TrendShown:
     """The whole trend; keys may be added within schema 1, none is renamed or removed."""
     return {
-        "schema": SCHEMA,
+        "schema": 1,
         "verdict": trend.verdict,
         "exit_code": trend.exit_code,
         "against": trend.against,
@@ -63,7 +66,7 @@ def trend_json(trend: Trend) -> Json:
 
 def started(judgement: Judgement) -> str:
     """When a run began, to the second, or a question mark."""
-    return str(judgement.manifest.get("started") or "?")[:19].replace("T", " ")
+    return (judgement.started or "?")[:19].replace("T", " ")
 
 
 def version(judgement: Judgement) -> str:
@@ -72,11 +75,11 @@ def version(judgement: Judgement) -> str:
     return str(program.get("version", "?")) if isinstance(program, Mapping) else "?"
 
 
-def _run(trend: Trend, k: int, judgement: Judgement) -> Json:
+def _run(trend: Trend, k: int, judgement: Judgement) -> TrendRunShown:
     return {
         "directory": str(judgement.directory),
         "name": trend.names[k],
-        "started": judgement.manifest.get("started"),
+        "started": judgement.started,
         "program": version(judgement),
         "test": judgement.plan.name,
         "bench": str(judgement.manifest.get("bench", "")),
@@ -86,7 +89,7 @@ def _run(trend: Trend, k: int, judgement: Judgement) -> Json:
     }
 
 
-def _series(series: TrendSeries) -> Json:
+def _series(series: TrendSeries) -> TrendSeriesShown:
     plan = series.flow.plan
     return {
         "axes": dict(series.axes),
@@ -102,7 +105,7 @@ def _series(series: TrendSeries) -> Json:
     }
 
 
-def _point(point: TrendPoint) -> Json:
+def _point(point: TrendPoint) -> TrendPointShown:
     return {
         "run": point.run,
         "n": point.n,
@@ -117,7 +120,7 @@ def _point(point: TrendPoint) -> Json:
     }
 
 
-def _estimate(estimate: Estimate) -> Json:
+def _estimate(estimate: Estimate) -> EstimateShown:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 

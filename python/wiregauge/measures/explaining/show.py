@@ -11,13 +11,10 @@ from wiregauge.measures.explaining.results import (
     Step,
     WorstMessage,
 )
+from wiregauge.measures.explaining.shown import Explained, FlowShown, MessageShown, SeriesShown, StepShown
 from wiregauge.stats import Bounded
 
 __all__ = ["explain_json", "explain_schema_path"]
-
-SCHEMA = 1
-
-Json = dict[str, object]
 
 
 def explain_schema_path() -> Path:
@@ -25,17 +22,17 @@ def explain_schema_path() -> Path:
     return Path(__file__).with_name("explain.schema.json")
 
 
-def explain_json(explanation: Explanation) -> Json:
+def explain_json(explanation: Explanation) -> Explained:
     """The whole explanation; keys may be added within schema 1, none is renamed or removed."""
     return {
-        "schema": SCHEMA,
+        "schema": 1,
         "worst": explanation.worst,
         "left_out": explanation.left_out,
         "flows": [_flow(flow) for flow in explanation.flows],
     }
 
 
-def _flow(found: FlowExplained) -> Json:
+def _flow(found: FlowExplained) -> FlowShown:
     return {
         "run": found.run.index,
         "point": dict(found.run.point),
@@ -53,7 +50,7 @@ def _bounded(found: Bounded) -> list[float]:
     return [found.low, found.high]
 
 
-def _series(found: SeriesExplained) -> Json:
+def _series(found: SeriesExplained) -> SeriesShown:
     recurrence, course, peaks = found.recurrence, found.course, found.peaks
     return {
         "measure": found.measure,
@@ -117,7 +114,7 @@ def _series(found: SeriesExplained) -> Json:
     }
 
 
-def _step(step: Step) -> Json:
+def _step(step: Step) -> StepShown:
     return {
         "kind": step.kind,
         "title": step.title,
@@ -130,7 +127,7 @@ def _step(step: Step) -> Json:
     }
 
 
-def _message(message: WorstMessage) -> Json:
+def _message(message: WorstMessage) -> MessageShown:
     clock = message.clock
     return {
         "sequence": message.sequence,

@@ -1,0 +1,37 @@
+"""Writes the JSON Schemas of what commands print, from the types of what they print. `make json-schemas` runs it.
+
+They are committed, so that they ship with the program; a test makes them again and compares.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wiregauge.measures import schema_path
+from wiregauge.measures.comparing import compare_schema_path, trend_schema_path
+from wiregauge.measures.comparing.shown import compare_schema, trend_schema
+from wiregauge.measures.explaining import explain_schema_path
+from wiregauge.measures.explaining.shown import explain_schema
+from wiregauge.measures.show import json_text
+from wiregauge.measures.shown import show_schema
+
+
+def schemas() -> dict[Path, str]:
+    """The text of each file."""
+    made = {
+        schema_path(): show_schema(),
+        compare_schema_path(): compare_schema(),
+        trend_schema_path(): trend_schema(),
+        explain_schema_path(): explain_schema(),
+    }
+    return {path: json_text(schema, depth=3) + "\n" for path, schema in made.items()}
+
+
+def main() -> None:
+    """Writes the files."""
+    for path, text in schemas().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
