@@ -6,6 +6,7 @@
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
 # make notebook  execute the example notebook and keep its outputs
+# make reference  write the generated pages of docs/reference: command line and Python
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -15,10 +16,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist notebook proto limit-names json-schemas clean
+.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist notebook proto limit-names json-schemas reference clean
 
 help:
-	@sed -n '1,8s/^# //p' Makefile
+	@sed -n '1,9s/^# //p' Makefile
 
 setup: $(VENV)/.installed
 
@@ -96,6 +97,9 @@ limit-names: setup
 
 json-schemas: setup
 	$(BIN)/python tools/json_schemas.py
+
+reference: setup
+	$(BIN)/python tools/reference_pages.py
 
 clean:
 	rm -rf $(VENV) target

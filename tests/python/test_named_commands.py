@@ -37,6 +37,11 @@ OF_OTHERS = {
     "--ray-client-server-port": "ray start",
     "--first": "python -m campaigns.damage",
     "--mutations": "python -m campaigns.damage",
+    **dict.fromkeys(
+        ("--cycle-time", "--base-time", "--shift-time", "--advance-time", "--num-frames", "--frame-size"),
+        "isochron send",
+    ),
+    **dict.fromkeys(("--mps", "--msg-size", "--burst", "--reply-every", "--full-rtt"), "sockperf"),
 }
 """Options of other programs that documents and messages name."""
 PLACE = "X"
@@ -134,6 +139,8 @@ def typed(line: str) -> None:
         named(" ".join(words))
         return
     command, rest = PROGRAM, words[1:]
+    if len(rest) == 1 and rest[0] in options_of(command):
+        return
     while hasattr(command, "commands"):
         if not rest or rest[0] not in command.commands:
             raise NoCommandError(f"{line}: there is no command {' '.join(rest[:1])}")
