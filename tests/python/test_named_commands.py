@@ -17,15 +17,12 @@ from typing import Any
 
 import pytest
 import typer.main
+from shown_commands import DOCUMENTS, ROOT, TYPED, blocks
 
 from wiregauge.benches.base import agent_program
 from wiregauge.cli import app
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "wiregauge"
-DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("fuzz/*.md")]
-)
 PROGRAM: Any = typer.main.get_command(app)
 """Of click, or of the copy of click that newer versions of typer have."""
 USAGE_ERROR: Any = typer.BadParameter.__base__
@@ -151,34 +148,14 @@ def typed(line: str) -> None:
         raise NoCommandError(f"{line}: {error.format_message()}") from None
 
 
-def fences(text: str) -> Iterator[tuple[str, str]]:
-    """The fenced blocks of a document: what is on the line above, and the lines."""
-    above, mark = "", ""
-    inside: list[str] | None = None
-    for line in text.splitlines():
-        if line.startswith("```"):
-            if inside is None:
-                mark, inside = above, []
-            else:
-                yield mark, "\n".join(inside)
-                inside = None
-        elif inside is not None:
-            inside.append(line)
-        above = line
-
-
-TYPED = re.compile(r"(\$ )?([A-Z_]+=\S+ )*wiregauge(-agent)? ")
-
-
 def lines_to_type() -> list[tuple[str, str]]:
-    found = []
-    for path in DOCUMENTS:
-        for above, block in fences(path.read_text(encoding="utf-8")):
-            if re.fullmatch(r"<!-- not parsed: \S.* -->", above):
-                continue
-            lines = block.replace("\\\n", " ").splitlines()
-            found += [(str(path.relative_to(ROOT)), line) for line in lines if TYPED.match(line)]
-    return found
+    return [
+        (block.page, line)
+        for block in blocks()
+        if "not parsed" not in block.above
+        for line in block.text.replace("\\\n", " ").splitlines()
+        if TYPED.match(line)
+    ]
 
 
 def strings_of(path: Path) -> Iterator[str]:

@@ -1,0 +1,220 @@
+"""The fenced blocks of the documents, and how to follow them: page by page, in order, in one directory per page.
+
+What a page takes for granted (a test file, a run directory, a capture) is made when a line names it first. A block that
+is not to be run has `<!-- not run: WHY -->` on the line above it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("fuzz/*.md")]
+)
+TYPED = re.compile(r"(\$ )?([A-Z_]+=\S+ )*wiregauge(-agent)? ")
+RUN = frozenset({"sh", "console", "python", "sql"})
+"""Languages of blocks that are run."""
+SHOWN = frozenset({"xml", "json", "csv", "text", "pyi", "pycon"})
+"""Languages of blocks that show something; those of `pycon` are docstrings, run where these are tested."""
+JUDGING = frozenset({"run", "show", "compare", "trend", "track"})
+"""Commands whose exit code tells what was measured: 1 and 4 are answers, too."""
+_ECHO = '<flow id="20" protocol="udp" from="mac" to="sensor"/></flows>'
+_ECHOED = '<send flow="20" period="2ms" payload="64B" count="1000"/><relay flow="20"/></tasks>'
+Command = Callable[[list[str]], int]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+    above: str
+
+    @property
+    def reason(self) -> str:
+        """Why it is not run; empty where it is."""
+        found = re.fullmatch(r"\s*<!-- not (?:run|parsed): (\S.*) -->", self.above)
+        return found[1] if found else ""
+
+    @property
+    def is_run(self) -> bool:
+        return self.language in RUN and not self.reason
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines to type, without comments and prompts."""
+        text = self.text.replace("\\\n", " ")
+        if self.language == "console":
+            text = "\n".join(line[2:] for line in text.splitlines() if line.startswith("$ "))
+        return [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def blocks(paths: Iterable[Path] = DOCUMENTS) -> Iterator[Block]:
+    """All fenced blocks, page by page."""
+    for path in paths:
+        above, start = "", 0
+        inside: list[str] | None = None
+        language = mark = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            if line.lstrip().startswith("```"):
+                if inside is None:
+                    mark, language, start, inside = above, line.strip().strip("`"), number, []
+                else:
+                    yield Block(str(path.relative_to(ROOT)), start, language, "\n".join(inside), mark)
+                    inside = None
+            elif inside is not None:
+                inside.append(line)
+            above = line
+
+
+def is_live(line: str) -> bool:
+    """Whether a line sends real frames."""
+    return "--bench netns" in line
+
+
+class Stock:
+    """What pages take for granted, made once by simulation and copied to where it is wanted."""
+
+    def __init__(self, place: Path, command: Command) -> None:
+        self._place, self._command = place, command
+        self._tests = {
+            "first.xml": _xml(),
+            "test.xml": _xml().replace("</flows>", _ECHO).replace("</tasks>", _ECHOED),
+            **dict.fromkeys(("bench.xml", "cable.xml"), _xml()),
+            "load.xml": _xml(
+                '<inject on="sensor" to="mac" load="0%"/>', '<axis of="load" values="0% 100%"/>'
+            ),
+            "sweep.xml": _xml(sweep='<axis of="payload" values="64B 512B"/>'),
+            "tapped.xml": _xml('<capture on="sw1"/>'),
+        }
+        self._runs = {
+            **dict.fromkeys(("r", "run"), "sweep.xml"),
+            **dict.fromkeys(("sim", "live", "single"), "first.xml"),
+            **dict.fromkeys(("nightly-1", "nightly-2", "nightly-3"), "first.xml"),
+            "load": "load.xml",
+            "sweep": "sweep.xml",
+        }
+
+    def provide(self, text: str, place: Path) -> None:
+        """Puts what the text names, and does not make, into the place."""
+        made = set(re.findall(r"(?:--out|-o) (\S+)", text))
+        for name in re.findall(r"[\w.*-]+", text):
+            for each in self._matching(name):
+                if each not in made and not (place / each).exists():
+                    self._copy(self._made(each), place / each)
+
+    def _matching(self, name: str) -> list[str]:
+        known = [*self._tests, *self._runs, "points.csv", "tap.pcapng", "taps.pcapng", "examples"]
+        pattern = re.compile(re.escape(name).replace(r"\*", ".*"))
+        return [one for one in known if pattern.fullmatch(one)]
+
+    def _copy(self, origin: Path, target: Path) -> None:
+        if origin.is_dir():
+            shutil.copytree(origin, target)
+        else:
+            shutil.copy(origin, target)
+
+    def _made(self, name: str) -> Path:
+        target = self._place / name
+        if target.exists():
+            return target
+        if name == "examples":
+            return ROOT / "examples"
+        if name in self._tests:
+            target.write_text(self._tests[name], encoding="utf-8")
+        elif name == "points.csv":
+            page = ROOT / "docs" / "how-to" / "calibrate.md"
+            (points,) = (block.text for block in blocks([page]) if block.language == "csv")
+            target.write_text(points + "\n", encoding="utf-8")
+        elif name.endswith(".pcapng"):
+            run = self._place / "tapped"
+            if not run.exists():
+                self._make(run, "tapped.xml")
+            captured = (run / "captures" / "run-0000" / "sw1.pcapng").read_bytes()
+            # Somebody else's capture calls its interfaces otherwise.
+            target.write_bytes(captured.replace(b"sw1:", b"tap-"))
+        else:
+            self._make(target, self._runs[name])
+        return target
+
+    def _make(self, target: Path, test: str) -> None:
+        code = self._command(["run", str(self._made(test)), "--bench", "sim", "--out", str(target)])
+        assert code in (0, 1), f"{test}: exit code {code}"
+
+
+def _xml(task: str = "", sweep: str = "") -> str:
+    """The test that the README shows, with something added, and fewer limits where a sweep would break them."""
+    (text,) = (one.text for one in blocks([ROOT / "README.md"]) if one.language == "xml")
+    text = text.replace("</tasks>", f"{task}</tasks>")
+    return text.replace("<limits>", f"<sweep>{sweep}</sweep>\n  <limits>") if sweep else text
+
+
+def follow(shown: Iterable[Block], place: Path, stock: Stock, command: Command, *, live: bool) -> None:
+    """Runs blocks in order in the current directory, which is `place`. Lines of real frames only where `live`."""
+    for block in shown:
+        where = f"{block.page}:{block.line}"
+        if block.language == "python":
+            stock.provide(block.text, place)
+            exec(compile(block.text, where, "exec"), {})
+        elif block.language == "sql":
+            _query(block.text)
+        else:
+            lines = [line for line in block.lines if live or not is_live(line)]
+            if all(re.match(r"wiregauge [^|;&<>$`]*$", _bare(line)) for line in lines):
+                for line in lines:
+                    stock.provide(line, place)
+                    _typed(line, where, command)
+            else:
+                text = "\n".join(lines)
+                stock.provide(text, place)
+                _by_shell(text, where)
+
+
+def _bare(line: str) -> str:
+    return line.split(" #", maxsplit=1)[0].rstrip()
+
+
+def _typed(line: str, where: str, command: Command) -> None:
+    words = shlex.split(line, comments=True)[1:]
+    words = [
+        name for word in words for name in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
+    ]
+    code = command(words)
+    answers = words[0] in JUDGING or "--from" in words
+    assert code in ((0, 1, 4) if answers else (0,)), f"{where}: {line}: exit code {code}"
+
+
+def _by_shell(text: str, where: str) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-eu", "-c", text],
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode in (0, 1, 4), f"{where}: {done.stderr}"
+    assert "Traceback" not in done.stderr, f"{where}: {done.stderr}"
+
+
+def _query(text: str) -> None:
+    import duckdb
+
+    for query in filter(str.strip, text.split(";")):
+        found = duckdb.sql(query)
+        assert found is not None, query
+        assert found.fetchall(), query
