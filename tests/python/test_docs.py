@@ -41,8 +41,21 @@ def test_something_is_shown() -> None:
     assert blocks("python")
 
 
+def anchors(page: Path) -> set[str]:
+    """The names that GitHub gives the headings of a page."""
+    found: dict[str, int] = {}
+    for heading in re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S), re.M
+    ):
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found[name] = found.get(name, -1) + 1
+    return {f"{name}-{k}" if k else name for name, last in found.items() for k in range(last + 1)}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
         if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} points to {target}"
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name} points to {target}"
+            assert not anchor or anchor in anchors(there), f"{page.name} points to {target}#{anchor}"

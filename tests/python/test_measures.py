@@ -222,6 +222,7 @@ def test_the_reference_page_has_every_definition_word_for_word() -> None:
         assert f"`{definition.formula}`" in page, definition.name
         assert f"### {definition.title}" in page
         assert definition.source in page
+        assert definition.note in page
 
 
 def test_the_terminal_shows_verdict_and_validity_first(judgement: measures.Judgement) -> None:
