@@ -219,7 +219,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
 
 
 def test_text_no_xml_can_hold() -> None:
-    with pytest.raises(TestError, match="holds characters no XML file can"):
+    with pytest.raises(TestError, match="contains characters that XML does not allow"):
         Test("a\0b")
 
 

@@ -308,7 +308,7 @@ def test_every_table_shows_the_percentiles_that_limits_on_its_measure_name(tmp_p
     first = glance(judgement).flows
     assert heads(first, "latency") == ["p90", "p99", "p99.9"]
     assert first is not None
-    assert "No flow has messages enough for p99.999 (n ≥ 299572)." in first.notes
+    assert "No flow has enough messages for p99.999 (n ≥ 299572)." in first.notes
     (key,) = key_tables(judgement)
     assert heads(key, "latency") == ["p50", "p75", "p90", "p99", "p99.9", "p99.999"]
     steadiness = detail_table(judgement)

@@ -511,7 +511,7 @@ class Test:
                 node.set(name, str(value))
             except ValueError:
                 tag = f"<{etree.QName(node).localname}>"
-                message = f'{name} "{shown(str(value))}" holds characters no XML file can'
+                message = f'{name} "{shown(str(value))}" contains characters that XML does not allow'
                 raise TestError([Diagnostic(self._file, 0, tag, message, "", "remove them")]) from None
 
 

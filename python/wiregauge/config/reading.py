@@ -32,7 +32,7 @@ _READABLE = {
     errno.EPERM: ("you may not read this file", "change its permissions"),
     errno.EISDIR: ("this is a directory", "name a test file in it"),
     errno.ENOTDIR: ("part of the path is not a directory", "check the path"),
-    errno.ELOOP: ("the path runs in a circle of links", "check the path"),
+    errno.ELOOP: ("the path contains a loop of symbolic links", "check the path"),
     errno.ENAMETOOLONG: ("the path is too long", "shorten it"),
 }
 
@@ -101,7 +101,7 @@ def parse(data: bytes, file: str) -> etree._Element:
     except etree.XMLSyntaxError as error:
         line = error.lineno or 0
         if "imit exceeded" in (error.msg or ""):
-            message = "an attribute or a gap between elements is longer than libxml2 holds at once"
+            message = "an attribute or a gap between elements is too long for libxml2"
             _refuse(file, message, "shorten it", limit="10 MB", line=line)
         _refuse(file, f"this is not XML ({shown(error.msg or '')})", "correct the file", line=line)
 
@@ -189,7 +189,7 @@ class _Scan:
         self._open.append((name, line))
         self._elements += 1
         if len(self._open) > DEEPEST:
-            message = "elements are nested too deep"
+            message = "elements are nested too deeply"
             _refuse(self._file, message, "a test has four levels", limit=str(DEEPEST), line=line)
         if self._elements > MOST_ELEMENTS:
             message = "the file has too many elements"

@@ -115,7 +115,7 @@ def _answers(comparison: Comparison) -> list[dict[str, str]]:
     return [
         {
             "question": "Did it get worse?",
-            "figure": "not fit to say" if comparison.unfit else comparison.verdict,
+            "figure": "not fit to compare" if comparison.unfit else comparison.verdict,
             "detail": f"{count_of(len(flows), 'flow')}: {counted}",
         },
         {
@@ -140,12 +140,12 @@ def _resolution(flows: Sequence[FlowComparison]) -> str:
     """What the data would have shown: the greatest change that could have gone unseen."""
     reaches = [found for flow in flows if (found := flow.detectable) is not None]
     if not reaches:
-        return "nothing that was judged says from which change on"
+        return "no judged figure has a detectable change"
     name, reach = max(reaches, key=lambda entry: entry[1])
     return (
-        f"{name} that moved by {duration(reach, 2)} would have shown at every flow"
+        f"a shift of {duration(reach, 2)} in {name} would have been detected for every flow"
         if reach
-        else "any would have shown"
+        else "any would have been detected"
     )
 
 
@@ -158,12 +158,11 @@ def _rules(comparison: Comparison) -> list[tuple[str, str]]:
     return [
         (
             "Thresholds",
-            thresholds
-            or "none: a change counts when chance and the clock and timestamp errors cannot explain it",
+            thresholds or "none: a change counts if neither chance nor clock and timestamp errors explain it",
         ),
         (
             "Question",
-            "equivalence: the same only where every interval lies within its threshold"
+            "equivalence: the same only if every interval lies within its threshold"
             if comparison.equivalence
             else "did anything get worse?",
         ),
@@ -265,7 +264,7 @@ def main_table(comparison: Comparison, name: str) -> Table:
 
 
 def _n(measure: MeasureShift) -> Cell:
-    worth = f"worth {measure.base.n_effective:.0f} and {measure.new.n_effective:.0f} independent values for the median"
+    worth = f"effective n of the median {measure.base.n_effective:.0f} and {measure.new.n_effective:.0f}"
     same = "; the very same values" if measure.identical else ""
     worth += f"; greatest {duration(measure.base.maximum)} and {duration(measure.new.maximum)}"
     text = str(measure.base.n) if measure.base.n == measure.new.n else f"{measure.base.n}, {measure.new.n}"

@@ -52,9 +52,9 @@ def correction_table(judgement: Judgement) -> Table:
         Head("resolved", kind="text"),
     ]
     notes = [
-        "corrected = raw less the systematic error of the instrument (median, back to back: RFC 7679, 3.7.3); ±: 95 % "
-        "of the raw mean plus what the constant is uncertain by. The raw figures above stay as they are, and limits "
-        "are judged on them. Not resolved: the median is below three times what a single value may be off."
+        "corrected = raw - systematic error of the instrument (median, back to back: RFC 7679, 3.7.3); ±: 95 % of the "
+        "raw mean plus the uncertainty of the constant. The raw figures above do not change, and limits are judged on "
+        "them. Not resolved: the median is below three times the error of a single value."
     ]
     return Table(
         "Less the instrument itself", heads, [Section("", rows)], lead=3, notes=notes if rows else ()

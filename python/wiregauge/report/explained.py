@@ -112,6 +112,6 @@ def _message(message: WorstMessage) -> list[Cell]:
         Cell(micro(message.value)),
         Cell(micro(message.excess)),
         Cell(beside or NONE, f"messages {numbers}"),
-        Cell(message.cause, around or "nothing else is known of its surroundings", "text"),
+        Cell(message.cause, around or "no other event is known", "text"),
         Cell(why, kind="text why"),
     ]

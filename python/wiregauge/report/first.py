@@ -36,7 +36,7 @@ def glance(judgement: Judgement) -> Glance:
     limits = limit_table(judgement)
     flows = _flow_table(judgement)
     return Glance(
-        *_in_view(limits, "Failed or with least room"), *_in_view(flows, "With the longest latency")
+        *_in_view(limits, "Failed, or smallest margin"), *_in_view(flows, "With the longest latency")
     )
 
 
@@ -90,10 +90,10 @@ def _flow_table(judgement: Judgement) -> Table | None:
     wanted = {name: needed_for(quantile_named(name) or 0.0) for name in ascending({"p99", "p99.9", *named})}
     few = [f"{name} (n ≥ {needed})" for name, needed in wanted.items() if name not in known]
     if few:
-        notes.append(f"No flow has messages enough for {', '.join(few)}.")
+        notes.append(f"No flow has enough messages for {', '.join(few)}.")
     if points > 1:
         what += f": the worst of {points} points"
-        notes.insert(0, "Each figure is that of the point where it is worst; hover it for the point.")
+        notes.insert(0, "Each figure is that of its worst point; hover over it to see which.")
     return Table(what, heads, [Section("", [rows[key] for key in order])], notes=notes)
 
 

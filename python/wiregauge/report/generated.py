@@ -31,7 +31,9 @@ def stream_table(judgement: Judgement) -> Table:
 def _stream_row(run: RunResult, stream: Stream) -> list[Cell]:
     name = f"flow {stream.number}" if stream.kind == "send" else f"background load of {stream.end_system}"
     gaps = [_gap_share(part, stream.gaps) for part in stream.within] if stream.within else [Cell(NONE)] * 3
-    path = "past the queue of the interface" if stream.past_queue else "through the queue of the interface"
+    path = (
+        "bypassing the queue of the interface" if stream.past_queue else "through the queue of the interface"
+    )
     lost = stream.refused + stream.given_up
     return [
         place_cell(run.plan.point),
@@ -81,7 +83,7 @@ def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
     if not account.receiver:
         return [*where, Cell("nobody", account.why, "text short"), *([Cell(NONE)] * 9)]
     lost = account.lost
-    latency = f"n = {account.distinct}; transmit time in the frame to the kernel's stamp on arrival"
+    latency = f"n = {account.distinct}; transmit time in the frame to the kernel's timestamp on arrival"
     return [
         *where,
         Cell(account.receiver, account.why, "text short"),
@@ -91,7 +93,7 @@ def _account_row(run: RunResult, account: LoadAccount) -> list[Cell]:
         Cell(str(account.duplicates)),
         Cell(str(account.reordered)),
         Cell(str(account.corrupted), "wrong CRC-32", "bad" if account.corrupted else ""),
-        Cell(str(account.missed), "frames its ring had no room for", "bad" if account.missed else ""),
+        Cell(str(account.missed), "frames for which its ring had no room", "bad" if account.missed else ""),
         Cell(NONE if account.latency_p50_ns is None else micro(account.latency_p50_ns), latency),
         Cell(NONE if account.latency_p99_ns is None else micro(account.latency_p99_ns), latency),
     ]

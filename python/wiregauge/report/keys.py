@@ -127,5 +127,7 @@ def _statistics(
     shown = [*_BEFORE, *ascending({*usual, *named}), "max"]
     notes = [] if rare else ["No flow has the 2995 values that p99.9 needs; max is the largest of n."]
     if judgement.plan.repeats > 1:
-        notes.append(f"Each row pools {judgement.plan.repeats} repeats; ± u sees the spread between them.")
+        notes.append(
+            f"Each row pools {judgement.plan.repeats} repeats; ± u includes the spread between them."
+        )
     return shown, notes

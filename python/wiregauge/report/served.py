@@ -252,7 +252,7 @@ def _pair(pair: PairLatency, names: Sequence[str]) -> list[Cell]:
     spread = f" ± {micro(pair.half_width)}" if pair.half_width is not None else ""
     return [
         Cell(f"{pair.start} → {pair.end}", kind="text short"),
-        Cell(str(pair.n), f"{pair.missing} messages were not seen at both" if pair.missing else ""),
+        Cell(str(pair.n), f"{pair.missing} messages were not seen at both points" if pair.missing else ""),
         Cell(micro(pair.minimum)),
         Cell(f"{micro(pair.mean)}{spread}", kind="mean"),
         *(_once(percentile_of(pair.percentiles[name], pair.n, name)) for name in names),
@@ -340,7 +340,7 @@ def _contract(one: Conformity | None) -> Cell:
     return Cell(
         cell.text,
         f"allowed {micro(low)} to {micro(high)} µs, worst {micro(one.worst_ns)} µs; {cell.hint}; "
-        f"{one.missing} without the stamps to tell",
+        f"{one.missing} without the necessary timestamps",
         cell.kind,
         cell.below,
     )

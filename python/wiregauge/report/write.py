@@ -249,7 +249,7 @@ def _picture(figures: list[Figure]) -> Figure | None:
     panels = [panel for panel in whole.panels if any(panel is one for one in chosen)]
     left = len(whole.panels) - len(panels)
     notes = [
-        f"Shown are the {len(panels)} panels that reach highest; {left} more {'is' if left == 1 else 'are'} below, "
+        f"The {len(panels)} panels with the highest values are shown; {left} more {'is' if left == 1 else 'are'} below, "
         "among the figures."
     ]
     return replace(

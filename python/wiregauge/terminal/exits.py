@@ -41,7 +41,7 @@ def finite(value: float) -> float:
     if not math.isfinite(value):
         import typer
 
-        raise typer.BadParameter("is no number that can be used; write one like 2.5")
+        raise typer.BadParameter("is not a usable number; write one like 2.5")
     return value
 
 
