@@ -249,8 +249,8 @@ def _picture(figures: list[Figure]) -> Figure | None:
     panels = [panel for panel in whole.panels if any(panel is one for one in chosen)]
     left = len(whole.panels) - len(panels)
     notes = [
-        f"The {len(panels)} panels with the highest values are shown; {left} more {'is' if left == 1 else 'are'} below, "
-        "among the figures."
+        f"The {len(panels)} panels with the highest values are shown; {left} more "
+        f"{'is' if left == 1 else 'are'} below, among the figures."
     ]
     return replace(
         whole,
