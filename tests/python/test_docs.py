@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,32 @@ def test_links_lead_somewhere(page: Path) -> None:
             there = page.parent / target if target else page
             assert there.exists(), f"{page.name} points to {target}"
             assert not anchor or anchor in anchors(there), f"{page.name} points to {target}#{anchor}"
+
+
+def test_messages_to_look_up_are_those_of_the_program() -> None:
+    """`…` stands for what is put in at run time."""
+    page = (ROOT / "docs" / "how-to" / "troubleshoot.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
+    quoted = [message for row in rows for message in re.findall(r"`([^`]+)`", row)]
+    assert len(quoted) > 50
+    known = list(messages())
+    missing = [
+        message
+        for message in quoted
+        if not any(re.search(".*".join(map(re.escape, message.split("…"))), text, re.S) for text in known)
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def messages() -> Iterator[str]:
+    """Every string of the program."""
+    for path in sorted((ROOT / "python" / "wiregauge").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = node.values
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in parts)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
+        source = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8"))
+        yield from (text.replace('\\"', '"') for text in re.findall(r'"((?:[^"\\]|\\.)*)"', source))
