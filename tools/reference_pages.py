@@ -61,7 +61,15 @@ Figures are those of [`show --json`](show.md), tables those of [`export`](export
 [measures](measures.md) defines each of them. Examples use the run of `examples/first.xml` as `run`.
 """
 _PARTS = "A `Picture` comes from a `Measure`. The others are arguments of `Test`, from `wiregauge.config`."
-_ARGUMENTS = (config.Clock, config.Host, config.Exchange, config.Ptp, config.Window, config.Fault)
+_ARGUMENTS = (
+    config.Clock,
+    config.Host,
+    config.Exchange,
+    config.FlowPath,
+    config.Ptp,
+    config.Window,
+    config.Fault,
+)
 
 
 def command_line() -> str:
@@ -115,7 +123,7 @@ def _parameters(command: Any) -> Iterator[str]:
 def _value(parameter: Any, command: Any) -> str:
     """What stands for the value of a parameter: its own word, its choices, or its type."""
     if parameter.metavar:
-        return str(parameter.metavar)
+        return str(parameter.metavar).strip("[]")
     types: list[Any] = []
     if command.callback is not None:
         # The function itself: how typer keeps the type differs between its versions.
