@@ -429,7 +429,7 @@ class _Parts(Whole):
 def show_schema() -> dict[str, Any]:
     """The schema, with the measures that are defined now."""
     schema = json_schema(
-        _Parts, "wiregauge show --json, measures.json", closed=True,
+        _Parts, "`wiregauge show --json`, measures.json", closed=True,
         **{"$id": "urn:wiregauge:show:1", "description": "null: not determined or not supported by n."},
     )  # fmt: skip
     parts = schema["$defs"]

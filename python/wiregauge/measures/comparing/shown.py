@@ -264,9 +264,9 @@ class TrendShown(TypedDict):
 
 def compare_schema() -> dict[str, Any]:
     """The schema of `compare_json`."""
-    return json_schema(ComparisonShown, "wiregauge compare --json, schema 1")
+    return json_schema(ComparisonShown, "`wiregauge compare --json`, schema 1")
 
 
 def trend_schema() -> dict[str, Any]:
     """The schema of `trend_json`."""
-    return json_schema(TrendShown, "wiregauge trend --json, schema 1")
+    return json_schema(TrendShown, "`wiregauge trend --json`, schema 1")

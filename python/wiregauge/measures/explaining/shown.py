@@ -170,4 +170,4 @@ class Explained(TypedDict):
 
 def explain_schema() -> dict[str, Any]:
     """The schema of `explain_json`."""
-    return json_schema(Explained, "What explains each flow: `explained` of wiregauge show --explain --json")
+    return json_schema(Explained, "What explains each flow: `explained` of `wiregauge show --explain --json`")
