@@ -85,9 +85,9 @@ def test_the_same_bytes_twice(wiregauge: Runner, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--rootless",), "--rootless has no meaning for --bench sim"),
-        (("--no-realtime",), "--no-realtime has no meaning for --bench sim"),
-        (("--bench", "netns", "--jobs", "2"), "--jobs has no meaning for --bench netns"),
+        (("--rootless",), "--rootless has no effect with --bench sim"),
+        (("--no-realtime",), "--no-realtime has no effect with --bench sim"),
+        (("--bench", "netns", "--jobs", "2"), "--jobs has no effect with --bench netns"),
     ],
 )
 def test_options_without_effect_are_refused(

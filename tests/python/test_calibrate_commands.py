@@ -37,7 +37,7 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["clocks", "--core", "4000"], 2, "--core 4000"),
         (["linearity", "--delays", "0,1"], 2, "at least three"),
         (["show", "loop"], 2, "no such calibration"),
-        (["loop", "--interfaces", "a,b", "--bench", "sim"], 2, "no meaning with --bench sim"),
+        (["loop", "--interfaces", "a,b", "--bench", "sim"], 2, "no effect with --bench sim"),
         (["pacing", "--store", "x", "--count", "1"], 2, "--count"),
     ],
 )

@@ -440,7 +440,7 @@ def test_an_address_where_no_ray_answers_ends_with_one_line(tmp_path: Path) -> N
     [
         (["run", "first.xml", "--engine", "spark"], "no engine"),
         (["run", "first.xml", "--storage", "s3://b/p"], "--engine ray"),
-        (["run", "first.xml", "--bench", "netns", "--engine", "ray"], "no meaning"),
+        (["run", "first.xml", "--bench", "netns", "--engine", "ray"], "no effect"),
         (["track", "r", "--parts", "2"], "--engine ray"),
         (["track", "nowhere"], "no such directory"),
     ],

@@ -165,7 +165,7 @@ def test_a_capture_that_is_not_whole_is_named_by_the_file_the_user_has(tmp_path:
         reason for run in judgement.runs for c in run.checks if c.name == "captures" for reason in [c.reason]
     ]
     assert reasons == [
-        f"a capture is not whole (captures/run-0000/sw1.pcapng: {failure}); the figures do not come from it"
+        f"a capture is not whole (captures/run-0000/sw1.pcapng: {failure}); no figure comes from it"
     ]
 
 

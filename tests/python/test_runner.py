@@ -148,7 +148,7 @@ def test_commands_know_a_new_bench() -> None:
     assert [bench["name"] for bench in benches] == ["sim", "netns", "toy"]
     refused = CliRunner().invoke(app, ["run", str(FIRST), "--bench", "toy", "--jobs", "2"])
     assert refused.exit_code == 2
-    assert "--jobs has no meaning for --bench toy; leave it out or run with --bench sim" in refused.stderr
+    assert "--jobs has no effect with --bench toy; leave it out or run with --bench sim" in refused.stderr
     unknown = CliRunner().invoke(app, ["run", str(FIRST), "--bench", "desk"])
     assert unknown.exit_code == 2
     assert "'desk' is not one of 'sim', 'netns', 'toy'" in re.sub(r"[\s│]+", " ", unknown.output)

@@ -69,7 +69,7 @@ def test_tables_that_are_gone_are_made_anew_and_that_is_said(tmp_path: Path) -> 
     assert done.exit_code == 0, done.output
     assert (
         done.stderr
-        == f"wiregauge: {tmp_path / 'r'}: tables were missing and were made anew from the records\n"
+        == f"wiregauge: {tmp_path / 'r'}: tables were missing and were made again from the records\n"
     )
     assert tables[1].read_bytes() == whole[1]
 
@@ -84,7 +84,7 @@ def test_a_listed_table_that_is_gone_is_damage_and_track_makes_it_anew(tmp_path:
         [*command, "show", str(tmp_path / "r")], capture_output=True, text=True, check=False
     )
     assert shown.returncode == 4
-    assert f"{name}: is missing; `wiregauge track {tmp_path / 'r'}` makes it anew" in shown.stderr
+    assert f"{name}: is missing; `wiregauge track {tmp_path / 'r'}` makes it again" in shown.stderr
     assert shown.stdout == ""
     assert not (tmp_path / "r" / name).exists()
     subprocess.run([*command, "track", str(tmp_path / "r")], capture_output=True, check=True)
@@ -116,11 +116,11 @@ def test_the_cure_for_a_tracking_that_cannot_be_read_cures_it(
     assert refused.returncode == 4
     (sentence,) = refused.stderr.splitlines()
     if state == "listed":
-        assert f"`wiregauge track {place}` makes it anew" in sentence
+        assert f"`wiregauge track {place}` makes it again" in sentence
         assert "remove it" not in sentence
         wiregauge("track")
     else:
-        assert f"remove it, and `wiregauge show {place}` makes it anew" in sentence
+        assert f"remove it, and `wiregauge show {place}` makes it again" in sentence
         (place / "tracking.json").unlink()
     cured = wiregauge("show")
     assert cured.returncode == (4 if state == "killed" else 0), cured.stderr

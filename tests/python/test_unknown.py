@@ -88,7 +88,7 @@ def test_a_limit_that_hangs_on_the_unknown_is_undecided(torn: dict[str, Any]) ->
         ("availability", "undecided"),
         ("latency.max", "undecided"),
     ]
-    assert "nobody can tell" in run["limits"][0]["reason"]
+    assert "it is unknown whether" in run["limits"][0]["reason"]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def _look_at(name: str) -> HostInterface:
         used = [a.get_attr("IFA_ADDRESS") for a in kernel.get_addr(index=link["index"]) if a["scope"] < 253]
         if used:
             raise BenchError(
-                f"{name} has the address {used[0]}: whoever is reached over it would be cut off; "
+                f"{name} has the address {used[0]}: connections over it would be cut; "
                 "choose a free interface, or remove its addresses"
             )
         info = link.get_attr("IFLA_LINKINFO")

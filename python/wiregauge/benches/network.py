@@ -233,7 +233,7 @@ class _Lent:
                 index = kernel.link_lookup(ifname=name)[0]
                 while not kernel.get_links(index)[0].get_attr("IFLA_CARRIER"):
                     if time.monotonic() > patience:
-                        raise OSError(f"{name} has no carrier: is the cable in, and its other end up?")
+                        raise OSError(f"{name} has no carrier: is the cable connected, and the other end up?")
                     time.sleep(0.05)
 
 

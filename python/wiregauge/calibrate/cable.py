@@ -121,7 +121,7 @@ def _plausible(fraction: float | None, ends: tuple[float | None, float | None] |
     low, high = PLAUSIBLE
     span = f"{low:g} to {high:g} c"
     if fraction is None:
-        return {"holds": False, "text": "a longer cable takes no longer: these points are no cable's"}
+        return {"holds": False, "text": "a longer cable takes no longer: these points are not from a cable"}
     least = ends[0] if ends and ends[0] is not None else fraction
     # A slope whose interval reaches zero allows any speed.
     most = (ends[1] if ends[1] is not None else math.inf) if ends else fraction
@@ -135,7 +135,7 @@ def _plausible(fraction: float | None, ends: tuple[float | None, float | None] |
         }
     return {
         "holds": False,
-        "text": f"{fraction:.3f} c is outside {span}: no cable is so; check lengths and times",
+        "text": f"{fraction:.3f} c is outside {span}: no cable has this speed; check lengths and times",
     }
 
 

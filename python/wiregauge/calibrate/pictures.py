@@ -76,7 +76,7 @@ def _clocks(results: Mapping[str, Any]) -> list[Figure]:
         found.append(
             Figure(
                 "clock-drift",
-                f"How clocks run away from {results['reference']}",
+                f"Drift of clocks against {results['reference']}",
                 "Each against the reference, from the first comparison on.",
                 panels,
                 2,
@@ -302,7 +302,7 @@ def _pacing(results: Mapping[str, Any]) -> list[Figure]:
         ),
         Figure(
             "pacing-tail",
-            "How late, how rarely",
+            "Lateness by rarity",
             "",
             [Panel("", Axis("percentile", log=True, ticks=ticks), late, tails)],
             panel_height=320,

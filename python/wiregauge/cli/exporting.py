@@ -51,7 +51,7 @@ def export(
         typer.Option(
             "--from",
             metavar="CAPTURE",
-            help="The other way: make a run directory from a capture (pcapng, pcap) of our messages; repeatable.",
+            help="Import: make a run directory from a capture (pcapng, pcap) of Wiregauge messages; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -76,7 +76,7 @@ def export(
     octet: Annotated[
         OctetName | None,
         typer.Option(
-            help="--from: the octet of a frame that stamps belong to, for taps that do not say.",
+            help="--from: the octet of a frame to which timestamps refer, for taps that do not say.",
             show_default="first",
         ),
     ] = None,
@@ -84,7 +84,7 @@ def export(
         str | None,
         typer.Option(
             metavar="RATE",
-            help="--from: line rate of taps that do not say, as 1Gbit/s.",
+            help="--from: line rate for taps that do not say, such as 1Gbit/s.",
             show_default=False,
         ),
     ] = None,
@@ -93,7 +93,7 @@ def export(
         typer.Option(
             "--clocks-agree",
             metavar="TIME",
-            help="--from: by how much the clocks of several captures differ at most, as 50ns.",
+            help="--from: maximum offset between the clocks of several captures, such as 50ns.",
             show_default=False,
         ),
     ] = None,
@@ -225,7 +225,7 @@ def dissector(
         bool,
         typer.Option(
             "--install",
-            help="Put it where this user's Wireshark looks for plugins, in place of an older one.",
+            help="Install it into this user's Wireshark plugin folder; replaces an older one.",
         ),
     ] = False,
 ) -> None:

@@ -24,7 +24,7 @@ def show(
         bool,
         typer.Option(
             "--explain",
-            help="Also say what recurs, what changes, and why the worst messages of each flow took long.",
+            help="Also explain what recurs, what changes, and why the worst messages of each flow took so long.",
         ),
     ] = False,
     worst: Annotated[
@@ -61,7 +61,7 @@ def report(
         typer.Option("--svg", metavar="DIR", help="Also write every figure as SVG.", show_default=False),
     ] = None,
 ) -> None:
-    """Write the report of run directories again, and the figures of one as files. `compare` lays two side by side."""
+    """Write the report of run directories again, and the figures of one as files. `compare` compares two."""
     from wiregauge import measures
     from wiregauge import report as reports
 
@@ -130,14 +130,14 @@ def compare(
     out: PageFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lay two run directories side by side: what moved, by how much, and did it get worse (exit code 1)?"""
+    """Compare two run directories: what moved, by how much, and did it get worse (exit code 1)?"""
     from wiregauge import measures
     from wiregauge import report as reports
     from wiregauge.measures import comparing
 
     wanted = _thresholds(thresholds)
     if equivalence and not wanted:
-        fail("--equivalence needs a --threshold: the same within what?", BAD_INPUT)
+        fail("--equivalence needs a --threshold", BAD_INPUT)
     at = _at("--base-at", base_at), _at("--new-at", new_at)
     each = tuple(dict.fromkeys((base, new)))
     if out is not None:

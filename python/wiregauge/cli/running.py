@@ -200,9 +200,7 @@ def track(
     place: RunDir,
     run: Annotated[
         list[int] | None,
-        typer.Option(
-            "--run", metavar="N", help="Only this run; may be given several times.", show_default=False
-        ),
+        typer.Option("--run", metavar="N", help="Only this run; repeatable.", show_default=False),
     ] = None,
     engine: EngineName = "local",
     parts: Annotated[
@@ -211,7 +209,7 @@ def track(
             "--parts",
             metavar="N",
             min=1,
-            help="ray: divide the flows of a run among so many tasks.",
+            help="ray: number of tasks among which the flows of a run are divided.",
             show_default="one per processor",
         ),
     ] = None,
@@ -220,7 +218,7 @@ def track(
         bool,
         typer.Option(
             "--adopt-records",
-            help="Take records that are not those the run wrote, put there by hand; the runs are DEGRADED and say so.",
+            help="Accept records that the run did not write (put there by hand); the runs are DEGRADED and say so.",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -35,8 +35,8 @@ EngineName = Annotated[
     typer.Option(
         "--engine",
         metavar="local|ray|ray://HOST:PORT",
-        help="Who does the work: this process, a Ray of this machine (or the cluster that RAY_ADDRESS names), or a Ray "
-        "cluster. The answers are the same.",
+        help="Where the work is done: this process, a Ray of this machine (or the cluster that RAY_ADDRESS names), "
+        "or a Ray cluster. The results are the same.",
     ),
 ]
 StorageUrl = Annotated[
@@ -79,7 +79,7 @@ def check_engine(engine: str, storage: str | None, bench: str | None = None) -> 
     except EngineNameError as error:
         fail(f"--engine {error}", BAD_INPUT)
     if engine != "local" and bench not in (None, OnCluster.name):
-        fail(f"--engine has no meaning for --bench {bench}; leave it out", BAD_INPUT)
+        fail(f"--engine has no effect with --bench {bench}; leave it out", BAD_INPUT)
     if engine == "local" and storage is not None:
         fail("--storage has an effect with --engine ray only; leave it out", BAD_INPUT)
 
@@ -142,10 +142,12 @@ def open_run(place: Path) -> Any:
     if directory.is_being_written():
         fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
     if recover(directory):
-        why = directory.manifest.get("reason") or "tables were missing and were made anew from the records"
+        why = directory.manifest.get("reason") or "tables were missing and were made again from the records"
         say(f"{place}: {why}")
     if not directory.inventory.verified:
-        say(f"{place}: unverified: it is of a version that kept no hashes, so damage to it cannot be told")
+        say(
+            f"{place}: unverified: it was written by a version that kept no hashes, so damage cannot be detected"
+        )
     if not directory.runs:
-        fail(f"{place}: no run was started, there is nothing to show", INCOMPLETE)
+        fail(f"{place}: no run was started, so there is nothing to show", INCOMPLETE)
     return directory

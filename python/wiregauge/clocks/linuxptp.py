@@ -152,7 +152,7 @@ def read_line(line: str) -> Said | None:
 
 
 def read_pmc(text: str) -> dict[str, dict[str, str]]:
-    """The answers of pmc: by name of the data set its fields, as text."""
+    """The results of pmc: by name of the data set its fields, as text."""
     found: dict[str, dict[str, str]] = {}
     current: dict[str, str] | None = None
     for line in text.splitlines():

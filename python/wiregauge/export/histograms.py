@@ -57,7 +57,7 @@ def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[
     """The chosen series, cut into seconds of the run or in one piece.
 
     Without a chosen measure, the one a flow is there for: the round trip of relayed flows, the latency of others. Of a
-    flow too big to be held whole: its sketch, in one piece.
+    flow too large to be held in memory: its sketch, in one piece.
     """
     epochs = _epochs(judgement.manifest)
     found = []

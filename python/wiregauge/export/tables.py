@@ -370,7 +370,7 @@ def _scan(directory: Recorded, kind: str, run: RunPlan, rows: range | None = Non
         )
     missing = [name for name in _NEEDED[kind] if name not in columns]
     if missing:
-        raise RunDirectoryError(f"{path}: column {missing[0]} is missing; `wiregauge track` makes it anew")
+        raise RunDirectoryError(f"{path}: column {missing[0]} is missing; `wiregauge track` makes it again")
     return table if rows is None else table.slice(rows.start, len(rows))
 
 
@@ -378,5 +378,5 @@ def unreadable(path: Path, error: BaseException) -> RunDirectoryError:
     """The sentence for a Parquet file that Polars gave up on."""
     lines = str(error).splitlines() or [type(error).__name__]
     return RunDirectoryError(
-        f"{path}: is no readable Parquet file ({lines[0][:160]}); `wiregauge track` makes it anew"
+        f"{path}: is no readable Parquet file ({lines[0][:160]}); `wiregauge track` makes it again"
     )

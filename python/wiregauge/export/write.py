@@ -211,7 +211,7 @@ def write(
     source = _Source(place, what or form.whats[0], choice)
     if choice.measure is not None and (source.what in _STORED[:3] or not form.measured):
         carries = "the verdict" if not form.measured else source.what
-        raise ExportError(f"--measure has no meaning for {carries}; leave it out")
+        raise ExportError(f"--measure has no effect with {carries}; leave it out")
     if to == "json" and source.what == "measures" and (choice.flow or choice.measure):
         raise ExportError(
             "json of measures is the whole of `show --json`, at most of one run; csv takes --flow and --measure"
@@ -252,9 +252,9 @@ def _notes(source: _Source, to: str) -> tuple[str, ...]:
         return ()
     named = f"{', '.join(sparse[:3])}{f' and {len(sparse) - 3} more' if len(sparse) > 3 else ''}"
     if to in ("hlog", "hgrm"):
-        return (f"{named}: too big to be held whole, so its histogram is that of the run in one piece",)
+        return (f"{named}: too large to be held in memory, so its histogram is that of the run in one piece",)
     return (
-        f"{named}: too big to be held whole, so its series is a sample of whole stretches of messages; "
+        f"{named}: too large to be held in memory, so its series is a sample of whole stretches of messages; "
         "`--what messages` and `--what sketches` have all of them",
     )
 

@@ -205,7 +205,7 @@ def latency_density(shapes: Shapes) -> Figure | None:
     return Figure(
         "latency-density",
         "One-way latency: density",
-        "How fast, how steady. A narrow peak is a deterministic network; a second peak or a long right flank is not.",
+        "A narrow peak means a deterministic network; a second peak or a long right tail does not.",
         panels,
         columns,
         notes=[*notes, *_constants(drawn), *_hidden(shapes.latency, "that are not positive")],
@@ -260,7 +260,7 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     return Figure(
         "latency-by-payload",
         "Latency against payload",
-        "What a byte costs. The line is the median, the band reaches from p1 to p99.",
+        "The cost of a byte. The line is the median, the band reaches from p1 to p99.",
         panels,
         min(len(panels), 2),
         measures=["latency", "rtt"],
@@ -308,8 +308,8 @@ def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Fig
     return Figure(
         f"{measure}-percentiles",
         f"{title}: percentiles",
-        "How bad the rare ones are. Each further tick is ten times rarer. Where the line turns into thin dots, "
-        "n is too small to know the percentile: those are the values that happened, not values to expect.",
+        "Latency of rare messages: each further tick is ten times rarer. Where the line turns into thin "
+        "dots, n is too small for the percentile: these values happened, but do not predict others.",
         panels,
         columns,
         notes=notes,
@@ -394,8 +394,8 @@ def against_time(judgement: Judgement, shapes: Shapes) -> Figure | None:
     return Figure(
         "latency-time",
         "Latency against time",
-        "What happened when. Drag to zoom, double-click to go back: bands are recurring modes, "
-        "single dots are interruptions.",
+        "Latency over time. Drag to zoom, double-click to return. Bands are recurring modes, single dots "
+        "are interruptions.",
         panels,
         min(3, len(panels)),
         notes=notes,
@@ -436,7 +436,7 @@ def period_density(shapes: Shapes) -> Figure | None:
     return Figure(
         "period-density",
         "Transmit period: density",
-        "How regular the sender was: the jitter that the instrument itself puts in. Only the central 98 % are in view; "
+        "Regularity of the sender: the jitter that the instrument itself adds. Only the central 98 % are in view; "
         "the box plot below shows the rest.",
         panels,
         min(2, len(panels)),
@@ -502,7 +502,7 @@ def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], sizes: Sequence[Si
 
 
 def send_error(shapes: Shapes) -> Figure | None:
-    """How far the sender missed its own schedule."""
+    """Deviation of the sender from its own schedule."""
     drawn = _drawable(shapes.send_error)
     if not drawn:
         return None
@@ -515,7 +515,7 @@ def send_error(shapes: Shapes) -> Figure | None:
     return Figure(
         "send-error",
         "Send error: intended to actual",
-        "How late messages left against the schedule. It is the instrument's own error, not the network's.",
+        "Lateness of sends against the schedule. This is the instrument's own error, not the network's.",
         panels,
         columns,
         notes=[*notes, *_constants(drawn), *_hidden(shapes.send_error, "at or before the intended time")],
@@ -534,7 +534,7 @@ OUTCOME_STYLES = {
 
 
 def outcomes(shapes: Shapes) -> Figure | None:
-    """Messages that were not plainly delivered, by outcome, per flow and payload; None when there are none."""
+    """Messages with another outcome than delivered, by outcome, per flow and payload; None when there are none."""
     results = shapes.results
     if not any(flow.counts["sent"] != flow.outcomes["delivered"] for flow in results.values()):
         return None
@@ -572,8 +572,8 @@ def outcomes(shapes: Shapes) -> Figure | None:
         )
     return Figure(
         "outcomes",
-        "Messages that were not plainly delivered",
-        "Every message has exactly one outcome; those that were simply delivered are not drawn.",
+        "Messages with another outcome than delivered",
+        "Every message has exactly one outcome; those with the outcome delivered are not drawn.",
         panels,
         min(2, len(panels)),
         notes=notes,

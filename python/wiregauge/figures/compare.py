@@ -46,7 +46,11 @@ def _measures(shapes: Sequence[PairShape]) -> list[str]:
 
 def _left_out(shapes: Sequence[PairShape]) -> list[str]:
     left = len(shapes) - MOST_PANELS
-    return [f"Drawn are those that changed most; {left} further flows are in the tables."] if left > 0 else []
+    return (
+        [f"The flows that changed most are drawn; {left} further flows are in the tables."]
+        if left > 0
+        else []
+    )
 
 
 def _axis(shape: PairShape) -> str:

@@ -55,7 +55,8 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
     return Figure(
         "frames",
         "Frames at the ports around the worst latencies",
-        "Who waited for whom. A lane is an output port on the way of the message that took longest, from the sender "
+        "Which frames a message waited for. A lane is an output port on the way of the message that took "
+        "longest, from the sender "
         "down (at a hub, of every station); a bar is a frame on the wire, the thin bar below and before it the time "
         "since it came to the device. "
         "The message itself is outlined in black. Drag to zoom.",
@@ -120,9 +121,9 @@ def _queues(views: Views) -> Figure | None:
     return Figure(
         "queues",
         "Queues at the switch ports",
-        "How full it was: frames in a switch bound for the port, from their coming in to their first bit out, the time "
-        "for processing included. The greatest is marked, and on the right is what happened around it; crosses are "
-        "frames dropped for want of room.",
+        "Queue length: frames in a switch bound for the port, from arrival to first bit out, processing "
+        "time included. The maximum is marked, with its surroundings on the right; crosses are frames "
+        "dropped because a buffer was full.",
         panels,
         3,
         share_x=False,
@@ -179,9 +180,8 @@ def _clocks(clocks: Sequence[ClockShape]) -> Figure | None:
     return Figure(
         "clock-offsets",
         "Clock offsets",
-        "How far each clock was off the true time. This is truth that the simulator knows and no node does; clocks "
-        "that are not drawn are perfect.",
-        [Panel("", Axis("true time (s)"), Axis("clock less true time (µs)"), traces)],
+        "Offset of each clock from true time. Only the simulator knows this; clocks that are not drawn are perfect.",
+        [Panel("", Axis("true time (s)"), Axis("clock - true time (µs)"), traces)],
         notes=notes,
         measures=["latency"],
         panel_height=300,

@@ -120,7 +120,7 @@ def _files_check(directory: Recorded) -> Check:
     A file that is not what was written ends the command, so there is no worse grade.
     """
     verified, adopted = directory.inventory.verified, directory.inventory.adopted
-    reason = "" if verified else "unverified: the directory is of a version that kept no hashes of its files"
+    reason = "" if verified else "unverified: the directory was written by a version that kept no hashes"
     if adopted:
         reason = f"records were put there by hand and are not those of the run: {few(adopted)}"
     return Check(

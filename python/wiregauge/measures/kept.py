@@ -53,22 +53,22 @@ def kept(run: Evidence) -> Iterator[Check]:
     )
     yield check(
         "outcomes-known",
-        "What became of every message is known",
+        "The outcome of every message is known",
         "0 unknown",
         f"{unknown} unknown",
         Grade.DEGRADED if unknown else Grade.OK,
-        f"of {count_of(unknown, 'message')} nobody can tell whether it was lost, for the instrument lost records "
+        f"for {count_of(unknown, 'message')} it is unknown whether it was lost, because the instrument lost records "
         f"({causes or 'of their sending'}); bounds of losses and limits take both cases",
     )
     behind = sum(number(flow, "behind_window") for flow in parts(run.tracking, "flows"))
     yield check(
         "records-in-window",
-        "Records in time to be judged",
+        "Records within the tracking window",
         "0",
         f"{behind} behind the window",
         Grade.DEGRADED if behind else Grade.OK,
         f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late, or of sends due "
-        "millions of messages ahead of what was sent, and counted nowhere",
+        "millions of messages ahead of what was sent, and excluded from every count",
     )
     unordered = number(run.tracking, "out_of_order")
     yield check(
@@ -88,11 +88,11 @@ def kept(run: Evidence) -> Iterator[Check]:
     told = ", ".join(f"flow {flow}: {count_of(count, 'time')}" for flow, count in restarts)
     yield check(
         "numbers-once",
-        "Every sender counted through",
-        "no number handed over twice",
+        "Sequence numbers handed over once",
+        "no number twice",
         told or "counted through",
         Grade.DEGRADED if restarts else Grade.OK,
-        f"a sender began its numbers anew ({told}): it was restarted, or its numbers ran over",
+        f"a sender restarted its numbers ({told}): it was restarted, or its numbers overflowed",
     )
     # What was sent where no tap is has no record of it, and the run says so in one place.
     unrecorded = sum(flow.missing_send_records for flow in run.flows if not flow.unseen)
@@ -102,7 +102,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         "0 missing",
         f"{unrecorded} missing",
         Grade.DEGRADED if unrecorded else Grade.OK,
-        f"{unrecorded} messages arrived without a record of their sending",
+        f"{unrecorded} messages arrived without a send record",
     )
 
 
@@ -118,7 +118,7 @@ def _clock_jumps(run: Evidence) -> Check:
     grade = Grade.INVALID if unplanned else Grade.NOTE if jumps else Grade.OK
     return check(
         "clocks-forward",
-        "No clock went back",
+        "No clock went backwards",
         f"none by more than {JUMP_NS / 1e6:.0f} ms",
         told or "none",
         grade,
@@ -160,5 +160,5 @@ def captured(run: Evidence) -> Iterator[Check]:
         if nodes
         else "none planned",
         Grade.DEGRADED if missing else Grade.OK,
-        f"a capture is not whole ({' | '.join(missing)}); the figures do not come from it",
+        f"a capture is not whole ({' | '.join(missing)}); no figure comes from it",
     )

@@ -137,7 +137,7 @@ def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missin
     if flow is not None and flow.counts["unknown"] and figure.other is not None:
         if _beyond(limit, value) != _beyond(limit, figure.other):
             unknown = count_of(flow.counts["unknown"], "message")
-            return "undecided", f"nobody can tell whether {unknown} were lost, and that decides it"
+            return "undecided", f"it is unknown whether {unknown} were lost, and this decides the limit"
         missing = max(missing - flow.counts["unknown"], 0)
     beyond = _beyond(limit, value)
     if flow is not None and flow.sampled is not None:
@@ -145,7 +145,7 @@ def _decided(limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missin
         if known is None:
             return (
                 "undecided",
-                "the bound lies within what a percentile of a run too big to be held leaves open",
+                "the bound lies within what a percentile of a run too large to be held in memory leaves open",
             )
         beyond = known
     if beyond:

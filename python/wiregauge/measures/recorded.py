@@ -47,7 +47,7 @@ _COLUMNS: dict[str, pl.DataType] = {
 _ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
 _MESSAGE_SCHEMAS = ("1", "2", "3")
 """The first did not know that a sender can begin its numbers anew: all its messages are of its first life. The second
-did not know of messages that nobody can tell whether they arrived."""
+did not know of messages of which nobody can tell whether they arrived."""
 WIRE_TIMES = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 """Columns that tables written before there were two networks do not have; `to` is another."""
 
@@ -172,7 +172,7 @@ class Recorded:
         missing = [name for name in _COLUMNS if name not in names]
         if missing:
             raise RunDirectoryError(
-                f"{path}: column {missing[0]} is missing; `wiregauge track` makes it anew"
+                f"{path}: column {missing[0]} is missing; `wiregauge track` makes it again"
             )
         added = [
             pl.lit(None, pl.Int64()).alias(name)
@@ -192,7 +192,7 @@ def _reading(path: Path, read: Callable[[], T]) -> T:
         return read()
     except (pl.exceptions.InvalidOperationError, pl.exceptions.SchemaError) as error:
         raise RunDirectoryError(
-            f"{path}: a column has an unexpected type ({_first_line(error)}); `wiregauge track` makes it anew"
+            f"{path}: a column has an unexpected type ({_first_line(error)}); `wiregauge track` makes it again"
         ) from None
     except RunDirectoryError:
         raise
@@ -201,7 +201,7 @@ def _reading(path: Path, read: Callable[[], T]) -> T:
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise RunDirectoryError(
-            f"{path}: is no readable Parquet file ({_first_line(error)}); `wiregauge track` makes it anew"
+            f"{path}: is no readable Parquet file ({_first_line(error)}); `wiregauge track` makes it again"
         ) from None
 
 
@@ -236,7 +236,7 @@ def open_recorded(path: Path) -> Recorded:
             isinstance(run, dict) and isinstance(run.get("index"), int) for run in entries
         ):
             raise DamagedError(
-                f"{tracking_path}: has no list of runs; `wiregauge track {path}` makes it anew"
+                f"{tracking_path}: has no list of runs; `wiregauge track {path}` makes it again"
             )
         tracked = {run["index"]: run for run in entries}
     return Recorded(directory, plan, runs, tracked, _most(tracked))

@@ -231,7 +231,7 @@ class FlowResult:
     service: Service | None = None
     pairs: tuple[PairLatency, ...] = ()
     sampled: Sampled | None = None
-    """Of a flow too big to be held whole: what the series are of. None where they hold every message."""
+    """Of a flow too large to be held in memory: what the series are of. None where they hold every message."""
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
     """Of such a flow the distributions of its measures, clocks corrected, ns: what its summaries rest on."""
     marks: Mapping[tuple[str, float], tuple[int, int]] = field(default_factory=dict)

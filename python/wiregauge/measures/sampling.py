@@ -1,4 +1,4 @@
-"""Which messages of a run too big to be held whole are looked at one by one.
+"""Which messages of a run too large to be held in memory are looked at one by one.
 
 A flow is sampled in whole stretches of consecutive numbers, evenly over its length: inside a stretch all that rests on
 neighbours (periods, variation, correlation) stays what it is, and what would reach across the seam
@@ -61,7 +61,8 @@ FEWEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """How a flow was judged that was too big to be held whole: one in `one_in` stretches, `rows` of `of` messages."""
+    """How a flow was judged that was too large to be held in memory: one in `one_in` stretches,
+    `rows` of `of` messages."""
 
     one_in: int
     rows: int

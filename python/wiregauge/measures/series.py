@@ -31,7 +31,7 @@ UNSEEN = "unknown"
 GAP = "neighbour missing"
 ONE_COPY = "only one copy came"
 NOT_SAMPLED = "not in the sample"
-"""Of a flow too big to be held whole: its neighbour or itself lies outside the stretches that are looked at."""
+"""Of a flow too large to be held in memory: its neighbour or itself lies outside the stretches that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,11 +161,11 @@ def _hardware(run: Evidence) -> Check:
     notes = [
         text
         for wrong, text in (
-            (missing, f"{missing} of {asked} stamps never came"),
+            (missing, f"{missing} of {asked} timestamps never came"),
             (unplaced, f"{unplaced} could not be placed"),
             (strange, f"{strange} came twice or unasked"),
             (steps, f"the clock of an interface, or the host's beside it, was set {steps} times"),
-            (spare, f"{spare} sends without, since the interface holds few at a time"),
+            (spare, f"{spare} sends without, because the interface holds few at a time"),
             (
                 bool(planted),
                 f"planted at {', '.join(planted)}: a test facility, and no measurement of a wire",
@@ -179,14 +179,14 @@ def _hardware(run: Evidence) -> Check:
     return check(
         "hardware-stamps",
         "Stamps of interfaces",
-        f"at most {percent(STAMPS_DEGRADED)} of those asked for missing, no clock set; noted: sends without",
+        f"at most {percent(STAMPS_DEGRADED)} of the requested ones missing, no clock set; noted: sends without",
         f"{asked - missing - unplaced} of {asked}"
         + (f", each ± {worst:.0f} ns" if worst is not None else "")
         + "".join(f"; {note}" for note in notes)
         if found
-        else "none: no interface stamped",
+        else "none: no hardware timestamps",
         grade,
-        f"stamps of interfaces: {'; '.join(notes)}",
+        f"hardware timestamps: {'; '.join(notes)}",
     )
 
 
@@ -203,17 +203,18 @@ def _kinds(run: Evidence) -> Iterator[Check]:
     typical = min(medians, default=None)
     blunt = bool(taps) and typical is not None and error > typical * RESOLVED
     reason = (
-        f"software stamps at {', '.join(soft)}: driver and interrupts lie between the wire and the stamp, which the "
+        f"software timestamps at {', '.join(soft)}: driver and interrupts lie between the wire and the "
+        "timestamp, which the "
         f"uncertainty counts as {AT_WIRE_NS / 1000:g} µs each"
     )
     if blunt:
-        reason = f"latencies between taps are below the resolution of their stamps (± {error:.0f} ns)" + (
+        reason = f"latencies between taps are below the resolution of their timestamps (± {error:.0f} ns)" + (
             f"; {reason}" if soft else ""
         )
     yield check(
         "stamp-kind",
         "Kind of stamps",
-        "noted: software stamps that stand for the wire; degraded: an error above a third of the median latency "
+        "noted: software timestamps used as wire times; degraded: an error above a third of the median latency "
         "between taps",
         kinds or ("virtual time" if run.virtual_time else _granted(run)),
         Grade.DEGRADED if blunt else Grade.NOTE if soft else Grade.OK,

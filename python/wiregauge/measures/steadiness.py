@@ -24,8 +24,8 @@ def steadiness(run: Evidence) -> Iterator[Check]:
     yield check(
         "warm-up",
         "Warm-up long enough",
-        f"noted: first values unlike the rest (MSER-5; false alarms {percent(FALSE_WARM_UP)})",
-        named or "the beginning is like the rest",
+        f"noted: first values that differ from the rest (MSER-5; false alarms {percent(FALSE_WARM_UP)})",
+        named or "the beginning does not differ from the rest",
         Grade.NOTE if named else Grade.OK,
         f"a change near the start, which is in every figure: {named}; "
         "where it belongs to the warm-up, lengthen the warm-up",
@@ -46,7 +46,7 @@ def steadiness(run: Evidence) -> Iterator[Check]:
         "; ".join(text for text in (found and f"not: {found}", untested) if text)
         or (f"{len(tested)} of {len(tested)} flows" if tested else "too few messages to test"),
         Grade.NOTE if moving or unknown else Grade.OK,
-        "the figures describe this run and no other of another length: "
+        "the figures describe this run only, not a run of another length: "
         + "; ".join(text for text in (found and f"not stationary: {found}", untested) if text),
     )
     poor = few(
@@ -62,7 +62,7 @@ def steadiness(run: Evidence) -> Iterator[Check]:
         f"noted: an effective n below {percent(WORTH_NOTED)} of n",
         poor or f"effective n at least {percent(WORTH_NOTED)} of n",
         Grade.NOTE if poor else Grade.OK,
-        f"neighbouring values resemble each other, so intervals are wide: worth {poor}",
+        f"neighbouring values are correlated, so intervals are wide: effective n {poor}",
     )
 
 

@@ -15,7 +15,7 @@ __all__ = ["LOST_OUTCOMES", "UNKNOWN", "Tally", "happened", "tally"]
 
 LOST_OUTCOMES = ("lost", "misdirected", "corrupted")
 UNKNOWN = "unknown"
-"""Outcome of a message of which nobody can tell whether it was lost."""
+"""Outcome of a message if nobody can tell whether it was lost."""
 _LAST = ("last_node", "last_point")
 
 

@@ -37,7 +37,7 @@ def headline(judgement: Judgement) -> str:
     trust = {
         Grade.INVALID: "and the campaign is INVALID: do not rely on it",
         Grade.DEGRADED: "with reservations (DEGRADED)",
-    }.get(judgement.validity, "and nothing speaks against trusting it (VALID)")
+    }.get(judgement.validity, "and no check failed (VALID)")
     if sent == 0 and not unseen:
         return f"No message was sent, {trust}."
     fate = (
@@ -55,7 +55,7 @@ def headline(judgement: Judgement) -> str:
         )
         fate = f"{fate}, but of the other flows {blind}" if seen else blind
     if not speeds:
-        told = "No latency was seen" if unseen else "Nothing arrived"
+        told = "No latency was measured" if unseen else "Nothing arrived"
         return f"{told}: {fate}, {trust}."
     medians = _reach(speeds, lambda summary: summary.value("p50"))
     tails = _reach(speeds, lambda summary: summary.value("p99"))
@@ -234,7 +234,7 @@ def _table(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> 
     if any(flow.unseen for run in judgement.runs for flow in run.flows):
         table.caption += ", or no tap saw it"
     if any(flow.counts["unknown"] for run in judgement.runs for flow in run.flows):
-        table.caption += "; + n?: of n more nobody can tell whether they were lost"
+        table.caption += "; + n?: of n more it is unknown whether they were lost"
     if "mean ± u" in columns:
         table.caption += (
             f"; loss ≤: upper 95 % bound, of none lost {INDEPENDENT}; ± u: 95 % half-width of the mean"

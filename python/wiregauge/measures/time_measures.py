@@ -15,7 +15,7 @@ TIMES = (
         "rx_app - tx_app",
         "ns",
         f"RFC 7679, 3.4 (one-way delay), taken at the application; {_MAPS}",
-        "From the application's hand-over to the application at the other end: stacks and queues are part of it. "
+        "From the sending application to the receiving application: stacks and queues are included. "
         "A known offset between the two clocks is subtracted (RFC 7679, 3.7.3).",
         kind="series",
         better="lower",
@@ -27,8 +27,8 @@ TIMES = (
         "Driver-to-driver latency",
         "rx_drv - tx_drv",
         "ns",
-        "RFC 7679, 3.4, between the kernel's software stamps",
-        "The network with the two drivers, without the sockets. Queueing before the transmit stamp is not in it.",
+        "RFC 7679, 3.4, between the kernel's software timestamps",
+        "The network and both drivers, without the sockets. Queueing before the transmit timestamp is not included.",
         kind="series",
         better="lower",
         clocks="out",
@@ -42,7 +42,7 @@ TIMES = (
         "rx_app - intended",
         "ns",
         "Open-loop rule against coordinated omission (G. Tene, HdrHistogram)",
-        "What an application that relies on the schedule sees: a late sender counts against it.",
+        "What an application that relies on the schedule observes: lateness of the sender is included.",
         kind="series",
         better="lower",
         clocks="out",
@@ -67,7 +67,7 @@ TIMES = (
         "back_rx_app - tx_app",
         "ns",
         "RFC 2681, 2.4 (round-trip delay), taken at the application",
-        "Both stamps come from one clock, so no clock offset enters. The turnaround in the relay is part of it.",
+        "Both timestamps come from one clock, so no clock offset enters. The turnaround in the relay is included.",
         kind="series",
         better="lower",
         needs="relay",
@@ -79,7 +79,7 @@ TIMES = (
         "(tx_drv - tx_app) + (back_tx_drv - back_tx_app)",
         "ns",
         "UDP versus raw Ethernet, split of a round trip",
-        "Application to driver on every sending leg; a one-way flow has the first term only.",
+        "Application to driver on every sending leg; a one-way flow has only the first term.",
         kind="series",
         better="lower",
     ),
@@ -89,7 +89,7 @@ TIMES = (
         "(rx_drv - tx_drv) + (back_rx_drv - back_tx_drv)",
         "ns",
         "UDP versus raw Ethernet, split of a round trip",
-        "Driver to driver on every leg; a one-way flow has the first term only.",
+        "Driver to driver on every leg; a one-way flow has only the first term.",
         kind="series",
         better="lower",
         clocks="one-way",
@@ -100,7 +100,7 @@ TIMES = (
         "(rx_app - rx_drv) + (back_rx_app - back_rx_drv)",
         "ns",
         "UDP versus raw Ethernet, split of a round trip",
-        "Driver to application on every receiving leg; a one-way flow has the first term only.",
+        "Driver to application on every receiving leg; a one-way flow has only the first term.",
         kind="series",
         better="lower",
     ),
@@ -110,8 +110,8 @@ TIMES = (
         "back_tx_app - rx_app",
         "ns",
         "UDP versus raw Ethernet, split of a round trip",
-        "Time the message spent in the relay's application. The four parts are taken over the messages that have "
-        "every stamp, so they add up to the round trip.",
+        "Time that the message spent in the relay's application. The four parts use only messages with "
+        "all timestamps, so they add up to the round trip.",
         kind="series",
         better="lower",
         needs="relay",
@@ -122,7 +122,7 @@ TIMES = (
         "tx_app - intended",
         "ns",
         "Open-loop schedule; MAPS 2015, transmittal period and jitter",
-        "How far the sender missed its own schedule. A sender that is late keeps the schedule. This is the "
+        "Deviation of the sender from its own schedule. A sender that is late keeps the schedule. This is the "
         "wake-up error of the sending task (cyclictest: time of waking less time asked for) with the work up to "
         "handing the message over.",
         kind="series",
@@ -138,7 +138,7 @@ TIMES = (
         "tx_app[k] - tx_app[k-1]",
         "ns",
         f"{_MAPS} (transmittal period)",
-        "Between messages with consecutive sequence numbers; a pair with a missing stamp is left out and counted.",
+        "Between messages with consecutive sequence numbers; a pair with a missing timestamp is left out and counted.",
         kind="series",
         table="steadiness",
         word="period",
@@ -149,7 +149,7 @@ TIMES = (
         "rx_app[i] - rx_app[i-1]",
         "ns",
         "Inter-arrival time at the flow's destination, in the order of arrival",
-        "i counts the arrivals that came; a lost message makes one long period.",
+        "i counts arrivals; a lost message makes one long period.",
         kind="series",
         table="steadiness",
         word="receive period",
@@ -169,12 +169,12 @@ TIMES = (
     ),
     Definition(
         "delay_variation",
-        "Delay above the least",
+        "Delay above the minimum",
         "latency[k] - latency.min",
         "ns",
         "RFC 5481, 4.2 (packet delay variation, PDV)",
-        "One-sided: what a play-out buffer must hold, and by what the network is not deterministic. The least is "
-        "that of the run, also where repeats are taken together.",
+        "One-sided: what a play-out buffer must absorb, and how far the network is from deterministic. "
+        "The minimum is that of the run, also if repeats are pooled.",
         kind="series",
         better="lower",
         table="steadiness",
@@ -187,8 +187,8 @@ TIMES = (
         "(arrival - tx_app) - deadline",
         "ns",
         "Real-time scheduling: lateness of a job against its deadline; tardiness is max(0, lateness)",
-        "Signed: negative is what was to spare. Arrival at rx_app, for a relayed flow at back_rx_app. Stamps as "
-        "they are, like the counter late, without a known clock offset.",
+        "Signed: negative is time to spare. Arrival at rx_app, for a relayed flow at back_rx_app. Raw "
+        "timestamps, like the counter late, without a known clock offset.",
         kind="series",
         better="lower",
         signed=True,
@@ -203,8 +203,8 @@ TIMES = (
         "Range of the latency",
         "latency.max - latency.min",
         "ns",
-        "RFC 5481, 4.2, with the greatest in place of a quantile",
-        "Grows with the number of messages; compare runs of equal length only.",
+        "RFC 5481, 4.2, with the maximum in place of a quantile",
+        "Grows with the number of messages; compare only runs of equal length.",
         better="lower",
         rests_on="latency",
     ),
@@ -226,7 +226,7 @@ TIMES = (
         "latency.p99.9 - latency.min",
         "ns",
         "RFC 5481, 4.2; RFC 8219, 7.3.1",
-        "Printed only where n supports p99.9; the range max - min is always there.",
+        "Printed only if n supports p99.9; the range max - min is always available.",
         better="lower",
         rests_on="latency",
     ),
@@ -245,7 +245,7 @@ TIMES = (
         "sd(receive_period)",
         "ns",
         f"{_MAPS}: variance of the time between receptions, here as its standard deviation",
-        "The jitter that an application sees which expects messages periodically. Its interval, as that of the "
+        "The jitter observed by an application that expects periodic messages. Its interval, as that of the "
         "transmit period jitter, is the interval of the standard deviation.",
         better="lower",
     ),
@@ -264,13 +264,13 @@ TIMES = (
     ),
     Definition(
         "residence",
-        "Residence in a switch",
+        "Residence time in a switch",
         "time(switch-out) - time(switch-in)",
         "ns",
         "RFC 1242, 3.8 (store-and-forward: last bit in to first bit out), per frame and switch",
-        "One value per passage of a frame through a switch, from the records of the switch: processing and "
-        "waiting. In a cut-through switch the frame counts as in when its header is, and the time can be less "
-        "than its length.",
+        "One value per passage of a frame through a switch, from the records of the switch: processing "
+        "and queueing. In a cut-through switch the frame counts as received once its header is in, so "
+        "the time can be shorter than the frame.",
         kind="series",
         better="lower",
         needs="switch",
@@ -281,7 +281,7 @@ TIMES = (
         "|rx_wire_b - rx_wire|",
         "ns",
         "ARINC 664 part 7, redundancy management (time between the two copies of a frame)",
-        "Between the last bits of the copies from networks A and B; messages of which only one copy came have none.",
+        "Between the last bits of the copies from networks A and B; messages with only one copy have none.",
         kind="series",
         better="lower",
         needs="two networks",
@@ -308,7 +308,7 @@ TIMES = (
         "max(0, BAG - bag_spacing)",
         "ns",
         "ARINC 664 part 7, virtual link scheduling: maximum allowed jitter at the output of an end system",
-        "How much earlier than its BAG a frame follows the one before: what a policing switch sees.",
+        "How much earlier than its BAG a frame follows its predecessor: what a policing switch observes.",
         kind="series",
         better="lower",
         needs="virtual link",
@@ -317,12 +317,12 @@ TIMES = (
     ),
     Definition(
         "window_error",
-        "Error of the reception window",
+        "Reception window error",
         "rx_wire - nearest planned instant of reception",
         "ns",
         "SAE AS6802, acceptance window of time-triggered frames",
-        "By the receiver's own clock, as its acceptance window is; negative: early. Frames outside the window "
-        "have a wire stamp, too, and are in it.",
+        "By the receiver's own clock, like its acceptance window; negative: early. Frames outside the "
+        "window have a wire timestamp, too, and are included.",
         kind="series",
         signed=True,
         needs="schedule",

@@ -97,13 +97,15 @@ def _load_account(run: Evidence) -> Check:
         if account.receiver
     ]
     said += [f"{account.on} to {account.to}: not counted" for account in uncounted]
-    trouble = f"{missed} frames of background load found the receiver too slow" if missed else ""
+    trouble = (
+        f"{missed} frames of background load were dropped because the receiver was too slow" if missed else ""
+    )
     if uncounted:
         trouble = f"nobody counted the background load that arrived ({uncounted[0].why})"
     return check(
         "background-load-account",
         "Account of background load",
-        "noted: frames the receiver was too slow for, or load nobody counted",
+        "noted: frames dropped by a slow receiver, or load that nobody counted",
         "; ".join(said) if said else "none reported",
         Grade.NOTE if trouble else Grade.OK,
         trouble,

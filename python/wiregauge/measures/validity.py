@@ -265,7 +265,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
     )
     yield check(
         "negative-latency",
-        "No time runs backwards",
+        "No negative times",
         f"0 negative; above {percent(NEGATIVE_INVALID)} invalid",
         named or "0 negative",
         graded(worst, 0.0, NEGATIVE_INVALID),
@@ -314,7 +314,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         "noted: records bear the time of the node's own clock",
         named or "none",
         Grade.NOTE if run.wrong_clocks else Grade.OK,
-        f"the clock is not perfect of {named}: times between two nodes include the error of their clocks",
+        f"these clocks are imperfect: {named}: times between two nodes include the error of their clocks",
     )
 
 
@@ -327,7 +327,7 @@ def _compared(run: Evidence) -> Iterator[Check]:
     limit = plan.within_ns
     seen = f"± {duration(worst.uncertainty)} ({worst.node})" if worst is not None else "no clock was compared"
     silent = (
-        f"; no exchange came back from {', '.join(run.clocks_uncompared)}" if run.clocks_uncompared else ""
+        f"; no exchange returned from {', '.join(run.clocks_uncompared)}" if run.clocks_uncompared else ""
     )
     over = limit is not None and (worst is None or worst.uncertainty > limit)
     failed = over or bool(run.clocks_uncompared)
@@ -337,7 +337,7 @@ def _compared(run: Evidence) -> Iterator[Check]:
         "every clock compared" + (f", each within {duration(limit)}" if limit is not None else ""),
         seen + silent,
         (Grade.INVALID if plan.refuse else Grade.DEGRADED) if failed else Grade.OK,
-        f"the clocks are not known as well as the test wants: {seen}{silent}",
+        f"the clock offsets are more uncertain than the test allows: {seen}{silent}",
     )
 
 
@@ -375,7 +375,7 @@ def _kept(run: Evidence) -> Iterator[Check]:
         + (f", within {duration(plan.within_ns)} during it" if plan.within_ns is not None else ""),
         "; ".join(part for part in (told, reason or silent) if part),
         grade,
-        f"the clocks were not kept as the test wants: {reason or silent}",
+        f"the clocks were not within the limit of the test: {reason or silent}",
     )
 
 
@@ -391,8 +391,8 @@ def _host(run: Evidence) -> Iterator[Check]:
         "0 ms stolen by the hypervisor",
         _NO_HOST if run.virtual_time else f"{steal / 1e6:.0f} ms stolen",
         Grade.DEGRADED if steal else Grade.OK,
-        f"the hypervisor took the processor away for {steal / 1e6:.0f} ms: the largest latencies may be its doing, "
-        "not the network's",
+        f"the hypervisor took the processor away for {steal / 1e6:.0f} ms: it may have caused the largest "
+        "latencies, not the network",
     )
     switches = sum(number(agent, "involuntary_switches") for agent in run.agents.values())
     yield check(
@@ -401,7 +401,7 @@ def _host(run: Evidence) -> Iterator[Check]:
         "noted: involuntary switches of servicing threads",
         _NO_HOST if run.virtual_time else f"{switches} preemptions",
         Grade.NOTE if switches else Grade.OK,
-        "the host ran something else in place of a servicing thread",
+        "the host preempted a servicing thread",
     )
     refused = sorted(
         {
@@ -414,7 +414,7 @@ def _host(run: Evidence) -> Iterator[Check]:
     yield check(
         "grants",
         "Real-time requests granted",
-        "noted: what the host refused",
+        "noted: requests that the host refused",
         _NO_HOST if run.virtual_time else "refused: " + ", ".join(refused) if refused else "all granted",
         Grade.NOTE if refused else Grade.OK,
         f"the host refused {', '.join(refused)}: expect longer tails",
@@ -423,8 +423,8 @@ def _host(run: Evidence) -> Iterator[Check]:
     yield check(
         "planted-faults",
         "Planted faults",
-        "noted: the test breaks messages on purpose",
+        "noted: the test damages messages on purpose",
         str(planted),
         Grade.NOTE if planted else Grade.OK,
-        f"{planted} faults are planted by the test: losses and damage may be wanted",
+        f"{planted} faults are planted by the test: losses and damage may be intended",
     )

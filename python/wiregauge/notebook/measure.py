@@ -174,7 +174,7 @@ class Measure:
     def series(self) -> pl.DataFrame:
         """Every value in measured order: `run`, `time_s` (since the run's epoch), `value_ns`.
 
-        Of a run too big to be held whole the values of its sample, as histogram and figures are; `n` counts all.
+        Of a run too large to be held in memory the values of its sample, as histogram and figures are; `n` counts all.
 
         >>> run.latency(flow=10).series().columns
         ['run', 'time_s', 'value_ns']

@@ -45,7 +45,7 @@ def open(place: str | PathLike[str]) -> Run:  # noqa: A001 - it opens a run dire
             raise WiregaugeError(f"{path}: this campaign is still running; wait for it to end")
         recover(directory)
     if not directory.runs:
-        raise WiregaugeError(f"{path}: no run was started, there is nothing to show")
+        raise WiregaugeError(f"{path}: no run was started, so there is nothing to show")
     return Run(path)
 
 

@@ -222,11 +222,11 @@ class Run:
         return self._distribution("ipdv", flow, which)
 
     def delay_variation(self, flow: int | str | None = None, **which: Any) -> Measure:
-        """Delay above the least (RFC 5481, PDV)."""
+        """Delay above the minimum (RFC 5481, PDV)."""
         return self._distribution("delay_variation", flow, which)
 
     def residence(self, flow: int | str | None = None, **which: Any) -> Measure:
-        """Residence in a switch, one value per passage."""
+        """Residence time in a switch, one value per passage."""
         return self._distribution("residence", flow, which)
 
     def period(self, flow: int | str | None = None, **which: Any) -> Measure:

@@ -104,7 +104,7 @@ class RunDirectory:
                 # Somebody was here between the look and the lock, and it is theirs.
                 directory.close()
                 raise RunDirectoryError(
-                    f"{root}: somebody else put files there meanwhile; name another directory"
+                    f"{root}: another process put files there in the meantime; name another directory"
                 )
             for name in _OWN_FOLDERS:
                 # Agents write nowhere where others may.

@@ -223,5 +223,5 @@ _MADE_ANEW: Final = {"messages", "passages", "sketches", "tracking.json"}
 def _cure(path: Path, root: Path) -> str:
     """Tables can be made again from whole records; what was measured cannot."""
     if path.relative_to(root).parts[0] in _MADE_ANEW:
-        return f"`wiregauge track {root}` makes it anew from the records, or restore it from a copy"
+        return f"`wiregauge track {root}` makes it again from the records, or restore it from a copy"
     return "restore it from a copy"

@@ -341,9 +341,9 @@ def _read_tracking(directory: RunDirectory) -> dict[str, Any]:
         return {"schema": 1, "runs": []}
     # A file that has to be there is damage where it is not; any other is made anew by whoever misses it.
     cure = (
-        f"`wiregauge track {directory.root}` makes it anew from the records"
+        f"`wiregauge track {directory.root}` makes it again from the records"
         if held
-        else f"remove it, and `wiregauge show {directory.root}` makes it anew"
+        else f"remove it, and `wiregauge show {directory.root}` makes it again"
     )
     try:
         tracking, _ = read_json(path)

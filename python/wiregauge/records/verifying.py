@@ -115,7 +115,7 @@ def verify(root: Path) -> Verification:
 def _campaign(directory: RunDirectory) -> Iterator[Finding]:
     """The state of the directory as a whole."""
     if not directory.inventory.verified:
-        detail = "is of a version that kept no hashes, so damage to the directory cannot be told"
+        detail = "was written by a version that kept no hashes, so damage cannot be detected"
         yield Finding("manifest.json", State.UNVERIFIED, detail)
     if directory.manifest["state"] == "running":
         going = directory.is_being_written()
@@ -170,7 +170,7 @@ def _unlisted(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Findi
 def _made_by_reading(directory: RunDirectory, path: Path) -> Iterator[Finding]:
     """What every reading command makes anew carries its own digest and that of the manifest it was made from."""
     command = "report" if path.name == "report.html" else "show"
-    anew = f"`wiregauge {command} {directory.root}` makes it anew"
+    anew = f"`wiregauge {command} {directory.root}` makes it again"
     try:
         data = path.read_bytes()
         digest = sealed_digest(data, path)

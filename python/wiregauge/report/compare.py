@@ -265,7 +265,7 @@ def main_table(comparison: Comparison, name: str) -> Table:
 
 def _n(measure: MeasureShift) -> Cell:
     worth = f"effective n of the median {measure.base.n_effective:.0f} and {measure.new.n_effective:.0f}"
-    same = "; the very same values" if measure.identical else ""
+    same = "; identical values" if measure.identical else ""
     worth += f"; greatest {duration(measure.base.maximum)} and {duration(measure.new.maximum)}"
     text = str(measure.base.n) if measure.base.n == measure.new.n else f"{measure.base.n}, {measure.new.n}"
     return Cell(text, worth + same)

@@ -23,7 +23,7 @@ class OptionError(BenchError):
     def __init__(self, option: str, bench: str) -> None:
         others = [name for name in BENCHES if option in options_of(name)]
         elsewhere = f" or run with --bench {' or '.join(others)}" if others else ""
-        super().__init__(f"has no meaning for --bench {bench}; leave it out{elsewhere}")
+        super().__init__(f"has no effect with --bench {bench}; leave it out{elsewhere}")
         self.option = option
 
 

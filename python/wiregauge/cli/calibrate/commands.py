@@ -52,14 +52,16 @@ app = typer.Typer(
 
 @app.command()
 def clocks(
-    reads: Annotated[int, typer.Option(min=100, max=100_000_000, help="Readings of each clock.")] = 1_000_000,
+    reads: Annotated[
+        int, typer.Option(min=100, max=100_000_000, help="Number of readings per clock.")
+    ] = 1_000_000,
     seconds: Annotated[
         float,
         typer.Option(
             min=0.2,
             max=86_400.0,
             callback=finite,
-            help="How long the clocks are compared for their drift, s.",
+            help="Time over which drift is measured, s.",
         ),
     ] = 10.0,
     phc: Annotated[
@@ -82,7 +84,7 @@ def clocks(
     save: Keep = True,
     as_json: AsJson = False,
 ) -> None:
-    """What a reading of each clock costs, in which steps it moves, how clocks drift apart."""
+    """Cost of a clock reading, resolution, and drift between clocks."""
     from wiregauge.calibrate import identity, make
     from wiregauge.calibrate.agentwork import listen
     from wiregauge.calibrate.clocks import clock_results
@@ -211,11 +213,9 @@ def generator(
     ] = 24_000,
     count: Annotated[int, typer.Option(min=200, max=10_000_000, help="Frames of each test.")] = 100_000,
     protocol: Carried = Protocol.RAW,
-    mode: Annotated[
-        Mode, typer.Option(help="What is kept when a frame is late: the rate, or every gap.")
-    ] = Mode.RATE,
+    mode: Annotated[Mode, typer.Option(help="What a late sender keeps: the rate, or every gap.")] = Mode.RATE,
     backend: Annotated[
-        Backend, typer.Option(help="netns: how frames leave; auto = the plainest that is fast enough.")
+        Backend, typer.Option(help="netns: backend; auto = the simplest that is fast enough.")
     ] = Backend.AUTO,
     bench: BenchName = "netns",
     rate: Rate = "1Gbit/s",
@@ -275,7 +275,8 @@ def generator(
 def loop(
     payload: Annotated[str, typer.Option(metavar="B,B,...", help="Payloads to calibrate, bytes.")] = "64",
     loads: Annotated[
-        str, typer.Option(metavar="%,%,...", help="Loads of the other direction, per cent of the link.")
+        str,
+        typer.Option(metavar="%,%,...", help="Loads in the opposite direction, percent of the link rate."),
     ] = "0,25,50,75,100",
     period: Annotated[str, typer.Option(metavar="TIME", help="Time between messages: 1ms.")] = "1ms",
     count: Annotated[int, typer.Option(min=100, max=10_000_000, help="Messages of each repeat.")] = 1000,

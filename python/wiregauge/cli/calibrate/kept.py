@@ -23,7 +23,7 @@ __all__ = ["list_all", "show"]
 
 
 def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
-    """Every calibration that is kept, newest first, and whether runs on this machine can use it."""
+    """All kept calibrations, newest first, and whether runs on this machine can use them."""
     from wiregauge.calibrate import Store
     from wiregauge.calibrate.citing import standing
     from wiregauge.calibrate.text import headline

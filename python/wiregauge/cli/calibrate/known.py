@@ -202,7 +202,7 @@ def linearity(
     save: Keep = True,
     as_json: AsJson = False,
 ) -> None:
-    """A known delay, injected by the simulator, against the measured one: bias and slope."""
+    """Known delays, injected by the simulator, against measured ones: bias and slope."""
     from wiregauge.calibrate import identity, make
     from wiregauge.calibrate.instrument import delay_test, linearity_results, step_of
 

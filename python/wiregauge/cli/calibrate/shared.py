@@ -131,7 +131,7 @@ def entered(
     taken = options_of(name)
     if interfaces is not None and (rootless or "interfaces" not in taken):
         other = "--rootless" if "interfaces" in taken else f"--bench {name}"
-        fail(f"--interfaces has no meaning with {other}; leave one of them out", BAD_INPUT)
+        fail(f"--interfaces has no effect with {other}; leave one of them out", BAD_INPUT)
     options = {
         "realtime": realtime,
         "rootless": rootless,

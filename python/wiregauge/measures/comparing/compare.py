@@ -98,7 +98,7 @@ def compare(
     if unmet:
         flow = f"flow {unmet[0].flow}: " if unmet[0].flow is not None else ""
         raise MatchError(
-            f"{flow}no compared flow has {unmet[0].measure} on both sides, so its threshold of "
+            f"{flow}no compared flow has {unmet[0].measure} on both sides, so the threshold of "
             f"{unmet[0].written} would judge nothing; leave it out"
         )
     rules = _Rules(thresholds, equivalence)
@@ -329,7 +329,7 @@ def _draft(point: PointPair, pair: FlowPair, rules: _Rules, sides: _Sides) -> _D
 
 
 def _one_measurement(pair: FlowPair, both: Mapping[str, tuple[Side, Side, bool]]) -> bool:
-    """Whether both sides have the same measures, some at least, and all the very same values of each."""
+    """Whether both sides have the same measures, some at least, and all identical values of each."""
     only_one = any(_has(pair.base, name) != _has(pair.new, name) for name in SERIES)
     return bool(both) and not only_one and all(identical for _, _, identical in both.values())
 

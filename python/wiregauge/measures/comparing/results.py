@@ -100,7 +100,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class MeasureShift:
-    """One measure of a flow on both sides: mean, deviation, shift function. `identical`: the very same values."""
+    """One measure of a flow on both sides: mean, deviation, shift function. `identical`: identical values."""
 
     measure: str
     base: Side

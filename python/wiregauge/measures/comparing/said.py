@@ -65,7 +65,7 @@ def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
             "counts as a difference; repeats in the test would tell it apart"
         )
     found += [
-        f"{side}: a run too big to be held whole, so shifts of percentiles and means rest on its sample"
+        f"{side}: a run too large to be held in memory, so shifts of percentiles and means rest on its sample"
         for side, judgement in (("base", base), ("new", new))
         if any(flow.sampled is not None for point in judgement.points for flow in point.flows)
     ]

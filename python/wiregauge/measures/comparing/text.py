@@ -15,7 +15,7 @@ from wiregauge.measures.units import count_of, duration, p_text, share
 
 COLOURS = {"better": "green", "same": "dim", "worse": "red", "undecided": "yellow"}
 BASES = {
-    "identical": "the very same values",
+    "identical": "identical values",
     "equivalent": "shown to lie within the threshold",
     "no-difference": "no difference found",
     "significant": "beyond chance and instrument",
@@ -99,7 +99,7 @@ def sameness_text(flow: FlowComparison) -> str:
     if "no-difference" in bases:
         return detectable_text(flow)
     if bases == {"identical"} or not bases - {"identical", "no-difference"}:
-        return "the very same values"
+        return "identical values"
     return "shown to lie within the threshold"
 
 
@@ -129,9 +129,10 @@ def error_rates(comparison: Comparison) -> str:
     if tested:
         parts.append(
             f"{count_of(tested, 'figure')} tested for any change: false discovery rate {100 * comparison.rate:.3g} % "
-            "(of the changes named at most that share is expected to be none; where nothing changed, it is the chance "
-            "of any alarm); sweeps first, then their points (Benjamini and Bogomolov 2014); intervals shown are "
-            "95 % each; detectable: found 8 times in 10, were it the only change"
+            "(of the changes reported at most this share is expected to be false; if nothing changed, it is "
+            "the probability of any alarm); sweeps first, then their points (Benjamini and Bogomolov 2014); "
+            "intervals shown are "
+            "95 % each; detectable: found 8 times in 10 if it were the only change"
         )
     if held:
         parts.append(
@@ -149,7 +150,7 @@ def compare_headline(comparison: Comparison) -> str:
 
 def _headline(comparison: Comparison) -> str:
     if comparison.unfit:
-        return "A side is not fit to compare, so nothing is decided."
+        return "One side is not fit to compare, so nothing is decided."
     tally = Counter(flow.verdict for flow in comparison.flows)
     flows = count_of(len(comparison.flows), "flow")
     if any(point.title for point in comparison.points):
@@ -172,7 +173,7 @@ def _sameness(comparison: Comparison) -> str:
     flows = comparison.flows
     twins = sum(all(m.identical for m in flow.measures.values()) for flow in flows)
     if twins == len(flows):
-        return "the very same values"
+        return "identical values"
     reaches = [found for flow in flows if (found := flow.detectable) is not None]
     if reaches:
         name, reach = max(reaches, key=lambda entry: entry[1])
@@ -183,7 +184,7 @@ def _sameness(comparison: Comparison) -> str:
             (text for flow in flows if (text := sameness_text(flow)) and "very same" not in text),
             "no difference found",
         )
-    return f"{said} ({twins} of them with the very same values)" if twins else said
+    return f"{said} ({twins} of them with identical values)" if twins else said
 
 
 def greatest(comparison: Comparison, verdict: str) -> str:

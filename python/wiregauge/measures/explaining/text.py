@@ -17,7 +17,7 @@ SHOWN = 3
 def explain_text(explanation: Explanation, console: Console) -> None:
     """Prints what explains each flow."""
     if not explanation.flows:
-        console.print("No latency was seen, so there is nothing to explain.")
+        console.print("No latency was measured, so there is nothing to explain.")
     for flow in explanation.flows:
         _flow(flow, console)
 
