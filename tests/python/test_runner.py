@@ -66,6 +66,17 @@ def test_a_search_for_the_highest_rate_without_loss_is_three_lines(tmp_path: Pat
     assert places == [f"trial-{k + 1:04d}" for k in range(len(places))]
 
 
+def test_the_page_on_searches_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "how-to" / "search.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(shown, "search.md", "exec"), {})
+    half = 1e12 / simulation.occupation(simulation.frame(PAYLOAD), BOTTLENECK) / 2
+    assert float(capsys.readouterr().out.split()[0]) == pytest.approx(half, rel=0.02)
+
+
 class Noting(runner.Observer):
     """Writes down what it hears."""
 

@@ -185,6 +185,12 @@ def test_one_parser_knows_units() -> None:
         assert not found, f"{path.relative_to(ROOT)}: {found}; wiregauge.plan.quantity reads quantities"
 
 
+def test_only_agents_wait_for_their_control_plane() -> None:
+    """A command that reads a run directory, or simulates, does not load gRPC."""
+    code = "import sys, wiregauge.runner, wiregauge.cli.program; sys.exit('grpc' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_only_the_cluster_knows_ray() -> None:
     for path in PACKAGE.rglob("*.py"):
         found = {module.split(".")[0] for module in imports(path)} & {"ray", "fsspec"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from wiregauge.master.campaign import run_on_agents
 from wiregauge.master.observing import Observer
 from wiregauge.master.simulation import simulate
 
-__all__ = ["Observer", "run_on_agents", "simulate"]
+__all__ = ["Observer", "simulate"]

@@ -18,7 +18,7 @@ from wiregauge.benches import (
     lend,
     namespaces_here,
 )
-from wiregauge.master import Observer, run_on_agents
+from wiregauge.master import Observer
 from wiregauge.records import RunDirectory, Traits
 from wiregauge.runner.bench import Bench, BeyondBenchError
 
@@ -70,6 +70,9 @@ class Live(Bench):
 
     def run(self, directory: RunDirectory, observer: Observer) -> None:
         """See `Bench`."""
+        # With it comes gRPC, which only commands that talk to agents wait for.
+        from wiregauge.master.campaign import run_on_agents
+
         network = self._made_for(directory.plan)
         run_on_agents(directory, network, observer, one_clock=self.traits.one_clock)
 
