@@ -73,12 +73,13 @@ def load_test(test: Path) -> Any:
 def check_engine(engine: str, storage: str | None, bench: str | None = None) -> None:
     """Refuses an engine that is none, and what would have no effect."""
     from wiregauge.cluster import EngineNameError, OnCluster, read_engine
+    from wiregauge.runner import BENCHES
 
     try:
         read_engine(engine)
     except EngineNameError as error:
         fail(f"--engine {error}", BAD_INPUT)
-    if engine != "local" and bench not in (None, OnCluster.name):
+    if engine != "local" and bench is not None and not issubclass(OnCluster, BENCHES[bench]):
         fail(f"--engine has no effect with --bench {bench}; leave it out", BAD_INPUT)
     if engine == "local" and storage is not None:
         fail("--storage has an effect with --engine ray only; leave it out", BAD_INPUT)
