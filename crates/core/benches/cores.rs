@@ -11,7 +11,7 @@ use wg_core::arinc664::redundancy::Redundancy;
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, PortSet};
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, VirtualLinkEntry};
 use wg_core::interface::{IncomingLink, Interface, InterfaceConfig, Networks, OutgoingLink};
 use wg_core::line::LineRate;
@@ -83,13 +83,12 @@ fn frame(class: TrafficClass, number: u32) -> Frame {
         source: station(1_000 + link),
         length: 64 + (number * 37 % 400) as u16,
         vlan: 0,
-        flow: 1 + link,
         virtual_link: link,
-        sequence: number,
+        handle: Handle(u64::from(number)),
         priority: 4,
         class,
         network: NetworkId::A,
-        virtual_link_sequence: 0,
+        sequence: 0,
         marks: Marks::none(),
     }
 }
@@ -251,7 +250,7 @@ fn through_host<S: TransmissionSelection, C: LocalClock>(
             host.handle_send(now, frame, Span::ZERO, false).expect("there is room");
         } else {
             let last = &mut numbers[usize::from(link)];
-            host.handle_frame(now, 0, Frame { virtual_link_sequence: *last, ..frame }, Span::ZERO);
+            host.handle_frame(now, 0, Frame { sequence: (*last).into(), ..frame }, Span::ZERO);
             *last = last.checked_add(1).unwrap_or(1);
         }
         drain(&mut host, now);

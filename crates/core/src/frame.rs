@@ -1,7 +1,8 @@
 //! A frame as a descriptor: what the cores decide by, without the bytes.
 //!
 //! 32 bytes and `Copy`, so that queues and links hold frames by value. Payload is left out: no core looks at
-//! it. What becomes of it on the way (damage) is a mark.
+//! it. The driver knows a frame and its payload by the [`Handle`] it gave it: a simulator by the message, a live program by
+//! the buffer.
 
 /// A MAC address (IEEE Std 802-2014, 8.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,32 +46,25 @@ pub enum NetworkId {
     B,
 }
 
-/// What a frame carries besides its addresses. A set of bits.
+/// What a driver knows a frame by. Cores carry it from the frame that came in to every copy of it, and never look at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(pub u64);
+
+/// What a frame has besides its addresses. A set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u8);
 
 impl Marks {
-    /// On the way back from a relay.
-    pub const RETURN: Self = Self(1);
-    /// Sent during the warm-up.
-    pub const WARM_UP: Self = Self(2);
-    /// Payload was altered after its CRC was written; the frame check sequence is right.
-    pub const DAMAGED: Self = Self(4);
     /// A bit was inverted on the way: the frame check sequence is wrong.
-    pub const FCS_ERROR: Self = Self(8);
+    pub const FCS_ERROR: Self = Self(1);
     /// Sent on both redundant networks. Virtual links and time-triggered flows have this in their configuration instead.
-    pub const BOTH_NETWORKS: Self = Self(16);
+    pub const BOTH_NETWORKS: Self = Self(2);
     /// Carries an 802.1Q tag, whatever its VLAN and priority.
-    pub const TAGGED: Self = Self(32);
+    pub const TAGGED: Self = Self(4);
 
     /// Without any.
     pub const fn none() -> Self {
         Self(0)
-    }
-    /// Those that a message has wherever it is seen, as bits: 0 [`RETURN`](Self::RETURN), 1 [`WARM_UP`](Self::WARM_UP).
-    #[inline]
-    pub const fn of_message(self) -> u8 {
-        self.0 & (Self::RETURN.0 | Self::WARM_UP.0)
     }
     /// Both sets.
     pub const fn with(self, other: Self) -> Self {
@@ -97,21 +91,20 @@ pub struct Frame {
     pub length: u16,
     /// VLAN identifier; 0 without tag or [priority-tagged](Marks::TAGGED) (IEEE Std 802.1Q-2022, 9.6).
     pub vlan: u16,
-    /// Flow in the probe header; 65 535 for background load.
-    pub flow: u16,
-    /// Virtual link; meaningful for rate-constrained and time-triggered frames.
+    /// Virtual link, or identifier of critical traffic; meaningful for rate-constrained and time-triggered frames.
     pub virtual_link: u16,
-    /// Sequence number in the probe header.
-    pub sequence: u32,
+    /// Sequence number of its stream: of a redundancy tag all 16 bits, of a virtual link 8 of them; until its sender numbers
+    /// the frame, the sub-virtual-link it is for.
+    pub sequence: u16,
+    /// What its driver knows it by.
+    pub handle: Handle,
     /// Priority code point, 0 to 7; 7 is the most urgent.
     pub priority: u8,
     /// Kind of traffic.
     pub class: TrafficClass,
     /// Redundant network it travels on.
     pub network: NetworkId,
-    /// Sequence number of the virtual link; until its sender numbers the frame, the sub-virtual-link it is for.
-    pub virtual_link_sequence: u8,
-    /// Phase, leg, damage.
+    /// Tag, copies, damage.
     pub marks: Marks,
 }
 

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::arinc664::policing::Mode;
     use crate::arinc664::{Bag, Contract, VirtualLinkId};
-    use crate::frame::{Mac, Marks, NetworkId};
+    use crate::frame::{Handle, Mac, Marks, NetworkId};
     use crate::oscillator::{FrequencyError, Oscillator, TrueTime};
     use crate::tte::dispatch::Instants;
 
@@ -209,13 +209,12 @@ mod tests {
             source: Mac::default(),
             length,
             vlan: 0,
-            flow: 1,
             virtual_link: id,
-            sequence: 0,
+            handle: Handle(0),
             priority: 0,
             class,
             network: NetworkId::A,
-            virtual_link_sequence: 0,
+            sequence: 0,
             marks: Marks::none(),
         }
     }

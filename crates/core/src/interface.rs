@@ -286,7 +286,7 @@ impl Interface {
                     return None;
                 };
                 let link = &mut self.links.all[at];
-                let sub_link = usize::from(frame.virtual_link_sequence);
+                let sub_link = usize::from(frame.sequence);
                 if link.regulator.handle_frame(now, sub_link, usize::from(frame.length), frame).is_err() {
                     lost(frame, Cause::Regulator);
                     return None;
@@ -310,7 +310,7 @@ impl Interface {
     /// # Errors
     /// The frame, which must be handed in when it comes.
     pub fn handle_ahead(&mut self, comes: RunTime, frame: Frame) -> Result<(), Frame> {
-        let of_a_link = frame.class == TrafficClass::RateConstrained && frame.virtual_link_sequence == 0;
+        let of_a_link = frame.class == TrafficClass::RateConstrained && frame.sequence == 0;
         let Some(at) = self.links.place(frame.virtual_link).filter(|_| of_a_link) else { return Err(frame) };
         self.links.all[at].regulator.handle_ahead(comes, usize::from(frame.length), frame)?;
         self.set_link(at);
@@ -387,7 +387,7 @@ impl Interface {
         network: NetworkId,
         frame: &Frame,
     ) -> Result<(), Cause> {
-        let (id, number) = (frame.virtual_link, frame.virtual_link_sequence);
+        let (id, number) = (frame.virtual_link, frame.sequence as u8);
         match frame.class {
             TrafficClass::BestEffort => Ok(()),
             TrafficClass::RateConstrained => {
@@ -554,7 +554,7 @@ impl Expected {
 }
 
 fn numbered(frame: Frame, numbers: &mut SequenceGenerator) -> Frame {
-    Frame { virtual_link_sequence: numbers.next_number(), ..frame }
+    Frame { sequence: numbers.next_number().into(), ..frame }
 }
 
 fn sort<T>(list: &mut [T], id: impl Fn(&T) -> u16) -> Result<(), InterfaceError> {

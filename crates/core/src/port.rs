@@ -473,7 +473,7 @@ impl<S: TransmissionSelection> Port<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Mac, Marks, NetworkId, TrafficClass};
+    use crate::frame::{Handle, Mac, Marks, NetworkId, TrafficClass};
     use crate::oscillator::TrueTime;
     use crate::selection::StrictPriority;
     use alloc::vec::Vec;
@@ -529,13 +529,12 @@ mod tests {
             source: Mac::default(),
             length,
             vlan: 0,
-            flow: 1,
             virtual_link: 0,
-            sequence,
+            handle: Handle(u64::from(sequence)),
             priority,
             class: TrafficClass::BestEffort,
             network: NetworkId::A,
-            virtual_link_sequence: 0,
+            sequence: 0,
             marks: Marks::none(),
         }
     }
@@ -556,10 +555,10 @@ mod tests {
             let (mut now, mut free_at) = (RunTime::ZERO, RunTime::ZERO);
             let begin = |waiting: &mut Vec<Frame>, free_at: &mut RunTime, now: RunTime, frame: Frame| {
                 let admitted = |f: &Frame| gate.admits(now, usize::from(f.priority)) == Admission::Now;
-                let best = waiting.iter().copied().filter(admitted).max_by_key(|f| (f.priority, core::cmp::Reverse(f.sequence)));
+                let best = waiting.iter().copied().filter(admitted).max_by_key(|f| (f.priority, core::cmp::Reverse(f.handle.0 as u32)));
                 assert_eq!(best, Some(frame));
                 assert!(*free_at <= now);
-                waiting.retain(|f| f.sequence != frame.sequence);
+                waiting.retain(|f| (f.handle.0 as u32) != (frame.handle.0 as u32));
                 *free_at = now + line.occupation(frame.length);
                 *free_at
             };

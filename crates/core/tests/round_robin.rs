@@ -2,7 +2,7 @@
 //! shaper needs is in its own file.
 
 use wg_core::forwarding::Forwarding;
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::oscillator::{LocalClock, TrueTime};
 use wg_core::port::{Port, PortConfig};
@@ -45,13 +45,12 @@ fn frame(sequence: u32, priority: u8) -> Frame {
         source: Mac::default(),
         length: 1_000,
         vlan: 0,
-        flow: 1,
         virtual_link: 0,
-        sequence,
+        handle: Handle(u64::from(sequence)),
         priority,
         class: TrafficClass::BestEffort,
         network: NetworkId::A,
-        virtual_link_sequence: 0,
+        sequence: 0,
         marks: Marks::none(),
     }
 }

@@ -13,7 +13,7 @@ use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_frame::arinc664::{Sender, VirtualLinkId};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::fill::Pattern;
-use wg_frame::image::{Image, Message};
+use wg_frame::image::{self, Image};
 use wg_frame::layout::{Carrier, Envelope, Tag};
 use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::RunTime;
@@ -21,6 +21,7 @@ use wg_frame::vlan::{Priority, VlanId};
 use wg_plan::{Fill, Flow, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
 
+use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 
 /// Port of the messages, as on the live bench.
@@ -48,9 +49,10 @@ struct Looks {
 impl Looks {
     /// Where a message carries its transmit time, and which.
     fn transmit_time(&self, frame: &Frame) -> Option<(usize, RunTime)> {
-        let sent = &self.sent[usize::from(!frame.marks.has(Marks::WARM_UP))];
-        let (sequence, time) = *sent.get((frame.sequence as usize).checked_rem(sent.len())?)?;
-        (sequence == frame.sequence).then_some((self.transmit_time?, time))
+        let message = frame.message();
+        let sent = &self.sent[usize::from(!message.flags.has(Flags::WARM_UP))];
+        let (sequence, time) = *sent.get((message.sequence as usize).checked_rem(sent.len())?)?;
+        (sequence == message.sequence).then_some((self.transmit_time?, time))
     }
 }
 
@@ -130,10 +132,11 @@ impl Captures {
 
     /// A message was handed down at `time` by its sender's clock.
     pub(crate) fn sent(&mut self, frame: &Frame, time: RunTime) {
-        let Some(looks) = self.looks.get_mut(&frame.flow) else { return };
-        let sent = &mut looks.sent[usize::from(!frame.marks.has(Marks::WARM_UP))];
-        let Some(at) = (frame.sequence as usize).checked_rem(sent.len()) else { return };
-        sent[at] = (frame.sequence, time);
+        let Message { flow, sequence, flags } = frame.message();
+        let Some(looks) = self.looks.get_mut(&flow) else { return };
+        let sent = &mut looks.sent[usize::from(!flags.has(Flags::WARM_UP))];
+        let Some(at) = (sequence as usize).checked_rem(sent.len()) else { return };
+        sent[at] = (sequence, time);
     }
 
     /// Begins every file.
@@ -192,7 +195,8 @@ impl Captures {
     /// What a frame looks like on the wire.
     fn image(&self, frame: &Frame) -> Image {
         let length = usize::from(frame.length).clamp(64, LONGEST);
-        let looks = self.looks.get(&frame.flow);
+        let Message { flow, sequence, flags } = frame.message();
+        let looks = self.looks.get(&flow);
         let envelope = self.envelope(frame, looks);
         let numbered = frame.class == TrafficClass::RateConstrained;
         // A frame that none of its tasks sends, as a babbler's, is full of payload.
@@ -201,30 +205,28 @@ impl Captures {
         let fits = |payload: usize| Image::length(&envelope, payload, numbered) == length;
         let (payload, fill) =
             tasks.iter().copied().find(|(payload, _)| fits(*payload)).unwrap_or((full, Fill::Sequential));
-        let message = (frame.flow != FLOW_FOREIGN).then(|| {
-            let mut flags = ProbeFlags::NONE;
-            for (mark, flag) in [(Marks::RETURN, ProbeFlags::RETURN), (Marks::WARM_UP, ProbeFlags::WARM_UP)] {
-                if frame.marks.has(mark) {
-                    flags = flags.with(flag);
+        let message = (flow != FLOW_FOREIGN).then(|| {
+            let mut said = ProbeFlags::NONE;
+            for (mark, flag) in [(Flags::RETURN, ProbeFlags::RETURN), (Flags::WARM_UP, ProbeFlags::WARM_UP)] {
+                if flags.has(mark) {
+                    said = said.with(flag);
                 }
             }
-            Message {
-                probe: Probe { flow: frame.flow, sequence: frame.sequence, flags },
+            image::Message {
+                probe: Probe { flow, sequence, flags: said },
                 fill: match fill {
                     Fill::Sequential => Pattern::Sequential,
-                    Fill::Random => {
-                        Pattern::Random { seed: self.seed, flow: frame.flow, sequence: frame.sequence }
-                    }
+                    Fill::Random => Pattern::Random { seed: self.seed, flow, sequence },
                 },
                 transmit_time: looks.and_then(|looks| looks.transmit_time(frame)),
-                damaged: frame.marks.has(Marks::DAMAGED),
+                damaged: flags.has(Flags::DAMAGED),
             }
         });
         Image {
             envelope,
             payload,
             message,
-            sequence: numbered.then_some(frame.virtual_link_sequence),
+            sequence: numbered.then_some(frame.sequence as u8),
             fcs_error: frame.marks.has(Marks::FCS_ERROR),
         }
     }
@@ -239,7 +241,7 @@ impl Captures {
             Protocol::Raw | Protocol::Tt => Carrier::Raw,
             Protocol::Rc => return self.virtual_link(frame),
             Protocol::Udp | Protocol::Be => {
-                let port = if frame.flow == FLOW_FOREIGN { DISCARD_PORT } else { PROBE_PORT };
+                let port = if frame.message().flow == FLOW_FOREIGN { DISCARD_PORT } else { PROBE_PORT };
                 let port = own.port.destination.unwrap_or(port);
                 let to = match (own.ipv4.destination, frame.destination.0) {
                     (Some(own), _) => Ipv4Addr::from(own),

@@ -9,6 +9,7 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::{LinkFault, LinkFaultKind, Victims};
 
 use crate::error::SimError;
+use crate::message::{Carries, Flags};
 use crate::random::{Purpose, Stream};
 
 /// A fault in one direction of a link.
@@ -54,9 +55,10 @@ impl Rule {
             }
             Whom::Bits(errors) => errors.pass(8 * u64::from(frame.length)),
             Whom::Messages { flow, sequences } => {
-                let after = sequences.partition_point(|range| range.0 <= frame.sequence);
-                let named = after.checked_sub(1).is_some_and(|at| frame.sequence <= sequences[at].1);
-                named && *flow == frame.flow && !frame.marks.has(Marks::WARM_UP)
+                let message = frame.message();
+                let after = sequences.partition_point(|range| range.0 <= message.sequence);
+                let named = after.checked_sub(1).is_some_and(|at| message.sequence <= sequences[at].1);
+                named && *flow == message.flow && !message.flags.has(Flags::WARM_UP)
             }
         }
     }
@@ -143,7 +145,7 @@ impl Fate {
         match kind {
             LinkFaultKind::Lose => self.lost = true,
             LinkFaultKind::BitError => self.frame.marks = self.frame.marks.with(Marks::FCS_ERROR),
-            LinkFaultKind::Corrupt => self.frame.marks = self.frame.marks.with(Marks::DAMAGED),
+            LinkFaultKind::Corrupt => self.frame = self.frame.flagged(Flags::DAMAGED),
             LinkFaultKind::Duplicate => self.twice = true,
             LinkFaultKind::Delay { by } => self.by += by,
         }

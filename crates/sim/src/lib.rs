@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod faults;
 mod incidents;
+mod message;
 mod models;
 mod report;
 mod sink;

@@ -7,7 +7,7 @@ use wg_core::Deadline;
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::end_system::Host;
 use wg_core::fifo::Fifo;
-use wg_core::frame::{Frame, Mac, Marks, NetworkId};
+use wg_core::frame::{Frame, Mac, NetworkId};
 use wg_core::hub::Hub;
 use wg_core::ingress::CriticalIngress;
 use wg_core::line::LineRate;
@@ -273,8 +273,6 @@ pub(crate) struct Sender {
     /// The frame of the next message. It is made when that is planned: a frame that was just made in parts cannot be copied
     /// before all of them are through to the cache.
     pub(crate) frame: Frame,
-    /// Of every frame.
-    pub(crate) marks: Marks,
     /// One sent later than this after it was to be is late.
     pub(crate) late_after: Span,
     pub(crate) schedule: Schedule,

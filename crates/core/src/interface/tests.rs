@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use super::*;
 use crate::arinc664::regulator::output_jitter;
-use crate::frame::{Mac, Marks};
+use crate::frame::{Handle, Mac, Marks};
 use crate::oscillator::{Change, FrequencyError, Oscillator, TrueTime};
 
 const BAG: Span = Span::from_millis(1);
@@ -20,13 +20,12 @@ fn frame(class: TrafficClass, id: u16, sequence: u32) -> Frame {
         source: Mac::default(),
         length: 100,
         vlan: 0,
-        flow: 1,
         virtual_link: id,
-        sequence,
+        handle: Handle(u64::from(sequence)),
         priority: 0,
         class,
         network: NetworkId::A,
-        virtual_link_sequence: 0,
+        sequence: 0,
         marks: Marks::none(),
     }
 }
@@ -84,7 +83,7 @@ fn polled(core: &mut Interface, clock: &impl LocalClock, now: RunTime) -> Vec<Le
 
 fn left(departure: Departure) -> Left {
     assert_eq!(departure.networks, Networks::Both);
-    (departure.frame.sequence, departure.frame.virtual_link_sequence, departure.due)
+    (departure.frame.handle.0 as u32, departure.frame.sequence as u8, departure.due)
 }
 
 #[test]
@@ -123,7 +122,7 @@ fn a_schedule_sends_at_its_instants_by_the_local_clock() {
     core.handle_clock_change(us(170), &clock);
     assert_eq!(core.next_deadline(), Deadline::at(us(250)));
     let mut lost = Vec::new();
-    core.handle_message(us(180), &clock, tt(2), |frame, cause| lost.push((frame.sequence, cause)));
+    core.handle_message(us(180), &clock, tt(2), |frame, cause| lost.push((frame.handle.0 as u32, cause)));
     assert_eq!(lost, [(1, Cause::Superseded)]);
     assert_eq!(polled(&mut core, &clock, us(250)), [(2, 1, us(250))]);
 }
@@ -131,7 +130,7 @@ fn a_schedule_sends_at_its_instants_by_the_local_clock() {
 #[test]
 fn the_first_valid_copy_wins_and_the_acceptance_window_is_of_its_network() {
     let mut core = interface();
-    let numbered = |frame, number| Frame { virtual_link_sequence: number, ..frame };
+    let numbered = |frame, number| Frame { sequence: number, ..frame };
     let mut receive = |at, network, frame| core.handle_frame(us(at), &TrueTime, network, &frame);
     let (a, b) = (NetworkId::A, NetworkId::B);
     assert_eq!(receive(0, b, numbered(rc(7, 0), 4)), Ok(()));

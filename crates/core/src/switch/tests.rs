@@ -7,7 +7,7 @@ use wg_frame::time::{RunTime, Span};
 
 use super::*;
 use crate::forwarding::{Learning, PortSet};
-use crate::frame::{Mac, NetworkId, TrafficClass};
+use crate::frame::{Handle, Mac, NetworkId, TrafficClass};
 use crate::line::{GAP, LineRate};
 use crate::oscillator::TrueTime;
 use crate::port::{Port, PortConfig};
@@ -57,13 +57,12 @@ fn frame(from: u8, to: u8, sequence: u32) -> Frame {
         source: station(from),
         length: 1_000,
         vlan: 0,
-        flow: 1,
         virtual_link: 0,
-        sequence,
+        handle: Handle(u64::from(sequence)),
         priority: 0,
         class: TrafficClass::BestEffort,
         network: NetworkId::A,
-        virtual_link_sequence: 0,
+        sequence: 0,
         marks: Marks::none(),
     }
 }
@@ -165,7 +164,7 @@ fn begun(switch: &mut Switch<StrictPriority, ByNumber, TrueTime>, now: RunTime) 
     while let Some(output) = switch.poll_output() {
         if let Output::Transmit { port, frame, transmission } = output {
             switch.handle_line_free(port, transmission, now + line().occupation(frame.length));
-            begun.push(frame.sequence);
+            begun.push(frame.handle.0 as u32);
         }
     }
     begun

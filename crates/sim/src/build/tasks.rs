@@ -14,6 +14,7 @@ use wg_traffic::relaying::faults;
 use super::forwarding::destination;
 use super::hosts::network_id;
 use crate::error::SimError;
+use crate::message::{Flags, Message};
 use crate::models::traffic_class;
 use crate::random::{Purpose, Stream};
 use crate::sending::{Schedule, pacing};
@@ -70,8 +71,7 @@ impl World {
                 flow,
                 host,
                 // Until its sender numbers it, a frame names its sub-virtual-link.
-                frame: Frame { virtual_link_sequence: send.sub_link, ..frame },
-                marks: frame.marks,
+                frame: Frame { sequence: send.sub_link.into(), ..frame },
                 late_after: send.late_after(),
                 schedule,
                 due: None,
@@ -98,13 +98,12 @@ impl World {
             source: flow.addresses.mac.source.map_or(self.addresses[usize::from(flow.from)], Mac),
             length,
             vlan: flow.vlan.map_or(0, |tag| tag.id),
-            flow: flow.id,
             virtual_link: id.or(flow.schedule.as_ref().map(|schedule| schedule.id)).unwrap_or(0),
             sequence: 0,
+            handle: Message { flow: flow.id, sequence: 0, flags: Flags::default() }.handle(),
             priority,
             class,
             network: flow.network.map_or(NetworkId::A, network_id),
-            virtual_link_sequence: 0,
             marks: Marks::none()
                 .with(if both { Marks::BOTH_NETWORKS } else { Marks::none() })
                 .with(if flow.vlan.is_some() { Marks::TAGGED } else { Marks::none() }),
@@ -171,14 +170,12 @@ impl World {
                 source: self.address(host),
                 length,
                 vlan: 0,
-                flow: FLOW_FOREIGN,
                 virtual_link: 0,
-                // Which injector made it.
-                sequence: number,
+                sequence: 0,
+                handle: Message { flow: FLOW_FOREIGN, sequence: number, flags: Flags::default() }.handle(),
                 priority: 0,
                 class: TrafficClass::BestEffort,
                 network: self.network(network, host),
-                virtual_link_sequence: 0,
                 marks: Marks::none(),
             };
             let planned = Schedule::of_load(run, inject, number)
@@ -213,7 +210,8 @@ impl World {
                         run.sends.iter().filter(|send| send.flow == flow).map(|send| send.count).max();
                     // Numbers above all planned ones, so that nobody takes such a frame for a message.
                     let sequence = count.unwrap_or(0);
-                    let frame = Frame { sequence, ..self.frame(&run.flows[at], length) };
+                    let handle = Message { flow, sequence, flags: Flags::default() }.handle();
+                    let frame = Frame { handle, ..self.frame(&run.flows[at], length) };
                     let (host, node) = (self.host(run.flows[at].from)?, run.flows[at].from);
                     self.babblers.push(Babbler { host, node, frame, period, until: RunTime::ZERO + until });
                 }

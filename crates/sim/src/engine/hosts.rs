@@ -11,23 +11,25 @@ use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point};
 use super::switches::reason;
 use super::{Engine, record};
 use crate::agenda::Class;
+use crate::message::{Carries, Flags};
 use crate::sink::Sink;
-use crate::world::{HostPort, Place};
+use crate::world::{HostPort, Place, Sender};
 
 impl<S: Sink> Engine<'_, S> {
     /// The last bit of a frame is in.
     #[inline]
     pub(super) fn enter_host(&mut self, at: usize, port: usize, frame: &Frame) {
         // The network stack of the host discards background load: nobody listens on its port.
-        if frame.flow == FLOW_FOREIGN {
+        let message = frame.message();
+        if message.flow == FLOW_FOREIGN {
             return;
         }
         let host = &mut self.world.hosts[at];
         let (node, number) = (host.node, host.ports[port].number);
         // An interface takes no notice of frames for others; who receives a flow takes the address its frames were given.
-        let flow = &self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.flow)])];
+        let flow = &self.world.flows[usize::from(self.world.flow_of_id[usize::from(message.flow)])];
         let is_for_it = if frame.destination.is_group() {
-            if frame.marks.has(Marks::RETURN) { flow.from == node } else { flow.receiver(node).is_some() }
+            if message.flags.has(Flags::RETURN) { flow.from == node } else { flow.receiver(node).is_some() }
         } else {
             frame.destination == host.address
                 || (flow.destination == Some(frame.destination) && flow.receiver(node).is_some())
@@ -116,8 +118,9 @@ impl<S: Sink> Engine<'_, S> {
 
     /// A frame, or one of its copies, ended in a host.
     fn lost_at_host(&mut self, at: usize, port: usize, frame: &Frame, cause: Cause) {
-        if frame.flow == FLOW_FOREIGN {
-            self.world.injectors[frame.sequence as usize].done -= 1;
+        let message = frame.message();
+        if message.flow == FLOW_FOREIGN {
+            self.world.injectors[message.sequence as usize].done -= 1;
             return;
         }
         let access = self.access(frame);
@@ -144,8 +147,10 @@ impl<S: Sink> Engine<'_, S> {
 
     /// A message its sender handed over was refused afterwards.
     fn unsend(&mut self, frame: &Frame) {
-        if !frame.marks.has(Marks::RETURN)
-            && let Some(sender) = self.world.senders.iter_mut().find(|sender| sender.frame.flow == frame.flow)
+        let message = frame.message();
+        let of_flow = |sender: &&mut Sender| sender.frame.message().flow == message.flow;
+        if !message.flags.has(Flags::RETURN)
+            && let Some(sender) = self.world.senders.iter_mut().find(of_flow)
         {
             sender.done = sender.done.saturating_sub(1);
         }
@@ -156,13 +161,14 @@ impl<S: Sink> Engine<'_, S> {
         let host = &mut self.world.hosts[at];
         let (node, port) = (host.node, host.ports[port].number);
         host.access[access].received += 1;
-        let damaged = frame.marks.has(Marks::DAMAGED);
+        let message = frame.message();
+        let damaged = message.flags.has(Flags::DAMAGED);
         let crc = if damaged { Crc::Bad } else { Crc::Ok };
         for (point, time) in [(Point::DriverReceive, driver), (Point::ApplicationReceive, application)] {
             self.write(record(frame, node, port, time, (point, Clock::Simulated, crc, DropReason::None)));
         }
-        let returning = frame.marks.has(Marks::RETURN);
-        let flow = &mut self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.flow)])];
+        let returning = message.flags.has(Flags::RETURN);
+        let flow = &mut self.world.flows[usize::from(self.world.flow_of_id[usize::from(message.flow)])];
         let receiver = flow.receiver(node);
         let at_home = match (returning, flow.relay) {
             (false, _) => receiver.is_some(),
@@ -187,7 +193,7 @@ impl<S: Sink> Engine<'_, S> {
         match (damaged, at_home) {
             (true, _) => reception.damaged += 1,
             (false, true) => {
-                if reception.follow(frame.sequence, frame.marks.has(Marks::WARM_UP)) {
+                if reception.follow(message.sequence, message.flags.has(Flags::WARM_UP)) {
                     self.world.awaiting -= 1;
                     self.world.note_complete(self.now);
                 }

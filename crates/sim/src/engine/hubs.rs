@@ -14,6 +14,7 @@ use wg_record::{Crc, DropReason, Point, TruthKind};
 use super::Engine;
 use crate::agenda::Class;
 use crate::faults::Fate;
+use crate::message::Carries;
 use crate::sink::Sink;
 use crate::world::Flying;
 
@@ -145,7 +146,8 @@ impl<S: Sink> Engine<'_, S> {
         if before.lost {
             return;
         }
-        let frame = Frame { marks: frame.marks.with(before.frame.marks), ..frame };
+        let marks = frame.marks.with(before.frame.marks);
+        let frame = Frame { marks, ..frame }.flagged(before.frame.message().flags);
         let watched = self.world.channels[channel].extra.is_some();
         if watched {
             self.capture(channel, 0, &frame, self.now);

@@ -10,6 +10,7 @@ use wg_record::TruthKind;
 use super::Engine;
 use crate::agenda::Class;
 use crate::faults::Fate;
+use crate::message::Carries;
 use crate::sink::Sink;
 use crate::world::{Flying, Place};
 
@@ -149,8 +150,8 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn cut_short(&mut self, number: usize, frame: &Frame) {
         let channel = &mut self.world.channels[number];
         let is_it = |flying: &Flying| {
-            let other = &flying.frame;
-            (other.flow, other.sequence, other.length) == (frame.flow, frame.sequence, frame.length)
+            let (one, other) = (flying.frame.message(), frame.message());
+            (one.flow, one.sequence, flying.frame.length) == (other.flow, other.sequence, frame.length)
         };
         // A link that lost or delayed it has it no longer; a cut-through switch may have taken it by its header.
         if channel.in_flight.back().is_some_and(is_it) {

@@ -9,7 +9,7 @@ mod switches;
 mod tasks;
 
 use wg_core::Deadline;
-use wg_core::frame::{Frame, Marks};
+use wg_core::frame::Frame;
 use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
 use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags, Truth, TruthKind};
@@ -18,6 +18,7 @@ use crate::agenda::{Agenda, Class, Source};
 use crate::capture::Captures;
 use crate::clocks::TICK;
 use crate::error::SimError;
+use crate::message::{Carries, Flags, Message};
 use crate::report::SimReport;
 use crate::sink::Sink;
 use crate::world::World;
@@ -168,7 +169,8 @@ impl<S: Sink> Engine<'_, S> {
 
     /// Writes what was done to `frame`.
     fn reveal(&mut self, kind: TruthKind, frame: &Frame, node: NodeIndex, port: u16, value: i64) {
-        let (sequence, flow, flags) = (frame.sequence, frame.flow, flags(frame));
+        let Message { flow, sequence, flags } = frame.message();
+        let flags = RecordFlags::from_bits(flags.of_message());
         let sequence = if flow == FLOW_FOREIGN { 0 } else { sequence };
         self.sink.truth(&Truth { time: self.now, value, sequence, flow, node, port, kind, flags });
     }
@@ -182,19 +184,14 @@ impl<S: Sink> Engine<'_, S> {
 
     /// The access point a frame belongs to; background load has none and is not asked about.
     fn access(&self, frame: &Frame) -> usize {
-        self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.flow)])].access
+        self.world.flows[usize::from(self.world.flow_of_id[usize::from(frame.message().flow)])].access
     }
 }
 
 const _: () = assert!(
-    Marks::RETURN.of_message() == RecordFlags::RETURN.bits()
-        && Marks::WARM_UP.of_message() == RecordFlags::WARM_UP.bits()
+    Flags::RETURN.of_message() == RecordFlags::RETURN.bits()
+        && Flags::WARM_UP.of_message() == RecordFlags::WARM_UP.bits()
 );
-
-#[inline]
-fn flags(frame: &Frame) -> RecordFlags {
-    RecordFlags::from_bits(frame.marks.of_message())
-}
 
 #[inline(always)]
 fn record(
@@ -204,10 +201,11 @@ fn record(
     time: RunTime,
     (point, clock, crc, reason): (Point, Clock, Crc, DropReason),
 ) -> Record {
+    let Message { flow, sequence, flags } = frame.message();
     Record {
         time,
-        sequence: frame.sequence,
-        flow: frame.flow,
+        sequence,
+        flow,
         node,
         port,
         length: frame.length,
@@ -215,6 +213,6 @@ fn record(
         clock,
         crc,
         reason,
-        flags: flags(frame),
+        flags: RecordFlags::from_bits(flags.of_message()),
     }
 }

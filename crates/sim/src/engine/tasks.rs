@@ -1,7 +1,7 @@
 //! Senders, relays, background load and babblers.
 
 use wg_core::Deadline;
-use wg_core::frame::{Frame, Mac, Marks};
+use wg_core::frame::{Frame, Mac};
 use wg_core::relay::{Output, Treatment};
 use wg_frame::time::Span;
 use wg_plan::NodeIndex;
@@ -9,6 +9,7 @@ use wg_record::{Clock, Crc, DropReason, Point, TruthKind};
 
 use super::{Engine, record};
 use crate::agenda::Class;
+use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 
 impl<S: Sink> Engine<'_, S> {
@@ -17,8 +18,9 @@ impl<S: Sink> Engine<'_, S> {
         let sender = &mut self.world.senders[number];
         sender.due = sender.schedule.next();
         if let Some(due) = sender.due {
-            let marks = if due.warm_up { sender.marks.with(Marks::WARM_UP) } else { sender.marks };
-            sender.frame = Frame { sequence: due.sequence, length: due.length, marks, ..sender.frame };
+            let flags = if due.warm_up { Flags::WARM_UP } else { Flags::default() };
+            let message = Message { flow: sender.frame.message().flow, sequence: due.sequence, flags };
+            sender.frame = Frame { handle: message.handle(), length: due.length, ..sender.frame };
         }
         self.plan_send(number);
     }
@@ -103,7 +105,9 @@ impl<S: Sink> Engine<'_, S> {
             return;
         }
         let (host, node, frame) = (babbler.host, babbler.node, babbler.frame);
-        babbler.frame.sequence += 1;
+        let message = frame.message();
+        let next = Message { sequence: message.sequence + 1, ..message };
+        babbler.frame.handle = next.handle();
         self.agenda.set(Class::Babble, number, Deadline::at(self.now + babbler.period));
         self.reveal(TruthKind::Babbled, &frame, node, 0, 0);
         let more = self.agenda.has_input_at(self.now);
@@ -118,8 +122,9 @@ impl<S: Sink> Engine<'_, S> {
         self.agenda.set(Class::Turn, number, next.into());
         relay.handled += 1;
         let (host, node) = (relay.host, relay.node);
-        let warm_up = frame.marks.has(Marks::WARM_UP);
-        let treatment = relay.core.handle_message(self.now, frame.sequence, warm_up, frame);
+        let Message { sequence, flags, .. } = frame.message();
+        let warm_up = flags.has(Flags::WARM_UP);
+        let treatment = relay.core.handle_message(self.now, sequence, warm_up, frame);
         if treatment != Treatment::Return {
             let port = self.world.hosts[host].ports[0].number;
             self.reveal(TruthKind::RelayFault, &frame, node, port, 0);
@@ -151,8 +156,7 @@ impl<S: Sink> Engine<'_, S> {
                     self.send_on(number, frame, home);
                 }
                 Output::Corrupt(frame) => {
-                    let damaged = Frame { marks: frame.marks.with(Marks::DAMAGED), ..frame };
-                    self.send_on(number, damaged, home);
+                    self.send_on(number, frame.flagged(Flags::DAMAGED), home);
                 }
                 Output::Misdirect(frame, to) => self.send_on(number, frame, to),
                 Output::Drop(frame) => {
@@ -170,19 +174,19 @@ impl<S: Sink> Engine<'_, S> {
         let relay = &self.world.relays[number];
         let (host, source) = (relay.host, self.world.addresses[usize::from(relay.node)]);
         let destination = self.world.addresses[usize::from(to)];
-        let marks = frame.marks.with(Marks::RETURN);
+        let frame = frame.flagged(Flags::RETURN);
         let frame = match relay.vl {
             Some(link) => {
                 let destination = Mac(link.destination().0);
                 // Not numbered yet, so it names its sub-virtual-link, the only one.
                 let (virtual_link, network) = (link.0, relay.network);
-                let back = Frame { virtual_link, network, virtual_link_sequence: 0, ..frame };
-                self.hand_down(host, &Frame { source, destination, marks, ..back }, Span::ZERO);
+                let back = Frame { virtual_link, network, sequence: 0, ..frame };
+                self.hand_down(host, &Frame { source, destination, ..back }, Span::ZERO);
                 return;
             }
             None => frame,
         };
         // Its thread is at work: it need not be woken.
-        self.hand_down(host, &Frame { source, destination, marks, ..frame }, Span::ZERO);
+        self.hand_down(host, &Frame { source, destination, ..frame }, Span::ZERO);
     }
 }

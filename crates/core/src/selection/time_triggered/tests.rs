@@ -6,7 +6,7 @@ use std::vec::Vec;
 use wg_frame::time::Span;
 
 use super::*;
-use crate::frame::{Mac, Marks, NetworkId};
+use crate::frame::{Handle, Mac, Marks, NetworkId};
 use crate::line::{GAP, LineRate};
 use crate::oscillator::{Change, Oscillator};
 use crate::port::{Device, Effect, Port, PortConfig};
@@ -29,13 +29,12 @@ fn frame(class: TrafficClass, length: u16, sequence: u32) -> Frame {
         source: Mac::default(),
         length,
         vlan: 0,
-        flow: 1,
         virtual_link: 7,
-        sequence,
+        handle: Handle(u64::from(sequence)),
         priority: 0,
         class,
         network: NetworkId::A,
-        virtual_link_sequence: 0,
+        sequence: 0,
         marks: Marks::none(),
     }
 }
@@ -105,13 +104,13 @@ impl Bench {
             let event = match effect {
                 Effect::Transmit { frame, transmission } => {
                     self.port.handle_line_free(transmission, now + line.occupation(frame.length));
-                    Event::Begun(frame.sequence)
+                    Event::Begun(frame.handle.0 as u32)
                 }
                 Effect::Abort { frame, transmission } => {
                     self.port.handle_line_free(transmission, now + line.time_of(GAP));
-                    Event::Aborted(frame.sequence)
+                    Event::Aborted(frame.handle.0 as u32)
                 }
-                Effect::Drop { frame, cause } => Event::Dropped(frame.sequence, cause),
+                Effect::Drop { frame, cause } => Event::Dropped(frame.handle.0 as u32, cause),
             };
             self.events.push((now, event));
         }

@@ -6,7 +6,7 @@ use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
 use wg_core::forwarding::{Forwarding, PortSet};
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{Change, FrequencyError, Oscillator};
@@ -190,13 +190,12 @@ impl Run {
             source: Mac::default(),
             length: 64 + input.below(if class == TrafficClass::TimeTriggered { 150 } else { 560 }) as u16,
             vlan: 0,
-            flow: 1,
             virtual_link: flow as u16,
-            sequence: self.fates.len() as u32,
+            handle: Handle(self.fates.len() as u64),
             priority: input.byte() % 8,
             class,
             network: NetworkId::A,
-            virtual_link_sequence: 0,
+            sequence: 0,
             marks: if input.one_in(16) { Marks::FCS_ERROR } else { Marks::none() },
         };
         let line = self.switch.line(port);
@@ -260,14 +259,14 @@ impl Run {
         match output {
             Output::Transmit { port, frame, transmission } => {
                 assert!(self.free_at[port] <= self.now, "two frames on one wire");
-                assert!(self.fates[frame.sequence as usize].remove(&port), "not a planned copy");
+                assert!(self.fates[frame.handle.0 as usize].remove(&port), "not a planned copy");
                 self.free_at[port] = self.now + self.switch.line(port).occupation(frame.length);
                 self.on_wire[port] = Some(frame);
                 self.switch.handle_line_free(port, transmission, self.free_at[port]);
             }
             Output::Abort { port, frame, transmission } => {
                 assert!(self.free_at[port] > self.now && self.on_wire[port].take() == Some(frame));
-                assert!(self.fates[frame.sequence as usize].insert(port));
+                assert!(self.fates[frame.handle.0 as usize].insert(port));
                 self.free_at[port] = self.now + self.switch.line(port).time_of(GAP);
                 self.switch.handle_line_free(port, transmission, self.free_at[port]);
             }
@@ -280,7 +279,7 @@ impl Run {
                     _ => false,
                 };
                 assert!(fits, "{cause:?} of a {:?} frame", frame.class);
-                assert!(self.fates[frame.sequence as usize].remove(&port), "a copy has one end");
+                assert!(self.fates[frame.handle.0 as usize].remove(&port), "a copy has one end");
             }
         }
     }

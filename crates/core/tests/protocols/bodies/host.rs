@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use wg_core::Cause;
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::oscillator::TrueTime;
 use wg_core::port::{Port, PortConfig};
@@ -107,13 +107,12 @@ fn frame(sequence: u32, input: &mut Input<'_>) -> Frame {
         source: Mac::default(),
         length: 64 + input.below(1_455) as u16,
         vlan: 0,
-        flow: 1,
         virtual_link: 0,
-        sequence,
+        handle: Handle(u64::from(sequence)),
         priority: input.byte() % 8,
         class: TrafficClass::BestEffort,
         network: NetworkId::A,
-        virtual_link_sequence: 0,
+        sequence: 0,
         marks: Marks::none(),
     }
 }
@@ -162,27 +161,27 @@ impl Run {
             match output {
                 Output::Transmit { frame, transmission, .. } => {
                     assert!(self.line_free <= self.now, "two frames on one line");
-                    assert!(self.last_left.is_none_or(|last| last < frame.sequence), "overtaken");
-                    self.last_left = Some(frame.sequence);
+                    assert!(self.last_left.is_none_or(|last| last < (frame.handle.0 as u32)), "overtaken");
+                    self.last_left = Some(frame.handle.0 as u32);
                     self.line_free = self.now + self.host.line(0).occupation(frame.length);
                     self.host.handle_line_free(0, transmission, self.line_free);
-                    self.end(frame.sequence);
+                    self.end(frame.handle.0 as u32);
                 }
                 Output::Abort { .. } => panic!("nothing cuts a transmission off"),
                 Output::Dropped { frame, cause: Cause::Overrun, .. } => {
                     let (sequence, at) = self.arrived.pop_back().expect("it came last");
-                    assert_eq!(sequence, frame.sequence);
+                    assert_eq!(sequence, frame.handle.0 as u32);
                     let waiting = self.arrived.len() + self.leaving.iter().filter(|out| **out > at).count();
                     assert!(waiting >= self.ring, "the ring had room");
                     self.overrun += 1;
                 }
                 Output::Dropped { frame, cause, .. } => {
                     assert!(matches!(cause, Cause::Full(_)));
-                    self.end(frame.sequence);
+                    self.end(frame.handle.0 as u32);
                 }
                 Output::Deliver { frame, driver, application, .. } => {
                     let (sequence, at) = self.arrived.pop_front().expect("it came");
-                    assert_eq!(sequence, frame.sequence, "frames come up in their order");
+                    assert_eq!(sequence, frame.handle.0 as u32, "frames come up in their order");
                     let cost = self.receive.of(frame.length);
                     assert!(driver >= at && application - cost >= driver);
                     assert!(application - cost >= self.last_application);

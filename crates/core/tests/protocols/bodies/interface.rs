@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use wg_core::arinc664::redundancy::{Receiver, Redundancy};
 use wg_core::arinc664::{Bag, Contract};
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::interface::{
     IncomingLink, IncomingSchedule, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
 };
@@ -244,13 +244,12 @@ impl Run {
             source: Mac::default(),
             length: 64 + input.below(if class == TT { 100 } else { 330 }) as u16,
             vlan: 0,
-            flow: 1,
             virtual_link: 0,
-            sequence: self.messages.len() as u32,
+            handle: Handle(self.messages.len() as u64),
             priority: input.byte() % 8,
             class,
             network: NETWORKS[usize::from(input.byte() % 2)],
-            virtual_link_sequence: 0,
+            sequence: 0,
             marks: Marks::none(),
         }
     }
@@ -270,7 +269,7 @@ impl Run {
             }
         };
         if frame.class == RC && which == 1 {
-            frame.virtual_link_sequence = input.byte() % 3;
+            frame.sequence = u16::from(input.byte() % 3);
         }
         let expected = (0..2).filter(|port| networks.has(NETWORKS[*port])).collect();
         self.messages.push(Message { expected, number: None, left: false });
@@ -305,7 +304,7 @@ impl Run {
         let marks = if input.one_in(8) { Marks::FCS_ERROR } else { Marks::none() };
         let frame = Frame {
             virtual_link: 6 + u16::from(input.byte() % 4),
-            virtual_link_sequence: input.byte() % 8,
+            sequence: u16::from(input.byte() % 8),
             marks,
             ..self.frame(class, input)
         };
@@ -316,7 +315,7 @@ impl Run {
             TrafficClass::RateConstrained => match self.receivers.get_mut(link) {
                 None => Some(Cause::Filtered),
                 Some(receiver) => {
-                    let number = frame.virtual_link_sequence;
+                    let number = frame.sequence as u8;
                     receiver.handle_frame(self.now, NETWORKS[port], number).err().map(Cause::from)
                 }
             },
@@ -358,14 +357,14 @@ impl Run {
                 }
                 Output::Abort { port, frame, transmission } => {
                     assert!(self.last_bit[port] > self.now);
-                    let message = &mut self.messages[frame.sequence as usize];
+                    let message = &mut self.messages[frame.handle.0 as usize];
                     assert!(message.expected.insert(port));
                     self.take_back(port, frame);
                     self.free_at[port] = self.now + self.host.line(port).time_of(GAP);
                     self.host.handle_line_free(port, transmission, self.free_at[port]);
                 }
                 Output::Dropped { port, frame, cause, all_copies } => {
-                    let message = &mut self.messages[frame.sequence as usize];
+                    let message = &mut self.messages[frame.handle.0 as usize];
                     if all_copies {
                         assert!(!message.left && !message.expected.is_empty(), "a message has one end");
                         message.expected.clear();
@@ -388,13 +387,13 @@ impl Run {
     }
 
     fn begin(&mut self, port: usize, frame: Frame) {
-        let message = &mut self.messages[frame.sequence as usize];
+        let message = &mut self.messages[frame.handle.0 as usize];
         assert!(message.expected.remove(&port), "a copy leaves once");
         message.left = true;
         if frame.class == TrafficClass::BestEffort {
             return;
         }
-        let number = frame.virtual_link_sequence;
+        let number = frame.sequence as u8;
         assert!(message.number.replace(number).is_none_or(|other| other == number), "copies share a number");
         if frame.class == TT {
             let open = self.schedule.open_at(self.host.clock().read(self.now)).expect("a window is open");
@@ -419,7 +418,7 @@ impl Run {
             return;
         }
         let key = (RC, frame.virtual_link, port);
-        match frame.virtual_link_sequence {
+        match frame.sequence as u8 {
             0 => self.numbers.remove(&key),
             1 => self.numbers.insert(key, 0),
             number => self.numbers.insert(key, number - 1),

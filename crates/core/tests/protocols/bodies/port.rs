@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{Change, FrequencyError, LocalTime, Oscillator};
 use wg_core::port::{Device, Effect, Port, PortConfig};
@@ -176,29 +176,31 @@ impl Run {
             source: Mac::default(),
             length,
             vlan: 0,
-            flow: 1,
             virtual_link: u16::from(input.byte() % 6),
-            sequence: self.ended.len() as u32,
+            handle: Handle(self.ended.len() as u64),
             priority: input.byte() % 8,
             class,
             network: NetworkId::A,
-            virtual_link_sequence: 0,
+            sequence: 0,
             marks: Marks::none(),
         };
         self.ended.push(false);
         if class == TT {
-            self.waiting.entry(frame.virtual_link).or_default().push((frame.sequence, length));
+            self.waiting.entry(frame.virtual_link).or_default().push((frame.handle.0 as u32, length));
         }
         let now = self.now;
         self.call(|port, device, effects| port.handle_frame(now, frame, device, &mut |e| effects(e)));
     }
 
     fn end(&mut self, frame: Frame) {
-        let ended = &mut self.ended[frame.sequence as usize];
+        let ended = &mut self.ended[frame.handle.0 as usize];
         assert!(!*ended, "a frame has one end");
         *ended = true;
         if frame.class == TT {
-            self.waiting.entry(frame.virtual_link).or_default().retain(|(n, _)| *n != frame.sequence);
+            self.waiting
+                .entry(frame.virtual_link)
+                .or_default()
+                .retain(|(n, _)| *n != (frame.handle.0 as u32));
         }
     }
 
@@ -227,7 +229,7 @@ impl Run {
                 assert!(self.free_at <= self.now, "two frames on one wire");
                 let due = self.due(Span::ZERO);
                 if frame.class == TT {
-                    assert_eq!(due, Some(frame.sequence), "not in its window");
+                    assert_eq!(due, Some(frame.handle.0 as u32), "not in its window");
                 } else {
                     assert_eq!(due, None, "a time-triggered frame was passed over");
                     self.check_other(frame);
@@ -238,9 +240,11 @@ impl Run {
                     TrafficClass::RateConstrained => u16::from(frame.priority >= 4),
                     TrafficClass::BestEffort => u16::from(frame.priority),
                 };
-                let last = self.last_of.insert((frame.class, queue), frame.sequence);
-                let again = self.again.remove(&frame.sequence);
-                assert!(last.is_none_or(|last| last < frame.sequence || again && last == frame.sequence));
+                let last = self.last_of.insert((frame.class, queue), frame.handle.0 as u32);
+                let again = self.again.remove(&(frame.handle.0 as u32));
+                assert!(last.is_none_or(
+                    |last| last < (frame.handle.0 as u32) || again && last == (frame.handle.0 as u32)
+                ));
                 self.end(frame);
                 let line = self.port.line();
                 self.free_at = self.now + line.occupation(frame.length);
@@ -250,11 +254,11 @@ impl Run {
             Effect::Abort { frame, transmission } => {
                 let sent = self.on_wire.take().expect("something is on the wire");
                 assert!(sent.frame == frame && sent.last_bit > self.now, "it is through already");
-                self.ended[frame.sequence as usize] = false;
+                self.ended[frame.handle.0 as usize] = false;
                 let gap = self.port.line().time_of(GAP);
                 if self.port.fill().frames > 0 && frame.class != TT && self.due(gap).is_some() {
                     assert_eq!(self.integration, Integration::Preemption);
-                    self.again.insert(frame.sequence);
+                    self.again.insert(frame.handle.0 as u32);
                 }
                 self.free_at = self.now + gap;
                 self.port.handle_line_free(transmission, self.free_at);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_core::Cause;
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::oscillator::TrueTime;
 use wg_core::port::{Port, PortConfig, Transmission};
@@ -161,13 +161,12 @@ impl Run {
             source: station(input.byte()),
             length: 64 + input.below(1_459) as u16,
             vlan: if self.tagged { u16::from(input.byte() % 4) } else { 0 },
-            flow: 1,
             virtual_link: 0,
-            sequence: self.fates.len() as u32,
+            handle: Handle(self.fates.len() as u64),
             priority: input.byte() % 8,
             class: TrafficClass::BestEffort,
             network: NetworkId::A,
-            virtual_link_sequence: 0,
+            sequence: 0,
             marks: Marks::none(),
         };
         // Its first bit comes no sooner than the line into the port allows.
@@ -235,7 +234,7 @@ impl Run {
             (_, Some((port, _))) => [*port].into(),
             _ => members.clone(),
         };
-        let fate = &mut self.fates[frame.sequence as usize];
+        let fate = &mut self.fates[frame.handle.0 as usize];
         fate.expected = egress.intersection(&members).copied().filter(|egress| *egress != port).collect();
     }
 
@@ -245,15 +244,18 @@ impl Run {
                 Output::Transmit { port, frame, transmission } => {
                     assert!(self.free_at[port] <= self.now, "two frames on one line");
                     assert!(!self.open.iter().any(|(open, ..)| *open == port), "an unanswered line was used");
-                    let fate = &mut self.fates[frame.sequence as usize];
+                    let fate = &mut self.fates[frame.handle.0 as usize];
                     assert!(fate.expected.contains(&port) && fate.ended.insert(port), "not a planned copy");
                     if self.now < fate.complete + self.delay {
                         let lines = [fate.came_by, port].map(|port| self.switch.line(port));
                         assert!(self.mode == Mode::CutThrough && lines[0] == lines[1], "cut through in vain");
                     }
                     let way = (fate.queue.0, port, fate.queue.1);
-                    let before = self.last_of_way.insert(way, frame.sequence);
-                    assert!(before.is_none_or(|before| before < frame.sequence), "overtaken on its way");
+                    let before = self.last_of_way.insert(way, frame.handle.0 as u32);
+                    assert!(
+                        before.is_none_or(|before| before < (frame.handle.0 as u32)),
+                        "overtaken on its way"
+                    );
                     let line = self.switch.line(port);
                     self.free_at[port] = self.now + line.occupation(frame.length);
                     if self.answers_at_once {
@@ -264,7 +266,7 @@ impl Run {
                 }
                 Output::Abort { .. } => panic!("nothing cuts a transmission off"),
                 Output::Dropped { port, frame, cause } => {
-                    let fate = &mut self.fates[frame.sequence as usize];
+                    let fate = &mut self.fates[frame.handle.0 as usize];
                     match cause {
                         Cause::Full(_) => {
                             assert!(fate.expected.contains(&port) && fate.ended.insert(port));
