@@ -3,6 +3,8 @@
 
 #[path = "../../crates/core/tests/protocols/bodies/clock.rs"]
 mod clock;
+#[path = "../../crates/core/tests/protocols/bodies/copies.rs"]
+mod copies;
 #[path = "../../crates/core/tests/protocols/bodies/critical_switch.rs"]
 mod critical_switch;
 #[path = "../../crates/core/tests/protocols/bodies/dispatch.rs"]
@@ -35,6 +37,8 @@ pub type Body = fn(&[u8]);
 
 /// See `clock` in the README.
 pub const CLOCK: Body = clock::body;
+/// See `copies` in the README.
+pub const COPIES: Body = copies::body;
 /// See `critical_switch` in the README.
 pub const CRITICAL_SWITCH: Body = critical_switch::body;
 /// See `dispatch` in the README.

@@ -35,7 +35,7 @@ use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
 use crate::interface::{Departure, Interface, Networks};
 use crate::line::LineRate;
 use crate::oscillator::LocalClock;
-use crate::port::{Device, Effect, Port, Transmission};
+use crate::port::{Device, Effect, Life, Port, Transmission};
 use crate::queue::{Fill, Full, Limit};
 use crate::selection::TransmissionSelection;
 
@@ -146,6 +146,15 @@ pub enum Output {
         /// The application has it.
         application: RunTime,
     },
+    /// Where [copies are followed](Host::follow_copies): what became of a frame.
+    Follow {
+        /// The port of the copy; the first of a frame that became two.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// What.
+        life: Life,
+    },
 }
 
 /// A frame in the ring that nobody has noticed.
@@ -217,6 +226,11 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             contenders: Contenders::new(),
             outputs: Fifo::new(),
         }
+    }
+
+    /// Tells from now on what becomes of every copy of a frame, see [`Life`]; to be called before the first frame comes.
+    pub const fn follow_copies(&mut self) {
+        self.device.follows = true;
     }
 
     /// The application wants `frame` sent. It calls now if the transmit lane is at work, after `wake_up` if the
@@ -405,7 +419,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         let handed = self.handed.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let due = self.interface.as_ref().map_or(Deadline::NEVER, |interface| interface.next_deadline());
         let own = handed.min(self.interrupt_at).min(due).min(self.contenders.deadline());
-        if self.device.buffer.is_idle() {
+        if self.device.buffer.is_idle() && !self.device.follows {
             return own;
         }
         self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline(&self.device)))
@@ -560,6 +574,10 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
 
     #[inline]
     fn copies(&mut self, frame: Frame, networks: Networks, mut send: impl FnMut(&mut Self, usize, Frame)) {
+        let copies = self.ports.iter().filter(|(network, _)| networks.has(*network)).count();
+        if self.device.follows && copies > 1 {
+            self.outputs.push_back(Output::Follow { port: 0, frame, life: Life::Copied(copies as u32) });
+        }
         let mut sent = false;
         for port in 0..self.ports.len() {
             let network = self.ports[port].0;
@@ -599,7 +617,8 @@ impl Output {
             Self::Transmit { frame, .. }
             | Self::Abort { frame, .. }
             | Self::Dropped { frame, .. }
-            | Self::Deliver { frame, .. } => frame,
+            | Self::Deliver { frame, .. }
+            | Self::Follow { frame, .. } => frame,
         }
     }
 
@@ -614,6 +633,7 @@ impl Output {
             Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
             Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
             Effect::Drop { frame, cause } => Self::lost(port, frame, cause),
+            Effect::Follow { frame, life } => Self::Follow { port, frame, life },
         }
     }
 }
@@ -636,6 +656,7 @@ fn carry_out(
             Effect::Transmit { frame, .. } => interface.begins(port, frame, now),
             Effect::Abort { frame, .. } => interface.waits_again(port, frame),
             Effect::Drop { frame, .. } => interface.leaves(port, frame),
+            Effect::Follow { .. } => {}
         }
     }
     outputs.push_back(Output::of(port, effect));

@@ -27,6 +27,12 @@
 //! An effect that must be answered carries a token that cannot be copied; the answer consumes it. See
 //! [`port::Transmission`].
 //!
+//! # Handles
+//!
+//! A frame carries the [handle](frame::Handle) of its driver, and no core looks at it. A driver that must know when the buffer
+//! behind a handle is free has the device follow copies: every copy that is made, waits or is through is then an effect
+//! ([`port::Life`]), and each has one end. A simulator, whose frames are values, does without.
+//!
 //! # Bounds
 //!
 //! Every queue and table has a limit from its configuration, and reaching it is an effect with a reason. Work for

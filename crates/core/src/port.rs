@@ -73,13 +73,30 @@ pub struct Device<C> {
     pub buffer: SharedBuffer,
     /// The clock.
     pub clock: C,
+    /// Whether the driver is told what becomes of every copy of a frame, see [`Life`].
+    pub follows: bool,
 }
 
 impl<C> Device<C> {
-    /// A device with an empty buffer.
+    /// A device with an empty buffer, that follows no copies.
     pub const fn new(limit: Limit, clock: C) -> Self {
-        Self { buffer: SharedBuffer::new(limit), clock }
+        Self { buffer: SharedBuffer::new(limit), clock, follows: false }
     }
+}
+
+/// What becomes of a frame inside a device, told where that [follows](Device::follows) copies: a driver that keeps the bytes of
+/// a frame in a buffer then knows when nobody needs them any more.
+///
+/// A frame that is handed in is one copy. Each copy has one end: [`Sent`](Self::Sent), or a drop, or at a host the delivery. An
+/// aborted one waits again and has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It became so many copies, more than one. Told before anything else of any of them.
+    Copied(u32),
+    /// It waits in a queue.
+    Waits,
+    /// It was sent and the line is free of it: it ended here.
+    Sent,
 }
 
 /// What a port wants done or noticed.
@@ -106,6 +123,13 @@ pub enum Effect {
         frame: Frame,
         /// Why.
         cause: Cause,
+    },
+    /// Where copies are followed: what became of one.
+    Follow {
+        /// The frame.
+        frame: Frame,
+        /// What.
+        life: Life,
     },
 }
 
@@ -238,6 +262,7 @@ impl<S: TransmissionSelection> Port<S> {
         effect: &mut impl FnMut(Effect),
     ) {
         let cause = Cause::Down;
+        self.release(now, device, effect);
         if let Some(OnWire { frame, .. }) = self.in_progress(now) {
             let transmission = self.cut_off(now);
             effect(Effect::Abort { frame, transmission });
@@ -255,16 +280,19 @@ impl<S: TransmissionSelection> Port<S> {
     #[inline]
     pub fn next_deadline<C: LocalClock>(&self, device: &Device<C>) -> Deadline {
         let Line::FreeAt(free_at) = self.line else { return Deadline::NEVER };
-        if self.is_empty() {
+        if self.is_at_rest(device) {
             return Deadline::NEVER;
         }
-        self.selection.next_deadline(&moment!(self, free_at.max(self.seen), device))
+        let from = free_at.max(self.seen);
+        let sent =
+            if device.follows && self.on_wire.is_some() { Deadline::at(from) } else { Deadline::NEVER };
+        self.selection.next_deadline(&moment!(self, from, device)).min(sent)
     }
 
-    /// Whether no frame waits here: then nothing is due before the next input.
+    /// Whether no frame waits here, nor is one to be told as sent: then nothing is due before the next input.
     #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.queues.is_empty() && self.queues.apart() == 0
+    pub fn is_at_rest<C>(&self, device: &Device<C>) -> bool {
+        self.queues.is_empty() && self.queues.apart() == 0 && !(device.follows && self.on_wire.is_some())
     }
 
     /// Whether a frame that comes at `now` finds the line free and nobody waiting, but for those that go by a schedule.
@@ -340,6 +368,7 @@ impl<S: TransmissionSelection> Port<S> {
         match self.selection.handle_enqueue(&moment!(self, now, device), newcomer) {
             Err(cause) => effect(Effect::Drop { frame, cause }),
             Ok(place) if place.queue >= QUEUES => {
+                waits(&frame, device, effect);
                 if let Some(oldest) = self.queues.push_apart(place, frame, &mut device.buffer) {
                     self.discarded(now, place.queue, &oldest, device);
                     effect(Effect::Drop { frame: oldest, cause: Cause::Superseded });
@@ -357,8 +386,21 @@ impl<S: TransmissionSelection> Port<S> {
                 } else if let Err(full) = self.queues.push(place, frame, &mut device.buffer) {
                     self.selection.handle_discard(&moment!(self, now, device), place, &frame);
                     effect(Effect::Drop { frame, cause: Cause::Full(full) });
+                } else {
+                    waits(&frame, device, effect);
                 }
             }
+        }
+    }
+
+    /// Tells that the frame sent last was sent, once the line is free of it.
+    #[inline]
+    fn release<C>(&mut self, now: RunTime, device: &Device<C>, effect: &mut impl FnMut(Effect)) {
+        if device.follows
+            && self.is_line_free(now)
+            && let Some(OnWire { frame, .. }) = self.on_wire.take()
+        {
+            effect(Effect::Follow { frame, life: Life::Sent });
         }
     }
 
@@ -366,6 +408,7 @@ impl<S: TransmissionSelection> Port<S> {
     #[inline]
     fn pass<C: LocalClock>(&mut self, now: RunTime, device: &mut Device<C>, effect: &mut impl FnMut(Effect)) {
         self.seen = now;
+        self.release(now, device, effect);
         if self.selection.has_schedule()
             && let Some((queue, cause)) = self.selection.handle_time(&moment!(self, now, device))
         {
@@ -467,6 +510,13 @@ impl<S: TransmissionSelection> Port<S> {
             TrafficClass::BestEffort | TrafficClass::TimeTriggered => &self.queue_of_priority,
         };
         usize::from(queues[usize::from(frame.priority & 7)]).min(QUEUES - 1)
+    }
+}
+
+#[inline]
+fn waits<C>(frame: &Frame, device: &Device<C>, effect: &mut impl FnMut(Effect)) {
+    if device.follows {
+        effect(Effect::Follow { frame: *frame, life: Life::Waits });
     }
 }
 

@@ -27,7 +27,7 @@ use crate::forwarding::{Forwarding, PortSet, Route};
 use crate::frame::{Frame, Marks};
 use crate::line::LineRate;
 use crate::oscillator::LocalClock;
-use crate::port::{Device, Effect, Port, Transmission};
+use crate::port::{Device, Effect, Life, Port, Transmission};
 use crate::queue::{Fill, Limit};
 use crate::selection::TransmissionSelection;
 
@@ -135,6 +135,15 @@ pub enum Output {
         /// Why.
         cause: Cause,
     },
+    /// Where [copies are followed](Switch::follow_copies): what became of a frame.
+    Follow {
+        /// Egress port of the copy; of a frame that became several, the ingress port.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// What.
+        life: Life,
+    },
 }
 
 /// Work that waits for its instant.
@@ -151,7 +160,10 @@ impl Output {
     #[inline]
     pub const fn frame(&self) -> &Frame {
         match self {
-            Self::Transmit { frame, .. } | Self::Abort { frame, .. } | Self::Dropped { frame, .. } => frame,
+            Self::Transmit { frame, .. }
+            | Self::Abort { frame, .. }
+            | Self::Dropped { frame, .. }
+            | Self::Follow { frame, .. } => frame,
         }
     }
 
@@ -160,6 +172,7 @@ impl Output {
             Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
             Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
             Effect::Drop { frame, cause } => Self::Dropped { port, frame, cause },
+            Effect::Follow { frame, life } => Self::Follow { port, frame, life },
         }
     }
 }
@@ -215,6 +228,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
+    /// Tells from now on what becomes of every copy of a frame, see [`Life`]; to be called before the first frame comes.
+    pub const fn follow_copies(&mut self) {
+        self.device.follows = true;
+    }
+
     /// When the switch can forward a frame whose header and last bit are in at these instants: the best instant to
     /// hand it in.
     pub fn ready_at(&self, header: RunTime, complete: RunTime) -> RunTime {
@@ -264,7 +282,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
                 let (egress, outputs) = (&mut self.ports[port], &mut self.outputs);
                 let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
                 egress.handle_deadline(now, &mut self.device, effect);
-                self.waiting.set(port, !egress.is_empty());
+                self.waiting.set(port, !egress.is_at_rest(&self.device));
             }
         }
     }
@@ -301,7 +319,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         for (port, egress) in self.ports.iter_mut().enumerate() {
             let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
             egress.handle_restart(now, &mut self.device, effect);
-            self.waiting.set(port, !egress.is_empty());
+            self.waiting.set(port, !egress.is_at_rest(&self.device));
         }
         self.forwarding.forget();
         self.ingress.handle_restart();
@@ -339,7 +357,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     pub fn next_deadline(&self) -> Deadline {
         let stage = self.stages.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
         let stage = stage.min(self.contenders.deadline());
-        if self.device.buffer.is_idle() {
+        if self.device.buffer.is_idle() && !self.device.follows {
             return stage;
         }
         self.waiting
@@ -416,6 +434,9 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
                 (self.forwarding.route(now, &frame), false)
             }
         };
+        if self.device.follows {
+            self.follow(route, &arrival, critical);
+        }
         let mut sent = false;
         if let Route::Port(egress) = route {
             sent = egress != port && self.forwarding.carries(egress, &frame);
@@ -437,6 +458,18 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
         if !sent {
             self.drop(port, frame, Cause::NoEgress);
+        }
+    }
+
+    /// Tells how many copies a frame becomes, if more than one.
+    #[cold]
+    fn follow(&mut self, route: Route, arrival: &Arrival, critical: bool) {
+        let Arrival { port, frame, .. } = *arrival;
+        let forwarding = &self.forwarding;
+        let leaves = |egress: &usize| *egress != port && (critical || forwarding.carries(*egress, &frame));
+        let copies = forwarding.members(route, &frame).map_or(0, |set| set.iter().filter(leaves).count());
+        if copies > 1 {
+            self.outputs.push_back(Output::Follow { port, frame, life: Life::Copied(copies as u32) });
         }
     }
 
@@ -485,7 +518,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         let effect = &mut |effect| self.outputs.push_back(Output::of(port, effect));
         let egress = &mut self.ports[port];
         egress.handle_frame(now, frame, &mut self.device, effect);
-        self.waiting.set(port, !egress.is_empty());
+        self.waiting.set(port, !egress.is_at_rest(&self.device));
     }
 
     fn drop(&mut self, port: usize, frame: Frame, cause: Cause) {

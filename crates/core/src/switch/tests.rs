@@ -93,6 +93,7 @@ fn drain(
                 switch.handle_line_free(port, transmission, now + line().time_of(GAP));
             }
             Output::Dropped { port, cause, .. } => fates.push((port, Some(cause))),
+            Output::Follow { .. } => panic!("copies are not followed"),
         }
     }
     fates

@@ -8,6 +8,7 @@ mod pacing;
 
 mod bodies {
     pub(crate) mod clock;
+    pub(crate) mod copies;
     pub(crate) mod critical_switch;
     pub(crate) mod dispatch;
     pub(crate) mod generator;
@@ -40,6 +41,7 @@ macro_rules! any_operations {
 
 any_operations!(
     clock,
+    copies,
     critical_switch,
     dispatch,
     generator,

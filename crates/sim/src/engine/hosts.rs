@@ -106,6 +106,8 @@ impl<S: Sink> Engine<'_, S> {
                 Output::Deliver { port, driver, application, .. } => {
                     self.deliver(at, port, frame, driver, application);
                 }
+                // Frames of a simulator are values.
+                Output::Follow { .. } => {}
             }
         }
         let host = &mut self.world.hosts[at];

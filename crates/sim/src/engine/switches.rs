@@ -95,6 +95,8 @@ impl<S: Sink> Engine<'_, S> {
                     let number = own.number;
                     self.note_drop(frame, node, number, reason, Crc::Unchecked);
                 }
+                // Frames of a simulator are values.
+                Output::Follow { .. } => {}
             }
         }
         let node = &mut self.world.switches[at];

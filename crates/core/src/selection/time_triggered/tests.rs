@@ -102,6 +102,7 @@ impl Bench {
         let line = self.port.line();
         for effect in effects {
             let event = match effect {
+                Effect::Follow { .. } => panic!("copies are not followed"),
                 Effect::Transmit { frame, transmission } => {
                     self.port.handle_line_free(transmission, now + line.occupation(frame.length));
                     Event::Begun(frame.handle.0 as u32)

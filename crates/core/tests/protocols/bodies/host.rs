@@ -159,6 +159,7 @@ impl Run {
     fn collect(&mut self) {
         while let Some(output) = self.host.poll_output() {
             match output {
+                Output::Follow { .. } => panic!("copies are not followed"),
                 Output::Transmit { frame, transmission, .. } => {
                     assert!(self.line_free <= self.now, "two frames on one line");
                     assert!(self.last_left.is_none_or(|last| last < (frame.handle.0 as u32)), "overtaken");

@@ -346,6 +346,7 @@ impl Run {
     fn collect(&mut self) {
         while let Some(output) = self.host.poll_output() {
             match output {
+                Output::Follow { .. } => panic!("copies are not followed"),
                 Output::Transmit { port, frame, transmission } => {
                     assert!(self.free_at[port] <= self.now, "two frames on one wire");
                     assert_eq!(frame.network, NETWORKS[port]);

@@ -225,6 +225,7 @@ impl Run {
 
     fn carry_out(&mut self, effect: Effect) {
         match effect {
+            Effect::Follow { .. } => panic!("copies are not followed"),
             Effect::Transmit { frame, transmission } => {
                 assert!(self.free_at <= self.now, "two frames on one wire");
                 let due = self.due(Span::ZERO);
