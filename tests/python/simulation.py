@@ -16,6 +16,7 @@ import polars as pl
 from wiregauge import _native, runner
 from wiregauge.config import load
 from wiregauge.measures import Judgement
+from wiregauge.plan import Campaign, as_json
 
 US = 1_000_000
 MS = 1_000 * US
@@ -51,7 +52,7 @@ def occupation(length: int, rate: int) -> int:
 class Simulated:
     """A simulated run."""
 
-    plan: dict[str, Any]
+    plan: Campaign
     report: dict[str, Any]
     records: pl.DataFrame
     messages: pl.DataFrame
@@ -60,7 +61,7 @@ class Simulated:
 
     def node(self, name: str) -> int:
         """Index of a node."""
-        return [node["name"] for node in self.plan["network"]["nodes"]].index(name)
+        return self.plan.network.names.index(name)
 
     def at(
         self, point: str, flow: int | None = None, node: str | None = None, port: int | None = None
@@ -108,13 +109,13 @@ def simulate(text: str, place: Path, run: int = 0) -> Simulated:
     file = place / "t.xml"
     file.write_text(text, encoding="utf-8")
     plan = load(file).campaign
-    network, planned = json.dumps(plan["network"]), json.dumps(plan["runs"][run])
+    network, planned = as_json(plan.network), as_json(plan.runs[run])
     report = json.loads(_native.simulate_run(network, planned, str(place / "spool")))
     segments = [str(path) for path in sorted((place / "spool").glob("*/*.arrows"))]
     records, messages = place / "records.parquet", place / "messages.parquet"
     summary = json.loads(_native.process_run(network, planned, segments, records, *tables(place)))
     truth = place / "truth.parquet"
-    _native.store_truth(plan["runs"][run]["index"], str(place / "spool" / "truth.arrows"), str(truth))
+    _native.store_truth(plan.runs[run].index, str(place / "spool" / "truth.arrows"), str(truth))
     return Simulated(
         plan,
         report,

@@ -10,6 +10,7 @@ import pytest
 
 from wiregauge.config import Test, TestError
 from wiregauge.notebook import simulate
+from wiregauge.plan import plain
 
 ALL: dict[str, Any] = {
     "source_mac": "02:00:00:00:00:71",
@@ -71,9 +72,9 @@ def test_the_simulated_wire_carries_them(tmp_path: Path, *, learning: bool) -> N
 @pytest.mark.parametrize("protocol", ["udp", "raw"])
 def test_they_are_part_of_the_plan_and_of_it_alone(protocol: str) -> None:
     chosen = ALL if protocol == "udp" else {name: ALL[name] for name in ("source_mac", "destination_mac")}
-    flow = addressed(protocol, **chosen).compile().campaign["runs"][0]["flows"][0]
-    assert flow["addresses"]["mac"] == {"source": [2, 0, 0, 0, 0, 0x71], "destination": [2, 0, 0, 0, 0, 0x72]}
-    assert "addresses" not in addressed(protocol).compile().campaign["runs"][0]["flows"][0]
+    mac = addressed(protocol, **chosen).compile().campaign.runs[0].flows[0].addresses.mac
+    assert (mac.source, mac.destination) == ((2, 0, 0, 0, 0, 0x71), (2, 0, 0, 0, 0, 0x72))
+    assert "addresses" not in plain(addressed(protocol).compile().campaign.runs[0].flows[0])
 
 
 @pytest.mark.parametrize(

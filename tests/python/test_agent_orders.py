@@ -95,7 +95,7 @@ def prepare(agent: Agent, folder: Path) -> str:
     (folder / "t.xml").write_text(TEST)
     campaign = load(folder / "t.xml").campaign
     with pytest.raises(AgentLostError) as refused:
-        agent.prepare(campaign["network"], campaign["runs"][0], 1, {})
+        agent.prepare(campaign.network, campaign.runs[0], 1, {})
     return str(refused.value)
 
 

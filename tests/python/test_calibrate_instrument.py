@@ -235,7 +235,7 @@ def test_the_generator_test_has_the_published_bandwidths(tmp_path: Path) -> None
     outcome = simulated(
         generator_test(cases, protocol="raw", count=400, rate="1Gbit/s", seed=1, host="ideal"), tmp_path
     )
-    found = [generator_results(cases[run.plan["index"]], run, "raw", GBIT) for run in outcome.runs]
+    found = [generator_results(cases[run.plan.index], run, "raw", GBIT) for run in outcome.runs]
     line, gap = (one["stamps"]["driver-send"] for one in found)
     assert int(line["mean_bit_per_s"] / 1e6) == 967
     assert gap["mean_bit_per_s"] == pytest.approx(200e6)
@@ -255,8 +255,12 @@ def test_deviations_and_bursts_are_those_of_the_definitions() -> None:
     messages = pl.DataFrame({"tx_app": times, "outcome": ["delivered"] * 1001}).with_columns(
         tx_drv=pl.lit(None, pl.Int64), tx_wire=pl.lit(None, pl.Int64)
     )
-    case = generator_cases(600, 24_000, GBIT)[1]
-    found = generator_results(case, Run({}, messages, 0.0), "raw", GBIT)["stamps"]["application-send"]
+    cases = generator_cases(600, 24_000, GBIT)
+    case = cases[1]
+    test = generator_test(cases, protocol="raw", count=1001, rate="1Gbit/s", seed=1, host="ideal")
+    found = generator_results(case, Run(test.compile().campaign.runs[1], messages, 0.0), "raw", GBIT)[
+        "stamps"
+    ]["application-send"]
     assert found["n"] == 1000
     assert found["max_deviation_ns"] == 16_561
     assert found["burst"]["count"] == 1

@@ -20,6 +20,7 @@ from wiregauge.calibrate.citing import LONGEST, cite, standing
 from wiregauge.calibrate.store import read
 from wiregauge.calibrate.summaries import error_of
 from wiregauge.config import Test
+from wiregauge.plan import Campaign
 
 POINT: dict[str, Any] = {
     "protocol": "udp",
@@ -51,11 +52,10 @@ def of_age(calibration: Calibration, age: datetime.timedelta) -> Calibration:
     return Calibration({**calibration.content, "made": made.isoformat()})
 
 
-def campaign(rate: str = "1Gbit/s") -> dict[str, Any]:
+def campaign(rate: str = "1Gbit/s") -> Campaign:
     test = Test("t").end_system("a").end_system("b").link("a", "b", rate=rate)
     test.flow(1, protocol="udp", from_="a", to="b").send(1, period="1ms", payload="64B", count=5).receive(1)
-    found: dict[str, Any] = test.compile().campaign
-    return found
+    return test.compile().campaign
 
 
 def cited(

@@ -25,16 +25,26 @@ from wiregauge.clocks.linuxptp import (
     read_pmc,
 )
 from wiregauge.config import Ptp, Test
+from wiregauge.plan import Ptp as PlannedPtp
+from wiregauge.plan import Synchronise
 
 SECOND = 10**12
 
 
-def planned(ptp: Ptp | None = None, *, chrony: bool = False, **gate: Any) -> dict[str, Any]:
+def planned(ptp: Ptp | None = None, *, chrony: bool = False, **gate: Any) -> Synchronise:
     """`synchronise` of a compiled test: the defaults are those of the language."""
     test = Test("clocks").end_system("mac").end_system("sensor").link("mac", "sensor", rate="1Gbit/s")
     test.flow(10, protocol="udp", from_="mac", to="sensor").send(10, period="1ms", payload="64B", count=9)
     test.receive(10).synchronise(ptp=ptp, chrony=chrony, **gate)
-    found: dict[str, Any] = test.compile().campaign["synchronise"]
+    found = test.compile().campaign.synchronise
+    assert found is not None
+    return found
+
+
+def protocol(ptp: Ptp) -> PlannedPtp:
+    """As the keeper of clocks gets it."""
+    found = planned(ptp).ptp
+    assert found is not None
     return found
 
 
@@ -45,14 +55,14 @@ def options(text: str) -> dict[str, str]:
 
 
 def test_the_constants_are_those_of_the_paper_unless_the_test_says_otherwise() -> None:
-    command = phc2sys_command(planned(Ptp())["ptp"], server=False, interface="eth7")
+    command = phc2sys_command(protocol(Ptp()), server=False, interface="eth7")
     assert command[command.index("-P") + 1 : command.index("-P") + 4] == ["0.35", "-I", "0.15"]
-    other = phc2sys_command(planned(Ptp(kp="0.7", ki="0.3"))["ptp"], server=False, interface="eth7")
+    other = phc2sys_command(protocol(Ptp(kp="0.7", ki="0.3")), server=False, interface="eth7")
     assert other[other.index("-P") + 1 : other.index("-P") + 4] == ["0.7", "-I", "0.3"]
 
 
 def test_time_flows_from_the_system_of_the_server_to_the_systems_of_the_others() -> None:
-    ptp = planned(Ptp())["ptp"]
+    ptp = protocol(Ptp())
     server, client = (phc2sys_command(ptp, server=s, interface="eth7") for s in (True, False))
     assert server[server.index("-s") + 1 : server.index("-s") + 4] == ["CLOCK_REALTIME", "-c", "eth7"]
     assert client[client.index("-s") + 1 : client.index("-s") + 4] == ["eth7", "-c", "CLOCK_REALTIME"]
@@ -60,14 +70,14 @@ def test_time_flows_from_the_system_of_the_server_to_the_systems_of_the_others()
 
 
 def test_configurations_say_who_serves_and_whether_clocks_are_set() -> None:
-    ptp = planned(Ptp(stamps="software", steer="off", interval="125ms"))["ptp"]
+    ptp = protocol(Ptp(stamps="software", steer="off", interval="125ms"))
     server = options(ptp4l_configuration(ptp, server=True, interface="eth0", socket="/s"))
     client = options(ptp4l_configuration(ptp, server=False, interface="eth0", socket="/c"))
     assert int(server["priority1"]) < 128 < int(client["priority1"])
     assert (server["slaveOnly"], client["slaveOnly"]) == ("0", "1")
     assert (client["free_running"], client["time_stamping"], client["uds_address"]) == ("1", "software", "/c")
     assert (client["logSyncInterval"], client["logMinDelayReqInterval"]) == ("-3", "-3")
-    steered = options(ptp4l_configuration(planned(Ptp())["ptp"], server=False, interface="e", socket="/c"))
+    steered = options(ptp4l_configuration(protocol(Ptp()), server=False, interface="e", socket="/c"))
     assert (steered["free_running"], steered["logSyncInterval"]) == ("0", "0")
     # Where ptp4l sets the system's clock itself, the constants are its own.
     assert client["pi_proportional_const"] == "0.35"
@@ -156,7 +166,7 @@ STEADY = (
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     made: list[ClockKeeper] = []
 
-    def make(client: str, plan: dict[str, Any]) -> ClockKeeper:
+    def make(client: str, plan: Synchronise) -> ClockKeeper:
         program = tmp_path / "ptp4l"
         program.write_text(SCRIPT.replace("{client}", client))
         program.chmod(0o755)
@@ -170,7 +180,7 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         one.stop()
 
 
-def free(**gate: Any) -> dict[str, Any]:
+def free(**gate: Any) -> Synchronise:
     return planned(Ptp(stamps="software", steer="off"), **gate)
 
 

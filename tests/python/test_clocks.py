@@ -261,13 +261,12 @@ def test_a_sweep_and_its_limits_leave_exchanges_alone() -> None:
     test.send(65_534, period="10ms", payload="64B").receive(65_534)
     test.synchronise(exchange=Exchange(to="sensor other")).axis("payload", ["64B", "512B"])
     test.axis("protocol", ["udp", "raw"]).limit("lost", at_most=0)
-    for run in test.compile().campaign["runs"]:
-        exchanged = [flow for flow in run["flows"] if flow.get("exchange")]
-        assert [flow["id"] for flow in exchanged] == [65_533, 65_532], "numbers that no flow of the test has"
-        assert {flow["protocol"] for flow in exchanged} == {"udp"}
-        sends = {send["flow"]: send for send in run["sends"]}
-        assert {sends[flow["id"]]["payload"] for flow in exchanged} == {18}
+    for run in test.compile().campaign.runs:
+        exchanged = [flow for flow in run.flows if flow.exchange]
+        assert [flow.id for flow in exchanged] == [65_533, 65_532], "numbers that no flow of the test has"
+        assert {flow.protocol for flow in exchanged} == {"udp"}
+        assert {run.send_of[flow.id].payload for flow in exchanged} == {18}
         # Before, during and after: 10 in the warm-up, and beyond the 100 of the measured part into the drain.
-        assert {sends[flow["id"]]["warm_up_count"] for flow in exchanged} == {10}
-        assert all(sends[flow["id"]]["count"] > 100 for flow in exchanged)
-        assert run["duration"] == 10**12
+        assert {run.send_of[flow.id].warm_up_count for flow in exchanged} == {10}
+        assert all(run.send_of[flow.id].count > 100 for flow in exchanged)
+        assert run.duration == 10**12

@@ -45,6 +45,7 @@ from wiregauge.cluster import (
 )
 from wiregauge.config import load
 from wiregauge.master.simulation import Simulator, Watch, simulate_run
+from wiregauge.plan import plain
 from wiregauge.records import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -513,7 +514,7 @@ def test_attempts_never_meet(tmp_path: Path) -> None:
     """Two attempts of one task leave the same, each in a folder of its own; one that fails leaves nothing."""
     file = tmp_path / "t.xml"
     file.write_text(written(50, "64B"), encoding="utf-8")
-    manifest = json.dumps({"plan": load(file).campaign, "files": {}})
+    manifest = json.dumps({"plan": plain(load(file).campaign), "files": {}})
     shared = tmp_path / "shared"
     shared.mkdir()
     place = tasks.Place("t", str(shared), None)
@@ -536,7 +537,7 @@ def test_no_run_begins_once_all_were_asked_to_stop(tmp_path: Path) -> None:
     place, board = tasks.Place("t", str(tmp_path), None), tasks.Board()
     board.note(0, 0.0)
     board.stop()
-    manifest = json.dumps({"plan": load(file).campaign, "files": {}})
+    manifest = json.dumps({"plan": plain(load(file).campaign), "files": {}})
     result = tasks.simulate(place, manifest, 1, lambda share: board.note(1, share))
     assert (result.told["entry"], result.files) == (None, ())
     assert board.note(0, 0.5)

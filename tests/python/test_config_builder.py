@@ -11,9 +11,11 @@ import pytest
 from capture_files import Packet, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from wiregauge.config import Clock, Exchange, Fault, FlowPath, Host, Ptp, Test, TestError, Window, load
 from wiregauge.config.schema import declarations
+from wiregauge.plan import Campaign
 
 TIMES = st.sampled_from(["1ms", "2.5ms", "700us", "0.003s"])
 SIZES = st.sampled_from(["18B", "64B", "1kB", "1.25KiB"])
@@ -69,8 +71,8 @@ def built(draw: st.DrawFn) -> Test:
     return test.limit("lost", at_most=0).limit("latency.mean", flow=ids[0], at_most="5ms")
 
 
-def without_lines(campaign: dict[str, Any]) -> dict[str, Any]:
-    return {**campaign, "limits": [{**limit, "line": 0} for limit in campaign["limits"]]}
+def without_lines(campaign: Campaign) -> Campaign:
+    return replace(campaign, limits=tuple(replace(limit, line=0) for limit in campaign.limits))
 
 
 @settings(max_examples=60)
@@ -209,7 +211,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.babble(3, at="3ms", until="4ms", load="10%").step_clock("mac", at="5ms", by="-1us")
     test.axis("payload", ["64B"], flow=[1]).repeat(2)
     test.limit("rtt.max", flow=1, at_most="1s").limit("sent", at_least=1)
-    assert test.compile().campaign["runs"]
+    assert test.compile().campaign.runs
     xml = test.to_xml()
     for declaration in declarations().values():
         starts = re.findall(rf"<{declaration.name}\b[^>]*>", xml)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import pytest
 from capture_files import Packet, pcapng
@@ -15,6 +14,7 @@ from lxml import etree
 
 from wiregauge.config import TestError, load
 from wiregauge.config.schema import NAMESPACE, declarations
+from wiregauge.plan import Campaign
 
 RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
   <network>
@@ -367,7 +367,7 @@ def edited(root: etree._Element, tag: str, which: int, edit: Edit) -> None:
             node.set(name, value)
 
 
-def compiled(root: etree._Element, folder: Path) -> dict[str, Any]:
+def compiled(root: etree._Element, folder: Path) -> Campaign:
     path = folder / "t.xml"
     left = [Packet(1_000_000 * k, 100 + k, sent=k % 2 == 0) for k in range(4)]
     right = [Packet(1_000_000 * k, 200, 1) for k in range(4, 6)]

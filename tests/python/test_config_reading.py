@@ -47,7 +47,7 @@ def test_one_byte_too_many(tmp_path: Path) -> None:
     whole, rest = divmod(LARGEST_FILE - len(EXAMPLE), len(comment))
     full = EXAMPLE + comment * whole + b" " * rest
     path.write_bytes(full)
-    assert load(path).campaign["name"] == "first"
+    assert load(path).campaign.name == "first"
     path.write_bytes(full + b" ")
     assert "(limit: 16 MiB)" in refused(path)
 
@@ -131,7 +131,7 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_byte_order_mark_is_welcome(tmp_path: Path) -> None:
     path = tmp_path / "t.xml"
     path.write_bytes(b"\xef\xbb\xbf" + EXAMPLE)
-    assert load(path).campaign["name"] == "first"
+    assert load(path).campaign.name == "first"
 
 
 @given(st.binary(max_size=300))

@@ -28,14 +28,14 @@ def blocks(language: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in blocks("xml")])
 def test_shown_tests_are_good(text: str, tmp_path: Path) -> None:
     (tmp_path / "shown.xml").write_text(text)
-    assert load(tmp_path / "shown.xml").campaign["runs"]
+    assert load(tmp_path / "shown.xml").campaign.runs
 
 
 @pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in blocks("python")])
 def test_shown_code_runs(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(text, "shown.py", "exec"), {})
-    assert load(tmp_path / "first.xml").campaign["name"] == "first"
+    assert load(tmp_path / "first.xml").campaign.name == "first"
 
 
 def test_something_is_shown() -> None:

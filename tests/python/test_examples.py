@@ -121,7 +121,7 @@ def test_clocks(example: Shown) -> None:
 
 def test_exchange(example: Shown) -> None:
     run = example("exchange")
-    exchanged = {flow["id"] for flow in run.plan["runs"][0]["flows"] if flow.get("exchange")}
+    exchanged = {flow.id for flow in run.plan.runs[0].flows if flow.exchange}
     assert len(exchanged) == 2
     sent, came = run.times("application-send", 10), run.times("application-receive", 10)
     assert all(came[k] - sent[k] > 4_000 * US for k in came), "records bear the time of the node's own clock"

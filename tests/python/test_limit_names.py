@@ -25,6 +25,7 @@ from wiregauge.measures.definitions import DEFINITIONS, quantile_named
 from wiregauge.measures.limits import observe
 from wiregauge.measures.quantities import flow_quantities
 from wiregauge.measures.units import in_unit, p_text
+from wiregauge.plan import plain
 from wiregauge.report.first import glance
 from wiregauge.report.keys import key_tables
 from wiregauge.report.served import critical_table, pair_table
@@ -197,7 +198,7 @@ def check(limits: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "t.xml"
         file.write_text(text, encoding="utf-8")
-        return load(file).campaign
+        return plain(load(file).campaign)
 
 
 def test_any_percentile_is_judged_and_shown(tmp_path: Path) -> None:

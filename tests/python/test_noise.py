@@ -11,18 +11,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import synthetic
+from wiregauge._native import PLAN_SCHEMA
 from wiregauge.measures import explaining, judge
 from wiregauge.measures.noise import noise_events, noise_view
 from wiregauge.measures.recorded import open_recorded
+from wiregauge.plan import EndSystem, Network, Node, plain
 from wiregauge.records import RunDirectory
 from wiregauge.records.noise import _lines, store_noise
 
 MS = 10**9
+EMPTY = {
+    "schema": PLAN_SCHEMA,
+    "name": "t",
+    "seed": 1,
+    "axes": [],
+    "repeats": 1,
+    "runs": [],
+    "limits": [],
+    "warnings": [],
+}
 
 
 def spool(place: Path, text: str, node: str = "mac") -> RunDirectory:
     names = ["sw1", node]
-    directory = RunDirectory(place, {"plan": {"network": {"nodes": [{"name": name} for name in names]}}})
+    nodes = [Node(name, EndSystem(), (2, 0, 0, 0, 0, 1), (198, 18, 0, 1)) for name in names]
+    network = plain(Network(tuple(nodes), ()))
+    directory = RunDirectory(place, {"plan": {**EMPTY, "network": network}})
     folder = directory.spool(0, names.index(node))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "noise.tsv").write_text(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from wiregauge import measures
 from wiregauge.config import Test, TestError
 from wiregauge.figures import build
 from wiregauge.notebook import simulate
+from wiregauge.plan import plain
 
 MS = 1_000_000
 
@@ -40,7 +40,7 @@ def evenly(count: int, gap_ns: int, length: int = 596) -> list[Packet]:
 
 
 def trace(test: Test) -> tuple[str, dict[str, Any]]:
-    send = test.compile().campaign["runs"][0]["sends"][0]
+    send = plain(test.compile().campaign.runs[0].sends[0])
     return send["replay"]["trace"], send
 
 
@@ -140,8 +140,9 @@ def test_short_frames_are_raised_and_counted_and_crowded_ones_named(tmp_path: Pa
         tmp_path / "line.pcapng", [Packet(0, 42), Packet(MS, 60), Packet(MS + 100, 200), Packet(9 * MS, 90)]
     )
     loaded = replaying(path, transmit_time="12B").compile()
-    send = loaded.campaign["runs"][0]["sends"][0]
-    assert send["replay"]["least"] == 66
+    replay = loaded.campaign.runs[0].sends[0].replay
+    assert replay is not None
+    assert replay.least == 66
     warnings = "\n".join(loaded.warnings)
     assert "2 of 4 frames" in warnings
     assert "66 B: as much as the probe header and the transmit time needs" in warnings
@@ -156,8 +157,9 @@ def test_paths_begin_at_the_folder_of_the_test(tmp_path: Path, monkeypatch: pyte
     write(tmp_path / "captures" / "line.pcapng", evenly(9, MS))
     replaying("captures/line.pcapng").write(tmp_path / "test.xml")
     monkeypatch.chdir("/")
-    sends = load(tmp_path / "test.xml").campaign["runs"][0]["sends"]
-    assert json.dumps(sends[0]["replay"]["file"]) == '"captures/line.pcapng"'
+    replay = load(tmp_path / "test.xml").campaign.runs[0].sends[0].replay
+    assert replay is not None
+    assert replay.file == "captures/line.pcapng"
 
 
 def test_figures_name_a_replay_by_its_frames_and_draw_it_at_no_payload(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from wiregauge import _native, plan
 from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.config import load
 from wiregauge.figures.network import _places
-from wiregauge.plan import upgraded
+from wiregauge.plan.upgrade import upgraded
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RING = (EXAMPLES / "ring.xml").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ RING = (EXAMPLES / "ring.xml").read_text(encoding="utf-8")
 
 def passed(run: Any, flow: int) -> list[str]:
     """Nodes that the first message of a flow entered, in their order."""
-    names = [node["name"] for node in run.plan["network"]["nodes"]]
+    names = list(run.plan.network.names)
     entered = run.records.filter(
         (pl.col("flow") == flow)
         & (pl.col("sequence") == 0)
@@ -65,7 +65,7 @@ def test_namespaces_carry_no_loop() -> None:
 
 
 def test_a_ring_is_drawn_as_one() -> None:
-    network = plan.decode(load(EXAMPLES / "ring.xml").campaign).network
+    network = load(EXAMPLES / "ring.xml").campaign.network
     places = _places(network)
     assert len(set(places)) == len(places)
     names = [node.name for node in network.nodes]
@@ -101,7 +101,7 @@ def test_plans_of_schema_2_become_what_they_were() -> None:
     for test in sorted(EXAMPLES.glob("*.xml")):
         if test.stem == "ring":
             continue
-        raw = json.loads(json.dumps(load(test).campaign))
+        raw = plan.plain(load(test).campaign)
         old = _of_schema_2(raw)
         new = upgraded(old)
         assert new["schema"] == _native.PLAN_SCHEMA == 3
@@ -111,6 +111,6 @@ def test_plans_of_schema_2_become_what_they_were() -> None:
 
 
 def test_a_damaged_plan_is_left_to_its_reader() -> None:
-    raw = _of_schema_2(json.loads(json.dumps(load(EXAMPLES / "first.xml").campaign)))
+    raw = _of_schema_2(plan.plain(load(EXAMPLES / "first.xml").campaign))
     raw["runs"][0]["flows"][0]["path"] = [0, 7]
     assert upgraded(raw) is raw

@@ -22,14 +22,19 @@ from typer.testing import CliRunner
 
 import wiregauge as wg
 from wiregauge import measures
+from wiregauge._native import PLAN_SCHEMA
 from wiregauge.cli.program import app, main
 from wiregauge.files import ForeignFileError, whole, write_whole
 from wiregauge.records import DamagedError, RunDirectory, RunDirectoryError, recover
 from wiregauge.records.lock import Lock
 from wiregauge.records.verifying import State, verify
 
+EMPTY: dict[str, Any] = {
+    "schema": PLAN_SCHEMA, "name": "t", "seed": 1, "network": {"nodes": [], "links": []},
+    "axes": [], "repeats": 1, "runs": [], "limits": [], "warnings": [],
+}  # fmt: skip
 MANIFEST: dict[str, Any] = {
-    "schema": 1, "test": {}, "plan": {"runs": []}, "runs": [], "state": "running", "reason": None,
+    "schema": 1, "test": {}, "plan": EMPTY, "runs": [], "state": "running", "reason": None,
 }  # fmt: skip
 COMMAND = [sys.executable, "-m", "wiregauge"]
 
@@ -263,8 +268,18 @@ def test_runs_that_are_not_of_the_plan_are_damage(tmp_path: Path, change: Callab
     manifest = json.loads((place / "manifest.json").read_text())
     change(manifest)
     (place / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DamagedError, match="its runs are not those of its plan"):
+    with pytest.raises(DamagedError, match=r"its runs are not those of its plan|plan: Expected `object`"):
         RunDirectory.open(place)
+
+
+def test_a_plan_of_another_schema_is_no_damage(tmp_path: Path) -> None:
+    place = stored.unsealed(stored.make(tmp_path / "r", count=40), tmp_path / "before")
+    manifest = json.loads((place / "manifest.json").read_text())
+    manifest["plan"]["schema"] += 1
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(RunDirectoryError, match="is unknown to this wiregauge, which reads") as refused:
+        RunDirectory.open(place)
+    assert not isinstance(refused.value, DamagedError)
 
 
 # -- places that cannot be written -------------------------------------------------------------------------

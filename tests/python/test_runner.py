@@ -21,6 +21,7 @@ from wiregauge.cli import app
 from wiregauge.config import Test
 from wiregauge.master.stopping import Interrupted
 from wiregauge.measures import Judgement
+from wiregauge.plan import Run
 from wiregauge.records import RunDirectory, Traits, traits_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,7 +84,7 @@ class Noting(runner.Observer):
     def __init__(self) -> None:
         self.heard: list[Any] = []
 
-    def trial_began(self, runs: Sequence[Mapping[str, Any]], *, virtual_time: bool) -> None:
+    def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
         self.heard.append(("began", len(runs), virtual_time))
 
     def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from simulation import tables
 from wiregauge import _native
 from wiregauge.config import load
+from wiregauge.plan import Campaign, as_json
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def simulated(campaign: dict[str, Any], place: Path) -> tuple[dict[str, Any], bytes]:
-    network, run = json.dumps(campaign["network"]), json.dumps(campaign["runs"][0])
+def simulated(campaign: Campaign, place: Path) -> tuple[dict[str, Any], bytes]:
+    network, run = as_json(campaign.network), as_json(campaign.runs[0])
     _native.simulate_run(network, run, place / "spool")
     segments = [str(path) for path in sorted((place / "spool").glob("*/*.arrows"))]
     records = place / "records.parquet"
@@ -37,11 +39,9 @@ def test_planted_faults_come_back_exactly(tmp_path: Path) -> None:
     summary, _ = simulated(campaign, tmp_path)
     names = {"drop": "lost", "duplicate": "duplicated", "swap": "reordered", "corrupt": "corrupted"}
     planted: dict[str, int] = {}
-    for fault in campaign["runs"][0]["relays"][0]["faults"]:
-        outcome = names.get(fault["kind"]["type"], "misdirected")
-        planted[outcome] = planted.get(outcome, 0) + sum(
-            last - first + 1 for first, last in fault["sequences"]
-        )
+    for fault in campaign.runs[0].relays[0].faults:
+        outcome = names.get(fault.kind.type, "misdirected")
+        planted[outcome] = planted.get(outcome, 0) + sum(last - first + 1 for first, last in fault.sequences)
     (flow,) = summary["flows"]
     assert planted
     assert {name: flow["outcomes"][name] for name in planted} == planted
@@ -51,7 +51,7 @@ def test_the_same_run_gives_the_same_bytes_and_another_seed_does_not(tmp_path: P
     campaign = load(ROOT / "examples" / "first.xml").campaign
     _, one = simulated(campaign, tmp_path / "a")
     _, two = simulated(campaign, tmp_path / "b")
-    campaign["runs"][0]["seed"] += 1
-    _, other = simulated(campaign, tmp_path / "c")
+    (run,) = campaign.runs
+    _, other = simulated(replace(campaign, runs=(replace(run, seed=run.seed + 1),)), tmp_path / "c")
     assert one == two
     assert one != other

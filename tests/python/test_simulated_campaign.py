@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -20,6 +19,7 @@ from wiregauge import measures
 from wiregauge.benches import beyond_namespaces
 from wiregauge.cli import app
 from wiregauge.config import load
+from wiregauge.plan import decode, plain
 from wiregauge.records import RunDirectory
 from wiregauge.records.processing import begin_replacing
 
@@ -169,7 +169,7 @@ def test_namespaces_carry_what_they_are_said_to(example: str) -> None:
 
 
 def test_what_namespaces_cannot_carry_is_named_once(tmp_path: Path) -> None:
-    campaign = json.loads(json.dumps(load(ROOT / "examples" / "under-load.xml").campaign))
+    campaign = plain(load(ROOT / "examples" / "under-load.xml").campaign)
     nodes = {node["name"]: node for node in campaign["network"]["nodes"]}
     nodes["mac"]["clock"] = {"offset": 1, "wander_ppb": 3}
     nodes["sw1"]["kind"].update(mode="cut-through", strict_priority=True)
@@ -177,7 +177,7 @@ def test_what_namespaces_cannot_carry_is_named_once(tmp_path: Path) -> None:
     for run in campaign["runs"]:
         run["flows"][0]["protocol"] = "rc"
         run["incidents"] = [{"at": 1, "kind": {"type": "cut", "link": 0}}]
-    said = beyond_namespaces(campaign)
+    said = beyond_namespaces(decode(campaign))
     assert len(said) == 6
     for words in (
         'the clock of "mac" wanders',

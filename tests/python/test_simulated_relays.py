@@ -141,7 +141,7 @@ def test_frames_miss_their_window_when_the_warning_says(tmp_path: Path) -> None:
     """The plan computes when clocks part; the simulator drives the clocks. Neither asks the other."""
     file = tmp_path / "t.xml"
     file.write_text(schedule('<clock drift="-20ppm"/>'), encoding="utf-8")
-    (warning,) = load(file).campaign["warnings"]
+    (warning,) = load(file).warnings
     assert "from 101ms after the epoch on, frames of flow 7 come too late" in warning
     run = simulate(file.read_text(encoding="utf-8"), tmp_path / "run")
     out = dict(run.at("switch-out", 7).select("sequence", "time").iter_rows())
@@ -157,5 +157,5 @@ def test_frames_miss_their_window_when_the_warning_says(tmp_path: Path) -> None:
 def test_without_drift_nothing_is_warned_of(tmp_path: Path) -> None:
     file = tmp_path / "t.xml"
     file.write_text(schedule(""), encoding="utf-8")
-    assert load(file).campaign["warnings"] == []
+    assert load(file).warnings == ()
     assert json.loads(json.dumps(load(file).campaign))["runs"]

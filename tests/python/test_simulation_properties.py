@@ -95,7 +95,7 @@ def test_no_frame_is_made_or_lost_without_an_event(
     due = began - run.told("link-lost") + run.told("duplicated")
     slack = run.told("preempted") if "<faults>" in text else 0
     # An end system tells of a damaged frame by its drop alone; a switch has seen it come.
-    hosts = [run.node(n["name"]) for n in run.plan["network"]["nodes"] if n["kind"]["type"] == "end-system"]
+    hosts = list(run.plan.network.end_systems)
     damaged = run.at("drop").filter((pl.col("reason") == "frame-check") & pl.col("node").is_in(hosts))
     ended += damaged.height
     if "learning" in text:
@@ -112,7 +112,7 @@ def test_no_frame_is_made_or_lost_without_an_event(
 def test_never_two_frames_on_one_wire(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Two frames begin on one port at least one occupation apart."""
     run = simulate(text, tmp_path_factory.mktemp("any"))
-    rate = run.plan["network"]["links"][0]["rate_bps"]
+    rate = run.plan.network.links[0].rate_bps
     begun = run.records.filter(pl.col("point").is_in(["wire-send", "switch-out"])).sort("time")
     for (_, _), port in begun.group_by("node", "port"):
         rows = port.sort("time").select("time", "length").rows()

@@ -38,13 +38,13 @@ PACKAGES = {
     "files": set(),
     "plan": {"_native"},
     "terminal": set(),
-    "config": {"_native", "files"},
+    "config": {"_native", "files", "plan"},
     "benches": {"plan"},
-    "clocks": set(),
+    "clocks": {"plan"},
     "records": {"_native", "files", "plan"},
     "master": {"_native", "benches", "clocks", "plan", "records"},
-    "runner": {"benches", "config", "master", "measures", "records"},
-    "cluster": {"_native", "files", "master", "records", "runner"},
+    "runner": {"benches", "config", "master", "measures", "plan", "records"},
+    "cluster": {"_native", "files", "master", "plan", "records", "runner"},
     "captures": {"_native", "benches", "config", "plan", "records", "runner"},
     "dissector": {"files"},
     "stats": set(),
@@ -173,6 +173,14 @@ def test_one_file_replaces_files() -> None:
         else:
             found = moves(path.read_text(encoding="utf-8"))
             assert not found, f"{path.relative_to(ROOT)}: {found}; wiregauge.files puts files in their place"
+
+
+def test_nobody_indexes_the_json_of_the_plan() -> None:
+    """`wiregauge.plan` decodes and upgrades it; a manifest keeps it, the native side gets it back, as a whole."""
+    raw = re.compile(r"""\b(?:plan|campaign|network)\[["']\w+["']\]|\["plan"\]\[""")
+    for path in set(PACKAGE.rglob("*.py")) - set(files_of("plan")):
+        found = raw.findall(path.read_text(encoding="utf-8"))
+        assert not found, f"{path.relative_to(ROOT)}: {found}; wiregauge.plan has structures"
 
 
 def test_one_parser_knows_units() -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from wiregauge import _native
 from wiregauge.cli import app
+from wiregauge.config import Test
 from wiregauge.records import traits_of
 from wiregauge.records.gaps import gaps_of
 
@@ -115,10 +116,11 @@ def gaps(
     )
     if noise:
         table.write_parquet(place / "noise.parquet")
-    flow = {"id": 10, "from": 0, "to": 1, "also_to": []}
-    run = {"index": 0, "flows": [flow], "sends": [{"flow": 10, "warm_up_count": 5}]}
+    test = Test("two").end_system("a").end_system("b").link("a", "b", rate="1Gbit/s")
+    test.flow(10, protocol="raw", from_="a", to="b").timing(warm_up="5ms").receive(10)
+    test.send(10, period="1ms", payload="64B", count=9)
     directory: Any = SimpleNamespace(
-        plan={"network": {"nodes": [{"name": "a"}, {"name": "b"}]}, "runs": [run]},
+        plan=test.compile().campaign,
         traits=traits_of(manifest),
         runs=[{"index": 0, **entry}],
         noise=lambda _: place / "noise.parquet",

@@ -207,8 +207,9 @@ def test_frames_shorter_than_lmax_are_not_taken_for_early_ones(tmp_path: Path) -
     """They are whole sooner than the planned instant, which is that of the longest frame."""
     file = tmp_path / "t.xml"
     file.write_text(TEST.replace('payload="182B"', 'payload="82B"'), encoding="utf-8")
-    (schedule,) = (f["schedule"] for f in load(file).campaign["runs"][0]["flows"] if f["id"] == 3)
-    assert schedule["early"] == 1_000_000 + 100 * 8 * 10_000
+    (schedule,) = (f.schedule for f in load(file).campaign.runs[0].flows if f.id == 3)
+    assert schedule is not None
+    assert schedule.early == 1_000_000 + 100 * 8 * 10_000
 
 
 stays = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(64, 1518)), max_size=30)

@@ -157,7 +157,7 @@ def test_copies_find_room_in_the_order_of_ports(tmp_path: Path, order: str) -> N
     )
     network = star(f"a {order} d e", 'delay="0s" shared-frames="1"')
     run = simulate(written(network, flows, tasks), tmp_path)
-    first = run.plan["network"]["nodes"][1]["name"]
+    first = run.plan.network.names[1]
     assert first == order[0]
     assert run.at("application-receive", 1, node=first).height == 1
     assert run.dropped("buffer-full", 1) == 1
@@ -207,12 +207,12 @@ def test_intervals_of_background_load_are_rounded_to_a_picosecond(tmp_path: Path
         '<inject on="a" to="b" load="33%" payload="100B" burst="3"/>',
     )
     (tmp_path / "t.xml").write_text(text)
-    (run,) = load(tmp_path / "t.xml").campaign["runs"]
-    assert run["injects"][0]["interval"] == 12_072_727
+    (run,) = load(tmp_path / "t.xml").campaign.runs
+    assert run.injects[0].interval == 12_072_727
     text = text.replace("33%", "32%").replace('burst="3"', 'burst="1"')
     (tmp_path / "t.xml").write_text(text)
-    (run,) = load(tmp_path / "t.xml").campaign["runs"]
-    assert run["injects"][0]["interval"] == 166 * 8 * 100 * 1_000 // 32
+    (run,) = load(tmp_path / "t.xml").campaign.runs
+    assert run.injects[0].interval == 166 * 8 * 100 * 1_000 // 32
 
 
 def test_background_load_goes_on_through_the_measured_part(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from wiregauge.master import Observer
+from wiregauge.plan import Flow, Send
 from wiregauge.records import RunDirectory, Traits, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
@@ -29,36 +30,36 @@ class Toy(Bench):
 
     def run(self, directory: RunDirectory, observer: Observer) -> None:
         """See `Bench`."""
-        names = [node["name"] for node in directory.plan["network"]["nodes"]]
-        for position, run in enumerate(directory.plan["runs"]):
-            entry = begun(run["index"], names, method="same-clock")
+        names = directory.plan.network.names
+        for position, run in enumerate(directory.plan.runs):
+            entry = begun(run.index, names, method="same-clock")
             directory.runs.append(entry)
-            place = directory.spool(run["index"]) / "toy"
+            place = directory.spool(run.index) / "toy"
             place.mkdir(parents=True)
-            (flow,), (send,) = run["flows"], run["sends"]
+            (flow,), (send,) = run.flows, run.sends
             cells = list(written(flow, send))
-            write(place / "000000.arrows", cells, run["index"])
+            write(place / "000000.arrows", cells, run.index)
             entry["agents"] = {
-                names[flow["from"]]: report("send", flow, send, len(cells) // 2),
-                names[flow["to"]]: report("receive", flow, send, 0),
+                names[flow.from_]: report("send", flow, send, len(cells) // 2),
+                names[flow.to]: report("receive", flow, send, 0),
             }
-            process_run(directory, run["index"])
+            process_run(directory, run.index)
             entry["state"], entry["finished"] = "complete", utc_now()
             directory.save()
             observer.run_ended(position, entry)
 
 
-def written(flow: dict[str, int], send: dict[str, int]) -> Iterator[bytes]:
+def written(flow: Flow, send: Send) -> Iterator[bytes]:
     """Two cells a record, as `crates/record/src/segment/row.rs` lays them out: time and place, then the rest."""
-    for sequence in range(send["count"]):
-        due = send["offset"] + sequence * send["period"]
+    for sequence in range(send.count):
+        due = send.offset + sequence * send.period
         for point, clock in POINTS:
             arrived = point >= 8
-            node = flow["to"] if arrived else flow["from"]
+            node = flow.to if arrived else flow.from_
             yield struct.pack("<qQ", due + arrived * LATENCY_PS, node | 1 << 16 | 15 << 55)
-            warm_up = sequence < send["warm_up_count"]
+            warm_up = sequence < send.warm_up_count
             what = warm_up << 1 | (1 << 2 if point == 9 else 0) | clock << 4 | point << 7
-            yield struct.pack("<QQ", sequence << 32, flow["id"] | 110 << 16 | what << 48)
+            yield struct.pack("<QQ", sequence << 32, flow.id | 110 << 16 | what << 48)
 
 
 def write(path: object, cells: list[bytes], run: int) -> None:
@@ -79,13 +80,13 @@ def write(path: object, cells: list[bytes], run: int) -> None:
         stream.write_table(pa.table([pa.array(cells, pa.binary(16))], schema=schema))
 
 
-def report(kind: str, flow: dict[str, int], send: dict[str, int], records: int) -> dict[str, object]:
+def report(kind: str, flow: Flow, send: Send, records: int) -> dict[str, object]:
     """What an agent would say of its part."""
     task = {
         "kind": kind,
-        "flow": flow["id"],
-        "planned": send["count"],
-        "done": send["count"],
+        "flow": flow.id,
+        "planned": send.count,
+        "done": send.count,
         "failure": "",
     }
     return {"complete": True, "tasks": [task], "access_points": [], "grants": [], "records_written": records}

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from wiregauge.plan import Run
+
 __all__ = ["AgentBench", "AgentPlace", "BenchError", "Fact", "agent_program"]
 
 
@@ -48,7 +50,7 @@ class AgentBench(Protocol):
     def open(self, spool: Path) -> Sequence[AgentPlace]:
         """Builds the network, unless it stands, and starts the agents, which write below `spool`."""
 
-    def prepare(self, run: dict[str, Any], captures: Path) -> None:
+    def prepare(self, run: Run, captures: Path) -> None:
         """Sets what differs from run to run, and begins the captures of switches, into files of that folder."""
 
     def end_captures(self) -> dict[str, dict[str, Any]]:

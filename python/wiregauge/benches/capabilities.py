@@ -7,11 +7,9 @@ model does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from wiregauge.benches.names import is_end_system
-from wiregauge.plan import receivers
+from wiregauge.plan import Campaign, Capacity, Clock, Hub, Link, Network, Run, Switch, Synchronise
 
 __all__ = ["beyond_namespaces"]
 
@@ -28,15 +26,15 @@ _INCIDENTS = {
 }
 
 
-def beyond_namespaces(campaign: Mapping[str, Any]) -> list[str]:
+def beyond_namespaces(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all."""
-    found = [*_network(campaign["network"]), *_synchronise(campaign.get("synchronise") or {})]
-    for run in campaign["runs"]:
-        found.extend(_run(run, campaign["network"]))
+    found = [*_network(campaign.network), *_synchronise(campaign.synchronise)]
+    for run in campaign.runs:
+        found.extend(_run(run, campaign.network))
     return list(dict.fromkeys(found))
 
 
-def _closes_a_loop(links: Iterable[Mapping[str, Any]]) -> bool:
+def _closes_a_loop(links: Iterable[Link]) -> bool:
     """Whether a network has more ways than one between two nodes."""
     part: dict[int, int] = {}
 
@@ -46,100 +44,97 @@ def _closes_a_loop(links: Iterable[Mapping[str, Any]]) -> bool:
         return node
 
     for link in links:
-        a, b = (root(end["node"]) for end in link["ends"])
+        a, b = map(root, link.nodes)
         if a == b:
             return True
         part[a] = b
     return False
 
 
-def _network(network: Mapping[str, Any]) -> Iterator[str]:
+def _network(network: Network) -> Iterator[str]:
     for name in ("A", "B"):
-        if _closes_a_loop(link for link in network["links"] if link.get("network", "A") == name):
+        if _closes_a_loop(link for link in network.links if link.network == name):
             yield ("links close a loop: the kernel's bridges carry round it for ever what they flood")
-    for node in network["nodes"]:
-        name, kind = node["name"], node["kind"]
-        yield from _clock(name, node.get("clock") or {}, agent=is_end_system(node))
-        if is_end_system(node):
-            continue
-        if kind["type"] == "hub":
+    for node in network.nodes:
+        name, kind = node.name, node.kind
+        if node.clock is not None:
+            yield from _clock(name, node.clock, agent=node.is_end_system)
+        if isinstance(kind, Hub):
             yield f'"{name}" is a hub: there is no half-duplex medium between namespaces'
+        if not isinstance(kind, Switch):
             continue
-        if kind["kind"] != "cots":
-            yield f'switch "{name}" is of kind {kind["kind"]}: the kernel\'s bridge is a commercial switch'
+        if kind.kind != "cots":
+            yield f'switch "{name}" is of kind {kind.kind}: the kernel\'s bridge is a commercial switch'
         for field, default, why in (
             ("mode", "store-and-forward", "the kernel's bridge stores and forwards"),
             ("learning", False, "the bench enters the ways of all flows"),
             ("strict_priority", False, "a port of the bridge has one queue"),
             ("queue_buffer", None, "a port of the bridge has one queue"),
             ("shared_buffer", None, "the ports of the bridge share no buffer"),
-            ("vlans", [], "the bench does not filter by VLAN"),
+            ("vlans", (), "the bench does not filter by VLAN"),
         ):
-            if kind.get(field, default) != default:
-                yield f'switch "{name}": {field.replace("_", " ")} {_said(kind[field])}: {why}'
-        if kind["port_buffer"].get("frames") is not None:
+            if (value := getattr(kind, field)) != default:
+                yield f'switch "{name}": {field.replace("_", " ")} {_said(value)}: {why}'
+        if kind.port_buffer.frames is not None:
             yield f'switch "{name}": a buffer limited in frames: ports of the bridge count bytes'
-    for link in network["links"]:
-        if link.get("network", "A") != "A":
-            ends = " ".join(network["nodes"][end["node"]]["name"] for end in link["ends"])
-            yield f'link "{ends}" is on network B: an end system has one interface'
+    for number, link in enumerate(network.links):
+        if link.network != "A":
+            yield f'link "{network.ends_of(number)}" is on network B: an end system has one interface'
 
 
-def _synchronise(plan: Mapping[str, Any]) -> Iterator[str]:
-    ptp = plan.get("ptp")
+def _synchronise(plan: Synchronise | None) -> Iterator[str]:
+    ptp = plan.ptp if plan is not None else None
     if ptp is None:
         return
-    if ptp["stamps"] == "hardware":
+    if ptp.stamps == "hardware":
         yield 'PTP with stamps="hardware": links between namespaces have no clock; write stamps="software"'
-    if ptp["steer"]:
+    if ptp.steer:
         yield 'PTP would steer the one clock that all namespaces share; write steer="off"'
 
 
-def _clock(name: str, clock: Mapping[str, Any], *, agent: bool) -> Iterator[str]:
+def _clock(name: str, clock: Clock, *, agent: bool) -> Iterator[str]:
     """An agent can write its times with an offset and a drift; nothing else can be planted in a shared clock."""
-    if clock and not agent:
+    if not agent:
         yield f'"{name}" has a clock of its own: all namespaces read the clock of this machine'
     for field, none, what in (
         ("wander_ppb", 0, "wanders"),
         ("granularity", 1, "has a granularity"),
-        ("temperature", [], "follows the temperature"),
+        ("temperature", (), "follows the temperature"),
     ):
-        if agent and clock.get(field, none) != none:
+        if agent and getattr(clock, field) != none:
             yield f'the clock of "{name}" {what}: an agent plants an offset and a drift only'
 
 
-def _run(run: Mapping[str, Any], network: Mapping[str, Any]) -> Iterator[str]:
-    nodes = network["nodes"]
-    for field, value in run.get("switches", {}).items():
+def _run(run: Run, network: Network) -> Iterator[str]:
+    for field, value in run.switches.items():
         if value != "store-and-forward":
             yield f"the sweep sets {field} {value}: the kernel's bridge has no choice of {field}"
-    for flow in run["flows"]:
-        who = f"flow {flow['id']}"
-        if flow["protocol"] in _PROTOCOLS:
-            yield f"{who} is of protocol {flow['protocol']}: {_PROTOCOLS[flow['protocol']]}"
-        elif flow["protocol"] == "udp" and flow.get("vlan"):
+    for flow in run.flows:
+        who = f"flow {flow.id}"
+        if flow.protocol in _PROTOCOLS:
+            yield f"{who} is of protocol {flow.protocol}: {_PROTOCOLS[flow.protocol]}"
+        elif flow.protocol == "udp" and flow.vlan is not None:
             yield f"{who} has a priority: its UDP frames would carry a tag, and the kernel here has no VLAN devices"
-        if flow.get("dscp"):
+        if flow.dscp:
             yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
-        if len(receivers(flow)) > 1:
+        if flow.also_to:
             yield f"{who} has several receivers: the agents send to one"
-    launched = [f"flow {send['flow']}" for send in run["sends"] if send.get("launch")]
-    loads = [inject["on"] for inject in run.get("injects", []) if inject.get("launch")]
-    launched += [f"the background load of {nodes[on]['name']}" for on in loads]
+    launched = [f"flow {send.flow}" for send in run.sends if send.launch]
+    loads = [inject.on for inject in run.injects if inject.launch]
+    launched += [f"the background load of {network.names[on]}" for on in loads]
     for who in launched:
         yield (
             f"{who} asks for launch times: the ports between namespaces have a shaper, where the "
             "queue discipline etf would have to be, and no hardware clock"
         )
-    for fault in run.get("link_faults", []):
-        ends = " ".join(nodes[end["node"]]["name"] for end in network["links"][fault["link"]]["ends"])
-        yield f'link "{ends}" has a fault ({fault["kind"]["type"]}): the links between namespaces have none'
-    for incident in run.get("incidents", []):
-        kind = incident["kind"]["type"]
-        yield f"the test {_INCIDENTS.get(kind, kind)}: nothing befalls namespaces at a stated instant"
+    for fault in run.link_faults:
+        ends = network.ends_of(fault.link)
+        yield f'link "{ends}" has a fault ({fault.kind.type}): the links between namespaces have none'
+    for incident in run.incidents:
+        yield f"the test {_INCIDENTS[incident.kind.type]}: nothing befalls namespaces at a stated instant"
 
 
 def _said(value: object) -> str:
     if value is True:
         return "on"
-    return value if isinstance(value, str) else "limited" if isinstance(value, dict) else "given"
+    return value if isinstance(value, str) else "limited" if isinstance(value, Capacity) else "given"

@@ -10,13 +10,17 @@ An interface with addresses is refused: somebody is reached over it, perhaps who
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from msgspec.structs import replace
 
 from wiregauge.benches.base import BenchError, Fact
+from wiregauge.benches.names import Order, Task
 from wiregauge.benches.netns import NetnsBench
+from wiregauge.plan import Campaign
 
 __all__ = ["HostInterface", "InterfacesBench", "lend"]
 
@@ -112,12 +116,12 @@ class InterfacesBench(NetnsBench):
 
     def __init__(
         self,
-        campaign: dict[str, Any],
+        campaign: Campaign,
         interfaces: tuple[HostInterface, HostInterface],
         *,
         realtime: bool = True,
     ) -> None:
-        names = [node["name"] for node in campaign["network"]["nodes"]]
+        names = campaign.network.names
         if len(names) != 2:
             raise BenchError(f"two interfaces carry two end systems, the test has {len(names)} nodes")
         super().__init__(campaign, realtime=realtime)
@@ -125,23 +129,20 @@ class InterfacesBench(NetnsBench):
         self._interfaces = {name: one.name for name, one in zip(names, interfaces, strict=True)}
 
     @staticmethod
-    def with_addresses(
-        campaign: Mapping[str, Any], interfaces: tuple[HostInterface, HostInterface]
-    ) -> dict[str, Any]:
+    def with_addresses(campaign: Campaign, interfaces: tuple[HostInterface, HostInterface]) -> Campaign:
         """The campaign with the addresses of the interfaces, which keep theirs."""
-        nodes = [
-            {**node, "mac": list(one.mac)}
-            for node, one in zip(campaign["network"]["nodes"], interfaces, strict=True)
-        ]
-        return {**campaign, "network": {**campaign["network"], "nodes": nodes}}
+        nodes = tuple(
+            replace(node, mac=one.mac) for node, one in zip(campaign.network.nodes, interfaces, strict=True)
+        )
+        return replace(campaign, network=replace(campaign.network, nodes=nodes))
 
-    def _order(self, task: str) -> dict[str, Any]:
-        return {
-            **super()._order(task),
-            "interfaces": self._interfaces,
-            "were_up": [one.name for one in self._lent if one.up],
-            "home": int(os.environ[_HOME]),
-        }
+    def _order(self, task: Task) -> Order:
+        return replace(
+            super()._order(task),
+            interfaces=self._interfaces,
+            were_up=tuple(one.name for one in self._lent if one.up),
+            home=int(os.environ[_HOME]),
+        )
 
     def _passed_on(self) -> tuple[int, ...]:
         return (int(os.environ[_HOME]),)

@@ -15,7 +15,6 @@ two runs at a time would have to agree on names.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -27,9 +26,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.benches.base import AgentPlace, BenchError, Fact, agent_program
-from wiregauge.benches.names import is_end_system, space_name
+from wiregauge.benches.names import Order, Task, space_name
 from wiregauge.benches.tap import Tap
-from wiregauge.plan import receivers
+from wiregauge.plan import Attachment, Campaign, Misdirect, Run, Switch, as_json
 
 __all__ = ["ENCLOSED", "NetnsBench"]
 
@@ -54,9 +53,9 @@ class _Agent:
 class NetnsBench:
     """End systems and switches as namespaces."""
 
-    def __init__(self, campaign: dict[str, Any], *, realtime: bool = True) -> None:
-        self._network: dict[str, Any] = campaign["network"]
-        self._nodes: list[dict[str, Any]] = self._network["nodes"]
+    def __init__(self, campaign: Campaign, *, realtime: bool = True) -> None:
+        self._network = campaign.network
+        self._nodes = campaign.network.nodes
         self._chosen = _chosen(campaign)
         self._pairs = sorted(_pairs(campaign))
         self._realtime = realtime
@@ -66,9 +65,9 @@ class NetnsBench:
         self._taps: dict[str, Tap] = {}
         self._interfaces: dict[str, str] = {}
 
-    def is_for(self, campaign: dict[str, Any]) -> bool:
+    def is_for(self, campaign: Campaign) -> bool:
         """Whether a campaign needs just the network that this is."""
-        needed = campaign["network"], _chosen(campaign), sorted(_pairs(campaign))
+        needed = campaign.network, _chosen(campaign), sorted(_pairs(campaign))
         return needed == (self._network, self._chosen, self._pairs)
 
     def build(self) -> None:
@@ -86,20 +85,19 @@ class NetnsBench:
         self.build()
         return self._start_agents(spool.resolve())
 
-    def prepare(self, run: dict[str, Any], captures: Path) -> None:
+    def prepare(self, run: Run, captures: Path) -> None:
         """Sets the rate of all links where the test sweeps it, and begins the captures of switches."""
-        rate = run.get("link_rate_bps")
-        if rate != self._rate:
-            self._rate = rate
+        if run.link_rate_bps != self._rate:
+            self._rate = run.link_rate_bps
             self._work_on_network("shape")
-        for capture in run.get("captures", []):
-            node = self._nodes[capture["on"]]
-            if not is_end_system(node):
+        for capture in run.captures:
+            node = self._nodes[capture.on]
+            if not node.is_end_system:
                 # Agents of this run share the folder around it, and none writes where others may.
                 captures.parent.mkdir(mode=0o700, exist_ok=True)
                 captures.mkdir(exist_ok=True)
-                self._taps[node["name"]] = Tap(
-                    node, self._ports(capture["on"]), captures / f"{node['name']}.pcapng", capture["snap"]
+                self._taps[node.name] = Tap(
+                    node, self._ports(capture.on), captures / f"{node.name}.pcapng", capture.snap
                 )
 
     def end_captures(self) -> dict[str, dict[str, Any]]:
@@ -110,48 +108,42 @@ class NetnsBench:
 
     def first_ports(self) -> dict[str, dict[str, Any]]:
         """By end system the port at the other end of its link, and the frames it has received since it was made."""
-        behind: dict[int, list[tuple[str, dict[str, Any]]]] = {}
-        for link in self._network["links"]:
-            for near, far in (link["ends"], link["ends"][::-1]):
-                if is_end_system(self._nodes[near["node"]]):
-                    behind.setdefault(far["node"], []).append((self._nodes[near["node"]]["name"], far))
+        behind: dict[int, list[tuple[str, Attachment]]] = {}
+        for link in self._network.links:
+            for near, far in (link.ends, link.ends[::-1]):
+                if self._nodes[near.node].is_end_system:
+                    behind.setdefault(far.node, []).append((self._nodes[near.node].name, far))
         found = {}
         for index, ends in behind.items():
             node = self._nodes[index]
             counters = _received_by(space_name(node))
             for name, end in ends:
-                system = is_end_system(node)
-                port = self._interfaces.get(node["name"], "eth0") if system else f"p{end['port']}"
+                system = node.is_end_system
+                port = self._interfaces.get(node.name, "eth0") if system else f"p{end.port}"
                 if port in counters:
-                    called = node["name"] if system else f"{node['name']}:{end['port']}"
+                    called = node.name if system else f"{node.name}:{end.port}"
                     found[name] = {"port": called, "received": counters[port]}
         return found
 
     def _ports(self, node: int) -> dict[int, int]:
         """The ports of a node, each with the rate of its link in bit/s."""
-        ends = ((link, end) for link in self._network["links"] for end in link["ends"])
-        return {end["port"]: self._rate or link["rate_bps"] for link, end in ends if end["node"] == node}
+        ends = ((link, end) for link in self._network.links for end in link.ends)
+        return {end.port: self._rate or link.rate_bps for link, end in ends if end.node == node}
 
-    def _order(self, task: str) -> dict[str, Any]:
+    def _order(self, task: Task) -> Order:
         """What the builder of the network is told."""
-        return {
-            "network": self._network,
-            "task": task,
-            "link_rate_bps": self._rate,
-            "chosen": self._chosen,
-            "pairs": self._pairs,
-        }
+        return Order(self._network, task, self._rate, tuple(self._chosen), tuple(self._pairs))
 
     def _passed_on(self) -> tuple[int, ...]:
         """Open files that the builder needs."""
         return ()
 
-    def _work_on_network(self, task: str) -> None:
+    def _work_on_network(self, task: Task) -> None:
         seconds = _BUILD_SECONDS + _NODE_SECONDS * len(self._nodes)
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "wiregauge.benches.network"],
-                input=json.dumps(self._order(task)),
+                input=as_json(self._order(task)),
                 pass_fds=self._passed_on(),
                 capture_output=True,
                 text=True,
@@ -170,7 +162,7 @@ class NetnsBench:
     def _start_agents(self, spool: Path) -> Sequence[AgentPlace]:
         program = agent_program()
         _CONTROL.mkdir(mode=0o700, exist_ok=True)
-        numbers = {node["name"]: number for number, node in enumerate(self._nodes) if is_end_system(node)}
+        numbers = {node.name: number for number, node in self._network.end_systems.items()}
         self._agents.clear()
         for name, number in numbers.items():
             process = subprocess.Popen(
@@ -213,7 +205,7 @@ class NetnsBench:
 
     def inside(self, end_system: str) -> Sequence[str]:
         """The namespace of an end system."""
-        node = next(node for node in self._nodes if node["name"] == end_system)
+        node = next(node for node in self._nodes if node.name == end_system)
         return ["nsenter", f"--net=/run/netns/{space_name(node)}", "--"]
 
     def agent_failure(self, end_system: str) -> str | None:
@@ -260,7 +252,7 @@ class NetnsBench:
             ),
             Fact("control", "back-end network of its own", "no control frame crosses the network under test"),
         ]
-        if any(node["kind"].get("processing_delay") for node in self._nodes):
+        if any(isinstance(node.kind, Switch) and node.kind.processing_delay for node in self._nodes):
             facts.append(
                 Fact(
                     "time to decide",
@@ -268,7 +260,7 @@ class NetnsBench:
                     "the delays of switches in the test file have no effect on this bench",
                 )
             )
-        if any(link["delay"] for link in self._network["links"]):
+        if any(link.delay for link in self._network.links):
             facts.append(
                 Fact(
                     "propagation delay",
@@ -307,35 +299,33 @@ def _received_by(space: str) -> dict[str, int]:
     return {name.strip(): int(figures.split()[1]) for name, _, figures in rows}
 
 
-def _chosen(campaign: dict[str, Any]) -> list[tuple[tuple[int, ...], int]]:
+def _chosen(campaign: Campaign) -> list[tuple[tuple[int, ...], int]]:
     """Destination addresses that flows chose, each with the number of the end system it leads to."""
     return sorted(
         {
-            (tuple(mac), to)
-            for run in campaign["runs"]
-            for flow in run["flows"]
-            if (mac := flow.get("addresses", {}).get("mac", {}).get("destination"))
-            for to in receivers(flow)
+            (flow.addresses.mac.destination, to)
+            for run in campaign.runs
+            for flow in run.flows
+            if flow.addresses.mac.destination is not None
+            for to in flow.receivers
         }
     )
 
 
-def _pairs(campaign: dict[str, Any]) -> set[tuple[int, int]]:
+def _pairs(campaign: Campaign) -> set[tuple[int, int]]:
     """Who sends to whom, both ways, by numbers in the plan: for messages, loads, misdirected ones and clocks."""
-    nodes = campaign["network"]["nodes"]
     met: set[tuple[int, int]] = set()
-    for run in campaign["runs"]:
-        met.update((flow["from"], to) for flow in run["flows"] for to in receivers(flow))
-        met.update((inject["on"], inject["to"]) for inject in run.get("injects", []))
+    for run in campaign.runs:
+        met.update((flow.from_, to) for flow in run.flows for to in flow.receivers)
+        met.update((inject.on, inject.to) for inject in run.injects)
         met.update(
-            (relay["on"], fault["kind"]["to"])
-            for relay in run.get("relays", [])
-            for fault in relay.get("faults", [])
-            if fault["kind"].get("type") == "misdirect"
+            (relay.on, fault.kind.to)
+            for relay in run.relays
+            for fault in relay.faults
+            if isinstance(fault.kind, Misdirect)
         )
-    reference = (campaign.get("synchronise") or {}).get("reference")
-    if reference is not None:
-        met.update((reference, other) for other, node in enumerate(nodes) if is_end_system(node))
+    if campaign.synchronise is not None:
+        met.update((campaign.synchronise.reference, other) for other in campaign.network.end_systems)
     return {pair for a, b in met for pair in ((a, b), (b, a)) if a != b}
 
 

@@ -4,30 +4,27 @@ pyroute2 forks a child for every namespace it talks to. In the testmaster, which
 child can inherit a lock nobody will ever release and hang. This process has no threads; it does its work and
 ends. What it made stays, because the namespaces are bound to files in `/run/netns` of the enclosure.
 
-Called as `python -m wiregauge.benches.network`, with one JSON object on standard input: `{"network": …,
-"task": "build" | "shape", "link_rate_bps": null | int, "chosen": [[bytes of a MAC address that flows chose as
-destination, index of the end system it leads to], …], "pairs": [[index of an end system, index of one it sends to],
-…]}`. Exit code 0, or 1 and one line on standard error. With `"interfaces": {end system: interface of the host}` and
-`"home": number of the open file of the host's namespace, "were_up": those that were up}` these take the place of veth
-pairs, and `"task": "return"` gives them back.
+Called as `python -m wiregauge.benches.network`, with an `Order` on standard input. Exit code 0, or 1 and one line on
+standard error.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from pyroute2 import IPRoute, NetNS, netns
 from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl import TC_H_ROOT
 from pyroute2.netlink.rtnl.tcmsg import sched_tbf
 
-from wiregauge.benches.names import is_end_system, space_name
+from wiregauge.benches.names import Order, space_name
+from wiregauge.plan import Attachment, Link, Node, Switch
 
 __all__ = ["main"]
 
@@ -48,35 +45,28 @@ _RATE32_MAX: Final = (1 << 32) - 1
 
 def main() -> int:
     """Does the one task it is given."""
-    order = json.load(sys.stdin)
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     try:
-        builder = _Builder(order["network"], order["link_rate_bps"], order["chosen"], order["pairs"])
-        lent = _Lent(order["interfaces"], order["home"], order["were_up"]) if "interfaces" in order else None
-        if order["task"] == "build":
+        builder = _Builder(order)
+        lent = _Lent(order.interfaces, order.home, order.were_up) if order.interfaces is not None else None
+        if order.task == "build":
             builder.build(lent)
-        elif order["task"] == "return" and lent is not None:
-            lent.give_back(order["network"]["nodes"])
+        elif order.task == "return" and lent is not None:
+            lent.give_back(order.network.nodes)
         elif lent is None:
             builder.shape()
     except (OSError, NetlinkError) as error:
-        print(f"the kernel refused to {order['task']} the network: {error}", file=sys.stderr)
+        print(f"the kernel refused to {order.task} the network: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 class _Builder:
-    def __init__(
-        self,
-        network: dict[str, Any],
-        link_rate_bps: int | None,
-        chosen: list[tuple[list[int], int]],
-        pairs: list[tuple[int, int]],
-    ) -> None:
-        self._nodes: list[dict[str, Any]] = network["nodes"]
-        self._links: list[dict[str, Any]] = network["links"]
-        self._rate = link_rate_bps
-        self._chosen = chosen
-        self._pairs = pairs
+    def __init__(self, order: Order) -> None:
+        self._nodes, self._links = order.network.nodes, order.network.links
+        self._rate = order.link_rate_bps
+        self._chosen = order.chosen
+        self._pairs = order.pairs
         self._spaces: dict[int, NetNS] = {}
         self._interfaces: dict[str, str] = {}
 
@@ -98,12 +88,12 @@ class _Builder:
     def shape(self) -> None:
         """The token bucket of every port, made or changed."""
         for link in self._links:
-            for end in link["ends"]:
-                node = self._nodes[end["node"]]
-                space = self._space(end["node"])
-                queue = _HOST_QUEUE if is_end_system(node) else node["kind"]["port_buffer"]["bytes"]
+            for end in link.ends:
+                kind = self._nodes[end.node].kind
+                space = self._space(end.node)
+                queue = kind.port_buffer.bytes if isinstance(kind, Switch) else _HOST_QUEUE
                 index = space.link_lookup(ifname=self._port_name(end))[0]
-                _shape(space, index, self._rate or link["rate_bps"], queue)
+                _shape(space, index, self._rate or link.rate_bps, queue)
 
     def _space(self, index: int) -> NetNS:
         if index not in self._spaces:
@@ -116,24 +106,24 @@ class _Builder:
         _quieten(space_name(node))
         space = self._space(index)
         space.link("set", index=space.link_lookup(ifname="lo")[0], state="up")
-        if not is_end_system(node):
+        if not node.is_end_system:
             space.link("add", ifname="br0", kind="bridge", br_stp_state=0, br_mcast_snooping=0)
             space.link("set", index=space.link_lookup(ifname="br0")[0], state="up")
 
-    def _build_link(self, link: dict[str, Any], *, made: bool) -> None:
-        (a, b) = link["ends"]
+    def _build_link(self, link: Link, *, made: bool) -> None:
+        a, b = link.ends
         if not made:
-            self._space(a["node"]).link(
+            self._space(a.node).link(
                 "add",
                 ifname=self._port_name(a),
                 kind="veth",
-                peer={"ifname": self._port_name(b), "net_ns_fd": space_name(self._nodes[b["node"]])},
+                peer={"ifname": self._port_name(b), "net_ns_fd": space_name(self._nodes[b.node])},
             )
         for end in (a, b):
-            node = self._nodes[end["node"]]
-            space = self._space(end["node"])
+            node = self._nodes[end.node]
+            space = self._space(end.node)
             index = space.link_lookup(ifname=self._port_name(end))[0]
-            if is_end_system(node):
+            if node.is_end_system:
                 # A lent interface keeps its address: the plan has taken it over.
                 address = {} if made else {"address": _mac(node)}
                 space.link("set", index=index, state="up", **address)
@@ -148,7 +138,7 @@ class _Builder:
         for here, there in self._pairs:
             space = self._space(here)
             if here not in interfaces:
-                name = self._interfaces.get(self._nodes[here]["name"], "eth0")
+                name = self._interfaces.get(self._nodes[here].name, "eth0")
                 interfaces[here] = space.link_lookup(ifname=name)[0]
             space.neigh(
                 "add",
@@ -158,7 +148,7 @@ class _Builder:
                 state=_NUD_PERMANENT,
             )
         for switch, node in enumerate(self._nodes):
-            if is_end_system(node):
+            if node.is_end_system:
                 continue
             space = self._space(switch)
             ports = self._next_ports(switch)
@@ -172,15 +162,14 @@ class _Builder:
         """Output port of this switch for every end system; the plan has made sure the network is a tree."""
         neighbours: dict[int, list[tuple[int, int]]] = {}
         for link in self._links:
-            a, b = link["ends"]
-            neighbours.setdefault(a["node"], []).append((b["node"], a["port"]))
-            neighbours.setdefault(b["node"], []).append((a["node"], b["port"]))
+            for here, there in (link.ends, link.ends[::-1]):
+                neighbours.setdefault(here.node, []).append((there.node, here.port))
         ports: dict[int, int] = {}
         for first, port in neighbours.get(switch, []):
             seen, front = {switch, first}, [first]
             while front:
                 node = front.pop()
-                if is_end_system(self._nodes[node]):
+                if self._nodes[node].is_end_system:
                     ports[node] = port
                     continue
                 for beyond, _ in neighbours.get(node, []):
@@ -189,33 +178,31 @@ class _Builder:
                         front.append(beyond)
         return ports
 
-    def _port_name(self, end: dict[str, Any]) -> str:
-        node = self._nodes[end["node"]]
-        if is_end_system(node):
-            return self._interfaces.get(node["name"], "eth0")
-        return f"p{end['port']}"
+    def _port_name(self, end: Attachment) -> str:
+        node = self._nodes[end.node]
+        return self._interfaces.get(node.name, "eth0") if node.is_end_system else f"p{end.port}"
 
 
 class _Lent:
     """Interfaces of the host, taken into namespaces of end systems and given back."""
 
-    def __init__(self, names: dict[str, str], home: int, were_up: list[str]) -> None:
+    def __init__(self, names: dict[str, str], home: int, were_up: Sequence[str]) -> None:
         self.names = names
         self._home = home
         self._were_up = were_up
 
-    def take(self, nodes: list[dict[str, Any]]) -> None:
+    def take(self, nodes: Sequence[Node]) -> None:
         """Each into the namespace of its end system."""
         with _within(self._home), IPRoute() as kernel:
             for node in nodes:
-                index = kernel.link_lookup(ifname=self.names[node["name"]])[0]
+                index = kernel.link_lookup(ifname=self.names[node.name])[0]
                 kernel.link("set", index=index, net_ns_fd=space_name(node))
 
-    def give_back(self, nodes: list[dict[str, Any]]) -> None:
+    def give_back(self, nodes: Sequence[Node]) -> None:
         """Each to the host, without our address and up if it was, as far as it is still there."""
         for node in nodes:
             with _within(space_name(node)), IPRoute() as kernel:
-                for index in kernel.link_lookup(ifname=self.names[node["name"]]):
+                for index in kernel.link_lookup(ifname=self.names[node.name]):
                     kernel.flush_addr(index=index)
                     kernel.link("set", index=index, state="down")
                     kernel.link("set", index=index, net_ns_fd=self._home)
@@ -224,11 +211,11 @@ class _Lent:
                 for index in kernel.link_lookup(ifname=name):
                     kernel.link("set", index=index, state="up")
 
-    def await_carriers(self, nodes: list[dict[str, Any]]) -> None:
+    def await_carriers(self, nodes: Sequence[Node]) -> None:
         """A cable takes seconds to come up. Raises OSError for one that does not."""
         patience = time.monotonic() + _CARRIER_SECONDS
         for node in nodes:
-            name = self.names[node["name"]]
+            name = self.names[node.name]
             with _within(space_name(node)), IPRoute() as kernel:
                 index = kernel.link_lookup(ifname=name)[0]
                 while not kernel.get_links(index)[0].get_attr("IFLA_CARRIER"):
@@ -248,16 +235,16 @@ def _within(space: str | int) -> Iterator[None]:
             netns.setns(here.fileno())
 
 
-def _mac(node: dict[str, Any]) -> str:
-    return _text(node["mac"])
+def _mac(node: Node) -> str:
+    return _text(node.mac)
 
 
-def _text(mac: list[int]) -> str:
+def _text(mac: Iterable[int]) -> str:
     return ":".join(f"{byte:02x}" for byte in mac)
 
 
-def _ipv4(node: dict[str, Any]) -> str:
-    return ".".join(str(byte) for byte in node["ipv4"])
+def _ipv4(node: Node) -> str:
+    return ".".join(str(byte) for byte in node.ipv4)
 
 
 def _quieten(space: str) -> None:

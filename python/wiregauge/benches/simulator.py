@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from wiregauge.benches.base import Fact
-from wiregauge.benches.names import is_end_system
+from wiregauge.plan import Campaign, EndSystem, Node, Switch
 
 __all__ = ["simulator_facts"]
 
 
-def simulator_facts(campaign: Mapping[str, Any]) -> Sequence[Fact]:
+def simulator_facts(campaign: Campaign) -> Sequence[Fact]:
     """What is modelled, and how, in the terms of this test."""
-    nodes: list[dict[str, Any]] = campaign["network"]["nodes"]
+    nodes = campaign.network.nodes
     facts = [
         Fact(
             "network",
@@ -24,12 +24,12 @@ def simulator_facts(campaign: Mapping[str, Any]) -> Sequence[Fact]:
         Fact("clocks", _clocks(nodes), "what each clock really showed is in truth/"),
         Fact(
             "repeatable",
-            f"seed {campaign['seed']}",
+            f"seed {campaign.seed}",
             "same test, seed and version: same records, byte by byte",
         ),
     ]
-    kept = campaign.get("synchronise") or {}
-    ignored = [name for name in ("ptp", "chrony") if kept.get(name)]
+    kept = campaign.synchronise
+    ignored = [name for name in ("ptp", "chrony") if kept is not None and getattr(kept, name)]
     if ignored:
         facts.append(
             Fact(
@@ -38,15 +38,15 @@ def simulator_facts(campaign: Mapping[str, Any]) -> Sequence[Fact]:
                 "clocks are as the test describes them; exchanges are simulated",
             )
         )
-    switches = [node for node in nodes if node["kind"]["type"] == "switch"]
+    switches = [node.kind for node in nodes if isinstance(node.kind, Switch)]
     if switches:
         facts.insert(1, Fact("switches", _switches(switches), "models, not a make of switch"))
     return facts
 
 
-def _hosts(nodes: Sequence[dict[str, Any]]) -> str:
-    hosts = [node["kind"].get("host") or {} for node in nodes if is_end_system(node)]
-    ideal = sum(_takes_no_time(host) for host in hosts)
+def _hosts(nodes: Iterable[Node]) -> str:
+    hosts = [node.kind.host for node in nodes if isinstance(node.kind, EndSystem)]
+    ideal = sum(host is None or host.takes_no_time for host in hosts)
     if ideal == len(hosts):
         return "ideal: they take no time"
     return f"{len(hosts) - ideal} with stacks, interrupts and wake-ups" + (
@@ -54,27 +54,11 @@ def _hosts(nodes: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _takes_no_time(host: Mapping[str, Any]) -> bool:
-    costs = [host.get("transmit") or {}, host.get("receive") or {}]
-    fixed = [host.get("interface_delay", 0), host.get("interrupt_latency", 0)]
-    wakes = [(host.get(f"{who}_wake_up") or {}).get("quantiles", []) for who in ("send", "receive", "relay")]
-    waits = (host.get("interrupts") or {}).get("type", "each-frame") != "each-frame"
-    return not (
-        waits or any(fixed) or any(any(c.values()) for c in costs) or any(t for w in wakes for _, t in w)
-    )
-
-
-def _clocks(nodes: Sequence[dict[str, Any]]) -> str:
-    wrong = [node["name"] for node in nodes if node.get("clock")]
+def _clocks(nodes: Iterable[Node]) -> str:
+    wrong = [node.name for node in nodes if node.clock]
     return f"perfect but for {', '.join(wrong)}" if wrong else "perfect: no error in one-way latencies"
 
 
-def _switches(switches: Sequence[dict[str, Any]]) -> str:
-    kinds: dict[str, int] = {}
-    for node in switches:
-        kind = node["kind"]
-        mode = kind.get("mode", "store-and-forward")
-        delay = kind.get("processing_delay", 0) / 1e6
-        text = f"{kind['kind']}, {mode}, {delay:g} µs"
-        kinds[text] = kinds.get(text, 0) + 1
+def _switches(switches: Iterable[Switch]) -> str:
+    kinds = Counter(f"{one.kind}, {one.mode}, {one.processing_delay / 1e6:g} µs" for one in switches)
     return "; ".join(f"{count} of {text}" for text, count in kinds.items())

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from wiregauge.benches.base import BenchError, agent_program
 from wiregauge.benches.names import space_name
+from wiregauge.plan import Node
 
 __all__ = ["Tap"]
 
@@ -22,8 +23,8 @@ class Tap:
     `ports` maps a port's number to its rate in bit/s. Raises BenchError where the machine refuses.
     """
 
-    def __init__(self, node: dict[str, Any], ports: Mapping[int, int], file: Path, snap: int) -> None:
-        self._name = node["name"]
+    def __init__(self, node: Node, ports: Mapping[int, int], file: Path, snap: int) -> None:
+        self._name = node.name
         # All links of a switch are as fast as each other, or the rate of none is written.
         rates = set(ports.values())
         rate = ["--rate", str(rates.pop())] if len(rates) == 1 else []

@@ -13,6 +13,7 @@ from typing import Any, Final
 from wiregauge.calibrate import identity
 from wiregauge.calibrate.store import KINDS, Calibration, Store
 from wiregauge.calibrate.text import headline
+from wiregauge.plan import Campaign
 from wiregauge.runner import Simulated
 
 __all__ = ["LONGEST", "cite", "standing"]
@@ -46,7 +47,7 @@ def standing(calibration: Calibration, now: datetime.datetime | None = None) -> 
     return found + identity.differences(made, own)
 
 
-def cite(campaign: Mapping[str, Any], *, driver: str, realtime: bool, store: Store) -> list[dict[str, Any]]:
+def cite(campaign: Campaign, *, driver: str, realtime: bool, store: Store) -> list[dict[str, Any]]:
     """Calibrations of each kind for the manifest of a run about to begin on this machine (see `_chosen`).
 
     What was measured in the simulator says nothing of this machine and is not cited. `corrections` are
@@ -55,7 +56,7 @@ def cite(campaign: Mapping[str, Any], *, driver: str, realtime: bool, store: Sto
     cannot be read is left out: what is wrong with it is for `wiregauge calibrate list` to say.
     """
     found, _ = store.all()
-    links = {identity.link_of(campaign, run) for run in campaign["runs"]}
+    links = {identity.link_of(campaign.network, run.link_rate_bps) for run in campaign.runs}
     cited = []
     for kind in KINDS:
         each = [

@@ -11,9 +11,9 @@ import hashlib
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from wiregauge import __version__
+from wiregauge.plan import Network
 
 __all__ = ["differences", "here", "link_of", "rate_name"]
 
@@ -36,10 +36,9 @@ def here(*, driver: str, link: str, realtime: bool | None = None) -> Identity:
     return found
 
 
-def link_of(campaign: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> str:
-    """The links of a network as text: their rates, the lowest first."""
-    swept = (run or {}).get("link_rate_bps")
-    rates = {int(swept)} if swept else {int(link["rate_bps"]) for link in campaign["network"]["links"]}
+def link_of(network: Network, swept_bps: int | None = None) -> str:
+    """The links of a network as text: their rates, the lowest first, or the one that a sweep gives them all."""
+    rates = {swept_bps} if swept_bps else {link.rate_bps for link in network.links}
     return ", ".join(rate_name(rate) for rate in sorted(rates))
 
 

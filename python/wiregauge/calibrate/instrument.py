@@ -5,7 +5,7 @@ Functions here make the tests and turn their messages into results; whoever call
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -91,7 +91,7 @@ def loop_results(runs: Sequence[Run], protocol: str) -> dict[str, Any]:
     """Errors of each payload and load, over its repeats."""
     groups: dict[tuple[int, int], list[Run]] = {}
     for run in runs:
-        groups.setdefault((int(run.plan["sends"][0]["payload"]), _load(run.plan)), []).append(run)
+        groups.setdefault((run.plan.sends[0].payload, run.plan.most_load_percent), []).append(run)
     points = []
     for (payload, load), members in sorted(groups.items()):
         for measure, end, start in LATENCIES:
@@ -114,11 +114,6 @@ def loop_results(runs: Sequence[Run], protocol: str) -> dict[str, Any]:
     if not points:
         raise CalibrationError(f"fewer than {FEWEST} messages of any repeat arrived; send more with --count")
     return {"points": points}
-
-
-def _load(plan: Mapping[str, Any]) -> int:
-    """Greatest load of an injector of a run, per cent."""
-    return round(max((inject["load_ppm"] for inject in plan["injects"]), default=0) / 10_000)
 
 
 # -- generator ----------------------------------------------------------------------------------------------------
@@ -323,8 +318,7 @@ def cable_test(
 
 def step_of(outcome: Outcome) -> float:
     """Step of the clocks of a simulated test, ns; 0 for perfect ones."""
-    clocks = (node.get("clock") for node in outcome.campaign["network"]["nodes"])
-    return max((clock["granularity"] for clock in clocks if clock), default=0) / 1e3
+    return max(outcome.campaign.network.granularities.values(), default=0)
 
 
 def simulated_point(length_m: float, runs: Sequence[Run]) -> Point:

@@ -12,6 +12,7 @@ from wiregauge.calibrate import identity
 from wiregauge.calibrate.cable import Point
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.measures import FlowResult, Grade, Judgement, judge
+from wiregauge.measures.calibration import run_load
 from wiregauge.records import RunDirectoryError
 from wiregauge.terminal import say
 
@@ -71,18 +72,16 @@ def _point(length: float, place: Path, flow: int | None, measure: str) -> tuple[
         raise CalibrationError(
             f"{place}: flow {one.plan.name} has no {measure.replace('_', ' ')}; choose another --measure"
         )
-    plan = judgement.manifest["plan"]
-    assert isinstance(plan, dict)
     run = judgement.runs[0].plan
     point = Point(
         length, summary.mean, summary.uncertainty.total, summary.minimum, summary.maximum, summary.n
     )
     return point, {
         "driver": judgement.traits.driver,
-        "link": identity.link_of(plan, plan["runs"][0]),
+        "link": identity.link_of(judgement.plan.network, run.link_rate_bps),
         "protocol": one.plan.protocol,
         "payload_bytes": one.plan.payload,
-        "load_percent": round(max((inject.load_ppm for inject in run.injects), default=0) / 10_000),
+        "load_percent": run_load(run),
     }
 
 

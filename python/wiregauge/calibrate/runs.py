@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,6 +22,8 @@ from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, Stop
 from wiregauge.config import Test, TestError
 from wiregauge.measures import FlowResult, RunResult
 from wiregauge.measures.streams import Stream, streams_of
+from wiregauge.plan import Campaign
+from wiregauge.plan import Run as RunPlan
 from wiregauge.records import RunDirectory
 from wiregauge.runner import NothingRunError, Trials
 
@@ -35,7 +36,7 @@ Floats = NDArray[np.float64]
 class Run:
     """One run of a test: its part of the plan, and the messages of its measured part in the order they were sent."""
 
-    plan: Mapping[str, Any]
+    plan: RunPlan
     messages: pl.DataFrame
     stamp_ns: float
     """What the difference of two stamps may be off, whatever the cause."""
@@ -74,7 +75,7 @@ class Outcome:
     grade: str
     reasons: list[str]
     runs: list[Run]
-    campaign: Mapping[str, Any] = field(repr=False)
+    campaign: Campaign = field(repr=False)
 
 
 @contextlib.contextmanager
@@ -107,7 +108,7 @@ def run_test(test: Test, trials: Trials, place: Path) -> Outcome:
         loaded = test.compile()
     except TestError as error:
         raise CalibrationError(f"these settings make no test: {fault_of(error)}") from None
-    name = str(loaded.campaign["name"])
+    name = loaded.campaign.name
     try:
         judgement = trials.run(loaded, place / name, file=f"calibrate {name}")
     except NothingRunError as error:
@@ -143,8 +144,7 @@ def _stamp(flows: Sequence[FlowResult]) -> float:
 
 def _run(directory: RunDirectory, run: RunResult) -> Run:
     index = run.plan.index
-    plan = next(planned for planned in directory.plan["runs"] if planned["index"] == index)
     directory.inventory.check([directory.messages(index)])
     messages = pl.read_parquet(directory.messages(index)).filter(~pl.col("warm_up")).sort("flow", "sequence")
     sent = next((stream for stream in streams_of(run.agents) if stream.kind == "send"), None)
-    return Run(plan, messages, _stamp(run.flows), sent, run.validity.word, run.reasons)
+    return Run(directory.plan.runs[index], messages, _stamp(run.flows), sent, run.validity.word, run.reasons)

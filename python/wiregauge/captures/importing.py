@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from wiregauge import _native
 from wiregauge.benches import Fact
 from wiregauge.config import Loaded
-from wiregauge.plan import receivers
+from wiregauge.plan import Campaign, Run, decode, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, Traits, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
@@ -41,7 +43,7 @@ class Captured:
     """
 
     files: Sequence[Path]
-    test: Mapping[str, Any] | None = None
+    test: Campaign | None = None
     test_xml: bytes = b""
     run: int = 0
     places: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +68,10 @@ def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
         "places": dict(captured.places),
     }
     if test is not None:
-        order["test"] = {"network": test["network"], "run": _run_of(test, captured.run)}
+        order["test"] = {
+            "network": plain(test.network),
+            "run": plain(_run_of(test, captured.run)),
+        }
     started = utc_now()
     with contextlib.ExitStack() as ending:
         try:
@@ -79,7 +84,7 @@ def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
             raise CaptureError(str(error)) from error
         except OSError as error:
             raise RunDirectoryError(f"{out}: cannot be written: {error.strerror}") from error
-        campaign = taken["campaign"] if test is None else _only(test, captured.run)
+        campaign = decode(taken["campaign"]) if test is None else _only(test, captured.run)
         xml = captured.test_xml or _summary(captured, taken)
         yield (
             Captures(captured, taken, beside, sources, started),
@@ -107,7 +112,7 @@ class Captures(Bench):
         self._sources = sources
         self._started = started
 
-    def facts(self, campaign: dict[str, Any]) -> Sequence[Fact]:
+    def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """Each tap, and what of the files could not be used."""
         del campaign
         return list(_facts(self._taken))
@@ -129,17 +134,15 @@ class Captures(Bench):
         observer.run_ended(0, entry)
 
 
-def _run_of(test: Mapping[str, Any], number: int) -> dict[str, Any]:
-    runs = test["runs"]
-    if not 0 <= number < len(runs):
-        raise CaptureError(f"run {number} is not in the plan; the test has {len(runs)} (from 0)")
-    run: dict[str, Any] = {**runs[number], "index": 0}
-    return run
+def _run_of(test: Campaign, number: int) -> Run:
+    if not 0 <= number < len(test.runs):
+        raise CaptureError(f"run {number} is not in the plan; the test has {len(test.runs)} (from 0)")
+    return replace(test.runs[number], index=0)
 
 
-def _only(test: Mapping[str, Any], number: int) -> dict[str, Any]:
+def _only(test: Campaign, number: int) -> Campaign:
     """The campaign of the one run that was captured."""
-    return {**test, "axes": [], "repeats": 1, "runs": [{**_run_of(test, number), "point": {}, "repeat": 0}]}
+    return replace(test, axes=(), repeats=1, runs=(replace(_run_of(test, number), point={}, repeat=0),))
 
 
 def _digest(captured: Captured, sources: Mapping[str, str]) -> str:
@@ -211,12 +214,11 @@ def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:
     """End systems of the test without a tap: what nobody saw there must not pass for lost."""
     if captured.test is None:
         return []
-    nodes = captured.test["network"]["nodes"]
-    names = [str(node["name"]) for node in nodes]
+    names = captured.test.network.names
     tapped = {str(tap["node"]) for tap in taps}
     ends: set[str] = set()
-    for flow in _run_of(captured.test, captured.run)["flows"]:
-        ends |= {names[end] for end in (flow["from"], *receivers(flow))}
+    for flow in _run_of(captured.test, captured.run).flows:
+        ends |= {names[end] for end in flow.ends}
     missing = sorted(ends - tapped)
     if not missing:
         return []

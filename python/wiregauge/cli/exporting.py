@@ -197,10 +197,8 @@ def _import(
     except QuantityError as error:
         fail(f"--clocks-agree {error}", BAD_INPUT)
     loaded = load_test(test) if test is not None else None
-    if loaded is not None and run is None and len(loaded.campaign["runs"]) > 1:
-        fail(
-            f"{test} has {len(loaded.campaign['runs'])} runs; say which was captured with --run N", BAD_INPUT
-        )
+    if loaded is not None and run is None and len(loaded.campaign.runs) > 1:
+        fail(f"{test} has {len(loaded.campaign.runs)} runs; say which was captured with --run N", BAD_INPUT)
     captured = Captured(
         files=captures,
         test=loaded.campaign if loaded is not None else None,

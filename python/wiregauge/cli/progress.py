@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from wiregauge.master import Observer
+from wiregauge.plan import Run
 
 __all__ = ["Countdown", "ProgressView"]
 
 
-def _messages_sent(run: Mapping[str, Any], entry: Mapping[str, Any]) -> int:
+def _messages_sent(run: Run, entry: Mapping[str, Any]) -> int:
     """Messages of the flows under test that a run sent; `entry` is the run's in the manifest."""
-    exchanges = {flow["id"] for flow in run["flows"] if flow.get("exchange")}
+    exchanges = {flow.id for flow in run.flows if flow.exchange}
     return sum(
         int(task["done"])
         for report in entry["agents"].values()
@@ -28,11 +29,11 @@ def _messages_sent(run: Mapping[str, Any], entry: Mapping[str, Any]) -> int:
     )
 
 
-def _point_label(run: Mapping[str, Any]) -> str:
+def _point_label(run: Run) -> str:
     """The run's place in the sweep, as a reader would say it."""
-    parts = [f"{axis} {value}" for axis, value in run["point"].items()]
-    if run["repeat"]:
-        parts.append(f"repeat {run['repeat'] + 1}")
+    parts = [f"{axis} {value}" for axis, value in run.point.items()]
+    if run.repeat:
+        parts.append(f"repeat {run.repeat + 1}")
     return ", ".join(parts) or "single run"
 
 
@@ -60,7 +61,7 @@ class ProgressView(Observer):
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
-    def trial_began(self, runs: Sequence[Mapping[str, Any]], *, virtual_time: bool) -> None:
+    def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
         """Begins the line."""
         self._virtual_time = virtual_time
         self._runs = runs
@@ -122,8 +123,8 @@ class ProgressView(Observer):
         return _left((total - done) * stretch)
 
 
-def _seconds(run: Mapping[str, Any]) -> float:
-    return float(run["warm_up"] + run["duration"] + run["drain"]) / 1e12 + 0.3
+def _seconds(run: Run) -> float:
+    return run.planned_s + 0.3
 
 
 class Countdown:

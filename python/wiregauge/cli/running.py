@@ -30,6 +30,7 @@ from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
 if TYPE_CHECKING:
     from wiregauge.config import Loaded
     from wiregauge.measures import Judgement
+    from wiregauge.plan import Campaign
     from wiregauge.records import Traits
     from wiregauge.runner import Bench
 
@@ -56,21 +57,22 @@ def check(
             if not as_json:
                 print(error, file=sys.stderr)
             continue
-        seconds = sum(run["warm_up"] + run["duration"] + run["drain"] for run in campaign["runs"]) / 1e12
         results.append(
             {
                 "file": str(test),
                 "ok": True,
-                "name": campaign["name"],
-                "runs": len(campaign["runs"]),
-                "planned_seconds": round(seconds, 3),
-                "warnings": campaign["warnings"],
+                "name": campaign.name,
+                "runs": len(campaign.runs),
+                "planned_seconds": round(campaign.planned_s, 3),
+                "warnings": list(campaign.warnings),
             }
         )
         if not as_json:
-            runs = len(campaign["runs"])
-            print(f"{test}: good: {runs} run{'s' if runs != 1 else ''}, {seconds:.1f} s of traffic planned")
-            for warning in campaign["warnings"]:
+            runs = len(campaign.runs)
+            print(
+                f"{test}: good: {runs} run{'s' if runs != 1 else ''}, {campaign.planned_s:.1f} s of traffic planned"
+            )
+            for warning in campaign.warnings:
                 print(f"{test}: note: {warning}")
     if as_json:
         print(json.dumps({"schema": 1, "tests": results}, indent=1))
@@ -126,7 +128,7 @@ def run(
     from wiregauge.runner import BeyondBenchError, OptionError, bench_named
 
     loaded = load_test(test)
-    chosen = bench if bench is not None else loaded.campaign["bench"]
+    chosen = bench if bench is not None else loaded.campaign.bench
     # An option that would change nothing is a mistake somebody should know of.
     given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs}
     try:
@@ -135,7 +137,7 @@ def run(
         no = "no-" if given[error.option] is False else ""
         fail(f"--{no}{error.option} {error}", BAD_INPUT)
     check_engine(engine, storage, chosen)
-    target = out if out is not None else Path(f"{loaded.campaign['name']}-run")
+    target = out if out is not None else Path(f"{loaded.campaign.name}-run")
     RunDirectory.check_free(target)
     try:
         opened.carried(loaded.campaign)
@@ -172,7 +174,7 @@ def _trial(
     from wiregauge.cli.progress import ProgressView
 
     console = Console(stderr=True)
-    for warning in loaded.campaign["warnings"]:
+    for warning in loaded.warnings:
         console.print(f"note: {warning}", highlight=False, markup=False)
     cited = None if bench.traits.virtual_time else _cited(loaded.campaign, bench.traits, realtime=realtime)
     try:
@@ -184,7 +186,7 @@ def _trial(
         fail(str(error), INCOMPLETE)
 
 
-def _cited(campaign: dict[str, Any], traits: Traits, *, realtime: bool) -> list[dict[str, Any]]:
+def _cited(campaign: Campaign, traits: Traits, *, realtime: bool) -> list[dict[str, Any]]:
     """The calibrations this run rests on; a folder that cannot be read is worth a word, never the run."""
     from wiregauge.calibrate import CalibrationError, Store
     from wiregauge.calibrate.citing import cite

@@ -14,14 +14,15 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from wiregauge.clocks import chrony, linuxptp
 from wiregauge.clocks.daemon import Daemon
 from wiregauge.clocks.state import ClockState
+from wiregauge.plan import Ptp, Synchronise
 
 __all__ = ["ClockError", "ClockKeeper", "EndSystem"]
 
@@ -69,7 +70,7 @@ class _Kept:
 class ClockKeeper:
     """Started once per campaign; `wait` before, `states` after every run; `stop` may be called at any time."""
 
-    def __init__(self, plan: Mapping[str, Any], reference: str, places: Sequence[EndSystem]) -> None:
+    def __init__(self, plan: Synchronise, reference: str, places: Sequence[EndSystem]) -> None:
         """`plan` is `synchronise` of the campaign."""
         self._plan = plan
         self._clocks = {place.name: _Kept(place, place.name == reference) for place in places}
@@ -81,9 +82,9 @@ class ClockKeeper:
 
     def start(self) -> None:
         """Starts every program. Raises ClockError where one is missing or does not start."""
-        if self._plan.get("ptp") is not None:
-            self._start_ptp(self._plan["ptp"])
-        if self._plan.get("chrony"):
+        if self._plan.ptp is not None:
+            self._start_ptp(self._plan.ptp)
+        if self._plan.chrony:
             _program("chronyc", "chrony")
             self._asking = threading.Thread(target=self._ask_chrony, name="chrony", daemon=True)
             self._asking.start()
@@ -93,9 +94,9 @@ class ClockKeeper:
 
         Returns None, or why the clocks are not fit. Raises ClockError instead where the plan refuses such a run.
         """
-        if self._plan.get("ptp") is None and not self._plan.get("chrony"):
+        if self._plan.ptp is None and not self._plan.chrony:
             return None
-        until = time.monotonic() + self._plan["wait"] / 1e12
+        until = time.monotonic() + self._plan.wait / 1e12
         while True:
             dead = next((why for kept in self._clocks.values() if (why := kept.ended()) is not None), None)
             if dead is not None:
@@ -106,7 +107,7 @@ class ClockKeeper:
             if not unfit:
                 return None
             if time.monotonic() >= until:
-                waited = self._plan["wait"] / 1e12
+                waited = self._plan.wait / 1e12
                 return self._unfit(
                     f"{'; '.join(unfit[:3])} after {waited:g} s; raise wait or within, or mend the clocks"
                 )
@@ -159,15 +160,15 @@ class ClockKeeper:
 
     # -- linuxptp -------------------------------------------------------------------------------------------------
 
-    def _start_ptp(self, ptp: Mapping[str, Any]) -> None:
-        hardware = ptp["stamps"] == "hardware"
-        for program in ("ptp4l", *(("phc2sys", "phc_ctl") if hardware and ptp["steer"] else ())):
+    def _start_ptp(self, ptp: Ptp) -> None:
+        hardware = ptp.stamps == "hardware"
+        for program in ("ptp4l", *(("phc2sys", "phc_ctl") if hardware and ptp.steer else ())):
             _program(program, linuxptp.PACKAGE)
         self._folder = Path(tempfile.mkdtemp(prefix="wiregauge-ptp-"))
         ordered = sorted(self._clocks.values(), key=lambda kept: not kept.server)
         for kept in ordered:
             place = kept.place
-            if hardware and ptp["steer"] and kept.server:
+            if hardware and ptp.steer and kept.server:
                 self._set_once(place)
             file = self._folder / f"{place.name}.conf"
             file.write_text(
@@ -180,7 +181,7 @@ class ClockKeeper:
                 encoding="utf-8",
             )
             self._begin(kept, "ptp4l", linuxptp.ptp4l_command(str(file)))
-            if hardware and ptp["steer"]:
+            if hardware and ptp.steer:
                 command = linuxptp.phc2sys_command(ptp, server=kept.server, interface=place.interface)
                 self._begin(kept, "phc2sys", command)
 
@@ -233,20 +234,20 @@ class ClockKeeper:
         with self._lock:
             states, port = list(kept.states), kept.port
         wanted = []
-        ptp = self._plan.get("ptp")
+        ptp = self._plan.ptp
         if ptp is not None and kept.server:
             if port not in ("MASTER", "GRAND_MASTER"):
                 return f"{kept.place.name} does not serve PTP yet (its port is {port or 'silent'})"
         elif ptp is not None:
             if port not in _PORT_STATES:
                 return f"{kept.place.name} hears no PTP server (its port is {port or 'silent'})"
-            wanted.append("phc2sys" if ptp["stamps"] == "hardware" and ptp["steer"] else "ptp4l")
-        if self._plan.get("chrony"):
+            wanted.append("phc2sys" if ptp.stamps == "hardware" and ptp.steer else "ptp4l")
+        if self._plan.chrony:
             wanted.append("chrony")
         for source in wanted:
             last = [state for state in states if state.source == source and state.offset_ns is not None]
             why = self._why_not_steady(
-                last[-IN_A_ROW:], locked=bool(ptp and ptp["steer"] and source != "chrony")
+                last[-IN_A_ROW:], locked=bool(ptp and ptp.steer and source != "chrony")
             )
             if source == "chrony" and not last:
                 why = "does not answer or has no source of time; `chronyc tracking` there tells"
@@ -260,13 +261,13 @@ class ClockKeeper:
         if locked and any(state.state != "s2" for state in last):
             return "has not locked"
         worst = max(abs(state.offset_ns or 0.0) for state in last)
-        within = self._plan.get("within")
+        within = self._plan.within
         if within is not None and worst > within / 1e3:
             return f"is off by {worst / 1e3:.3g} µs"
         return None
 
     def _unfit(self, why: str) -> str:
-        if self._plan.get("otherwise") == "refuse":
+        if self._plan.refuse:
             raise ClockError(f"the clocks are not fit for a run: {why}")
         return why
 

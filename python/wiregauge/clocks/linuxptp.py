@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from wiregauge.plan import Ptp
 
 __all__ = [
     "PACKAGE",
@@ -37,15 +37,15 @@ def _log2_seconds(picoseconds: int) -> int:
     return round(math.log2(picoseconds / _PICOS))
 
 
-def ptp4l_configuration(ptp: Mapping[str, Any], *, server: bool, interface: str, socket: str) -> str:
+def ptp4l_configuration(ptp: Ptp, *, server: bool, interface: str, socket: str) -> str:
     """The file for one end system; `ptp` as in the plan, `socket` is where pmc finds this instance."""
-    interval = _log2_seconds(ptp["interval"])
+    interval = _log2_seconds(ptp.interval)
     options: dict[str, object] = {
-        "time_stamping": ptp["stamps"],
+        "time_stamping": ptp.stamps,
         # Above it lie clocks that nobody chose; the server has to win against all of them.
         "priority1": 100 if server else 255,
         "slaveOnly": 0 if server else 1,
-        "free_running": 0 if ptp["steer"] else 1,
+        "free_running": 0 if ptp.steer else 1,
         "freq_est_interval": FREE_RUNNING_ESTIMATE,
         "network_transport": "L2",
         "delay_mechanism": "E2E",
@@ -56,11 +56,11 @@ def ptp4l_configuration(ptp: Mapping[str, Any], *, server: bool, interface: str,
         "summary_interval": interval,
         "uds_address": socket,
     }
-    if ptp["stamps"] == "software":
+    if ptp.stamps == "software":
         # Without a clock in the interface ptp4l's own servo sets the system's clock.
         options |= {
-            "pi_proportional_const": ptp["kp_thousandths"] / 1000,
-            "pi_integral_const": ptp["ki_thousandths"] / 1000,
+            "pi_proportional_const": ptp.kp_thousandths / 1000,
+            "pi_integral_const": ptp.ki_thousandths / 1000,
         }
     lines = [f"{name} {value}" for name, value in options.items()]
     return "\n".join(["[global]", *lines, f"[{interface}]", ""])
@@ -76,13 +76,13 @@ def phc_ctl_command(interface: str) -> list[str]:
     return ["phc_ctl", "-q", interface, "set"]
 
 
-def phc2sys_command(ptp: Mapping[str, Any], *, server: bool, interface: str) -> list[str]:
+def phc2sys_command(ptp: Ptp, *, server: bool, interface: str) -> list[str]:
     """Keeps the interface's clock by the system's on the server, and the system's by the interface's elsewhere.
 
     Both hold UTC: an offset of 0 is stated, or phc2sys would wait for ptp4l to tell it one.
     """
     source, sink = ("CLOCK_REALTIME", interface) if server else (interface, "CLOCK_REALTIME")
-    constants = ["-P", f"{ptp['kp_thousandths'] / 1000:g}", "-I", f"{ptp['ki_thousandths'] / 1000:g}"]
+    constants = ["-P", f"{ptp.kp_thousandths / 1000:g}", "-I", f"{ptp.ki_thousandths / 1000:g}"]
     # Once a second, by the fastest of five readings, as in the MAPS paper.
     return ["phc2sys", "-m", "-q", "-s", source, "-c", sink, "-O", "0", "-R", "1", "-N", "5", *constants]
 

@@ -13,6 +13,7 @@ from wiregauge.cluster import tasks
 from wiregauge.cluster.engine import LOOK_S, Cluster, EngineError, connected
 from wiregauge.cluster.merging import merge_entries, merge_tables
 from wiregauge.master.stopping import Interrupted, deaf, stoppable
+from wiregauge.plan import Run, as_json
 from wiregauge.records import RunDirectory, RunDirectoryError
 from wiregauge.records.processing import (
     adopt_records,
@@ -81,13 +82,13 @@ def retrack_on(
 
     Raises RunDirectoryError, EngineError or StorageError.
     """
-    network = cluster.ray.put(json.dumps(directory.plan["network"]))
+    network = cluster.ray.put(as_json(directory.plan.network))
     waiting: dict[Any, tuple[int, int]] = {}
     found: dict[int, dict[int, tasks.Result]] = {index: {} for index in indices}
-    count = {index: _parts(cluster, directory.plan["runs"][index], parts) for index in indices}
+    count = {index: _parts(cluster, directory.plan.runs[index], parts) for index in indices}
     try:
         for index in indices:
-            run = json.dumps(directory.plan["runs"][index])
+            run = as_json(directory.plan.runs[index])
             records = _within_reach(cluster, directory, index)
             gaps = json.dumps(gaps_before(directory, index))
             for part in range(count[index]):
@@ -110,9 +111,9 @@ def retrack_on(
             cluster.ray.cancel(ref, force=True)
 
 
-def _parts(cluster: Cluster, run: dict[str, Any], wanted: int | None) -> int:
+def _parts(cluster: Cluster, run: Run, wanted: int | None) -> int:
     """No more parts than there are flows: one without any would read all records for nothing."""
-    return max(1, min(wanted or cluster.processors, len(run["flows"])))
+    return max(1, min(wanted or cluster.processors, len(run.flows)))
 
 
 def _result(cluster: Cluster, ref: Any, index: int, part: int) -> tasks.Result:

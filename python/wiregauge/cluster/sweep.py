@@ -13,6 +13,7 @@ from wiregauge.cluster.engine import LOOK_S, Cluster
 from wiregauge.cluster.storage import StorageError
 from wiregauge.master import Observer, simulate
 from wiregauge.master.simulation import SimulationFailed, SimulationStopped, Watch
+from wiregauge.plan import plain
 from wiregauge.records import RunDirectory
 from wiregauge.records.processing import note_tracking
 from wiregauge.runner import Simulated
@@ -47,7 +48,7 @@ class _ClusterSimulator:
     def __init__(self, cluster: Cluster, directory: RunDirectory) -> None:
         self._cluster = cluster
         made_from = {"test.xml": directory.manifest["files"]["test.xml"]}
-        self._manifest = cluster.ray.put(json.dumps({"plan": directory.plan, "files": made_from}))
+        self._manifest = cluster.ray.put(json.dumps({"plan": plain(directory.plan), "files": made_from}))
         self._seen: dict[int, float] = {}
         self._read_at = float("-inf")
         self._reading = threading.Lock()

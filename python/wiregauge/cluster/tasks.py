@@ -21,10 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 import wiregauge
 from wiregauge import _native
 from wiregauge.cluster.storage import Storage
 from wiregauge.master.simulation import SimulationStopped, simulate_run
+from wiregauge.plan import Run
 from wiregauge.records import RunDirectory
 
 __all__ = ["Board", "Place", "Result", "Stored", "look", "simulate", "sweep_away", "track"]
@@ -152,7 +155,7 @@ def track(
     parts: int,
 ) -> Result:
     """Tracks one part of the flows of a run from its records, and names files as the testmaster does."""
-    index = json.loads(run_json)["index"]
+    index = msgspec.json.decode(run_json, type=Run).index
     if place.storage is None:
         here = [file.path for file in records]
     else:

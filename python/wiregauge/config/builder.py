@@ -478,7 +478,7 @@ class Test:
         """The campaign; raises `TestError` with every diagnostic, named by the elements the calls made."""
         xml = self.to_xml().encode()
         campaign = compile_tree(self._root, self._file, Path())
-        return Loaded(campaign, xml, hashlib.sha256(xml).hexdigest(), tuple(campaign["warnings"]))
+        return Loaded(campaign, xml, hashlib.sha256(xml).hexdigest(), campaign.warnings)
 
     def _section(self, tag: str) -> etree._Element:
         if tag not in self._sections:

@@ -13,14 +13,14 @@ from lxml import etree
 from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.schema import validator
+from wiregauge.plan import Campaign, decode
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """A test that can be run."""
 
-    campaign: dict[str, Any]
-    """JSON form of `wg_plan::Campaign`."""
+    campaign: Campaign
     xml: bytes
     """The file, byte for byte."""
     sha256: str
@@ -38,10 +38,10 @@ def load(path: Path | str) -> Loaded:
     data = reading.read(Path(path))
     file = str(path)
     campaign = compile_tree(reading.parse(data, file), file, Path(path).parent)
-    return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), tuple(campaign["warnings"]))
+    return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), campaign.warnings)
 
 
-def compile_tree(root: etree._Element, file: str, below: Path) -> dict[str, Any]:
+def compile_tree(root: etree._Element, file: str, below: Path) -> Campaign:
     """The campaign of a test; raises `TestError`. `file` is named in the diagnostics; captures that are replayed lie in
     `below` where their paths are not absolute."""
     schema = validator()
@@ -57,8 +57,7 @@ def compile_tree(root: etree._Element, file: str, below: Path) -> dict[str, Any]
         found += structure.leftover(schema.error_log, root, found, file)
     if found or "campaign" not in answer:
         raise TestError(found)
-    campaign: dict[str, Any] = answer["campaign"]
-    return campaign
+    return decode(answer["campaign"])
 
 
 def _plain(node: etree._Element) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.master.trial import try_streams
 from wiregauge.master.watching import watch
+from wiregauge.plan import Run
 from wiregauge.records import RunDirectory, process_run, store_clock_states
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
@@ -65,10 +66,10 @@ def run_on_agents(directory: RunDirectory, bench: AgentBench, observer: Observer
 
 def _keeper(directory: RunDirectory, bench: AgentBench, places: Sequence[AgentPlace]) -> ClockKeeper | None:
     """Who keeps the clocks, where the test has programs for it."""
-    plan = directory.plan.get("synchronise") or {}
-    if plan.get("ptp") is None and not plan.get("chrony"):
+    plan = directory.plan.synchronise
+    if plan is None or (plan.ptp is None and not plan.chrony):
         return None
-    reference = directory.plan["network"]["nodes"][plan["reference"]]["name"]
+    reference = directory.plan.network.names[plan.reference]
     hosts = [EndSystem(place.end_system, place.interface, bench.inside(place.end_system)) for place in places]
     return ClockKeeper(plan, reference, hosts)
 
@@ -90,7 +91,7 @@ class _Campaign:
         self._observer = observer
         self._one_clock = one_clock
         # Their agents write times as the wrong clock the test gives them would have shown them.
-        self._planted = {node["name"] for node in directory.plan["network"]["nodes"] if node.get("clock")}
+        self._planted = {node.name for node in directory.plan.network.nodes if node.clock is not None}
         self._crew = Crew(places)
         self._ports: dict[str, dict[str, Any]] = {}
         self._distrusted: dict[str, dict[str, str]] = {}
@@ -98,7 +99,7 @@ class _Campaign:
     def run(self) -> None:
         try:
             self._crew.greet()
-            for position, run in enumerate(self._directory.plan["runs"]):
+            for position, run in enumerate(self._directory.plan.runs):
                 self._observer.run_began(position)
                 if not self._one(position, run):
                     return
@@ -107,11 +108,11 @@ class _Campaign:
         finally:
             self._crew.close()
 
-    def _one(self, position: int, run: dict[str, Any]) -> bool:
+    def _one(self, position: int, run: Run) -> bool:
         """One run; returns whether the campaign can go on."""
         unfit = self._keeper.wait() if self._keeper is not None else None
         together = [name for name in self._crew.names if self._one_clock and name not in self._planted]
-        entry = begun(run["index"], together, method="same-clock")
+        entry = begun(run.index, together, method="same-clock")
         if self._keeper is not None:
             entry["clock_gate"] = {"fit": unfit is None, "reason": unfit}
         entry["trials"] = []
@@ -121,7 +122,7 @@ class _Campaign:
         try:
             self._start(entry, run)
             # What is sent late is waited for as long as what is sent in time.
-            planned_s = (run["warm_up"] + run["duration"] + 2 * run["drain"]) / 1e12 + self._crew.lead_s
+            planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
             watch(self._crew, planned_s, partial(self._observer.run_progressed, position))
         except AgentLostError as error:
             trouble.append(self._explain(error))
@@ -139,20 +140,20 @@ class _Campaign:
             entry["reason"] = trouble[0] if trouble else None
             # Before the run is stored, which hashes what is there.
             self._keep_states(entry)
-            process_run(self._directory, run["index"])
+            process_run(self._directory, run.index)
             self._directory.save()
         self._observer.run_ended(position, entry)
         if stop is not None:
             raise stop
         return not trouble
 
-    def _start(self, entry: dict[str, Any], run: dict[str, Any]) -> None:
+    def _start(self, entry: dict[str, Any], run: Run) -> None:
         """Has every agent begin at one instant: all of them, or none and all once more.
 
         Raises AgentLostError when that cannot be had.
         """
         for _ in range(_STARTS):
-            self._bench.prepare(run, self._directory.spooled_captures(run["index"]))
+            self._bench.prepare(run, self._directory.spooled_captures(run.index))
             self._prepare(entry, run)
             self._ports = self._bench.first_ports()
             epoch = entry["epoch_realtime_ns"] = self._crew.agree_on_start()
@@ -170,19 +171,19 @@ class _Campaign:
             f"{self._crew.lead_s:.1f} s ahead: this host is too busy for so many"
         )
 
-    def _prepare(self, entry: dict[str, Any], run: dict[str, Any]) -> None:
+    def _prepare(self, entry: dict[str, Any], run: Run) -> None:
         """Prepares every agent, and has streams tried, until each leaves by a way whose frames arrive.
 
         Where no other way is left the run goes on with what there is, and is judged by what arrives.
         """
-        network, agents = self._directory.plan["network"], self._crew.by_name
+        network, agents = self._directory.plan.network, self._crew.by_name
         while True:
             chosen = self._crew.each(
                 lambda agent: agent.prepare(
                     network, run, len(agents), self._distrusted.get(agent.place.end_system, {})
                 )
             )
-            trials = try_streams(agents, dict(zip(agents, chosen, strict=True)), run, network["nodes"])
+            trials = try_streams(agents, dict(zip(agents, chosen, strict=True)), run, network.names)
             entry["trials"] = [{**asdict(trial), "succeeded": trial.succeeded} for trial in trials]
             failed = [
                 trial
@@ -194,14 +195,14 @@ class _Campaign:
             for trial in failed:
                 self._distrusted.setdefault(trial.end_system, {})[trial.backend] = trial.text
             self._take_back(run)
-            self._bench.prepare(run, self._directory.spooled_captures(run["index"]))
+            self._bench.prepare(run, self._directory.spooled_captures(run.index))
 
-    def _take_back(self, run: dict[str, Any]) -> None:
+    def _take_back(self, run: Run) -> None:
         """Ends what was prepared or begun; what was recorded of it belongs to no run."""
         self._crew.each(lambda agent: agent.finish(abort=True, seconds=_FINISH_S))
         self._bench.end_captures()
         # What agents recorded they discard themselves.
-        shutil.rmtree(self._directory.spooled_captures(run["index"]), ignore_errors=True)
+        shutil.rmtree(self._directory.spooled_captures(run.index), ignore_errors=True)
 
     def _count_ports(self, entry: dict[str, Any]) -> None:
         """What the first port behind each end system took in since the start, beside what agents say they sent."""

@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 
 from wiregauge.benches.base import AgentPlace, BenchError
 from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.plan import Network, Run, as_json
 
 __all__ = ["SILENCE_S", "Agent", "AgentLostError", "StartMissedError", "StreamChoice", "report_as_dict"]
 
@@ -92,8 +93,8 @@ class Agent:
 
     def prepare(
         self,
-        network: dict[str, Any],
-        run: dict[str, Any],
+        network: Network,
+        run: Run,
         agents_on_host: int,
         distrusted: Mapping[str, str],
     ) -> list[StreamChoice]:
@@ -104,8 +105,8 @@ class Agent:
         reply = self._call(
             "Prepare",
             pb.PrepareRequest(
-                network_json=json.dumps(network).encode(),
-                run_json=json.dumps(run).encode(),
+                network_json=as_json(network).encode(),
+                run_json=as_json(run).encode(),
                 end_system=self.place.end_system,
                 interface=self.place.interface,
                 servicing_core=self.place.servicing_core,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wiregauge.plan import Run
+
 __all__ = ["Observer"]
 
 
@@ -15,7 +17,7 @@ class Observer:
     trial.
     """
 
-    def trial_began(self, runs: Sequence[Mapping[str, Any]], *, virtual_time: bool) -> None:
+    def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
         """These runs of a plan are to be made. In real time none can be faster than its plan."""
 
     def run_began(self, position: int) -> None:

@@ -17,6 +17,7 @@ from wiregauge import _native
 from wiregauge.benches.base import BenchError
 from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
+from wiregauge.plan import as_json
 from wiregauge.records import RunDirectory, RunDirectoryError, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun_simulated
@@ -60,15 +61,13 @@ def simulate(
 def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[str, Any]:
     """One run, from its plan to its messages, in this process; what went wrong is the reason in its entry."""
     plan = directory.plan
-    run = plan["runs"][position]
+    run = plan.runs[position]
     entry = begun_simulated(directory.plan, position)
     entry["state"] = "partial"
     try:
         watch(0.0)
         report = json.loads(
-            _native.simulate_run(
-                json.dumps(plan["network"]), json.dumps(run), str(directory.spool(run["index"])), watch
-            )
+            _native.simulate_run(as_json(plan.network), as_json(run), str(directory.spool(run.index)), watch)
         )
         entry["agents"] = report.pop("agents")
         entry["simulation"] = report
@@ -78,7 +77,7 @@ def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> dict[s
     except _native.NativeError as error:
         entry["reason"] = str(error)
     try:
-        process_run(directory, run["index"])
+        process_run(directory, run.index)
     except RunDirectoryError as error:
         entry["state"] = "partial"
         entry["reason"] = entry["reason"] or str(error)
@@ -98,7 +97,7 @@ class _Simulation:
         self._shares: dict[int, float] = {}
 
     def run(self, jobs: int) -> None:
-        runs = self._directory.plan["runs"]
+        runs = self._directory.plan.runs
         pool = ThreadPoolExecutor(max_workers=min(jobs, len(runs)), thread_name_prefix="simulation")
         waiting = {pool.submit(self._one, position): position for position in range(len(runs))}
         reason = "another run failed"

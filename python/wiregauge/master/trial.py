@@ -8,12 +8,12 @@ came.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from wiregauge.master.client import Agent, StreamChoice
-from wiregauge.plan import receivers
+from wiregauge.plan import Run
 
 __all__ = ["Trial", "try_streams"]
 
@@ -50,20 +50,20 @@ class Trial:
 def try_streams(
     agents: Mapping[str, Agent],
     chosen: Mapping[str, list[StreamChoice]],
-    run: Mapping[str, Any],
-    nodes: list[dict[str, Any]],
+    run: Run,
+    nodes: Sequence[str],
 ) -> list[Trial]:
     """Tries all streams, one after the other, each on the way it was given. `agents` and `chosen` are by end system.
 
     Raises AgentLostError.
     """
-    flows = {flow["id"]: receivers(flow)[0] for flow in run["flows"]}
+    flows = {flow.id: flow.to for flow in run.flows}
     trials = []
     for name, choices in chosen.items():
         for choice in choices:
             number = choice.number
-            to = flows[number] if choice.kind == "send" else run["injects"][number]["to"]
-            receiver = agents.get(nodes[to]["name"])
+            to = flows[number] if choice.kind == "send" else run.injects[number].to
+            receiver = agents.get(nodes[to])
             if choice.can_be_tried and receiver is not None:
                 trials.append(_try(agents[name], choice, receiver))
     return trials

@@ -12,7 +12,6 @@ import polars as pl
 from wiregauge.measures import sampling
 from wiregauge.measures.evidence import number, parts
 from wiregauge.measures.plan import CampaignPlan, judged_plan
-from wiregauge.plan import PlanError, decode
 from wiregauge.records import DamagedError, Inventory, RunDirectory, RunDirectoryError, Traits, read_json
 
 T = TypeVar("T")
@@ -222,10 +221,7 @@ def _most(tracked: Mapping[int, Mapping[str, object]] | None) -> int:
 def open_recorded(path: Path) -> Recorded:
     """Opens a run directory to judge it. Raises RunDirectoryError when there is nothing to judge."""
     directory = RunDirectory.open(path)
-    try:
-        plan = judged_plan(decode(directory.plan))
-    except PlanError as error:
-        raise RunDirectoryError(f"{path / 'manifest.json'}, plan: {error}") from None
+    plan = judged_plan(directory.plan)
     runs = {int(run["index"]): run for run in directory.runs}
     tracked: dict[int, Mapping[str, object]] | None = None
     tracking_path = path / "tracking.json"

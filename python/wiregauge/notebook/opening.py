@@ -65,8 +65,7 @@ def check(test: Test | str | PathLike[str]) -> Checked:
     1
     """
     campaign = _loaded(test)[0].campaign
-    planned = sum(run["warm_up"] + run["duration"] + run["drain"] for run in campaign["runs"]) / 1e12
-    return Checked(campaign["name"], len(campaign["runs"]), planned, tuple(campaign["warnings"]))
+    return Checked(campaign.name, len(campaign.runs), campaign.planned_s, campaign.warnings)
 
 
 def simulate(
@@ -85,7 +84,7 @@ def simulate(
         )
     if jobs is not None and jobs < 1:
         raise WiregaugeError(f"jobs = {jobs}: at least one run at a time has to be simulated")
-    path = Path(out) if out is not None else Path(f"{loaded.campaign['name']}-run")
+    path = Path(out) if out is not None else Path(f"{loaded.campaign.name}-run")
     with in_one_class(), runner.open(runner.Simulated(jobs=jobs)) as trials:
         try:
             judgement = trials.run(loaded, path, file=file)
@@ -100,5 +99,5 @@ def _loaded(test: Test | str | PathLike[str]) -> tuple[Loaded, str]:
     with in_one_class():
         if isinstance(test, Test):
             loaded = test.compile()
-            return loaded, f"{loaded.campaign['name']}.xml"
+            return loaded, f"{loaded.campaign.name}.xml"
         return load(Path(test)), str(test)

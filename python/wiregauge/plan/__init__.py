@@ -1,29 +1,43 @@
 """The plan, the executable test as `crates/plan` compiles it: typed, decoded once, each thing with one reader, here."""
 
+from wiregauge.plan.base import Plan
 from wiregauge.plan.campaign import (
     Campaign,
     Flow,
     Limit,
+    OtherPlanError,
     PlanError,
+    Ptp,
     Run,
     Synchronise,
     as_json,
     decode,
     plain,
 )
-from wiregauge.plan.flows import receivers
-from wiregauge.plan.network import Attachment, Clock, Hub, Link, Network, Node, Switch, TemperatureStep
+from wiregauge.plan.network import (
+    Attachment,
+    Capacity,
+    Clock,
+    EndSystem,
+    Hub,
+    Link,
+    Network,
+    Node,
+    Switch,
+    TemperatureStep,
+)
 from wiregauge.plan.routes import Hop, Route
-from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect
-from wiregauge.plan.upgrade import upgraded
+from wiregauge.plan.tasks import Babble, ClockStep, Cut, Inject, Misdirect, Send
 
 __all__ = [
     "Attachment",
     "Babble",
     "Campaign",
+    "Capacity",
     "Clock",
     "ClockStep",
     "Cut",
+    "EndSystem",
     "Flow",
     "Hop",
     "Hub",
@@ -33,15 +47,17 @@ __all__ = [
     "Misdirect",
     "Network",
     "Node",
+    "OtherPlanError",
+    "Plan",
     "PlanError",
+    "Ptp",
     "Route",
     "Run",
+    "Send",
     "Switch",
     "Synchronise",
     "TemperatureStep",
     "as_json",
     "decode",
     "plain",
-    "receivers",
-    "upgraded",
 ]

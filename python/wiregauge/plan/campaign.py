@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Literal
 
@@ -32,6 +32,7 @@ __all__ = [
     "Campaign",
     "Flow",
     "Limit",
+    "OtherPlanError",
     "PlanError",
     "Protocol",
     "Run",
@@ -46,6 +47,10 @@ Protocol = Literal["udp", "raw", "be", "rc", "tt"]
 
 class PlanError(ValueError):
     """It is no plan; the text says what is wrong with it."""
+
+
+class OtherPlanError(PlanError):
+    """It is one of a schema that this version does not read."""
 
 
 class Synchronise(Plan, frozen=True, kw_only=True):
@@ -291,16 +296,16 @@ class Campaign(Plan, frozen=True, kw_only=True):
         return (run.switches.policing or own) == "frames"
 
 
-def decode(raw: Mapping[str, Any]) -> Campaign:
-    """The plan of a manifest, or of the compiler. Raises PlanError for another schema and for a damaged plan."""
-    raw = upgraded(raw)
-    schema = raw.get("schema", _native.PLAN_SCHEMA)
+def decode(raw: object) -> Campaign:
+    """The plan of a manifest, or of the compiler. Raises PlanError, OtherPlanError for another schema."""
+    plan = upgraded(raw) if isinstance(raw, dict) else {}
+    schema = plan.get("schema", _native.PLAN_SCHEMA)
     if schema != _native.PLAN_SCHEMA:
-        raise PlanError(
+        raise OtherPlanError(
             f"plan schema {schema} is unknown to this wiregauge, which reads {_native.PLAN_SCHEMA}"
         )
     try:
-        campaign = msgspec.convert(raw, Campaign)
+        campaign = msgspec.convert(plan or raw, Campaign)
     except msgspec.ValidationError as error:
         raise PlanError(f"{error}; the file was not written by wiregauge or is damaged") from None
     _check(campaign)

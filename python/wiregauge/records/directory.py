@@ -16,11 +16,12 @@ import os
 import shutil
 import threading
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.files import write_whole
-from wiregauge.plan import upgraded
+from wiregauge.plan import Campaign, OtherPlanError, PlanError, decode
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnwritableError
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
@@ -168,11 +169,12 @@ class RunDirectory:
             raise DamagedError(
                 f"{path}: is damaged or was altered: it lacks {', '.join(missing)}; restore it from a copy"
             )
-        if not _fits_its_plan(manifest):
+        directory = cls(root, manifest)
+        if not _fits(manifest["runs"], directory.plan):
             raise DamagedError(
                 f"{path}: is damaged or was altered: its runs are not those of its plan; restore it from a copy"
             )
-        return cls(root, manifest)
+        return directory
 
     # -- state ----------------------------------------------------------------------------------------------
 
@@ -283,11 +285,14 @@ class RunDirectory:
 
     # -- places ---------------------------------------------------------------------------------------------
 
-    @property
-    def plan(self) -> dict[str, Any]:
-        """The campaign, JSON form of `wg_plan::Campaign` in its newest schema."""
-        plan: Mapping[str, Any] = self.manifest["plan"]
-        return dict(upgraded(plan))
+    @cached_property
+    def plan(self) -> Campaign:
+        """The campaign, decoded when first needed. Raises DamagedError, RunDirectoryError for another schema."""
+        try:
+            return decode(self.manifest["plan"])
+        except PlanError as error:
+            kind = RunDirectoryError if isinstance(error, OtherPlanError) else DamagedError
+            raise kind(f"{self.root / _MANIFEST}, plan: {error}") from None
 
     @property
     def traits(self) -> Traits:
@@ -308,11 +313,9 @@ class RunDirectory:
     def spooled_by(self, place: Path) -> str:
         """The node that has this folder of a run's spool."""
         number = place.name.removeprefix("node-")
-        nodes = self.plan["network"]["nodes"]
+        names = self.plan.network.names
         # Version 0.1.0 named the folder after its node.
-        return (
-            str(nodes[int(number)]["name"]) if number.isdigit() and int(number) < len(nodes) else place.name
-        )
+        return names[int(number)] if number.isdigit() and int(number) < len(names) else place.name
 
     def segments(self, run: int) -> list[Path]:
         """Segment files of a run, in a stable order."""
@@ -395,12 +398,11 @@ def _unwritable(root: Path, error: OSError | ValueError) -> RunDirectoryError:
     return kind(f"{root}: cannot be written: {error.strerror}{cure}")
 
 
-def _fits_its_plan(manifest: Mapping[str, Any]) -> bool:
+def _fits(runs: object, plan: Campaign) -> bool:
     """Whether each run is one of the plan, and none is there twice."""
-    plan, runs = manifest["plan"], manifest["runs"]
-    if not isinstance(plan, dict) or not isinstance(runs, list) or not isinstance(plan.get("runs"), list):
+    if not isinstance(runs, list):
         return False
     found = [run.get("index") if isinstance(run, dict) else None for run in runs]
     return len(set(map(str, found))) == len(found) and all(
-        type(index) is int and 0 <= index < len(plan["runs"]) for index in found
+        type(index) is int and 0 <= index < len(plan.runs) for index in found
     )

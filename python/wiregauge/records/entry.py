@@ -5,9 +5,10 @@ Whoever runs it fills in the rest: `agents`, `epoch_realtime_ns`, and facts of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from wiregauge.plan import Campaign
 from wiregauge.records.directory import utc_now
 
 __all__ = ["begun", "begun_simulated"]
@@ -34,11 +35,7 @@ def begun(index: int, comparable: Iterable[str], *, method: str, uncertainty_ns:
     }
 
 
-def begun_simulated(plan: Mapping[str, Any], position: int) -> dict[str, Any]:
+def begun_simulated(plan: Campaign, position: int) -> dict[str, Any]:
     """The entry of a simulated run of the plan: its times are the true ones but where a clock has faults of its own."""
-    perfect = (
-        node["name"]
-        for node in plan["network"]["nodes"]
-        if node["kind"]["type"] == "end-system" and not node.get("clock")
-    )
-    return begun(plan["runs"][position]["index"], perfect, method="simulated")
+    perfect = (node.name for node in plan.network.end_systems.values() if node.clock is None)
+    return begun(plan.runs[position].index, perfect, method="simulated")

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from wiregauge.plan import receivers
+from wiregauge.plan import Run
 from wiregauge.records.directory import RunDirectory
 
 __all__ = ["gaps_of"]
@@ -24,8 +24,7 @@ Gap = dict[str, Any]
 def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, Any]]) -> list[Gap]:
     """The gaps of a run from its entry in the manifest, its noise and the damage of its segments; `[]` without any."""
     entry: Mapping[str, Any] = next((run for run in directory.runs if run["index"] == index), {})
-    run = directory.plan["runs"][index]
-    nodes = [node["name"] for node in directory.plan["network"]["nodes"]]
+    run, nodes = directory.plan.runs[index], directory.plan.network.names
     agents: Mapping[str, Mapping[str, Any]] = entry.get("agents") or {}
     found = list(_torn(damaged, nodes))
     for name, report in agents.items():
@@ -52,14 +51,12 @@ def _torn(damaged: Iterable[Mapping[str, Any]], nodes: Sequence[str]) -> Iterato
         }
 
 
-def _reported(
-    directory: RunDirectory, run: Mapping[str, Any], node: int, report: Mapping[str, Any]
-) -> Iterator[Gap]:
+def _reported(directory: RunDirectory, run: Run, node: int, report: Mapping[str, Any]) -> Iterator[Gap]:
     """What an agent says that it lost."""
     dropped = _number(report, "records_dropped")
-    name = str(directory.plan["network"]["nodes"][node]["name"])
+    name = directory.plan.network.names[node]
     if dropped:
-        stretches = _overflows(directory, int(run["index"]), name, dropped) or [(None, None)]
+        stretches = _overflows(directory, run.index, name, dropped) or [(None, None)]
         for begin, end in stretches:
             yield {
                 "node": node,
@@ -84,13 +81,14 @@ def _reported(
             }
 
 
-def _handed_over(run: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+def _handed_over(run: Run, report: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
     """By flow: messages of the measured part that an agent says to have sent."""
-    warm_up = {int(send["flow"]): _number(send, "warm_up_count") for send in run.get("sends") or []}
     for task in report.get("tasks") or []:
         flow, done = _number(task, "flow"), _number(task, "done")
-        if task.get("kind") == "send" and done > warm_up.get(flow, 0):
-            yield flow, done - warm_up.get(flow, 0)
+        send = run.send_of.get(flow)
+        measured = done - (send.warm_up_count if send else 0)
+        if task.get("kind") == "send" and measured > 0:
+            yield flow, measured
 
 
 def _overflows(
@@ -119,18 +117,18 @@ def _overflows(
 
 def _silent(
     directory: RunDirectory,
-    run: Mapping[str, Any],
+    run: Run,
     nodes: Sequence[str],
     agents: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[Gap]:
     """Agents that sent no report, or say themselves that they ended early: nothing is known after their last record."""
-    ends = {int(end) for flow in run["flows"] for end in (flow["from"], *receivers(flow))}
+    ends = {end for flow in run.flows for end in flow.ends}
     gone = sorted(
         node for node in ends if not agents.get(nodes[node]) or agents[nodes[node]].get("complete") is False
     )
     if not gone:
         return
-    files = [str(path) for path in directory.record_files(int(run["index"]))]
+    files = [str(path) for path in directory.record_files(run.index)]
     latest: dict[int, int] = {}
     if files:
         rows = pl.scan_parquet(files).filter(pl.col("point").cast(pl.String) != "intended-send")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from wiregauge import _native
 from wiregauge.files import put_in_place
+from wiregauge.plan import as_json
 from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.entry import begun_simulated
 from wiregauge.records.errors import DamagedError, RunDirectoryError, UnfinishedError, UnwritableError
@@ -54,8 +55,8 @@ def process_run(directory: RunDirectory, index: int, sources: Mapping[str, str] 
     try:
         summary = json.loads(
             _native.process_run(
-                json.dumps(plan["network"]),
-                json.dumps(plan["runs"][index]),
+                as_json(plan.network),
+                as_json(plan.runs[index]),
                 [str(path) for path in directory.segments(index)],
                 str(directory.records(index)),
                 *map(str, directory.tables(index)),
@@ -122,8 +123,8 @@ def _tracked_again(
 ) -> dict[str, Any]:
     told: dict[str, Any] = json.loads(
         _native.retrack(
-            json.dumps(directory.plan["network"]),
-            json.dumps(directory.plan["runs"][index]),
+            as_json(directory.plan.network),
+            as_json(directory.plan.runs[index]),
             [str(path) for path in files],
             json.dumps(gaps),
             *map(str, directory.tables(index)),
@@ -230,8 +231,7 @@ def _enter_spooled(directory: RunDirectory) -> None:
     if directory.manifest["state"] != "running" or not directory.traits.virtual_time:
         return
     entered = {run["index"] for run in directory.runs}
-    for position, run in enumerate(directory.plan["runs"]):
-        index = run["index"]
+    for position, index in enumerate(run.index for run in directory.plan.runs):
         if index not in entered and (directory.segments(index) or directory.record_files(index)):
             directory.runs.append(begun_simulated(directory.plan, position))
     directory.runs.sort(key=lambda run: int(run["index"]))

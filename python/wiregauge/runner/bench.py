@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from wiregauge.benches import BenchError, Fact, Findings
 from wiregauge.master import Observer
+from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
 
 __all__ = ["Bench", "BeyondBenchError"]
@@ -36,14 +37,14 @@ class Bench(ABC):
         del found
         return True, "", ""
 
-    def carried(self, campaign: dict[str, Any]) -> dict[str, Any]:
+    def carried(self, campaign: Campaign) -> Campaign:
         """The campaign as this bench carries it. Raises BeyondBenchError for one that it cannot."""
         return campaign
 
     def enter(self) -> None:  # noqa: B027 - most can be opened anywhere
         """Goes where the bench can be opened; for commands, before any work: it may begin the process anew."""
 
-    def facts(self, campaign: dict[str, Any]) -> Sequence[Fact]:
+    def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """What a reader of figures must know of the bench."""
         del campaign
         return ()

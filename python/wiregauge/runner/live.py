@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from wiregauge.benches import (
     BenchError,
@@ -19,6 +18,7 @@ from wiregauge.benches import (
     namespaces_here,
 )
 from wiregauge.master import Observer
+from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
 from wiregauge.runner.bench import Bench, BeyondBenchError
 
@@ -52,7 +52,7 @@ class Live(Bench):
         """Where the machine grants namespaces."""
         return namespaces_here(found)
 
-    def carried(self, campaign: dict[str, Any]) -> dict[str, Any]:
+    def carried(self, campaign: Campaign) -> Campaign:
         """With the addresses of interfaces that are lent."""
         beyond = beyond_namespaces(campaign)
         if beyond:
@@ -64,7 +64,7 @@ class Live(Bench):
         if not is_enclosed():
             enclose(rootless=self._rootless)
 
-    def facts(self, campaign: dict[str, Any]) -> Sequence[Fact]:
+    def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """What it is made of and cannot emulate."""
         return self._made_for(campaign).facts()
 
@@ -76,7 +76,7 @@ class Live(Bench):
         network = self._made_for(directory.plan)
         run_on_agents(directory, network, observer, one_clock=self.traits.one_clock)
 
-    def _made_for(self, campaign: dict[str, Any]) -> NetnsBench:
+    def _made_for(self, campaign: Campaign) -> NetnsBench:
         if self._network is None:
             if self.lent is None:
                 self._network = NetnsBench(campaign, realtime=self._realtime)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from wiregauge.benches import Fact, Findings, simulator_facts
 from wiregauge.master import Observer, simulate
 from wiregauge.master.simulation import Simulator
+from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
 from wiregauge.runner.bench import Bench
 
@@ -31,7 +31,7 @@ class Simulated(Bench):
         del found
         return True, "virtual time; needs no privilege", ""
 
-    def facts(self, campaign: dict[str, Any]) -> Sequence[Fact]:
+    def facts(self, campaign: Campaign) -> Sequence[Fact]:
         """What is modelled, and how."""
         return simulator_facts(campaign)
 

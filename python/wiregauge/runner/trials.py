@@ -17,6 +17,7 @@ from wiregauge.benches import BenchError
 from wiregauge.config import Loaded, Test, load
 from wiregauge.master import Observer
 from wiregauge.master.stopping import Interrupted, stoppable
+from wiregauge.plan import Campaign, plain
 from wiregauge.records import RunDirectory, RunDirectoryError
 from wiregauge.records.directory import utc_now
 from wiregauge.runner.bench import Bench
@@ -98,7 +99,7 @@ class Trials:
             raise Interrupted(self._stopped)
         loaded = test.compile() if isinstance(test, Test) else load(test) if isinstance(test, Path) else test
         campaign = self._bench.carried(loaded.campaign)
-        name = file or (str(test) if isinstance(test, Path) else f"{campaign['name']}.xml")
+        name = file or (str(test) if isinstance(test, Path) else f"{campaign.name}.xml")
         manifest = self._manifest(campaign, name, loaded.sha256)
         if calibrations is not None:
             manifest["calibrations"] = list(calibrations)
@@ -124,7 +125,7 @@ class Trials:
         """Has every run of the plan made. The manifest tells how it ended."""
         manifest, bench = directory.manifest, self._bench
         with stoppable():
-            self._observer.trial_began(directory.plan["runs"], virtual_time=bench.traits.virtual_time)
+            self._observer.trial_began(directory.plan.runs, virtual_time=bench.traits.virtual_time)
             try:
                 manifest["bench_facts"] = [asdict(fact) for fact in bench.facts(directory.plan)]
                 directory.save()
@@ -141,13 +142,13 @@ class Trials:
                 directory.save()
                 self._observer.trial_ended()
 
-    def _manifest(self, campaign: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
+    def _manifest(self, campaign: Campaign, file: str, sha256: str) -> dict[str, Any]:
         """The manifest of a trial about to begin."""
         return {
             "schema": 1,
             "program": {"name": "wiregauge", "version": __version__},
-            "test": {"name": campaign["name"], "file": file, "sha256": sha256},
-            "seed": campaign["seed"],
+            "test": {"name": campaign.name, "file": file, "sha256": sha256},
+            "seed": campaign.seed,
             "bench": self._bench.name,
             "traits": self._bench.traits.as_json(),
             "state": "running",
@@ -157,7 +158,7 @@ class Trials:
             "writer_pid": os.getpid(),
             "host": host_facts(),
             "bench_facts": [],
-            "plan": campaign,
+            "plan": plain(campaign),
             "runs": [],
         }
 

@@ -249,7 +249,7 @@ def generator(
         )
         outcome, own = measured_on(Where(bench, rate, interfaces, realtime, rootless, runs), test)
         found = [
-            generator_results(cases[run.plan["index"]], run, protocol.value, rate_bps(rate))
+            generator_results(cases[run.plan.index], run, protocol.value, rate_bps(rate))
             for run in outcome.runs
         ]
     calibration = make(

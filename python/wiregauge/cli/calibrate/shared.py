@@ -242,7 +242,7 @@ def period_ps(test: Any) -> int:
     from wiregauge.config import TestError
 
     try:
-        return int(test.compile().campaign["runs"][0]["sends"][0]["period"])
+        return int(test.compile().campaign.runs[0].sends[0].period)
     except TestError as error:
         raise CalibrationError(f"these settings make no test: {fault_of(error)}") from None
 
@@ -294,7 +294,7 @@ def measured_on(where: Where, test: Test) -> tuple[Outcome, dict[str, str]]:
         runner.open(bench, observer=ProgressView(progress()), told=say) as trials,
     ):
         outcome = run_test(test, trials, place)
-    link = identity.link_of(outcome.campaign)
+    link = identity.link_of(outcome.campaign.network)
     return outcome, identity.here(driver=bench.traits.driver, link=link, realtime=where.realtime)
 
 
