@@ -87,7 +87,7 @@ def test_what_was_cut_short_by_a_tap_in_the_middle_is_not_called_unsent(tmp_path
     told = json.loads(CliRunner().invoke(app, ["show", str(tmp_path / "seen"), "--json"]).stdout)
     assert told["runs"][0]["flows"][0]["unseen"] == ["mac", "sensor"]
     page = (tmp_path / "seen" / "report.html").read_text(encoding="utf-8")
-    assert "only what passed the taps in between is measured" in page
+    assert "only what passed the other taps is measured" in page
     assert "nothing to tabulate" not in page
 
 

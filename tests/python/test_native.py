@@ -37,7 +37,15 @@ RUN: dict[str, object] = {
     "duration": 10**12,
     "drain": 0,
     "flows": [
-        {"id": 10, "protocol": "udp", "from": 0, "to": 1, "deadline": None, "vlan": None, "path": [0, 1]}
+        {
+            "id": 10,
+            "protocol": "udp",
+            "from": 0,
+            "to": 1,
+            "deadline": None,
+            "vlan": None,
+            "routes": [{"hops": [[0, 0, 1, 1, 1]]}],
+        }
     ],
     "sends": [],
     "receives": [],

@@ -61,7 +61,7 @@ def test_the_loser_of_a_race_leaves_the_winner_alone(tmp_path: Path, monkeypatch
     assert (tmp_path / "r" / "test.xml").read_bytes() == b"<test/>"
     # Also once it has let the lock go: what is there is somebody's.
     winner.close()
-    with pytest.raises(RunDirectoryError, match="somebody else put files there"):
+    with pytest.raises(RunDirectoryError, match="another process put files there"):
         RunDirectory.create(tmp_path / "r", manifest(), b"<other/>")
     assert listing(tmp_path / "r") == before - {".lock", ".reserve"}
 

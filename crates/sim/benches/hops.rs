@@ -34,8 +34,7 @@ struct Size {
 }
 
 const SMALL: Size = Size { end_systems: 58, switches: 8, flows: 265, reach: 57, backbone: RATE };
-const LARGE: Size =
-    Size { end_systems: 1_000, switches: 50, flows: 4_500, reach: 7, backbone: 10 * RATE };
+const LARGE: Size = Size { end_systems: 1_000, switches: 50, flows: 4_500, reach: 7, backbone: 10 * RATE };
 const RATE: u64 = 100_000_000;
 /// A build without optimisation measures nothing: it only shows, in the tests, that this runs.
 const SMOKE: bool = cfg!(debug_assertions);
@@ -67,7 +66,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut nanos = Vec::new();
     // As many hops of each.
     let fewer = (seconds / 16).max(1);
-    for (size, (protocol, what), seconds) in [(SMALL, rc, seconds), (SMALL, udp, seconds), (LARGE, rc, fewer)] {
+    for (size, (protocol, what), seconds) in [(SMALL, rc, seconds), (SMALL, udp, seconds), (LARGE, rc, fewer)]
+    {
         let Size { end_systems, switches, flows, .. } = size;
         println!(
             "{end_systems} end systems, {switches} switches, {flows} {what}, {} Mbit/s, {seconds} s simulated",
@@ -76,7 +76,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         nanos.push(measure(size, protocol, seconds)?);
     }
     if let [small, _, large] = nanos[..] {
-        println!("a hop of 1000 end systems takes {:.2} times as long as one of 58 (aim: at most 1.5)", large / small);
+        println!(
+            "a hop of 1000 end systems takes {:.2} times as long as one of 58 (aim: at most 1.5)",
+            large / small
+        );
     }
     Ok(())
 }
