@@ -58,7 +58,7 @@ def test_nothing_worse_is_0_and_something_worse_is_1(wiregauge: Runner, runs: Pa
         (("a", "."), "no manifest.json"),
         (("a", "b", "--threshold", "latency.p99=5"), '"5" has no unit'),
         (("a", "b", "--threshold", "rtt=5us"), "would judge nothing"),
-        (("a", "b", "--equivalence"), "the same within what?"),
+        (("a", "b", "--equivalence"), "--equivalence needs a --threshold"),
         (("a", "b", "--base-at", "load=0%"), "has no axis load"),
         (("a", "b", "--out", "a/none/x.html"), "cannot be written"),
     ],
