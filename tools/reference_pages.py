@@ -198,7 +198,7 @@ def _class(name: str, of: type, depth: int = 2) -> Iterator[str]:
             yield from _function(key, member, depth + 1)
         elif isinstance(member, property | cached_property):
             function = member.fget if isinstance(member, property) else member.func
-            gives = f"{key}: {inspect.signature(function).return_annotation}"  # type: ignore[arg-type]
+            gives = f"{key}: {inspect.signature(function).return_annotation}"  # type: ignore[arg-type]  # a getter is there
             yield from (f"{'#' * (depth + 1)} {key}", "", "```pyi", gives, "```", "")
             yield from _text(member.__doc__)
 

@@ -112,5 +112,5 @@ def test_the_receivers_of_a_flow_are_one_property() -> None:
 
 def test_a_plan_is_frozen(raw: dict[str, Any]) -> None:
     with pytest.raises(AttributeError):
-        plan.decode(raw).name = "other"  # type: ignore[misc]
+        plan.decode(raw).name = "other"  # type: ignore[misc]  # what is tested
     assert msgspec.structs.replace(plan.decode(raw), name="other").name == "other"

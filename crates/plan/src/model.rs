@@ -279,6 +279,21 @@ impl Resolver<'_> {
             relayed: false,
             exchange: statement.exchange,
         });
+        self.check_networks(&statement.paths);
+    }
+
+    /// A path on a network that the flow, declared last, does not take would have no effect.
+    fn check_networks(&mut self, paths: &[PathStatement]) {
+        let Some(flow) = self.model.flows.last() else { return };
+        for path in paths {
+            let Some(network) = path.network.as_ref().and_then(Option::as_ref) else { continue };
+            if flow.protocol.is_none() || flow.used().any(|(used, _)| used == network.value) {
+                continue;
+            }
+            let message = format!("flow {} does not travel on network {:?}", flow.id, network.value);
+            let cure = "remove the path, or write networks=\"both\" or the network it is on";
+            self.found.error(&path.place, message, "", cure);
+        }
     }
 
     /// Its routes on each network. A missing one is reported only where the flow takes that network.

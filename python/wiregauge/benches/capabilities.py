@@ -7,9 +7,9 @@ model does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from wiregauge.plan import Campaign, Capacity, Clock, Hub, Link, Network, Run, Switch, Synchronise
+from wiregauge.plan import Campaign, Capacity, Clock, Hub, Network, Run, Switch, Synchronise
 
 __all__ = ["beyond_namespaces"]
 
@@ -34,27 +34,9 @@ def beyond_namespaces(campaign: Campaign) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _closes_a_loop(links: Iterable[Link]) -> bool:
-    """Whether a network has more ways than one between two nodes."""
-    part: dict[int, int] = {}
-
-    def root(node: int) -> int:
-        while (above := part.get(node, node)) != node:
-            node = above
-        return node
-
-    for link in links:
-        a, b = map(root, link.nodes)
-        if a == b:
-            return True
-        part[a] = b
-    return False
-
-
 def _network(network: Network) -> Iterator[str]:
-    for name in ("A", "B"):
-        if _closes_a_loop(link for link in network.links if link.network == name):
-            yield ("links close a loop: the kernel's bridges carry round it for ever what they flood")
+    if network.has_loops:
+        yield "links close a loop: the kernel's bridges carry round it for ever what they flood"
     for node in network.nodes:
         name, kind = node.name, node.kind
         if node.clock is not None:

@@ -78,7 +78,7 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
         + (" Dotted red links are cut in the course of the test." if cut else ""),
         [Panel("", x, y, traces)],
         zoomable=False,
-        panel_height=260 if two or _has_loops(network) else 170,
+        panel_height=260 if two or network.has_loops else 170,
     )
 
 
@@ -110,23 +110,7 @@ def _places(network: Network) -> list[tuple[float, float]]:
     if any(link.network == "B" for link in network.links):
         return _two_networks(network)
     switches = [k for k, node in enumerate(network.nodes) if not node.is_end_system]
-    return _circle(network, switches) if _has_loops(network) else _one_network(network, switches)
-
-
-def _has_loops(network: Network) -> bool:
-    """Whether links between switches close a loop."""
-    part: dict[int, int] = {}
-
-    def root(node: int) -> int:
-        while (above := part.get(node, node)) != node:
-            node = above
-        return node
-
-    for a, b in (link.nodes for link in network.links if link.network == "A"):
-        if root(a) == root(b):
-            return True
-        part[root(a)] = root(b)
-    return False
+    return _circle(network, switches) if network.has_loops else _one_network(network, switches)
 
 
 def _circle(network: Network, switches: list[int]) -> list[tuple[float, float]]:

@@ -230,6 +230,23 @@ class Network(Plan, frozen=True, dict=True):
         """Of its nodes."""
         return tuple(node.name for node in self.nodes)
 
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether links of one of the redundant networks close a loop."""
+        part: dict[tuple[str, int], tuple[str, int]] = {}
+
+        def root(node: tuple[str, int]) -> tuple[str, int]:
+            while (above := part.get(node, node)) != node:
+                node = above
+            return node
+
+        for link in self.links:
+            a, b = (root((link.network, node)) for node in link.nodes)
+            if a == b:
+                return True
+            part[a] = b
+        return False
+
     @property
     def end_systems(self) -> dict[int, Node]:
         """Those of its nodes that are one, by number."""

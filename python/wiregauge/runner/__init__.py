@@ -16,7 +16,7 @@ from wiregauge.runner.bench import Bench, BeyondBenchError
 from wiregauge.runner.live import Live
 from wiregauge.runner.registry import BENCHES, OptionError, bench_named, options_of
 from wiregauge.runner.simulated import Simulated
-from wiregauge.runner.trials import DiskError, NothingRunError, Trials, judged, open  # noqa: A004
+from wiregauge.runner.trials import DiskError, NothingRunError, Trials, judged, open  # noqa: A004 - as trials.open says
 
 __all__ = [
     "BENCHES",
