@@ -16,6 +16,7 @@ mod model;
 mod network;
 mod point;
 pub mod quantity;
+mod reach;
 mod reader;
 mod statements;
 mod sweep;
