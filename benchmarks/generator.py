@@ -43,7 +43,7 @@ LINE_RATE = 1e9 / 8 / 84
 SENDER, RECEIVER = "es-mac", "es-sensor"
 PROGRAM = str(agent_program())
 
-SCENARIO = """<test xmlns="urn:wiregauge:test:1" name="generator" seed="1">
+SCENARIO = """<test xmlns="urn:wiregauge:test:2" name="generator" seed="1">
   <network>
     <end-system name="mac"/> <end-system name="sensor"/>
     <link between="mac sensor" rate="40Gbit/s"/>

@@ -72,7 +72,7 @@ def test_file(case: Case) -> str:
         for k in range(case.flows)
     )
     return (
-        '<test xmlns="urn:wiregauge:test:1" name="judging" seed="1">'
+        '<test xmlns="urn:wiregauge:test:2" name="judging" seed="1">'
         f'<network>{ends}<switch name="sw"/>{links}</network>'
         f"<flows>{flows}</flows><tasks>{tasks}</tasks></test>"
     )

@@ -40,7 +40,7 @@ CLIENT, SERVER, ADDRESS = "es-mac", "es-sensor", "198.18.0.2"
 
 def scenario(rate: int) -> str:
     """A relayed flow of `rate` messages per second; a link of 40 Gbit/s is left unshaped."""
-    return f"""<test xmlns="urn:wiregauge:test:1" name="round-trip" seed="1">
+    return f"""<test xmlns="urn:wiregauge:test:2" name="round-trip" seed="1">
   <network>
     <end-system name="mac"/> <end-system name="sensor"/>
     <link between="mac sensor" rate="40Gbit/s"/>

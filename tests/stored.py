@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wiregauge.notebook import simulate
 
-TEXT = """<test xmlns="urn:wiregauge:test:1" name="stored" seed="{seed}">
+TEXT = """<test xmlns="urn:wiregauge:test:2" name="stored" seed="{seed}">
 <network>
   <end-system name="a"/><end-system name="b"/><switch name="s"/>
   <link between="a s" rate="1Gbit/s"/><link between="b s" rate="1Gbit/s"/>

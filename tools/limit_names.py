@@ -20,7 +20,7 @@ from wiregauge.measures.quantities import STATISTICS
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "crates" / "plan" / "src" / "measures.txt"
-SCHEMA = ROOT / "python" / "wiregauge" / "config" / "wiregauge-test-1.xsd"
+SCHEMA = ROOT / "python" / "wiregauge" / "config" / "wiregauge-test-2.xsd"
 PAGE = ROOT / "docs" / "reference" / "test-language.md"
 
 _NEEDS = ("relay", "deadline", "run")

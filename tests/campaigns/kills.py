@@ -31,7 +31,7 @@ from typing import Any
 COMMAND = Path(sys.executable).parent / "wiregauge"
 COUNT = 3000
 PERIOD_NS = 1_000_000
-TEST = f"""<test xmlns="urn:wiregauge:test:1" name="kills" seed="1" bench="netns">
+TEST = f"""<test xmlns="urn:wiregauge:test:2" name="kills" seed="1" bench="netns">
   <network><end-system name="mac"/><end-system name="sensor"/><switch name="sw1"/>
     <link between="mac sw1" rate="1Gbit/s"/><link between="sensor sw1" rate="1Gbit/s"/></network>
   <flows><flow id="10" protocol="udp" from="mac" to="sensor"/></flows>

@@ -54,7 +54,7 @@ def scenario(
     links = "".join(f'<link between="{name} sw1" rate="1Gbit/s"/>' for name in systems)
     flows = flows or '<flow id="10" protocol="udp" from="mac" to="sensor"/>'
     return (
-        '<test xmlns="urn:wiregauge:test:1" name="e2e" seed="1" bench="netns">\n'
+        '<test xmlns="urn:wiregauge:test:2" name="e2e" seed="1" bench="netns">\n'
         f'<network>{nodes}<switch name="sw1"/>{links}</network>\n'
         f"<flows>{flows}</flows>\n{tasks}\n{extra}\n</test>\n"
     )

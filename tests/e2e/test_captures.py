@@ -112,7 +112,7 @@ def test_every_capture_is_reported(place: Path, wiregauge: Runner) -> None:
 def test_taps_judge_the_run_they_saw(place: Path, wiregauge: Runner, tmp_path: Path) -> None:
     """Latency between two ports of the switch, in a run directory that `show` reads like any other."""
     capture = place / "captures" / "run-0000" / "sw1.pcapng"
-    done = wiregauge("export", "--from", capture, "--out", "taps", "--json")
+    done = wiregauge("import", capture, "--out", "taps", "--json")
     assert done.code == 0, done.err
     flows = {flow["flow"]: flow for flow in done.json()["runs"][0]["flows"]}
     assert {number: (flow["sent"], flow["delivered"]) for number, flow in flows.items()} == {
@@ -137,9 +137,17 @@ def test_taps_at_the_nodes_of_the_test_tell_residence_and_time_on_the_wire(
     place: Path, wiregauge: Runner, tmp_path: Path
 ) -> None:
     captures = place / "captures" / "run-0000"
-    files = [part for name in ("mac", "sw1", "sensor") for part in ("--from", captures / f"{name}.pcapng")]
+    files = [part for name in ("mac", "sw1", "sensor") for part in (captures / f"{name}.pcapng",)]
     done = wiregauge(
-        "export", *files, "--test", place / "test.xml", "--clocks-agree", "0ns", "--out", "again", "--json"
+        "export",
+        *files,
+        "--test",
+        place / "test.xml",
+        "--max-clock-offset",
+        "0ns",
+        "--out",
+        "again",
+        "--json",
     )
     assert done.code == 0, done.err
     shown = done.json()["runs"][0]
@@ -162,7 +170,7 @@ def test_taps_at_the_nodes_of_the_test_tell_residence_and_time_on_the_wire(
 def test_a_cut_capture_gives_what_it_has_and_says_so(place: Path, wiregauge: Runner, tmp_path: Path) -> None:
     whole = (place / "captures" / "run-0000" / "sw1.pcapng").read_bytes()
     (tmp_path / "cut.pcapng").write_bytes(whole[: len(whole) * 2 // 3 + 1])
-    done = wiregauge("export", "--from", "cut.pcapng", "--out", "cut")
+    done = wiregauge("import", "cut.pcapng", "--out", "cut")
     assert done.code == 4, done.err
     assert "ends within a block" in done.err
     assert "INVALID" in done.out or "DEGRADED" in done.out
@@ -171,15 +179,14 @@ def test_a_cut_capture_gives_what_it_has_and_says_so(place: Path, wiregauge: Run
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--from", "none.pcapng", "--out", "o"), "No such file"),
-        (("--from", "t.txt", "--out", "o"), "neither pcapng nor pcap"),
-        (("--from", "empty.pcap", "--out", "o"), "no message of wiregauge"),
-        (("--from", "t.txt", "--out", "o", "--to", "csv"), "--from makes a run directory"),
-        (("--from", "t.txt"), "--out DIR"),
-        (("--from", "t.txt", "--out", "o", "--rate", "fast"), "write a number and one of bit/s"),
-        (("--from", "t.txt", "--out", "o", "--tap", "a=b"), "need --test"),
-        ((), "name the run directory"),
-        (("--octet", "last", "r"), "with --from only"),
+        (("none.pcapng", "--out", "o"), "No such file"),
+        (("t.txt", "--out", "o"), "neither pcapng nor pcap"),
+        (("empty.pcap", "--out", "o"), "no message of wiregauge"),
+        (("t.txt",), "--out"),
+        (("t.txt", "--out", "o", "--rate", "fast"), "write a number and one of bit/s"),
+        (("t.txt", "--out", "o", "--tap", "a=b"), "need --test"),
+        (("t.txt", "--out", "o", "--timestamp-point", "middle"), "--timestamp-point"),
+        (("--out", "o"), "CAPTURE"),
     ],
 )
 def test_what_cannot_be_made_is_one_line(
@@ -188,7 +195,7 @@ def test_what_cannot_be_made_is_one_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.txt").write_text("This is no capture, whatever else it is.")
     (tmp_path / "empty.pcap").write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 1))
-    done = CliRunner().invoke(app, ["export", *arguments])
+    done = CliRunner().invoke(app, ["import", *arguments])
     assert (done.exit_code, done.stdout) == (2, ""), done.stderr
     assert said in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -222,7 +229,7 @@ def test_one_tap_of_a_stranger_tells_the_time_between_arrivals(
     damaged[40] ^= 1
     frames += [(1.02, bytes(damaged)), (1.021, bytes(60))]
     (tmp_path / "tap.pcap").write_bytes(classic(frames, order=order))
-    done = wiregauge("export", "--from", "tap.pcap", "--out", "one", "--json")
+    done = wiregauge("import", "tap.pcap", "--out", "one", "--json")
     shown = done.json()["runs"][0]["flows"]
     assert [(flow["flow"], flow["delivered"]) for flow in shown] == [(5, 19)]
     manifest: dict[str, Any] = json.loads((tmp_path / "one" / "manifest.json").read_text())
@@ -418,7 +425,7 @@ def test_hardware_stamps_where_there_are_none_are_refused_with_the_cure(tmp_path
             "capture",
             "-i",
             "lo",
-            "--hardware-stamps",
+            "--hardware-timestamps",
             "--out",
             str(tmp_path / "c.pcapng"),
         ],

@@ -25,7 +25,7 @@ def test_an_artificial_offset_and_drift_are_recovered_within_the_stated_uncertai
 ) -> None:
     run, noise, entry = looked_into(wiregauge, tmp_path)
     (clock,) = run["clocks"]
-    assert (clock["node"], clock["reference"], clock["stamps"]) == ("sensor", "mac", "driver")
+    assert (clock["node"], clock["reference"], clock["timestamps"]) == ("sensor", "mac", "driver")
     assert abs(clock["drift_ppm"] - DRIFT_PPM) <= clock["drift_uncertainty_ppm"]
     assert clock["offsets"]
     for point in clock["offsets"]:
@@ -81,9 +81,7 @@ def looked_into(wiregauge: Runner, tmp_path: Path) -> tuple[dict[str, Any], pl.D
     raise AssertionError(f"this host let nobody look while a run went on: {missing}")
 
 
-PTP = (
-    '<synchronise within="1ms" wait="40s"><ptp stamps="software" steer="off" interval="125ms"/></synchronise>'
-)
+PTP = '<synchronise max-offset="1ms" wait="40s"><ptp timestamps="software" steer="off" interval="125ms"/></synchronise>'
 
 
 def test_ptp_runs_free_between_two_namespaces_or_says_what_to_install(
@@ -125,6 +123,6 @@ def test_what_namespaces_cannot_do_with_clocks_is_refused(wiregauge: Runner, tmp
     (tmp_path / "t.xml").write_text(scenario(ONE_WAY, extra="<synchronise><ptp/></synchronise>"))
     done = wiregauge("run", "t.xml", "--out", "r")
     assert done.code == 3
-    assert 'write stamps="software"' in done.err
+    assert 'write timestamps="software"' in done.err
     assert not (tmp_path / "r").exists()
     assert 'write steer="off"' in done.err

@@ -131,7 +131,7 @@ def test_without_a_clock_the_kernel_stamps_and_the_page_says_which_octets(
     records = pl.read_parquet(tmp_path / "r" / "records" / "run-0000.parquet")
     assert not set(records["point"].cast(pl.String)) & {"wire-send", "wire-receive"}
     shown = wiregauge("show", "r", "--json").json()
-    kinds = next(c for c in shown["runs"][0]["checks"] if c["name"] == "stamp-kind")
+    kinds = next(c for c in shown["runs"][0]["checks"] if c["name"] == "timestamp-kind")
     assert "software (last octet)" in kinds["observed"]
 
 

@@ -18,9 +18,9 @@ def test_planted_faults_come_back_exactly(wiregauge: Runner, tmp_path: Path, pro
     # Even numbers only, so that a swap's successor carries no fault of its own.
     chosen = random.Random(7).sample(range(2, COUNT - 2, 2), 500)
     parts = {
-        "drop": sorted(chosen[:100]),
+        "loss": sorted(chosen[:100]),
         "duplicate": sorted(chosen[100:200]),
-        "swap": sorted(chosen[200:300]),
+        "reorder": sorted(chosen[200:300]),
         "corrupt": sorted(chosen[300:400]),
         "misdirect": sorted(chosen[400:]),
     }
@@ -45,9 +45,9 @@ def test_planted_faults_come_back_exactly(wiregauge: Runner, tmp_path: Path, pro
         for outcome in ("lost", "duplicated", "reordered", "corrupted", "misdirected", "late")
     }
     assert found == {
-        "lost": parts["drop"],
+        "lost": parts["loss"],
         "duplicated": parts["duplicate"],
-        "reordered": parts["swap"],
+        "reordered": parts["reorder"],
         "corrupted": parts["corrupt"],
         "misdirected": parts["misdirect"],
         "late": [],

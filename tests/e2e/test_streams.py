@@ -17,7 +17,7 @@ from wiregauge.benches.base import agent_program
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="BPF programmes and AF_XDP need root")
 DIRECT = (
-    '<test xmlns="urn:wiregauge:test:1" name="e2e" seed="1" bench="netns"><network><end-system name="mac"/>'
+    '<test xmlns="urn:wiregauge:test:2" name="e2e" seed="1" bench="netns"><network><end-system name="mac"/>'
     '<end-system name="sensor"/><link between="mac sensor" rate="1Gbit/s"/></network><flows>'
     '<flow id="10" protocol="udp" from="sensor" to="mac"/></flows><tasks duration="300ms">'
     '<send flow="10" period="10ms" payload="64B"/><receive flow="10"/>{inject}</tasks></test>'
@@ -37,8 +37,8 @@ def streams(folder: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
 @pytest.mark.parametrize(
     ("attributes", "count"),
     [
-        ('period="200us" mode="gap" transmit-time="12B"', 1_500),
-        ('period="200us" mode="rate" backend="packet"', 1_500),
+        ('period="200us" pacing="gap" transmit-time="12B"', 1_500),
+        ('period="200us" pacing="rate" backend="packet"', 1_500),
         ('period="200us" distribution="exponential" seed="7"', None),
         ('period="400us" ramp-to="200us"', 1_125),
         ('period="200us" active="10ms" pause="20ms"', 500),
@@ -131,7 +131,8 @@ def test_a_capture_beside_fast_load_sees_it(wiregauge: Runner, tmp_path: Path) -
 
 def test_every_message_that_comes_fast_is_judged(wiregauge: Runner, tmp_path: Path) -> None:
     """The thread that receives them never rests: it judges them itself, and no queue runs over."""
-    tasks = '<tasks duration="1s"><send flow="10" payload="64B" period="10us" mode="rate"/><receive flow="10"/></tasks>'
+    send = '<send flow="10" payload="64B" period="10us" pacing="rate"/>'
+    tasks = f'<tasks duration="1s">{send}<receive flow="10"/></tasks>'
     (tmp_path / "t.xml").write_text(scenario(tasks))
     done = wiregauge("run", "t.xml", "--out", "r")
     assert_measured(done, tmp_path / "r")
@@ -150,7 +151,7 @@ def test_a_capture_is_replayed_frame_by_frame(wiregauge: Runner, tmp_path: Path)
     for number, file in enumerate(["line.pcapng", "r0/captures/run-0000/mac.pcapng"]):
         chosen = 'interface="0" direction="sent"' if number else ""
         tasks = (
-            f'<tasks><replay flow="10" file="{file}" mode="gap" {chosen}/><receive flow="10"/>'
+            f'<tasks><replay flow="10" file="{file}" pacing="gap" {chosen}/><receive flow="10"/>'
             '<capture on="mac"/></tasks>'
         )
         (tmp_path / "t.xml").write_text(scenario(tasks))

@@ -144,7 +144,7 @@ def written(
 ) -> str:
     """A test with ideal hosts, so that what is left is the network."""
     return (
-        f'<test xmlns="urn:wiregauge:test:1" name="closed" seed="{seed}">'
+        f'<test xmlns="urn:wiregauge:test:2" name="closed" seed="{seed}">'
         f'<network host="ideal">{network}</network><flows>{flows}</flows>'
         f"<tasks {attributes}>{tasks}</tasks>{more}</test>"
     )

@@ -17,7 +17,7 @@ from wiregauge.benches.base import AgentPlace
 from wiregauge.config import load
 from wiregauge.master.client import Agent, AgentLostError
 
-TEST = """<test xmlns="urn:wiregauge:test:1" name="orders" seed="1">
+TEST = """<test xmlns="urn:wiregauge:test:2" name="orders" seed="1">
   <network><end-system name="a"/><end-system name="b"/><link between="a b" rate="1Gbit/s"/></network>
   <flows><flow id="1" protocol="udp" from="a" to="b"/></flows>
   <tasks><send flow="1" period="2ms" payload="64B" count="10"/><receive flow="1"/></tasks>

@@ -72,7 +72,7 @@ def test_a_table_too_wide_goes_on_below_and_says_of_what(monkeypatch: pytest.Mon
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     below = lines[lines.index("Frame generation") :]
-    parts = [line for line in below if line.startswith("case") and "stamp" in line]
+    parts = [line for line in below if line.startswith("case") and "timestamp" in line]
     assert len(parts) == 4
     assert [head for part in parts for head in part.split()].count("drift") == 1
     rows = [line for line in below if line.startswith(("line rate, 600 B", "gap, 600 B"))]

@@ -153,7 +153,7 @@ def test_facts_that_end_early_give_what_there_is() -> None:
 
 def test_the_errors_are_those_of_the_definitions() -> None:
     values = np.arange(1.0, 1002.0)
-    found = error_of([values, values + 10], stamp_ns=4.0)
+    found = error_of([values, values + 10], timestamp_ns=4.0)
     both = np.sort(np.concatenate([values, values + 10]))
     median = both[1000]  # nearest rank: the 1001st of 2002
     assert found["systematic_ns"] == median
@@ -164,7 +164,7 @@ def test_the_errors_are_those_of_the_definitions() -> None:
     assert found["random_ns"] == max(abs(found["random_low_ns"]), found["random_high_ns"])
     assert found["calibration_error_ns"] == found["random_ns"] + 4.0
     assert found["systematic_uncertainty_ns"] >= 5.0 + 4.0
-    assert error_of([np.full(301, 5.0)], stamp_ns=4.0)["systematic_uncertainty_ns"] == 4.0
+    assert error_of([np.full(301, 5.0)], timestamp_ns=4.0)["systematic_uncertainty_ns"] == 4.0
     assert [
         sum(repeat["histogram"]["counts"]) + repeat["histogram"]["above"] for repeat in found["repeats"]
     ] == [1001] * 2

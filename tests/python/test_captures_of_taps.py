@@ -29,9 +29,10 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_end_system_without_a_tap_is_named(
     captures: Path, taps: list[str], code: int, missing: str | None, tmp_path: Path
 ) -> None:
-    files = [word for tap in taps for word in ("--from", str(captures / f"{tap}.pcapng"))]
+    files = [word for tap in taps for word in (str(captures / f"{tap}.pcapng"),)]
     done = CliRunner().invoke(
-        app, ["export", *files, "--test", str(TEST), "--clocks-agree", "0ns", "--out", str(tmp_path / "seen")]
+        app,
+        ["import", *files, "--test", str(TEST), "--max-clock-offset", "0ns", "--out", str(tmp_path / "seen")],
     )
     assert done.exit_code == code, done.output
     manifest = json.loads((tmp_path / "seen" / "manifest.json").read_text())
@@ -43,9 +44,10 @@ def test_an_end_system_without_a_tap_is_named(
 
 
 def test_a_loss_that_nobody_could_see_is_claimed_nowhere(captures: Path, tmp_path: Path) -> None:
-    files = ["--from", str(captures / "sw1.pcapng")]
+    files = [str(captures / "sw1.pcapng")]
     done = CliRunner().invoke(
-        app, ["export", *files, "--test", str(TEST), "--clocks-agree", "0ns", "--out", str(tmp_path / "seen")]
+        app,
+        ["import", *files, "--test", str(TEST), "--max-clock-offset", "0ns", "--out", str(tmp_path / "seen")],
     )
     assert done.exit_code == 4, done.output
     shown = judge(tmp_path / "seen")
@@ -64,7 +66,7 @@ def test_what_was_cut_short_by_a_tap_in_the_middle_is_not_called_unsent(tmp_path
     """Cut frames prove no message, so that nothing at all is known to be sent; the switch is still measured."""
     test = tmp_path / "cut.xml"
     test.write_text(
-        """<test xmlns="urn:wiregauge:test:1" name="cut">
+        """<test xmlns="urn:wiregauge:test:2" name="cut">
   <network><end-system name="mac"/><end-system name="sensor"/><switch name="sw1"/>
     <link between="mac sw1" rate="1Gbit/s"/><link between="sensor sw1" rate="1Gbit/s"/></network>
   <flows><flow id="10" protocol="udp" from="mac" to="sensor"/></flows>
@@ -75,8 +77,8 @@ def test_what_was_cut_short_by_a_tap_in_the_middle_is_not_called_unsent(tmp_path
     )
     run = CliRunner().invoke(app, ["run", str(test), "--out", str(tmp_path / "r")])
     assert run.exit_code == 0, run.output
-    files = ["--from", str(tmp_path / "r" / "captures" / "run-0000" / "sw1.pcapng")]
-    done = CliRunner().invoke(app, ["export", *files, "--test", str(test), "--out", str(tmp_path / "seen")])
+    files = [str(tmp_path / "r" / "captures" / "run-0000" / "sw1.pcapng")]
+    done = CliRunner().invoke(app, ["import", *files, "--test", str(test), "--out", str(tmp_path / "seen")])
     assert done.exit_code == 4, done.output
     shown = judge(tmp_path / "seen")
     said = {check.name: (check.observed, check.reason) for check in shown.runs[0].checks}
@@ -93,13 +95,13 @@ def test_what_was_cut_short_by_a_tap_in_the_middle_is_not_called_unsent(tmp_path
 
 def test_a_number_that_no_tap_saw_may_be_lost_before_it(tmp_path: Path) -> None:
     text = TEST.read_text(encoding="utf-8")
-    faults = '<faults><lose link="mac sw1" flow="10" sequence="100-101"/></faults>'
+    faults = '<faults><loss link="mac sw1" flow="10" sequence="100-101"/></faults>'
     test = tmp_path / "lossy.xml"
     test.write_text(text.replace("</test>", f"{faults}</test>"), encoding="utf-8")
     run = CliRunner().invoke(app, ["run", str(test), "--out", str(tmp_path / "r")])
     assert run.exit_code == 0, run.output
-    files = ["--from", str(tmp_path / "r" / "captures" / "run-0000" / "sw1.pcapng")]
-    done = CliRunner().invoke(app, ["export", *files, "--test", str(test), "--out", str(tmp_path / "seen")])
+    files = [str(tmp_path / "r" / "captures" / "run-0000" / "sw1.pcapng")]
+    done = CliRunner().invoke(app, ["import", *files, "--test", str(test), "--out", str(tmp_path / "seen")])
     assert done.exit_code == 4, done.output
     reasons = {check.name: check.reason for check in judge(tmp_path / "seen").runs[0].checks}
     assert reasons["sent-as-planned"] == (
@@ -108,8 +110,8 @@ def test_a_number_that_no_tap_saw_may_be_lost_before_it(tmp_path: Path) -> None:
 
 
 def test_the_far_end_of_the_only_tap_is_no_place_to_tap(captures: Path, tmp_path: Path) -> None:
-    files = ["--from", str(captures / "sensor.pcapng")]
-    done = CliRunner().invoke(app, ["export", *files, "--out", str(tmp_path / "seen")])
+    files = [str(captures / "sensor.pcapng")]
+    done = CliRunner().invoke(app, ["import", *files, "--out", str(tmp_path / "seen")])
     assert done.exit_code == 0, done.output
     assert "what was lost before the tap is not known" in headline(judge(tmp_path / "seen"))
     page = (tmp_path / "seen" / "report.html").read_text(encoding="utf-8")
@@ -120,7 +122,7 @@ def test_the_far_end_of_the_only_tap_is_no_place_to_tap(captures: Path, tmp_path
 def test_an_untapped_receiver_of_several_is_named(tmp_path: Path) -> None:
     test = tmp_path / "two.xml"
     test.write_text(
-        """<test xmlns="urn:wiregauge:test:1" name="two" bench="sim">
+        """<test xmlns="urn:wiregauge:test:2" name="two" bench="sim">
   <network><end-system name="a"/><end-system name="b"/><end-system name="c"/><switch name="sw1"/>
     <link between="a sw1" rate="1Gbit/s"/><link between="b sw1" rate="1Gbit/s"/>
     <link between="c sw1" rate="1Gbit/s"/></network>
@@ -133,9 +135,10 @@ def test_an_untapped_receiver_of_several_is_named(tmp_path: Path) -> None:
     run = CliRunner().invoke(app, ["run", str(test), "--out", str(tmp_path / "r")])
     assert run.exit_code == 0, run.output
     place = tmp_path / "r" / "captures" / "run-0000"
-    files = [word for tap in "ab" for word in ("--from", str(place / f"{tap}.pcapng"))]
+    files = [word for tap in "ab" for word in (str(place / f"{tap}.pcapng"),)]
     done = CliRunner().invoke(
-        app, ["export", *files, "--test", str(test), "--clocks-agree", "0ns", "--out", str(tmp_path / "seen")]
+        app,
+        ["import", *files, "--test", str(test), "--max-clock-offset", "0ns", "--out", str(tmp_path / "seen")],
     )
     assert done.exit_code == 4, done.output
     assert "no tap at c:" in done.stderr

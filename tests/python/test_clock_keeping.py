@@ -70,7 +70,7 @@ def test_time_flows_from_the_system_of_the_server_to_the_systems_of_the_others()
 
 
 def test_configurations_say_who_serves_and_whether_clocks_are_set() -> None:
-    ptp = protocol(Ptp(stamps="software", steer="off", interval="125ms"))
+    ptp = protocol(Ptp(timestamps="software", steer="off", interval="125ms"))
     server = options(ptp4l_configuration(ptp, server=True, interface="eth0", socket="/s"))
     client = options(ptp4l_configuration(ptp, server=False, interface="eth0", socket="/c"))
     assert int(server["priority1"]) < 128 < int(client["priority1"])
@@ -181,11 +181,11 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def free(**gate: Any) -> Synchronise:
-    return planned(Ptp(stamps="software", steer="off"), **gate)
+    return planned(Ptp(timestamps="software", steer="off"), **gate)
 
 
 def test_a_run_begins_when_every_clock_has_been_fit_for_a_while(keeper: Any) -> None:
-    kept = keeper(STEADY.format(offset=-700), free(within="1us", otherwise="refuse"))
+    kept = keeper(STEADY.format(offset=-700), free(max_offset="1us", on_failure="refuse"))
     kept.start()
     assert kept.wait() is None
     states = kept.states(0, time.time_ns() + 10**18)
@@ -195,7 +195,7 @@ def test_a_run_begins_when_every_clock_has_been_fit_for_a_while(keeper: Any) -> 
 
 def test_a_clock_that_is_off_is_refused_or_noted(keeper: Any) -> None:
     for otherwise in ("grade", "refuse"):
-        kept = keeper(STEADY.format(offset=5000), free(within="1us", otherwise=otherwise, wait="600ms"))
+        kept = keeper(STEADY.format(offset=5000), free(max_offset="1us", on_failure=otherwise, wait="600ms"))
         kept.start()
         if otherwise == "grade":
             assert "sensor: ptp4l is off by 5 µs" in kept.wait()
@@ -205,7 +205,7 @@ def test_a_clock_that_is_off_is_refused_or_noted(keeper: Any) -> None:
 
 
 def test_a_clock_that_does_not_lock_is_not_fit_where_clocks_are_set(keeper: Any) -> None:
-    plan = planned(Ptp(stamps="software"), wait="600ms")
+    plan = planned(Ptp(timestamps="software"), wait="600ms")
     kept = keeper(STEADY.format(offset=1), plan)
     kept.start()
     assert "has not locked" in kept.wait()
@@ -246,7 +246,9 @@ def test_chrony_is_asked_while_the_test_runs(tmp_path: Path, monkeypatch: pytest
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("wiregauge.clocks.keeper._ASK_S", 0.01)
-    kept = ClockKeeper(planned(chrony=True, within="1us", wait="3s"), "mac", [EndSystem("mac", "eth0", ())])
+    kept = ClockKeeper(
+        planned(chrony=True, max_offset="1us", wait="3s"), "mac", [EndSystem("mac", "eth0", ())]
+    )
     try:
         kept.start()
         assert "mac: chrony is off by 2 µs" in (kept.wait() or "")

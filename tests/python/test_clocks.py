@@ -117,7 +117,7 @@ def test_nothing_is_made_of_nothing() -> None:
 
 # -- in simulation, through the whole program -------------------------------------------------------------------
 
-PLANTED = """<test xmlns="urn:wiregauge:test:1" name="planted" seed="{seed}">
+PLANTED = """<test xmlns="urn:wiregauge:test:2" name="planted" seed="{seed}">
   <network host="ideal">
     <end-system name="mac"><clock {mac}/></end-system>
     <end-system name="sensor">
@@ -228,7 +228,7 @@ def test_what_is_planted_is_found_and_shown(tmp_path: Path) -> None:
     )
     judged = run(text, tmp_path / "a")
     (clock,) = judged.runs[0].clocks
-    assert (clock.node, clock.reference, clock.stamps, clock.stated) == ("sensor", "mac", "driver", False)
+    assert (clock.node, clock.reference, clock.timestamps, clock.stated) == ("sensor", "mac", "driver", False)
     assert clock.drift is not None
     assert clock.drift == pytest.approx(40, abs=0.1)
     assert clock.offset[0] == pytest.approx(5e6, abs=clock.uncertainty)
@@ -245,7 +245,7 @@ def test_what_is_planted_is_found_and_shown(tmp_path: Path) -> None:
 def test_a_gate_that_clocks_do_not_keep_is_seen(tmp_path: Path, otherwise: str, word: str) -> None:
     text = PLANTED.format(
         seed=1, mac='drift="0ppb"', sensor='offset="1ms"', warmer="", late=0, load=0,
-        asymmetry=f'within="1us" otherwise="{otherwise}"',
+        asymmetry=f'max-offset="1us" on-failure="{otherwise}"',
     )  # fmt: skip
     judged = run(text, tmp_path / "a")
     gate = next(check for check in judged.runs[0].checks if check.name == "clock-gate")

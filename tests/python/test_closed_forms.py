@@ -63,7 +63,9 @@ def test_a_cut_through_chain(data: st.DataObject, tmp_path_factory: pytest.TempP
     delays = data.draw(st.lists(st.integers(0, 5_000), min_size=hops + 1, max_size=hops + 1))
     processing = data.draw(st.lists(st.integers(0, 3_000), min_size=hops, max_size=hops))
     payload = data.draw(st.integers(46, 1_500))
-    network = chain([f'mode="cut-through" delay="{ns}ns"' for ns in processing], [rate] * (hops + 1), delays)
+    network = chain(
+        [f'forwarding-mode="cut-through" delay="{ns}ns"' for ns in processing], [rate] * (hops + 1), delays
+    )
     run = one_flow(network, payload, tmp_path_factory.mktemp("cut"))
     header = bits(PREAMBLE + 14, RATES[rate])
     expected = sending(frame(payload), RATES[rate]) + hops * header + 1_000 * (sum(delays) + sum(processing))
@@ -72,7 +74,7 @@ def test_a_cut_through_chain(data: st.DataObject, tmp_path_factory: pytest.TempP
 
 def test_cut_through_from_a_slow_to_a_fast_link_stores(tmp_path: Path) -> None:
     """A faster port would run dry, so the frame is stored first."""
-    network = chain(['mode="cut-through" delay="0ns"'], ["100Mbit/s", "1Gbit/s"], [0, 0])
+    network = chain(['forwarding-mode="cut-through" delay="0ns"'], ["100Mbit/s", "1Gbit/s"], [0, 0])
     run = one_flow(network, 1_000, tmp_path)
     assert run.latencies(1)[0] == sending(frame(1_000), 10**8) + sending(frame(1_000), 10**9)
 

@@ -61,12 +61,12 @@ def written(count: int, payloads: str) -> str:
     )
     links = "".join(f'<link between="{name} s" rate="1Gbit/s"/>' for name in "abc")
     return (
-        '<test xmlns="urn:wiregauge:test:1" name="four" seed="3"><network>'
+        '<test xmlns="urn:wiregauge:test:2" name="four" seed="3"><network>'
         f'<end-system name="a"/><end-system name="b"/><end-system name="c"/><switch name="s"/>{links}</network>'
         '<flows><flow id="10" protocol="udp" from="a" to="b"/><flow id="11" protocol="udp" from="a" to="b c"/>'
         '<flow id="12" protocol="raw" from="b" to="c"/><flow id="13" protocol="udp" from="c" to="a"/></flows>'
         f'<tasks warm-up="10ms">{tasks}<capture on="b" snap="64B"/></tasks>'
-        '<faults><lose link="a s" share="1%" from="a"/><duplicate link="b s" share="1%" from="s"/></faults>'
+        '<faults><loss link="a s" share="1%" sent-by="a"/><duplicate link="b s" share="1%" sent-by="s"/></faults>'
         f'<sweep><axis of="payload" values="{payloads}"/></sweep></test>'
     )
 

@@ -46,7 +46,7 @@ def scenario(delay: str = "2us", seed: int = 1, load_: str = "0%", faults: str =
         else ""
     )
     return (
-        f'<test xmlns="urn:wiregauge:test:1" name="compared" seed="{seed}"><network>{nodes}'
+        f'<test xmlns="urn:wiregauge:test:2" name="compared" seed="{seed}"><network>{nodes}'
         f'<switch name="sw1" delay="{delay}"/>{links}</network>'
         '<flows><flow id="10" protocol="udp" from="mac" to="sensor"/>'
         '<flow id="20" protocol="udp" from="mac" to="sensor"/></flows>'
@@ -186,14 +186,14 @@ def test_more_load_is_found_in_the_tail(bench: Bench) -> None:
 
 
 def test_a_fault_is_found_as_a_share(bench: Bench) -> None:
-    found = compare(bench.get(), bench.get(faults='<fault kind="drop" sequence="100-159"/>', seed=4))
+    found = compare(bench.get(), bench.get(faults='<fault kind="loss" sequence="100-159"/>', seed=4))
     lost = next(flow for flow in found.flows if flow.label == "20").shares["lost"]
     assert (lost.base_count, lost.new_count, lost.new_n) == (0, 60, 1000)
     assert lost.shift.shift.value == pytest.approx(0.06)
     # Sixty in a row are few events: they count, but not as sixty.
     assert lost.clustered > 5
     few = compare(
-        bench.get(), bench.get(faults='<fault kind="drop" sequence="3 77 130 222 345 401 500 618 700 899"/>')
+        bench.get(), bench.get(faults='<fault kind="loss" sequence="3 77 130 222 345 401 500 618 700 899"/>')
     )
     spread = next(flow for flow in few.flows if flow.label == "20").shares["lost"]
     assert spread.clustered < 1.5

@@ -75,7 +75,7 @@ def test_thresholds_are_read(text: str, value: float, relative: bool) -> None:
         ("lost=0.001", '"0.001" has no unit; write a number and one of %'),
         ("latency.p98=5us", "p98 is not compared; choose from mean"),
         ("speed=5us", "speed is no measure; choose from latency"),
-        ("throughput=5%", "throughput has no interval to judge by"),
+        ("goodput=5%", "goodput has no interval to judge by"),
         ("loss=5us", "is a time, but a share is wanted"),
         ("loss.p50=5%", "one share and has no p50"),
         ("loss=120%", "at most 100%"),

@@ -56,8 +56,8 @@ def built(draw: st.DrawFn) -> Test:
             test.receive(flow, on=draw(st.sampled_from([None, "sensor"])))
         else:
             faults = [
-                Fault("drop", "1 3-4"),
-                Fault("swap", [7]),
+                Fault("loss", "1 3-4"),
+                Fault("reorder", [7]),
                 Fault("misdirect", range(10, 13), to="other"),
             ]
             test.relay(flow, through=draw(st.sampled_from([None, "task"])), faults=faults)
@@ -118,7 +118,7 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.switch(
         "sw1",
         kind="mixed-criticality",
-        mode="cut-through",
+        forwarding_mode="cut-through",
         delay="1us",
         forwarding="learning",
         priorities="fifo",
@@ -171,12 +171,12 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     window = Window("sw1:2", "2ms", "200us")
     test.flow(4, protocol="tt", from_="mac", to=["sensor", "other"], windows=[window], **schedule)
     test.send(4, period="10ms", payload="64B").receive(4)
-    gate = {"asymmetry": "1us", "within": "9us", "otherwise": "refuse", "wait": "5s"}
+    gate = {"asymmetry": "1us", "max_offset": "9us", "on_failure": "refuse", "wait": "5s"}
     exchange = Exchange(period="20ms", to="sensor", protocol="raw")
-    ptp = Ptp(stamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3")
+    ptp = Ptp(timestamps="software", steer="off", interval="125ms", kp="0.7", ki="0.3")
     test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
-    shaping: dict[str, Any] = {"active": "10ms", "pause": "5ms", "mode": "gap", "backend": "packet"}
+    shaping: dict[str, Any] = {"active": "10ms", "pause": "5ms", "pacing": "gap", "backend": "packet"}
     test.inject(
         on="other", to="sensor", load="1%", frame="200B", distribution="exponential", launch="on", **shaping
     )
@@ -194,21 +194,21 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     pace: dict[str, Any] = {"speed": "50%", "loops": 2, "loop_gap": "1ms", "count": 9, "offset": "1ms"}
     chosen: dict[str, Any] = {"interface": "eth0", "direction": "sent"}
     test.replay(
-        7, file=line, mode="gap", backend="packet", launch="on", transmit_time="12B", **chosen, **pace
+        7, file=line, pacing="gap", backend="packet", launch="on", transmit_time="12B", **chosen, **pace
     )
-    test.bit_errors("mac", "sw1", rate="1e-9", from_="mac", begin="1ms", end="1s")
-    times: dict[str, Any] = {"begin": "1ms", "end": "1s"}
-    test.frame_fault("lose", "mac", "sw1", share="1%", from_="mac", **times)
-    test.frame_fault("lose", "mac", "sw1", flow=1, sequence=[3, 4])
-    test.frame_fault("duplicate", "mac", "sw1", share="1%", from_="mac", **times)
+    test.bit_errors("mac", "sw1", rate="1e-9", sent_by="mac", from_="1ms", until="1s")
+    times: dict[str, Any] = {"from_": "1ms", "until": "1s"}
+    test.frame_fault("loss", "mac", "sw1", share="1%", sent_by="mac", **times)
+    test.frame_fault("loss", "mac", "sw1", flow=1, sequence=[3, 4])
+    test.frame_fault("duplicate", "mac", "sw1", share="1%", sent_by="mac", **times)
     test.frame_fault("duplicate", "mac", "sw1", flow=1, sequence="5-6")
-    test.frame_fault("reorder", "mac", "sw1", share="1%", by="1ms", from_="mac", **times)
-    test.frame_fault("reorder", "mac", "sw1", flow=1, sequence="5-6", by="1ms")
-    test.frame_fault("corrupt", "mac", "sw1", share="1%", from_="mac", **times)
+    test.frame_fault("delay", "mac", "sw1", share="1%", by="1ms", sent_by="mac", **times)
+    test.frame_fault("delay", "mac", "sw1", flow=1, sequence="5-6", by="1ms")
+    test.frame_fault("corrupt", "mac", "sw1", share="1%", sent_by="mac", **times)
     test.frame_fault("corrupt", "mac", "sw1", flow=1, sequence="5-6")
-    test.cut("sensor", "sw1", at="100ms", restore="200ms").restart("sw2", at="100ms", back="200ms")
-    test.babble(3, at="1ms", until="2ms", period="100us", length="64B")
-    test.babble(3, at="3ms", until="4ms", load="10%").step_clock("mac", at="5ms", by="-1us")
+    test.cut("sensor", "sw1", from_="100ms", until="200ms").restart("sw2", from_="100ms", until="200ms")
+    test.babble(3, from_="1ms", until="2ms", period="100us", length="64B")
+    test.babble(3, from_="3ms", until="4ms", load="10%").step_clock("mac", at="5ms", by="-1us")
     test.axis("payload", ["64B"], flow=[1]).repeat(2)
     test.limit("rtt.max", flow=1, at_most="1s").limit("sent", at_least=1)
     assert test.compile().campaign.runs

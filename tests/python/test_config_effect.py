@@ -44,16 +44,16 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <flow id="20" protocol="raw" from="mac" to="sensor"/>
     <flow id="30" protocol="rc" from="mac" to="sensor" bag="1ms" sub-links="2"/>
     <flow id="40" protocol="tt" from="mac" to="sensor" period="10ms">
-      <window at="sw1:2" offset="1ms"/>
+      <window port="sw1:2" offset="1ms"/>
     </flow>
     <flow id="50" protocol="udp" from="h1" to="h2"/>
     <flow id="60" protocol="udp" from="mac" to="sensor"/>
     <flow id="70" protocol="rc" from="other" to="sensor" bag="8ms"/>
     <flow id="80" protocol="udp" from="p1" to="p2"><path via="r1:3 r2"/></flow>
   </flows>
-  <synchronise within="9us"><exchange to="sensor"/><ptp/><chrony/></synchronise>
+  <synchronise max-offset="9us"><exchange to="sensor"/><ptp/><chrony/></synchronise>
   <tasks duration="1s">
-    <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="drop" sequence="5"/></relay>
+    <send flow="10" period="2ms" payload="64B"/><relay flow="10"><fault kind="loss" sequence="5"/></relay>
     <send flow="20" period="2ms" payload="64B" burst="2"/><receive flow="20"/>
     <send flow="30" period="8ms" payload="64B"/><receive flow="30"/>
     <send flow="40" period="10ms" payload="64B"/><receive flow="40"/>
@@ -66,13 +66,13 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
   </tasks>
   <faults>
     <bit-errors link="mac sw1" rate="1e-9"/>
-    <lose link="mac sw1" share="1%"/>
+    <loss link="mac sw1" share="1%"/>
     <duplicate link="mac sw1" share="1%"/>
-    <reorder link="mac sw1" share="1%" by="1ms"/>
+    <delay link="mac sw1" share="1%" by="1ms"/>
     <corrupt link="mac sw1" share="1%"/>
-    <cut link="sensor sw1" at="100ms"/>
-    <babble flow="30" at="1ms" until="2ms" period="100us"/>
-    <restart switch="sw2" at="100ms" back="200ms"/>
+    <cut link="sensor sw1" from="100ms"/>
+    <babble flow="30" from="1ms" until="2ms" period="100us"/>
+    <restart switch="sw2" from="100ms" until="200ms"/>
     <step-clock on="mac" at="5ms" by="1us"/>
   </faults>
   <sweep><axis of="payload" values="64B 128B" flow="20"/><repeat times="2"/></sweep>
@@ -87,7 +87,7 @@ Edit = dict[str, str | None]
 SHAPING: dict[str, Edit] = {
     "active": {"active": "10ms", "pause": "10ms"},
     "pause": {"active": "10ms", "pause": "20ms"},
-    "mode": {"mode": "gap"},
+    "pacing": {"pacing": "gap"},
     "backend": {"backend": "packet"},
 }
 
@@ -98,9 +98,9 @@ FRAME_FAULT: dict[str, Edit] = {
     "share": {"share": "2%"},
     "flow": {"share": None, "flow": "10", "sequence": "5"},
     "sequence": {"share": None, "flow": "10", "sequence": "5-7"},
-    "from": {"from": "mac"},
-    "begin": {"begin": "1ms"},
-    "end": {"end": "1s"},
+    "sent-by": {"sent-by": "mac"},
+    "from": {"from": "1ms"},
+    "until": {"until": "1s"},
 }
 
 # Per element and attribute: another value, with whatever it takes to make it mean something.
@@ -141,7 +141,7 @@ OTHER: dict[str, dict[str, Edit]] = {
     "switch": {
         "name": {"name": "renamed"},
         "kind": {"kind": "mixed-criticality"},
-        "mode": {"mode": "cut-through"},
+        "forwarding-mode": {"forwarding-mode": "cut-through"},
         "delay": {"delay": "3us"},
         "forwarding": {"forwarding": "learning"},
         "priorities": {"priorities": "fifo"},
@@ -195,20 +195,20 @@ OTHER: dict[str, dict[str, Edit]] = {
         "destination-port": {"destination-port": "5001"},
     },
     "window": {
-        "at": {"at": "mac", "offset": "1ms"},
+        "port": {"port": "mac", "offset": "1ms"},
         "offset": {"offset": "2ms"},
         "length": {"length": "77us"},
     },
     "synchronise": {
         "reference": {"reference": "other"},
         "asymmetry": {"asymmetry": "7us"},
-        "within": {"within": "7us"},
-        "otherwise": {"otherwise": "refuse"},
+        "max-offset": {"max-offset": "7us"},
+        "on-failure": {"on-failure": "refuse"},
         "wait": {"wait": "7s"},
     },
     "exchange": {"period": {"period": "7ms"}, "to": {"to": "other"}, "protocol": {"protocol": "raw"}},
     "ptp": {
-        "stamps": {"stamps": "software"},
+        "timestamps": {"timestamps": "software"},
         "steer": {"steer": "off"},
         "interval": {"interval": "125ms"},
         "kp": {"kp": "0.7"},
@@ -246,7 +246,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "loop-gap": {"loops": "4", "loop-gap": "7ms"},
         "count": {"count": "5"},
         "offset": {"offset": "1ms"},
-        "mode": {"mode": "gap"},
+        "pacing": {"pacing": "gap"},
         "backend": {"backend": "packet"},
         "launch": {"launch": "on"},
         "transmit-time": {"transmit-time": "13B"},
@@ -277,22 +277,22 @@ OTHER: dict[str, dict[str, Edit]] = {
     "capture": {"on": {"on": "sw2"}, "snap": {"snap": "96B"}},
     "bit-errors": {
         "rate": {"rate": "1e-8"},
-        **{name: FRAME_FAULT[name] for name in ("link", "from", "begin", "end")},
+        **{name: FRAME_FAULT[name] for name in ("link", "sent-by", "from", "until")},
     },
-    "lose": FRAME_FAULT,
+    "loss": FRAME_FAULT,
     "duplicate": FRAME_FAULT,
-    "reorder": {**FRAME_FAULT, "by": {"by": "2ms"}},
+    "delay": {**FRAME_FAULT, "by": {"by": "2ms"}},
     "corrupt": FRAME_FAULT,
-    "cut": {"link": {"link": "mac sw1"}, "at": {"at": "101ms"}, "restore": {"restore": "200ms"}},
+    "cut": {"link": {"link": "mac sw1"}, "from": {"from": "101ms"}, "until": {"until": "200ms"}},
     "babble": {
         "flow": {"flow": "40"},
-        "at": {"at": "1.5ms"},
+        "from": {"from": "1.5ms"},
         "until": {"until": "3ms"},
         "period": {"period": "200us"},
         "load": {"period": None, "load": "1%"},
         "length": {"length": "777B"},
     },
-    "restart": {"switch": {"switch": "sw1"}, "at": {"at": "101ms"}, "back": {"back": "201ms"}},
+    "restart": {"switch": {"switch": "sw1"}, "from": {"from": "101ms"}, "until": {"until": "201ms"}},
     "step-clock": {"on": {"on": "sw1"}, "at": {"at": "6ms"}, "by": {"by": "-1us"}},
     "axis": {
         "of": {"of": "period", "values": "1ms 2ms"},
@@ -343,7 +343,7 @@ WITH: dict[tuple[str, str], list[tuple[str, int, Edit]]] = {
     ("link", "between"): [
         ("vlan", 0, {"ports": "9 1 2"}),
         ("vlan", 1, {"ports": "9 1 2"}),
-        ("window", 0, {"at": "sw1:1"}),
+        ("window", 0, {"port": "sw1:1"}),
     ],
     ("link", "network"): [("link", 6, {"network": "B"})],
     ("flow", "id"): [

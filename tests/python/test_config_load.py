@@ -149,7 +149,7 @@ def test_every_measure_of_the_schema_can_be_limited(tmp_path: Path, choice: str)
         ("fill", "sequential random"),
         ("rate", "100Mbit/s 1Gbit/s"),
         ("through", "servicing task"),
-        ("mode", "store-and-forward cut-through"),
+        ("forwarding-mode", "store-and-forward cut-through"),
         ("policing", "off bytes frames"),
         ("integration", "preemption timely-block shuffling"),
     ],

@@ -122,7 +122,8 @@ def test_redundancy_delivers_what_either_network_does(tmp_path: Path, seed: int)
             afdx(second=True),
             rc(1, ("a", "b"), "1ms", 200),
             feed(1, 64, "1ms", count),
-            more='<faults><lose link="b sa" share="20%" from="sa"/><lose link="a sb" share="10%" from="a"/></faults>',
+            more='<faults><loss link="b sa" share="20%" sent-by="sa"/>'
+            '<loss link="a sb" share="10%" sent-by="a"/></faults>',
             seed=seed,
         ),
         tmp_path,
@@ -213,7 +214,7 @@ def test_policed_traffic_keeps_its_contract_whatever_comes(tmp_path: Path, polic
             afdx(switch=f'delay="10us" policing="{policing}"'),
             rc(1, ("a", "b"), "2ms", lmax, 'jitter="500us"') + rc(2, ("c", "b"), "2ms", 400),
             feed(1, 300, "2ms", 200) + feed(2, 300, "2ms", 200),
-            more='<faults><babble flow="1" at="50ms" until="300ms" period="70us" length="500B"/></faults>',
+            more='<faults><babble flow="1" from="50ms" until="300ms" period="70us" length="500B"/></faults>',
         ),
         tmp_path,
     )

@@ -24,7 +24,7 @@ from wiregauge.measures.explaining.shapes import explained_shapes
 from wiregauge.measures.explaining.ways import read_spans
 
 TEST = """
-<test xmlns="urn:wiregauge:test:1" name="causes" seed="3">
+<test xmlns="urn:wiregauge:test:2" name="causes" seed="3">
   <network host="ideal">
     <end-system name="urgent"/> <end-system name="bulk"/> <end-system name="sink"/> <end-system name="far"/>
     <end-system name="stepped"><clock offset="10us"/></end-system>
@@ -52,7 +52,7 @@ TEST = """
     <send flow="50" period="10ms" payload="100B" offset="800us"/> <relay flow="50"/>
   </tasks>
   <faults>
-    <reorder link="sw2 far" flow="20" sequence="700" by="400us" from="sw2"/>
+    <delay link="sw2 far" flow="20" sequence="700" by="400us" sent-by="sw2"/>
     <step-clock on="stepped" at="1700ms" by="-250us"/>
   </faults>
 </test>
@@ -62,7 +62,7 @@ BIG_FIRST = TEST.replace('payload="1500B" offset="30ms"', 'payload="1500B" offse
 
 
 COMPARED = """
-<test xmlns="urn:wiregauge:test:1" name="compared" seed="1">
+<test xmlns="urn:wiregauge:test:2" name="compared" seed="1">
   <network host="ideal">
     <end-system name="mac"/> <end-system name="sensor"><clock offset="5ms" drift="50ppm"/></end-system>
     <switch name="sw1"/>

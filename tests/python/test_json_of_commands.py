@@ -22,7 +22,7 @@ from wiregauge.measures.explaining import explain_schema_path
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.xml"))
-NAMESPACE = "{urn:wiregauge:test:1}"
+NAMESPACE = "{urn:wiregauge:test:2}"
 
 
 @cache
@@ -91,7 +91,7 @@ def test_every_command_keeps_its_schema_for_every_example(name: str, tmp_path: P
 
 def test_tests_that_cannot_run_are_described(tmp_path: Path) -> None:
     file = tmp_path / "bad.xml"
-    file.write_text('<test xmlns="urn:wiregauge:test:1" name="x"><network/></test>')
+    file.write_text('<test xmlns="urn:wiregauge:test:2" name="x"><network/></test>')
     assert not asked("check", file, codes=(2,))["tests"][0]["ok"]
 
 

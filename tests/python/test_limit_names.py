@@ -68,8 +68,8 @@ TEST = f"""<test xmlns="{NAMESPACE}" name="named" seed="1">
     <inject on="other" to="sensor" load="20%" payload="1472B" burst="10"/>
   </tasks>
   <faults>
-    <lose link="mac a" from="mac" share="0.1%"/>
-    <reorder link="mac a" from="mac" share="0.1%" by="2500us"/>
+    <loss link="mac a" sent-by="mac" share="0.1%"/>
+    <delay link="mac a" sent-by="mac" share="0.1%" by="2500us"/>
   </faults>
   LIMITS
 </test>

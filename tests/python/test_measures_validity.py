@@ -145,12 +145,12 @@ CASES: dict[str, tuple[str, Change, Grade]] = {
     "useless clock": ("clock-offset", offset(50_000), Grade.INVALID),
     "unknown clock": ("clock-offset", entry(clock_offsets={}), Grade.DEGRADED),
     "stray frames": ("unplanned", run_tracking(unplanned={"never_sent": 1}), Grade.DEGRADED),
-    "few stamps of the interface": ("hardware-stamps", stamped(not_asked=500), Grade.NOTE),
-    "a stamp is missing": ("hardware-stamps", stamped(missing=1), Grade.NOTE),
-    "stamps are missing": ("hardware-stamps", stamped(missing=2), Grade.DEGRADED),
-    "a stamp came twice": ("hardware-stamps", stamped(duplicates=1), Grade.NOTE),
-    "interface's clock set": ("hardware-stamps", stamped(steps=1), Grade.DEGRADED),
-    "planted stamps": ("hardware-stamps", stamped("planted"), Grade.DEGRADED),
+    "few stamps of the interface": ("hardware-timestamps", stamped(not_asked=500), Grade.NOTE),
+    "a stamp is missing": ("hardware-timestamps", stamped(missing=1), Grade.NOTE),
+    "stamps are missing": ("hardware-timestamps", stamped(missing=2), Grade.DEGRADED),
+    "a stamp came twice": ("hardware-timestamps", stamped(duplicates=1), Grade.NOTE),
+    "interface's clock set": ("hardware-timestamps", stamped(steps=1), Grade.DEGRADED),
+    "planted stamps": ("hardware-timestamps", stamped("planted"), Grade.DEGRADED),
     "foreign frames": ("unplanned", run_tracking(unplanned={"foreign": 9}), Grade.NOTE),
 }
 
@@ -181,8 +181,8 @@ def test_a_capture_whose_task_left_no_report_is_not_taken_for_whole(tmp_path: Pa
 
 def test_stamps_of_an_interface_that_all_came_are_no_reservation(tmp_path: Path) -> None:
     judgement = judged(tmp_path, change=stamped())
-    assert grade(judgement, "hardware-stamps") == Grade.OK
-    said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-stamps")
+    assert grade(judgement, "hardware-timestamps") == Grade.OK
+    said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-timestamps")
     assert said == "1000 of 1000, each ± 58 ns"
 
 
@@ -196,7 +196,7 @@ def test_a_clock_that_placed_no_stamp_made_no_time_wrong(tmp_path: Path) -> None
         agents["mac"]["stamps"] = idle
 
     judgement = judged(tmp_path, change=change)
-    said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-stamps")
+    said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-timestamps")
     assert said == "1000 of 1000, each ± 58 ns"
 
 
@@ -251,7 +251,7 @@ def silence(columns: Columns, flow: int) -> None:
         (late(0.02), "late-sends", Grade.DEGRADED),
         (late(0.2), "late-sends", Grade.INVALID),
         (negative, "negative-latency", Grade.DEGRADED),
-        (no_stamp, "kernel-stamps", Grade.DEGRADED),
+        (no_stamp, "kernel-timestamps", Grade.DEGRADED),
         (silence, "arrivals", Grade.DEGRADED),
     ],
 )
@@ -300,7 +300,7 @@ def test_offered_load_is_held_against_the_plan(tmp_path: Path) -> None:
         ([limit("latency.p99.9", 1e9), limit("latency.max", 1)], "FAIL", 1),
         ([limit("rtt.p50", 1e9, flow=None)], "PASS", 0),
         (
-            [limit("loss", 0.01), limit("throughput", 2e5, "at-least"), limit("unplanned", 0, flow=None)],
+            [limit("loss", 0.01), limit("goodput", 2e5, "at-least"), limit("unplanned", 0, flow=None)],
             "PASS",
             0,
         ),

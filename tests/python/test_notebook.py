@@ -112,7 +112,7 @@ def test_figures_are_those_of_show(
         for name in COUNTS:
             assert float(run.measure(name, **which)) == flow[name]  # type: ignore[arg-type]  # axes of a sweep are keywords
         assert run.loss(**which).interval == (flow["loss"]["low"], flow["loss"]["high"])
-        assert run.throughput(**which).value == flow["throughput_bit_per_s"]
+        assert run.goodput(**which).value == flow["goodput_bps"]
 
 
 @pytest.mark.parametrize("name", sorted(set(DEFINITIONS) - {"unplanned"}))

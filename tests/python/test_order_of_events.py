@@ -52,7 +52,7 @@ def test_of_frames_at_the_instant_a_port_becomes_free_the_most_urgent_goes(tmp_p
 def test_an_idle_port_chooses_among_the_frames_of_an_instant(tmp_path: Path, mode: str) -> None:
     """Rules 1 and 3, on a port that was idle."""
     flows = raw(1, "a d", 'priority="1"') + raw(2, "b d", 'priority="5"') + raw(3, "c d", 'priority="5"')
-    network = star("a b c d", f'priorities="strict" delay="0s" mode="{mode}"')
+    network = star("a b c d", f'priorities="strict" delay="0s" forwarding-mode="{mode}"')
     run = simulate(written(network, flows, one(1) + one(2) + one(3)), tmp_path)
     assert left(run) == [2, 3, 1]
     length = frame(1_000, tagged=True)
@@ -90,7 +90,7 @@ def test_a_cut_comes_before_the_traffic_of_its_instant(tmp_path: Path) -> None:
     offsets = [0, through // NS, 5_000_000]
     flows = "".join(raw(number, "a b") for number in (1, 2, 3))
     tasks = "".join(one(number, offset) for number, offset in enumerate(offsets, 1))
-    more = f'<faults><cut link="a b" at="{through // NS}ns" restore="5ms"/></faults>'
+    more = f'<faults><cut link="a b" from="{through // NS}ns" until="5ms"/></faults>'
     run = simulate(written(network, flows, tasks, more=more), tmp_path)
     # 1 was in as the cut came, 2 left as it came, 3 as it ended.
     assert left(run, "b", "wire-receive") == [1, 3]
@@ -98,7 +98,7 @@ def test_a_cut_comes_before_the_traffic_of_its_instant(tmp_path: Path) -> None:
 
 def test_what_a_fault_held_back_goes_behind_what_comes_in_time(tmp_path: Path) -> None:
     """Rule 6: by number of link alone, flow 1 would go first."""
-    more = '<faults><reorder link="a s" flow="1" sequence="0" by="1ms"/></faults>'
+    more = '<faults><delay link="a s" flow="1" sequence="0" by="1ms"/></faults>'
     tasks = one(1) + one(2, 1_000_000)
     run = simulate(written(star("a b c"), raw(1, "a c") + raw(2, "b c"), tasks, more=more), tmp_path)
     assert run.times("switch-in", 1)[0] == run.times("switch-in", 2)[0]
@@ -121,7 +121,7 @@ def test_a_relay_goes_before_a_sender_and_senders_by_the_file(tmp_path: Path) ->
 
 def test_messages_go_before_babbled_frames_and_these_before_background_load(tmp_path: Path) -> None:
     """Rule 8: all three at the epoch, on one line."""
-    more = '<faults><babble flow="1" at="0s" until="1us" period="100us"/></faults>'
+    more = '<faults><babble flow="1" from="0s" until="1us" period="100us"/></faults>'
     tasks = one(1, payload=1_000) + '<inject on="a" to="b" load="1%" payload="1472B" burst="1"/>'
     network = '<end-system name="a"/><end-system name="b"/><link between="a b" rate="100Mbit/s"/>'
     run = simulate(written(network, raw(1, "a b"), tasks, more=more), tmp_path)

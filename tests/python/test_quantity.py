@@ -68,9 +68,9 @@ def test_values_of_axes_have_one_form(number: int, unit: str) -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (("export", "--from", "x", "--out", "y", "--rate", "1 Gbit/s"), '--rate "1 Gbit/s"'),
-        (("export", "--from", "x", "--out", "y", "--rate", "0bit/s"), '--rate "0bit/s"'),
-        (("export", "--from", "x", "--out", "y", "--clocks-agree", "50"), '--clocks-agree "50" has no unit'),
+        (("import", "x", "--out", "y", "--rate", "1 Gbit/s"), '--rate "1 Gbit/s"'),
+        (("import", "x", "--out", "y", "--rate", "0bit/s"), '--rate "0bit/s"'),
+        (("import", "x", "--out", "y", "--max-clock-offset", "50"), '--max-clock-offset "50" has no unit'),
         (("calibrate", "generator", "--rate", "fast"), '--rate "fast"'),
         (("compare", "x", "y", "--threshold", "latency=5"), '"5" has no unit'),
         (("compare", "x", "y", "--threshold", "loss=0.001"), '"0.001" has no unit'),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from lxml import etree
 
 from simulation import simulate
+from test_config_effect import RICH, compiled
 from wiregauge import _native, plan
 from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.config import load
@@ -74,9 +77,42 @@ def test_a_ring_is_drawn_as_one() -> None:
     assert west[0] < north[0] < east[0]
 
 
+def _of_schema_3(raw: dict[str, Any]) -> dict[str, Any]:
+    """With the names of version 1 of the test language."""
+    text = json.dumps(raw)
+    for new, name in (
+        ("forwarding_mode", "mode"),
+        ("forwarding-mode", "mode"),
+        ("pacing", "mode"),
+        ("max_offset", "within"),
+        ("on_failure", "otherwise"),
+        ("timestamps", "stamps"),
+        ("goodput", "throughput"),
+    ):
+        text = text.replace(f'"{new}"', f'"{name}"')
+    text = re.sub(r'"(bag|skew|window)_violations"', r'"\1_conformity"', text)
+    old: dict[str, Any] = json.loads(text)
+    old["schema"] = 3
+    for run in old["runs"]:
+        for fault in run.get("link_faults", ()):
+            for new, name in (("from", "begin"), ("until", "end"), ("sent_by", "from")):
+                if new in fault:
+                    fault[name] = fault.pop(new)
+            fault["kind"]["type"] = fault["kind"]["type"].replace("loss", "lose")
+        for incident in run.get("incidents", ()):
+            until = {"cut": "restored", "restart": "back"}.get(incident["kind"]["type"])
+            if until is not None and "until" in incident["kind"]:
+                incident["kind"][until] = incident["kind"].pop("until")
+        for relay in run["relays"]:
+            for fault in relay["faults"]:
+                kind = fault["kind"]["type"]
+                fault["kind"]["type"] = {"loss": "drop", "reorder": "swap"}.get(kind, kind)
+    return old
+
+
 def _of_schema_2(raw: dict[str, Any]) -> dict[str, Any]:
     """As version 0.1 wrote it: nodes instead of links."""
-    old: dict[str, Any] = json.loads(json.dumps(raw))
+    old = _of_schema_3(raw)
     old["schema"] = 2
     for run in old["runs"]:
         for flow in run["flows"]:
@@ -96,6 +132,20 @@ def _of_schema_2(raw: dict[str, Any]) -> dict[str, Any]:
     return old
 
 
+def test_plans_of_schema_3_become_what_they_were(tmp_path: Path) -> None:
+    """Names changed, and only names; the rich test has all of them."""
+    tests = [load(test).campaign for test in sorted(EXAMPLES.glob("*.xml"))]
+    renamed = 0
+    for campaign in [*tests, compiled(etree.fromstring(RICH), tmp_path)]:
+        raw = plan.plain(campaign)
+        old = _of_schema_3(raw)
+        renamed += sum(
+            key in json.dumps(old) for key in ('"restored"', '"back"', '"begin"', '"otherwise"', '"stamps"')
+        )
+        assert upgraded(old) == raw
+    assert renamed >= 5
+
+
 def test_plans_of_schema_2_become_what_they_were() -> None:
     """On trees: there nodes say which links."""
     for test in sorted(EXAMPLES.glob("*.xml")):
@@ -104,7 +154,7 @@ def test_plans_of_schema_2_become_what_they_were() -> None:
         raw = plan.plain(load(test).campaign)
         old = _of_schema_2(raw)
         new = upgraded(old)
-        assert new["schema"] == _native.PLAN_SCHEMA == 3
+        assert new["schema"] == _native.PLAN_SCHEMA == 4
         for one, other in zip(raw["runs"], new["runs"], strict=True):
             assert [flow["routes"] for flow in one["flows"]] == [flow["routes"] for flow in other["flows"]]
         assert len(plan.decode(old).runs) == len(raw["runs"])

@@ -45,7 +45,7 @@ def plan(**more: Any) -> FlowPlan:
             "bag_ns": 100.0,
             "bag_jitter_ns": 5.0,
             "skew_max_ns": 7.0,
-            "link_bit_per_s": 10**9,
+            "link_bps": 10**9,
             "schedule": Schedule(100.0, 20.0, 3.0, 9.0),
             **more,
         }
@@ -247,7 +247,7 @@ NO_VALUES = unsupported({name: QUANTILES[name] for name in PAIR_QUANTILES})
 def test_pairs_of_repeats_that_are_a_measure_are_told_like_it() -> None:
     rng = np.random.default_rng(3)
     values = [rng.normal(50_000, 1000, 400) for _ in range(3)]
-    summary = summarise("latency", values, {}, clock_ns=1.0, stamp_ns=2.0)
+    summary = summarise("latency", values, {}, clock_ns=1.0, timestamp_ns=2.0)
     runs = [
         tuple(
             PairLatency(*pair, 400, 0, float(v.min()), float(v.mean()), 100.0, NO_VALUES, float(v.max()), 3.0)

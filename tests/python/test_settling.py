@@ -82,7 +82,7 @@ def test_a_beginning_that_differs_is_noted_and_stays_in_every_figure(tmp_path: P
     for name, summary in flow.summaries.items():
         between = name in ("period", "receive_period", "ipdv")
         total = summary.n + sum(summary.excluded.values())
-        assert set(summary.excluded) <= {"warm-up", "no stamp"}, name
+        assert set(summary.excluded) <= {"warm-up", "no timestamp"}, name
         assert total == 1530 - between, name
     latency = flow.summaries["latency"]
     assert latency.n == 1500

@@ -37,7 +37,7 @@ def test_every_message_arrives_in_an_idle_network(example: str, tmp_path: Path) 
 def test_planted_faults_come_back_exactly(tmp_path: Path) -> None:
     campaign = load(ROOT / "examples" / "faults.xml").campaign
     summary, _ = simulated(campaign, tmp_path)
-    names = {"drop": "lost", "duplicate": "duplicated", "swap": "reordered", "corrupt": "corrupted"}
+    names = {"loss": "lost", "duplicate": "duplicated", "reorder": "reordered", "corrupt": "corrupted"}
     planted: dict[str, int] = {}
     for fault in campaign.runs[0].relays[0].faults:
         outcome = names.get(fault.kind.type, "misdirected")

@@ -172,7 +172,7 @@ def test_what_namespaces_cannot_carry_is_named_once(tmp_path: Path) -> None:
     campaign = plain(load(ROOT / "examples" / "under-load.xml").campaign)
     nodes = {node["name"]: node for node in campaign["network"]["nodes"]}
     nodes["mac"]["clock"] = {"offset": 1, "wander_ppb": 3}
-    nodes["sw1"]["kind"].update(mode="cut-through", strict_priority=True)
+    nodes["sw1"]["kind"].update(forwarding_mode="cut-through", strict_priority=True)
     campaign["network"]["links"][0]["network"] = "B"
     for run in campaign["runs"]:
         run["flows"][0]["protocol"] = "rc"

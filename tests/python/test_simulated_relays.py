@@ -78,8 +78,8 @@ def test_the_way_back_is_regulated_and_policed(tmp_path: Path) -> None:
     assert outcome(doubled)["duplicated"] == 1
 
 
-def test_both_networks_lead_back_and_second_copies_are_removed(tmp_path: Path) -> None:
-    cut = '<faults><cut link="b sb" at="50ms"/></faults>'
+def test_both_networks_lead_back_and_redundant_discarded_are_removed(tmp_path: Path) -> None:
+    cut = '<faults><cut link="b sb" from="50ms"/></faults>'
     for name, more in (("whole", ""), ("cut", cut)):
         run = simulate(
             link_round_trip('<relay flow="10" vl="110"/>', second=True, more=more), tmp_path / name
@@ -93,7 +93,7 @@ def test_both_networks_lead_back_and_second_copies_are_removed(tmp_path: Path) -
 def test_planted_faults_of_a_virtual_link_are_found(tmp_path: Path) -> None:
     faults = "".join(
         f'<fault kind="{kind}" sequence="{at}"/>'
-        for kind, at in (("drop", 5), ("duplicate", 10), ("swap", 20), ("corrupt", 30))
+        for kind, at in (("loss", 5), ("duplicate", 10), ("reorder", 20), ("corrupt", 30))
     )
     run = simulate(link_round_trip(f'<relay flow="10" vl="110">{faults}</relay>'), tmp_path)
     found = outcome(run)

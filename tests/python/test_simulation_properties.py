@@ -27,7 +27,7 @@ def networks(draw: st.DrawFn) -> str:
     rate = draw(st.sampled_from(list(RATES)))
     switch = (
         f'kind="{kind}" delay="{draw(st.integers(0, 9))}us" buffer="{draw(st.sampled_from(["4KiB", "64KiB"]))}" '
-        f'mode="{draw(st.sampled_from(["store-and-forward", "cut-through"]))}" '
+        f'forwarding-mode="{draw(st.sampled_from(["store-and-forward", "cut-through"]))}" '
         f'forwarding="{draw(st.sampled_from(["static", "learning"]))}" '
     )
     if kind == "cots":
@@ -72,12 +72,12 @@ def networks(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         victim = f"{ends[0]} A0"
         faults = (
-            f'<faults><lose link="{victim}" share="5%"/><duplicate link="{victim}" share="5%"/>'
+            f'<faults><loss link="{victim}" share="5%"/><duplicate link="{victim}" share="5%"/>'
             f'<bit-errors link="{victim}" rate="1e-5"/><corrupt link="{victim}" share="3%"/></faults>'
         )
     seed = draw(st.integers(0, 2**40))
     return (
-        f'<test xmlns="urn:wiregauge:test:1" name="any" seed="{seed}"><network host="ideal">{nodes}{links}</network>'
+        f'<test xmlns="urn:wiregauge:test:2" name="any" seed="{seed}"><network host="ideal">{nodes}{links}</network>'
         f'<flows>{flows}</flows><tasks duration="80ms" drain="100ms">{tasks}</tasks>{faults}</test>'
     )
 
@@ -152,7 +152,7 @@ def test_the_same_seed_gives_the_same_bytes(text: str, tmp_path_factory: pytest.
 
 def test_another_seed_differs(tmp_path: Path) -> None:
     text = (
-        '<test xmlns="urn:wiregauge:test:1" name="any" seed="{}"><network>'
+        '<test xmlns="urn:wiregauge:test:2" name="any" seed="{}"><network>'
         '<end-system name="a"/><end-system name="b"/><link between="a b" rate="1Gbit/s"/></network>'
         '<flows><flow id="1" protocol="udp" from="a" to="b"/></flows>'
         '<tasks><send flow="1" period="1ms" payload="64B" count="50"/><receive flow="1"/></tasks></test>'

@@ -75,7 +75,7 @@ def short_files() -> Iterator[None]:
         (("track", "r"), 1, 4),
         (("track", "r", "--json"), 1, 4),
         (("run", "t.xml", "--bench", "sim", "--out", "new"), 1, 4),
-        (("export", "--from", "r/captures/run-0000/b.pcapng", "--out", "new"), 1, 4),
+        (("import", "r/captures/run-0000/b.pcapng", "--out", "new"), 1, 4),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -17,7 +17,7 @@ from wiregauge.config import Test
 from wiregauge.records import traits_of
 from wiregauge.records.gaps import gaps_of
 
-TEST = """<test xmlns="urn:wiregauge:test:1" name="torn" seed="3">
+TEST = """<test xmlns="urn:wiregauge:test:2" name="torn" seed="3">
   <network>
     <end-system name="a"/> <end-system name="b"/> <switch name="s"/>
     <link between="a s" rate="100Mbit/s"/> <link between="s b" rate="100Mbit/s" delay="1ms"/>

@@ -23,7 +23,7 @@ from wiregauge.measures.views import MOST_FRAMES, extremes, occupancy
 from wiregauge.plan import Clock, TemperatureStep
 
 TEST = """
-<test xmlns="urn:wiregauge:test:1" name="views" seed="3">
+<test xmlns="urn:wiregauge:test:2" name="views" seed="3">
   <network host="ideal">
     <end-system name="mac"/>
     <end-system name="sensor"><clock offset="2us" drift="3ppm"/></end-system>
@@ -54,10 +54,10 @@ TEST = """
     <limit flow="4" measure="residence.max" at-most="1ms"/>
   </limits>
   <faults>
-    <lose link="sa fcc" flow="1" sequence="10-19" from="sa"/>
-    <lose link="sb fcc" flow="1" sequence="15-29" from="sb"/>
-    <lose link="sensor sa" flow="2" sequence="5" from="sa"/>
-    <babble flow="4" at="300ms" until="310ms" period="1ms" length="200B"/>
+    <loss link="sa fcc" flow="1" sequence="10-19" sent-by="sa"/>
+    <loss link="sb fcc" flow="1" sequence="15-29" sent-by="sb"/>
+    <loss link="sensor sa" flow="2" sequence="5" sent-by="sa"/>
+    <babble flow="4" from="300ms" until="310ms" period="1ms" length="200B"/>
   </faults>
 </test>
 """

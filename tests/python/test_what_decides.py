@@ -46,7 +46,7 @@ def test_a_udp_flow_has_a_priority_and_a_code_point(tmp_path: Path) -> None:
         f'<send flow="{n}" period="20ms" payload="500B" count="1" offset="{offset}"/><receive flow="{n}"/>'
         for n, offset in ((1, "0s"), (2, "0s"))
     )
-    network = star("a b c", 'priorities="strict" mode="cut-through" delay="0s"')
+    network = star("a b c", 'priorities="strict" forwarding-mode="cut-through" delay="0s"')
     run = simulate(written(network, flows, tasks + '<capture on="c"/>'), tmp_path)
     assert run.at("wire-send", 2)["length"].item() == frame(500, "udp", tagged=True)
     # The other header is through 4 B earlier, and its frame is on the wire.
@@ -176,7 +176,7 @@ def test_cut_through_looks_at_the_port_once(tmp_path: Path) -> None:
             f'<send flow="{n}" period="20ms" payload="1000B" count="1" offset="{offset}ns"/><receive flow="{n}"/>'
             for n, offset in ((1, 0), (2, busy - early))
         )
-        network = star("a b c", 'mode="cut-through" delay="0s"')
+        network = star("a b c", 'forwarding-mode="cut-through" delay="0s"')
         run = simulate(written(network, flows, tasks), tmp_path / str(early))
         assert run.latencies(2) == [latency]
 
@@ -187,7 +187,7 @@ def test_a_gap_is_counted_from_the_actual_send(tmp_path: Path, mode: str) -> Non
     text = written(
         star("a b"),
         "".join(f'<flow id="{n}" protocol="udp" from="a" to="b"/>' for n in (1, 2)),
-        f'<send flow="1" period="1ms" payload="64B" count="50" mode="{mode}"/><receive flow="1"/>'
+        f'<send flow="1" period="1ms" payload="64B" count="50" pacing="{mode}"/><receive flow="1"/>'
         '<send flow="2" period="7ms" payload="64B" count="60" burst="10" offset="990us"/><receive flow="2"/>',
     )
     run = simulate(text.replace('host="ideal"', 'host="tuned"'), tmp_path)
@@ -229,7 +229,7 @@ def test_background_load_goes_on_until_the_messages_have_come(tmp_path: Path) ->
     links = '<link between="a s" rate="100Mbit/s"/><link between="c s" rate="100Mbit/s"/>'
     links += '<link between="s b" rate="1Mbit/s"/>'
     interval = 2 * occupation(frame(1_472, "udp"), RATE)
-    for more, until in (("", None), ('<faults><lose link="c s" share="100%"/></faults>', 60 * MS)):
+    for more, until in (("", None), ('<faults><loss link="c s" share="100%"/></faults>', 60 * MS)):
         text = written(
             nodes + links,
             '<flow id="1" protocol="raw" from="c" to="b"/>',

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use wg_capture::pcapng::{self, Resolution, Statistics};
-use wg_capture::{CaptureFile, Direction, Stamps};
+use wg_capture::{CaptureFile, Direction, Timestamps};
 use wg_net::{Captured, HardwareStamping, Interface, NetError, PacketRing, RETIRE_MS, clock, realtime};
 
 /// Name of the file in the spool of an agent.
@@ -123,7 +123,7 @@ impl Capture {
                     resolution: Resolution::Nanoseconds,
                     fcs: 0,
                     rate_bps: tap.rate_bps,
-                    stamps: if by_hardware { Stamps::HARDWARE } else { Stamps::SOFTWARE },
+                    timestamps: if by_hardware { Timestamps::HARDWARE } else { Timestamps::SOFTWARE },
                 };
                 pcapng::interface(out, &facts);
             });
@@ -270,7 +270,7 @@ mod tests {
             resolution: Resolution::Nanoseconds,
             fcs: 0,
             rate_bps: None,
-            stamps: Stamps::SOFTWARE,
+            timestamps: Timestamps::SOFTWARE,
         };
         pcapng::interface(&mut file, &facts);
         let bytes: Vec<u8> = (0..60).collect();

@@ -292,9 +292,9 @@ fn undisturbed(name: &str, at: impl Fn(i64) -> Run) -> Vec<Record> {
 fn faults() -> Vec<Fault> {
     let fault = |kind, sequences: &[(u32, u32)]| Fault { kind, sequences: sequences.to_vec() };
     vec![
-        fault(FaultKind::Drop, &[(100, 119), (5_000, 5_000)]),
+        fault(FaultKind::Loss, &[(100, 119), (5_000, 5_000)]),
         fault(FaultKind::Duplicate, &[(200, 219)]),
-        fault(FaultKind::Swap, &[(300, 300), (302, 302), (310, 312), (90_000, 90_000)]),
+        fault(FaultKind::Reorder, &[(300, 300), (302, 302), (310, 312), (90_000, 90_000)]),
         fault(FaultKind::Corrupt, &[(400, 409)]),
         fault(FaultKind::Misdirect { to: 2 }, &[(500, 504)]),
     ]

@@ -5,7 +5,7 @@
 //! - [`Reader`] reads pcapng and classic pcap of any byte order and resolution, and names what it cannot use.
 //! - [`taps`] makes records of the messages in captures.
 //! - [`trace`] takes lengths and times of frames for a replay.
-//! - [`Stamps`] says by what a frame was stamped and which octet of it the stamp belongs to.
+//! - [`Timestamps`] says by what a frame was timestamped and which octet of it the timestamp belongs to.
 //!
 //! Reading parses with `pcap-parser`, which is kept and fuzzed for exactly this. Writing is our own: the few blocks needed
 //! are quicker said than converted, and nothing may be allocated per frame.
@@ -14,13 +14,13 @@
 mod file;
 pub mod pcapng;
 mod read;
-mod stamps;
 pub mod taps;
+mod timestamps;
 mod trace;
 
 pub use file::CaptureFile;
 pub use read::{Interface, Packet, ReadError, Reader, Trouble};
-pub use stamps::{Octet, StampKind, Stamps};
+pub use timestamps::{Octet, TimestampKind, Timestamps};
 pub use trace::{Files, trace};
 
 /// Which way a frame passed the interface, as pcapng's `epb_flags` says it.

@@ -3,7 +3,7 @@
 //! Only what a capture here needs, little endian throughout. Each function appends one whole block, so a file cut
 //! between two calls is a good file.
 
-use crate::{Direction, Stamps};
+use crate::{Direction, Timestamps};
 
 /// `LINKTYPE_ETHERNET`.
 const ETHERNET: u16 = 1;
@@ -30,7 +30,7 @@ const ISB_USRDELIV: u16 = 8;
 /// The unit of the times of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// Kernel and hardware stamps.
+    /// Kernel and hardware timestamps.
     Nanoseconds,
     /// Simulated time, which loses nothing so.
     Picoseconds,
@@ -49,8 +49,8 @@ pub struct Interface<'a> {
     pub fcs: u8,
     /// Line rate in bit/s, where it is known.
     pub rate_bps: Option<u64>,
-    /// By what its frames are stamped.
-    pub stamps: Stamps,
+    /// By what its frames are timestamped.
+    pub timestamps: Timestamps,
 }
 
 /// What is known of an interface at the end of a capture.
@@ -82,7 +82,7 @@ pub fn interface(out: &mut Vec<u8>, facts: &Interface<'_>) {
         body.extend(ETHERNET.to_le_bytes());
         body.extend([0, 0]);
         body.extend(facts.snap.to_le_bytes());
-        option(body, OPT_COMMENT, facts.stamps.to_string().as_bytes());
+        option(body, OPT_COMMENT, facts.timestamps.to_string().as_bytes());
         option(body, IF_NAME, facts.name.as_bytes());
         if let Some(rate) = facts.rate_bps {
             option(body, IF_SPEED, &rate.to_le_bytes());

@@ -14,7 +14,7 @@ use pcap_parser::pcapng::{Block, InterfaceDescriptionBlock, OptionCode, PcapNGOp
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader};
 
-use crate::{Direction, Stamps};
+use crate::{Direction, Timestamps};
 
 /// Bytes of the buffer at the beginning, and the most it may grow to.
 const BUFFER: [usize; 2] = [256 << 10, 16 << 20];
@@ -116,8 +116,8 @@ pub struct Interface {
     pub fcs: u8,
     /// Line rate in bit/s.
     pub rate_bps: Option<u64>,
-    /// By what its frames are stamped, where the file says so as our own do.
-    pub stamps: Option<Stamps>,
+    /// By what its frames are timestamped, where the file says so as our own do.
+    pub timestamps: Option<Timestamps>,
     /// Smallest step of its times in picoseconds, at least 1.
     pub step_picos: u64,
     /// Frames it says that it or the host dropped.
@@ -449,7 +449,7 @@ impl State<'_> {
             name: text(OptionCode::IfName).trim_end_matches('\0').to_owned(),
             fcs: value(&block.options, IF_FCSLEN).map_or(0, |bytes| bytes.first().copied().unwrap_or(0)),
             rate_bps: self.number(&block.options, IF_SPEED).filter(|rate| *rate > 0),
-            stamps: block
+            timestamps: block
                 .options
                 .iter()
                 .filter(|option| option.code == OptionCode::Comment)
@@ -494,7 +494,7 @@ fn of_header(header: &PcapHeader) -> Interface {
         name: String::new(),
         fcs,
         rate_bps: None,
-        stamps: None,
+        timestamps: None,
         step_picos: resolution.map_or(1, Unit::step),
         dropped: 0,
         link_type: (field & 0xffff).cast_signed(),

@@ -119,7 +119,7 @@ fn synchronise(test: &Statements, topology: &Topology, found: &mut Findings) -> 
     let span = |value: &Option<Maybe<Span>>| Some(value.as_ref()?.as_ref()?.value);
     let ptp = statement.ptp.as_ref().and_then(|ptp| {
         Some(Ptp {
-            stamps: ptp.stamps.as_ref()?.value,
+            timestamps: ptp.timestamps.as_ref()?.value,
             steer: ptp.steer.as_ref()?.value,
             interval: ptp.interval.as_ref()?.value,
             kp_thousandths: ptp.kp.as_ref()?.value,
@@ -129,8 +129,8 @@ fn synchronise(test: &Statements, topology: &Topology, found: &mut Findings) -> 
     Some(Synchronise {
         reference,
         asymmetry: span(&statement.asymmetry),
-        within: span(&statement.within),
-        otherwise: statement.otherwise.as_ref()?.value,
+        max_offset: span(&statement.max_offset),
+        on_failure: statement.on_failure.as_ref()?.value,
         wait: statement.wait.as_ref()?.value,
         exchange: statement.exchange.as_ref().and_then(|exchange| Some(exchange.period.as_ref()?.value)),
         ptp,

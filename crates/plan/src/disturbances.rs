@@ -16,11 +16,11 @@ use crate::topology::{Topology, on_line};
 pub(crate) struct FrameFaultModel {
     pub(crate) place: Place,
     pub(crate) link: usize,
-    pub(crate) from: Option<NodeIndex>,
+    pub(crate) sent_by: Option<NodeIndex>,
     pub(crate) what: FrameFaultKind,
     pub(crate) whom: WhomModel,
-    pub(crate) begin: Sourced<Span>,
-    pub(crate) end: Option<Sourced<Span>>,
+    pub(crate) from: Sourced<Span>,
+    pub(crate) until: Option<Sourced<Span>>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,9 +41,9 @@ pub(crate) struct IncidentModel {
 
 #[derive(Clone, Debug)]
 pub(crate) enum IncidentWhat {
-    Cut { link: usize, restore: Option<Sourced<Span>> },
+    Cut { link: usize, until: Option<Sourced<Span>> },
     Babble { flow: usize, until: Sourced<Span>, pace: Pace, length: Option<Sourced<u16>> },
-    Restart { switch: NodeIndex, back: Sourced<Span> },
+    Restart { switch: NodeIndex, until: Sourced<Span> },
     StepClock { node: NodeIndex, by: Span },
 }
 
@@ -84,10 +84,12 @@ impl Disturbances {
     /// What is cut or restarted while it is already down would come back at a time nobody wrote.
     fn check_overlaps(&self, topology: &Topology, found: &mut Findings) {
         let down = |incident: &IncidentModel| match &incident.what {
-            IncidentWhat::Cut { link, restore } => {
-                Some(((true, *link), restore.as_ref().map(|restore| restore.value)))
+            IncidentWhat::Cut { link, until } => {
+                Some(((true, *link), until.as_ref().map(|until| until.value)))
             }
-            IncidentWhat::Restart { switch, back } => Some(((false, usize::from(*switch)), Some(back.value))),
+            IncidentWhat::Restart { switch, until } => {
+                Some(((false, usize::from(*switch)), Some(until.value)))
+            }
             _ => None,
         };
         for (number, later) in self.incidents.iter().enumerate() {
@@ -118,16 +120,18 @@ impl Disturbances {
 impl Resolver<'_> {
     fn frames(&mut self, place: &Place, fault: &FrameFault) -> Option<FrameFaultModel> {
         let link = fault.link.as_ref().and_then(|link| self.topology.link(link, self.found));
-        let from = match &fault.from {
+        let sent_by = match &fault.sent_by {
             None => None,
             Some(name) => {
                 let node = self.topology.node(name.as_ref()?, self.found)?;
                 let ends = self.topology.network.links[link?].ends.map(|end| end.node);
                 if !ends.contains(&node) {
                     let names = ends.map(|end| format!("\"{}\"", self.topology.name(end)));
-                    let message =
-                        format!("from \"{}\" is no end of the link", name.as_ref().map_or("", |n| &n.value));
-                    let cure = format!("write one of {} or leave from out", names.join(" and "));
+                    let message = format!(
+                        "sent-by \"{}\" is no end of the link",
+                        name.as_ref().map_or("", |n| &n.value)
+                    );
+                    let cure = format!("write one of {} or leave sent-by out", names.join(" and "));
                     self.found.error(place, message, "", cure);
                 }
                 Some(node)
@@ -138,12 +142,20 @@ impl Resolver<'_> {
             Whom::Bits(bits) => WhomModel::Bits(*bits),
             Whom::Messages(flow, sequences) => WhomModel::Messages(self.flow(flow)?, sequences.clone()),
         };
-        let begin = fault.begin.clone()?;
-        let end = match &fault.end {
+        let from = fault.from.clone()?;
+        let until = match &fault.until {
             None => None,
-            Some(end) => Some(self.after(place, &begin, end.clone()?)),
+            Some(until) => Some(self.after(place, &from, until.clone()?)),
         };
-        Some(FrameFaultModel { place: place.clone(), link: link?, from, what: fault.what, whom, begin, end })
+        Some(FrameFaultModel {
+            place: place.clone(),
+            link: link?,
+            sent_by,
+            what: fault.what,
+            whom,
+            from,
+            until,
+        })
     }
 
     fn flow(&mut self, flow: &Sourced<u16>) -> Option<usize> {
@@ -168,27 +180,27 @@ impl Resolver<'_> {
         let place = &fault.place;
         let (at, what) = match &fault.kind {
             NetworkFaultKind::Frames(_) => return None,
-            NetworkFaultKind::Cut { link, at, restore } => {
+            NetworkFaultKind::Cut { link, from, until } => {
                 let link = link.as_ref().and_then(|link| self.topology.link(link, self.found));
-                let at = at.clone()?;
-                let restore = match restore {
+                let from = from.clone()?;
+                let until = match until {
                     None => None,
-                    Some(restore) => Some(self.after(place, &at, restore.clone()?)),
+                    Some(until) => Some(self.after(place, &from, until.clone()?)),
                 };
-                (at, IncidentWhat::Cut { link: link?, restore })
+                (from, IncidentWhat::Cut { link: link?, until })
             }
             NetworkFaultKind::Babble(babble) => self.babble(place, babble)?,
-            NetworkFaultKind::Restart { switch, at, back } => {
+            NetworkFaultKind::Restart { switch, from, until } => {
                 let name = switch.as_ref()?;
                 let node = self.topology.node(name, self.found);
-                let at = at.clone()?;
-                let back = self.after(place, &at, back.clone()?);
+                let from = from.clone()?;
+                let until = self.after(place, &from, until.clone()?);
                 let switch = node?;
                 if !matches!(self.topology.network.nodes[usize::from(switch)].kind, NodeKind::Switch(_)) {
                     let message = format!("{} is no switch", name.named());
                     self.found.error(place, message, "", "name a <switch>; nothing else restarts");
                 }
-                (at, IncidentWhat::Restart { switch, back })
+                (from, IncidentWhat::Restart { switch, until })
             }
             NetworkFaultKind::StepClock { on, at, by } => {
                 let name = on.as_ref()?;
@@ -205,12 +217,12 @@ impl Resolver<'_> {
 
     fn babble(&mut self, place: &Place, babble: &Babble) -> Option<(Sourced<Span>, IncidentWhat)> {
         let flow = babble.flow.as_ref().and_then(|flow| self.flow(flow));
-        let at = babble.at.clone()?;
-        let until = self.after(place, &at, babble.until.clone()?);
+        let from = babble.from.clone()?;
+        let until = self.after(place, &from, babble.until.clone()?);
         let length = match &babble.length {
             None => None,
             Some(length) => Some(length.clone()?),
         };
-        Some((at, IncidentWhat::Babble { flow: flow?, until, pace: babble.pace.clone()?, length }))
+        Some((from, IncidentWhat::Babble { flow: flow?, until, pace: babble.pace.clone()?, length }))
     }
 }

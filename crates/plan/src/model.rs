@@ -462,7 +462,7 @@ impl Resolver<'_> {
         // First and last sequence number a fault touches: a swap also touches the successor.
         let mut touched: Vec<(u64, u64, &FaultModel)> = Vec::new();
         for fault in &faults {
-            let after = u64::from(fault.kind == FaultKind::Swap);
+            let after = u64::from(fault.kind == FaultKind::Reorder);
             for (first, last) in &fault.sequences.value {
                 if after == 1 && last > first {
                     let message = format!("{} swaps neighbours twice", fault.sequences.named());
@@ -497,9 +497,9 @@ impl Resolver<'_> {
             self.found.error(&fault.place, "only a misdirected message has a to", "", cure);
         }
         let kind = match kind.value.as_str() {
-            "drop" => FaultKind::Drop,
+            "loss" => FaultKind::Loss,
             "duplicate" => FaultKind::Duplicate,
-            "swap" => FaultKind::Swap,
+            "reorder" => FaultKind::Reorder,
             "corrupt" => FaultKind::Corrupt,
             _ => FaultKind::Misdirect { to: self.misdirect_target(fault, flow, on)? },
         };

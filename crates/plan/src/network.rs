@@ -103,7 +103,7 @@ pub struct SwitchModel {
     pub kind: SwitchKind,
     /// When it forwards.
     #[serde(default)]
-    pub mode: ForwardingMode,
+    pub forwarding_mode: ForwardingMode,
     /// From the last bit in (cut-through: the last bit of the header) to the earliest first bit out.
     #[serde(default)]
     pub processing_delay: Span,
@@ -141,7 +141,7 @@ impl SwitchModel {
     pub const fn cots(bytes: u64) -> Self {
         Self {
             kind: SwitchKind::Cots,
-            mode: ForwardingMode::StoreAndForward,
+            forwarding_mode: ForwardingMode::StoreAndForward,
             processing_delay: Span::ZERO,
             learning: false,
             strict_priority: false,
@@ -161,7 +161,7 @@ impl SwitchModel {
 pub struct SwitchChange {
     /// Of every switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<ForwardingMode>,
+    pub forwarding_mode: Option<ForwardingMode>,
     /// Of every switch that knows virtual links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policing: Option<Policing>,
@@ -184,7 +184,7 @@ impl SwitchChange {
         let mut changed = network.clone();
         for node in &mut changed.nodes {
             let NodeKind::Switch(switch) = &mut node.kind else { continue };
-            switch.mode = self.mode.unwrap_or(switch.mode);
+            switch.forwarding_mode = self.forwarding_mode.unwrap_or(switch.forwarding_mode);
             if switch.kind >= SwitchKind::Arinc664 {
                 switch.policing = self.policing.unwrap_or(switch.policing);
             }

@@ -31,7 +31,7 @@ pub const AXES: [&str; 12] = [
     "fill",
     "rate",
     "through",
-    "mode",
+    "forwarding-mode",
     "policing",
     "integration",
 ];
@@ -171,7 +171,7 @@ impl SweptAxis {
                 model.injects.iter_mut().for_each(|inject| inject.burst = Some(value.clone()));
             }
             Value::Rate(value) => model.rate = Some(value.clone()),
-            Value::Mode(value) => model.switches.mode = Some(*value),
+            Value::Mode(value) => model.switches.forwarding_mode = Some(*value),
             Value::Policing(value) => model.switches.policing = Some(*value),
             Value::Integration(value) => model.switches.integration = Some(*value),
         }
@@ -236,7 +236,7 @@ fn check_effect(
     let switches = |least: SwitchKind| test.nodes.iter().any(|node| node.is_switch(least));
     let (idle, cure) = match name {
         "load" | "burst" => (test.injects.is_empty(), "add an <inject> task or remove the axis"),
-        "mode" => (!switches(SwitchKind::Cots), "add a <switch> or remove the axis"),
+        "forwarding-mode" => (!switches(SwitchKind::Cots), "add a <switch> or remove the axis"),
         "policing" => (
             !switches(SwitchKind::Arinc664),
             "add a <switch> of kind arinc664 or mixed-criticality, or remove the axis",
@@ -279,7 +279,7 @@ fn flows(
         return Some(model.flows.iter().any(|flow| flow.exchange).then(under_test));
     };
     let listed = listed.as_ref()?;
-    if matches!(name, "load" | "burst" | "rate" | "mode" | "policing" | "integration") {
+    if matches!(name, "load" | "burst" | "rate" | "forwarding-mode" | "policing" | "integration") {
         let message = format!("an axis of {name} does not act on flows");
         found.error(&statement.place, message, "", "remove flow=\"…\"");
         return None;
@@ -312,7 +312,7 @@ fn value(of: &'static str, text: &str, place: &Place, found: &mut Findings) -> O
         "protocol" => choice(of, text, &PROTOCOLS, place, found).map(Value::Protocol),
         "fill" => choice(of, text, &FILLS, place, found).map(Value::Fill),
         "through" => choice(of, text, &TURNS, place, found).map(Value::Through),
-        "mode" => choice(of, text, &MODES, place, found).map(|mode| Value::Mode(mode.value)),
+        "forwarding-mode" => choice(of, text, &MODES, place, found).map(|mode| Value::Mode(mode.value)),
         "policing" => choice(of, text, &POLICINGS, place, found).map(|kind| Value::Policing(kind.value)),
         "integration" => {
             choice(of, text, &INTEGRATIONS, place, found).map(|kind| Value::Integration(kind.value))

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use wg_capture::pcapng::{self, Interface, Resolution, Statistics};
-use wg_capture::{Direction, Stamps};
+use wg_capture::{Direction, Timestamps};
 use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
 use wg_frame::arinc664::{Sender, VirtualLinkId};
 use wg_frame::ethernet::MacAddress;
@@ -151,7 +151,7 @@ impl Captures {
                     resolution: Resolution::Picoseconds,
                     fcs: FCS as u8,
                     rate_bps: Some(port.rate_bps),
-                    stamps: Stamps::SIMULATED,
+                    timestamps: Timestamps::SIMULATED,
                 };
                 pcapng::interface(&mut self.blocks, &facts);
             }

@@ -40,8 +40,8 @@ impl Rule {
                 Whom::Messages { flow: *flow, sequences: sequences.clone() }
             }
         };
-        let end = fault.end.map_or(RunTime::from_picos(i64::MAX), |end| RunTime::ZERO + end);
-        Ok(Self { kind: fault.kind, whom, begin: RunTime::ZERO + fault.begin, end })
+        let end = fault.until.map_or(RunTime::from_picos(i64::MAX), |end| RunTime::ZERO + end);
+        Ok(Self { kind: fault.kind, whom, begin: RunTime::ZERO + fault.from, end })
     }
 
     /// Whether it strikes `frame`, whose first bit enters the link at `now`.
@@ -143,7 +143,7 @@ impl Fate {
     /// Something more happens to it.
     pub(crate) fn suffer(&mut self, kind: LinkFaultKind) {
         match kind {
-            LinkFaultKind::Lose => self.lost = true,
+            LinkFaultKind::Loss => self.lost = true,
             LinkFaultKind::BitError => self.frame.marks = self.frame.marks.with(Marks::FCS_ERROR),
             LinkFaultKind::Corrupt => self.frame = self.frame.flagged(Flags::DAMAGED),
             LinkFaultKind::Duplicate => self.twice = true,

@@ -36,18 +36,18 @@ pub(crate) fn deeds(
     for &Incident { at: when, kind } in &run.incidents {
         let when = at(when);
         match kind {
-            IncidentKind::Cut { link, restored } => {
+            IncidentKind::Cut { link, until } => {
                 deeds.push((when, Deed::Cut(link as usize)));
-                deeds.extend(restored.map(|restored| (at(restored), Deed::Restored(link as usize))));
+                deeds.extend(until.map(|until| (at(until), Deed::Restored(link as usize))));
             }
             IncidentKind::Babble { until, .. } => {
                 deeds.push((when, Deed::BabbleBegins(babblers)));
                 deeds.push((at(until), Deed::BabbleEnds(babblers)));
                 babblers += 1;
             }
-            IncidentKind::Restart { switch, back } => {
-                deeds.push((when, Deed::Down(switch, at(back))));
-                deeds.push((at(back), Deed::Up(switch)));
+            IncidentKind::Restart { switch, until } => {
+                deeds.push((when, Deed::Down(switch, at(until))));
+                deeds.push((at(until), Deed::Up(switch)));
             }
             IncidentKind::ClockStep { node, by } => deeds.push((when, Deed::ClockStepped(node, by))),
         }

@@ -139,7 +139,7 @@ impl Capabilities {
 pub(crate) fn switch_config(model: &SwitchModel) -> SwitchConfig {
     SwitchConfig {
         processing_delay: model.processing_delay,
-        mode: match model.mode {
+        mode: match model.forwarding_mode {
             ForwardingMode::StoreAndForward => Mode::StoreAndForward,
             ForwardingMode::CutThrough => Mode::CutThrough,
         },

@@ -7,9 +7,9 @@ use wg_plan::{FaultKind, Relay};
 pub fn faults(relay: &Relay) -> Faults {
     Faults::new(relay.faults.iter().flat_map(|fault| {
         let treatment = match fault.kind {
-            FaultKind::Drop => Treatment::Drop,
+            FaultKind::Loss => Treatment::Drop,
             FaultKind::Duplicate => Treatment::Twice,
-            FaultKind::Swap => Treatment::Swap,
+            FaultKind::Reorder => Treatment::Swap,
             FaultKind::Corrupt => Treatment::Corrupt,
             FaultKind::Misdirect { to } => Treatment::Misdirect(to),
         };

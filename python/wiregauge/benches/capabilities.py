@@ -48,7 +48,7 @@ def _network(network: Network) -> Iterator[str]:
         if kind.kind != "cots":
             yield f'switch "{name}" is of kind {kind.kind}: the kernel\'s bridge is a commercial switch'
         for field, default, why in (
-            ("mode", "store-and-forward", "the kernel's bridge stores and forwards"),
+            ("forwarding_mode", "store-and-forward", "the kernel's bridge stores and forwards"),
             ("learning", False, "the bench enters the ways of all flows"),
             ("strict_priority", False, "a port of the bridge has one queue"),
             ("queue_buffer", None, "a port of the bridge has one queue"),
@@ -68,8 +68,8 @@ def _synchronise(plan: Synchronise | None) -> Iterator[str]:
     ptp = plan.ptp if plan is not None else None
     if ptp is None:
         return
-    if ptp.stamps == "hardware":
-        yield 'PTP with stamps="hardware": links between namespaces have no clock; write stamps="software"'
+    if ptp.timestamps == "hardware":
+        yield 'PTP with timestamps="hardware": links between namespaces have no clock; write timestamps="software"'
     if ptp.steer:
         yield 'PTP would steer the one clock that all namespaces share; write steer="off"'
 

@@ -60,5 +60,7 @@ def _clocks(nodes: Iterable[Node]) -> str:
 
 
 def _switches(switches: Iterable[Switch]) -> str:
-    kinds = Counter(f"{one.kind}, {one.mode}, {one.processing_delay / 1e6:g} µs" for one in switches)
+    kinds = Counter(
+        f"{one.kind}, {one.forwarding_mode}, {one.processing_delay / 1e6:g} µs" for one in switches
+    )
     return "; ".join(f"{count} of {text}" for text, count in kinds.items())

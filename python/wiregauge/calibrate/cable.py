@@ -1,8 +1,8 @@
 """Traversal time over cable length: the constant overhead of the instrument, and whether the rest is a cable.
 
 t(l) = k + s l by ordinary least squares. The intercept k is everything that is not cable (transmitter, receiver, where
-in the frame the stamps are taken) and can be subtracted from later measurements with the same; the slope s must be one
-that copper or fibre has, or the points are not what they seem. After "Delay Overhead Estimation" of the
+in the frame the timestamps are taken) and can be subtracted from later measurements with the same; the slope s must be
+one that copper or fibre has, or the points are not what they seem. After "Delay Overhead Estimation" of the
 high-precision test bed for switches (section III-B).
 """
 

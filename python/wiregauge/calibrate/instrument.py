@@ -108,7 +108,7 @@ def loop_results(runs: Sequence[Run], protocol: str) -> dict[str, Any]:
                     "lost": sum(run.lost for run in members),
                     "grade": max((run.grade for run in members), key=GRADES.index),
                     "reasons": sorted({reason for run in members for reason in run.reasons}),
-                    **error_of(repeats, max(run.stamp_ns for run in members)),
+                    **error_of(repeats, max(run.timestamp_ns for run in members)),
                 }
             )
     if not points:
@@ -156,8 +156,8 @@ def generator_test(
     mode: str | None = None,
     backend: str | None = None,
 ) -> Test:
-    """Sends the frames of cases of one length, one run each; what arrives is counted, what was stamped at the sender is
-    judged. `mode` says what is kept when a frame is late, `backend` how frames leave; None for what the test
+    """Sends the frames of cases of one length, one run each; what arrives is counted, what was timestamped at the
+    sender is judged. `mode` says what is kept when a frame is late, `backend` how frames leave; None for what the test
     language has.
     """
     length = cases[0].frame_bytes
@@ -168,22 +168,22 @@ def generator_test(
         )
     test = _pair("generator", protocol, host=host, seed=seed, rate=rate).timing(warm_up="20ms", drain="200ms")
     test.send(
-        10, period=_time(cases[0].gap_ps), frame=f"{length}B", count=count, mode=mode, backend=backend
+        10, period=_time(cases[0].gap_ps), frame=f"{length}B", count=count, pacing=mode, backend=backend
     ).receive(10)
     return test.axis("period", [_time(case.gap_ps) for case in cases])
 
 
 def generator_results(case: GeneratorCase, run: Run, protocol: str, rate_bps: int) -> dict[str, Any]:
-    """How far the gaps between frames are from what was asked, by each stamp the sender has."""
+    """How far the gaps between frames are from what was asked, by each timestamp the sender has."""
     ideal = case.gap_ps / 1e3
     on_line = (case.frame_bytes + OVERHEAD) * 8e9 / rate_bps
-    stamps = {}
+    timestamps = {}
     for name, column in (("application-send", "tx_app"), ("driver-send", "tx_drv"), ("wire-send", "tx_wire")):
         times = run.times(column)
         if len(times) >= FEWEST:
-            stamps[name] = _gaps(times, ideal, on_line, case.frame_bytes)
-    if not stamps:
-        raise CalibrationError(f"fewer than {FEWEST} frames were stamped; send more with --count")
+            timestamps[name] = _gaps(times, ideal, on_line, case.frame_bytes)
+    if not timestamps:
+        raise CalibrationError(f"fewer than {FEWEST} frames were timestamped; send more with --count")
     return {
         "case": case.name,
         "protocol": protocol,
@@ -197,7 +197,7 @@ def generator_results(case: GeneratorCase, run: Run, protocol: str, rate_bps: in
         "lost": run.lost,
         "grade": run.grade,
         "reasons": list(run.reasons),
-        "stamps": stamps,
+        "stamps": timestamps,
     }
 
 
@@ -297,7 +297,7 @@ def cable_test(
     repeats: int,
     seed: int,
 ) -> Test:
-    """A cable between two ports of one adapter, in the simulator: both stamps from clocks of the same coarse
+    """A cable between two ports of one adapter, in the simulator: both timestamps from clocks of the same coarse
     step, frames at
     instants that have nothing to do with that step. Raises CalibrationError for an overhead below that of the frame.
     """

@@ -210,8 +210,8 @@ def _generator(results: Mapping[str, Any]) -> list[Figure]:
     panels: list[Panel] = []
     spread: list[Panel] = []
     for case in results["cases"]:
-        name, stamp = list(case["stamps"].items())[-1]
-        first = _floats(stamp["first_ns"]) / US
+        name, timestamp = list(case["stamps"].items())[-1]
+        first = _floats(timestamp["first_ns"]) / US
         k = np.arange(len(first), dtype=np.float64)
         panels.append(
             Panel(
@@ -229,7 +229,7 @@ def _generator(results: Mapping[str, Any]) -> list[Figure]:
                 f"{case['case']} ({name})",
                 Axis("gap - ideal gap (µs)"),
                 Axis("gaps"),
-                [_bars(stamp["histogram"], Style(BLUE))],
+                [_bars(timestamp["histogram"], Style(BLUE))],
             )
         )
     drawing: dict[str, Any] = {"share_x": False, "share_y": False, "panel_height": 280}
@@ -264,7 +264,7 @@ def _pacing(results: Mapping[str, Any]) -> list[Figure]:
     there = [(results[key], name, style) for key, name, style in named if results[key] is not None]
     # Most ticks are within a microsecond, a few milliseconds late; only a sender that is early needs a linear axis.
     log = all(min(one["series"]["value_ns"]) > 0 for one, _, _ in there)
-    late = Axis("stamp - ideal tick (µs)", log=log)
+    late = Axis("timestamp - ideal tick (µs)", log=log)
     panels = [
         Panel(
             name,

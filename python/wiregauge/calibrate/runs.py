@@ -38,8 +38,8 @@ class Run:
 
     plan: RunPlan
     messages: pl.DataFrame
-    stamp_ns: float
-    """What the difference of two stamps may be off, whatever the cause."""
+    timestamp_ns: float
+    """What the difference of two timestamps may be off, whatever the cause."""
     stream: Stream | None = None
     """How a stream of its own sent them; None for messages that share a servicing thread."""
     grade: str = "VALID"
@@ -137,9 +137,9 @@ def fault_of(error: TestError) -> str:
     return f"{first.message}; {first.cure}" if first.cure else str(first.message)
 
 
-def _stamp(flows: Sequence[FlowResult]) -> float:
+def _timestamp(flows: Sequence[FlowResult]) -> float:
     known = (flow.summaries["latency"].uncertainty for flow in flows)
-    return max((found.stamp + found.clock for found in known if found is not None), default=0.0)
+    return max((found.timestamp + found.clock for found in known if found is not None), default=0.0)
 
 
 def _run(directory: RunDirectory, run: RunResult) -> Run:
@@ -147,4 +147,6 @@ def _run(directory: RunDirectory, run: RunResult) -> Run:
     directory.inventory.check([directory.messages(index)])
     messages = pl.read_parquet(directory.messages(index)).filter(~pl.col("warm_up")).sort("flow", "sequence")
     sent = next((stream for stream in streams_of(run.agents) if stream.kind == "send"), None)
-    return Run(directory.plan.runs[index], messages, _stamp(run.flows), sent, run.validity.word, run.reasons)
+    return Run(
+        directory.plan.runs[index], messages, _timestamp(run.flows), sent, run.validity.word, run.reasons
+    )

@@ -115,8 +115,8 @@ class Store:
 
     def save(self, calibration: Calibration) -> Calibration:
         """Writes it beside the others; returns it with its file. Raises CalibrationError where the disk refuses."""
-        stamp = calibration.made.strftime("%Y%m%dT%H%M%SZ")
-        path = self.folder / f"{stamp}-{calibration.number}.json"
+        timestamp = calibration.made.strftime("%Y%m%dT%H%M%SZ")
+        path = self.folder / f"{timestamp}-{calibration.number}.json"
         text = json.dumps(calibration.content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -36,14 +36,14 @@ def describe(values: Floats) -> dict[str, Any]:
     return found
 
 
-def error_of(repeats: Sequence[Floats], stamp_ns: float) -> dict[str, Any]:
+def error_of(repeats: Sequence[Floats], timestamp_ns: float) -> dict[str, Any]:
     """Systematic and random error of a way whose true time is no more than a constant (RFC 7679, 3.7.3).
 
     Systematic: the median m of all values. Random: the 2.5 % and 97.5 % quantiles of x - m; its size is the
     greater of the
-    two, and with what the stamps themselves may be off it is the calibration error. Maximum deviation: the greatest
+    two, and with what the timestamps themselves may be off it is the calibration error. Maximum deviation: the greatest
     |x - m|; half range: (max - min) / 2, the "±" of the high-precision test bed. The systematic error is
-    uncertain by its interval or the distance of a repeat's own median, whichever is greater, and by the stamps.
+    uncertain by its interval or the distance of a repeat's own median, whichever is greater, and by the timestamps.
     """
     values = np.concatenate(repeats)
     ascending = np.sort(values)
@@ -59,12 +59,12 @@ def error_of(repeats: Sequence[Floats], stamp_ns: float) -> dict[str, Any]:
     return {
         "n": len(values),
         "systematic_ns": median,
-        "systematic_uncertainty_ns": max([apart, *sides]) + stamp_ns,
+        "systematic_uncertainty_ns": max([apart, *sides]) + timestamp_ns,
         "random_low_ns": low,
         "random_high_ns": high,
         "random_ns": random,
-        "stamp_ns": stamp_ns,
-        "calibration_error_ns": random + stamp_ns,
+        "stamp_ns": timestamp_ns,
+        "calibration_error_ns": random + timestamp_ns,
         "max_deviation_ns": float(np.abs(values - median).max()),
         "half_range_ns": float(ascending[-1] - ascending[0]) / 2,
         "repeats": [{**describe(run), "histogram": histogram(run, ascending)} for run in repeats],

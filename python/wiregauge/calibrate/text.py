@@ -56,12 +56,12 @@ def _ns(value: float | None) -> str:
 
 def _clocks_line(results: Mapping[str, Any]) -> str:
     costs = [c for c in results["clocks"] if c["cost"] is not None]
-    stamping = next((c for c in costs if c["clock"] == "CLOCK_REALTIME"), None)
-    if stamping is None:
+    timestamping = next((c for c in costs if c["clock"] == "CLOCK_REALTIME"), None)
+    if timestamping is None:
         return f"{len(costs)} of {len(results['clocks'])} clocks measured"
-    cost = stamping["cost"]
+    cost = timestamping["cost"]
     return (
-        f"reading CLOCK_REALTIME, the clock of stamps, costs {_ns(cost['mean_ns'])} on average "
+        f"reading CLOCK_REALTIME, the clock of timestamps, costs {_ns(cost['mean_ns'])} on average "
         f"({PM} {_ns(cost['uncertainty_ns'])}, n = {cost['n']}), {_ns(cost['max_ns'])} at worst"
     )
 
@@ -220,7 +220,7 @@ def _loop(results: Mapping[str, Any]) -> list[Grid]:
     found = []
     for measure, title in (
         ("latency", "Application to application"),
-        ("driver_latency", "Driver to driver (kernel stamps)"),
+        ("driver_latency", "Driver to driver (kernel timestamps)"),
     ):
         rows = [
             [
@@ -258,9 +258,9 @@ def _loop(results: Mapping[str, Any]) -> list[Grid]:
         [
             "systematic = median m of all repeats; random = 2.5 % and 97.5 % quantiles of x - "
             "m; error = greater of the two + "
-            "error of the stamps; max dev. = max |x - m| (RFC 7679, 3.7.3); half range = (max - min) / 2. "
+            "error of the timestamps; max dev. = max |x - m| (RFC 7679, 3.7.3); half range = (max - min) / 2. "
             "Systematic ±: its 95 % interval or the farthest median of a repeat, whichever is "
-            "greater, + error of the stamps."
+            "greater, + error of the timestamps."
         ],
         leading=2,
     )
@@ -273,10 +273,10 @@ def _loop(results: Mapping[str, Any]) -> list[Grid]:
 def _generator_line(results: Mapping[str, Any]) -> str:
     texts = []
     for case in results["cases"]:
-        name, stamp = list(case["stamps"].items())[-1]
+        name, timestamp = list(case["stamps"].items())[-1]
         texts.append(
-            f"{case['case']}: {rate(stamp['mean_bit_per_s'])} of {rate(case['intended_bit_per_s'])}, "
-            f"gaps at most {_ns(stamp['max_deviation_ns'])} off ({name}, n = {stamp['n']})"
+            f"{case['case']}: {rate(timestamp['mean_bit_per_s'])} of {rate(case['intended_bit_per_s'])}, "
+            f"gaps at most {_ns(timestamp['max_deviation_ns'])} off ({name}, n = {timestamp['n']})"
         )
     return "; ".join(texts)
 
@@ -284,27 +284,27 @@ def _generator_line(results: Mapping[str, Any]) -> str:
 def _generator(results: Mapping[str, Any]) -> list[Grid]:
     rows = []
     for case in results["cases"]:
-        for name, stamp in case["stamps"].items():
-            within = {entry["ns"]: entry["share"] for entry in stamp["within"]}
-            burst = stamp["burst"]
+        for name, timestamp in case["stamps"].items():
+            within = {entry["ns"]: entry["share"] for entry in timestamp["within"]}
+            burst = timestamp["burst"]
             rows.append(
                 [
                     f"{case['case']}, {case['frame_bytes']} B" + _sent_by(case),
                     name,
-                    str(stamp["n"]),
+                    str(timestamp["n"]),
                     f"{case['gap_ns']:g} ns",
-                    f"{rate(stamp['mean_bit_per_s'])} of {rate(case['intended_bit_per_s'])}",
-                    _ns(stamp["p99_deviation_ns"]),
-                    _ns(stamp["max_deviation_ns"]),
+                    f"{rate(timestamp['mean_bit_per_s'])} of {rate(case['intended_bit_per_s'])}",
+                    _ns(timestamp["p99_deviation_ns"]),
+                    _ns(timestamp["max_deviation_ns"]),
                     " / ".join(share(within[width]) for width in (1_000, 5_000, 50_000)),
                     "-" if burst is None else f"{share(burst['share'])} (to {share(burst['high'])})",
-                    _ppm(stamp["drift_ppm"], stamp["drift_half_width_ppm"]),
+                    _ppm(timestamp["drift_ppm"], timestamp["drift_half_width_ppm"]),
                     case["grade"],
                 ]
             )
     heads = [
         "case",
-        "stamp",
+        "timestamp",
         "n",
         "gap",
         "mean bandwidth",
@@ -324,7 +324,7 @@ def _generator(results: Mapping[str, Any]) -> list[Grid]:
                 "deviation = |gap - ideal gap|, start to start; mean bandwidth = frame with FCS "
                 "* 8 (n - 1) / (last - first); "
                 "bursts: share of frames that follow within 1.5 times their own time on the line where that was not "
-                "asked for, and its 95 % upper bound; drift: slope of (stamp - due) over due."
+                "asked for, and its 95 % upper bound; drift: slope of (timestamp - due) over due."
             ],
             leading=2,
         )
@@ -360,7 +360,7 @@ def _pacing(results: Mapping[str, Any]) -> list[Grid]:
             ["schedule", "n", "mean", "min", "p50", "p90", "p99", "p99.9", "max"],
             rows,
             [
-                "lateness = stamp - ideal tick. The timer loop sleeps until an absolute instant "
+                "lateness = timestamp - ideal tick. The timer loop sleeps until an absolute instant "
                 "and looks at the clock, as "
                 "cyclictest does; it ran before and after the sender, on the same core with the same priority."
             ],

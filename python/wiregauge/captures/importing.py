@@ -203,7 +203,7 @@ def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[s
         "started": started,
         "finished": utc_now(),
         "agents": agents,
-        "stamps": {tap["node"]: _stamps(tap) for tap in taps},
+        "timestamps": {tap["node"]: _timestamps(tap) for tap in taps},
         "taps": taps,
         "troubles": taken["troubles"],
         "unknown_flows": taken["unknown_flows"],
@@ -228,8 +228,8 @@ def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _stamps(tap: Mapping[str, Any]) -> dict[str, Any]:
-    known = tap["stamps"]
+def _timestamps(tap: Mapping[str, Any]) -> dict[str, Any]:
+    known = tap["timestamps"]
     return {
         "kind": known["kind"] if known else "unknown",
         "step_ns": tap["step_ns"],
@@ -239,15 +239,15 @@ def _stamps(tap: Mapping[str, Any]) -> dict[str, Any]:
 
 def _facts(taken: Mapping[str, Any]) -> Iterator[Fact]:
     for tap in taken["taps"]:
-        said = tap["stamps"]
-        stamps = (
-            f"{said['kind']} stamps; sent: {said['sent']}, received: {said['received']} octet"
+        said = tap["timestamps"]
+        timestamps = (
+            f"{said['kind']} timestamps; sent: {said['sent']}, received: {said['received']} octet"
             if said
-            else f"stamps of the {tap['octet']} octet, as nothing else was said"
+            else f"timestamps of the {tap['octet']} octet, as nothing else was said"
         )
         yield Fact(
             f"tap {tap['name']}",
-            f"{tap['messages']} messages in {tap['frames']} frames; {stamps}; step {tap['step_ns']:g} ns",
+            f"{tap['messages']} messages in {tap['frames']} frames; {timestamps}; step {tap['step_ns']:g} ns",
             f"times belong to: {tap['reference']}"
             + (f"; {tap['damaged']} damaged" if tap["damaged"] else "")
             + (f"; {tap['unchecked']} captured in part, their CRC unchecked" if tap["unchecked"] else "")

@@ -52,11 +52,11 @@ def doctor(as_json: AsJson = False) -> None:
         mark = "[green]yes[/]" if item["found"] else "[yellow]no[/]"
         beside.add_row(escape(item["name"]), mark, *(escape(item[key]) for key in ("for", "detail", "cure")))
     Console().print(beside)
-    stamping = Table("interface", "stamps", box=None, header_style="bold")
+    timestamping = Table("interface", "timestamps", box=None, header_style="bold")
     for interface in found.get("interfaces", []):
-        stamping.add_row(escape(interface["name"]), escape(interface["detail"]))
-    if stamping.row_count:
-        Console().print(stamping)
+        timestamping.add_row(escape(interface["name"]), escape(interface["detail"]))
+    if timestamping.row_count:
+        Console().print(timestamping)
 
 
 def agent(context: typer.Context) -> None:

@@ -12,6 +12,7 @@ from wiregauge import __version__
 from wiregauge.cli.calibrate.commands import app as calibrate_app
 from wiregauge.cli.exporting import dissector, export
 from wiregauge.cli.host import agent, doctor
+from wiregauge.cli.importing import import_captures
 from wiregauge.cli.reading import compare, report, show, trend
 from wiregauge.cli.running import check, run, track
 from wiregauge.cli.verifying import verify
@@ -44,6 +45,7 @@ def _root(
 
 for _command in (check, run, track, show, report, compare, trend, verify, export, dissector, doctor):
     app.command()(_command)
+app.command("import")(import_captures)
 app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
     add_help_option=False,

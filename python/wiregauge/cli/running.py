@@ -41,14 +41,23 @@ def check(
     tests: Annotated[
         list[Path], typer.Argument(metavar="TEST...", help="Test files (XML).", show_default=False)
     ],
+    upgrade: Annotated[
+        bool,
+        typer.Option(
+            "--upgrade",
+            help="Rewrite files of version 1 of the test language in version 2; keeps the old text in FILE.v1.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check test files: structure, references, routes, capacities. Exit code 2 names every fault found."""
-    from wiregauge.config import TestError, load
+    from wiregauge.config import TestError, load, upgrade_file
 
     results: list[dict[str, Any]] = []
     for test in tests:
         try:
+            if upgrade and (kept := upgrade_file(test)) is not None:
+                say(f"{test}: rewritten in version 2 of the test language; the old text is in {kept}")
             campaign = load(test).campaign
         except TestError as error:
             results.append(

@@ -161,7 +161,7 @@ class ClockKeeper:
     # -- linuxptp -------------------------------------------------------------------------------------------------
 
     def _start_ptp(self, ptp: Ptp) -> None:
-        hardware = ptp.stamps == "hardware"
+        hardware = ptp.timestamps == "hardware"
         for program in ("ptp4l", *(("phc2sys", "phc_ctl") if hardware and ptp.steer else ())):
             _program(program, linuxptp.PACKAGE)
         self._folder = Path(tempfile.mkdtemp(prefix="wiregauge-ptp-"))
@@ -196,7 +196,7 @@ class ClockKeeper:
             why = said[-1] if said else "phc_ctl failed"
             raise ClockError(
                 f"{place.name}: the clock of {place.interface} cannot be set: {why}; "
-                'an interface without a clock needs stamps="software"'
+                'an interface without a clock needs timestamps="software"'
             )
 
     def _begin(self, kept: _Kept, program: str, command: Sequence[str]) -> None:
@@ -241,7 +241,7 @@ class ClockKeeper:
         elif ptp is not None:
             if port not in _PORT_STATES:
                 return f"{kept.place.name} hears no PTP server (its port is {port or 'silent'})"
-            wanted.append("phc2sys" if ptp.stamps == "hardware" and ptp.steer else "ptp4l")
+            wanted.append("phc2sys" if ptp.timestamps == "hardware" and ptp.steer else "ptp4l")
         if self._plan.chrony:
             wanted.append("chrony")
         for source in wanted:
@@ -261,7 +261,7 @@ class ClockKeeper:
         if locked and any(state.state != "s2" for state in last):
             return "has not locked"
         worst = max(abs(state.offset_ns or 0.0) for state in last)
-        within = self._plan.within
+        within = self._plan.max_offset
         if within is not None and worst > within / 1e3:
             return f"is off by {worst / 1e3:.3g} µs"
         return None

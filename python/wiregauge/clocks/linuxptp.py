@@ -41,7 +41,7 @@ def ptp4l_configuration(ptp: Ptp, *, server: bool, interface: str, socket: str) 
     """The file for one end system; `ptp` as in the plan, `socket` is where pmc finds this instance."""
     interval = _log2_seconds(ptp.interval)
     options: dict[str, object] = {
-        "time_stamping": ptp.stamps,
+        "time_stamping": ptp.timestamps,
         # Above it lie clocks that nobody chose; the server has to win against all of them.
         "priority1": 100 if server else 255,
         "slaveOnly": 0 if server else 1,
@@ -56,7 +56,7 @@ def ptp4l_configuration(ptp: Ptp, *, server: bool, interface: str, socket: str) 
         "summary_interval": interval,
         "uds_address": socket,
     }
-    if ptp.stamps == "software":
+    if ptp.timestamps == "software":
         # Without a clock in the interface ptp4l's own servo sets the system's clock.
         options |= {
             "pi_proportional_const": ptp.kp_thousandths / 1000,

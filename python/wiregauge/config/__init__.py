@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wiregauge.config.builder import Clock, Exchange, Fault, FlowPath, Host, Ptp, Test, Window
 from wiregauge.config.diagnostics import Diagnostic, TestError
-from wiregauge.config.loading import Loaded, load
+from wiregauge.config.loading import Loaded, load, upgrade_file
 from wiregauge.config.schema import schema_path
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "Window",
     "load",
     "schema_path",
+    "upgrade_file",
 ]

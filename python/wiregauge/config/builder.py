@@ -90,7 +90,7 @@ class Exchange:
 class Ptp:
     """linuxptp on every end system."""
 
-    stamps: str | None = None
+    timestamps: str | None = None
     steer: str | None = None
     interval: str | None = None
     kp: str | None = None
@@ -101,14 +101,14 @@ class Ptp:
 class Window:
     """The window of one output port of a time-triggered flow, set by hand."""
 
-    at: str
+    port: str
     offset: str
     length: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPath:
-    """The way of a flow to one of its receivers: the switches and hubs it passes."""
+    """The path of a flow to one of its receivers: the switches and hubs it passes."""
 
     via: str
     to: str | None = None
@@ -129,7 +129,7 @@ class Test:
         host: str | None = None,
         routing: str | None = None,
     ) -> None:
-        """A test of this name; `host` is the host model of end systems that name none, `routing` the way of flows."""
+        """A test of this name; `host` is the host model of end systems that name none, `routing` the path of flows."""
         self._name = name
         self._file = f'Test("{shown(name)}")'
         default: Any = {None: NAMESPACE}  # the stubs know no default namespace
@@ -154,7 +154,7 @@ class Test:
         name: str,
         *,
         kind: str | None = None,
-        mode: str | None = None,
+        forwarding_mode: str | None = None,
         delay: str | None = None,
         forwarding: str | None = None,
         priorities: str | None = None,
@@ -172,8 +172,8 @@ class Test:
         vlans: Mapping[int, Iterable[int]] | None = None,
     ) -> Self:
         """A switch; `vlans` has the ports that carry each VLAN."""
-        attributes: dict[str, Value] = {"name": name, "kind": kind, "mode": mode, "delay": delay}
-        attributes |= {"forwarding": forwarding, "priorities": priorities}
+        attributes: dict[str, Value] = {"name": name, "kind": kind, "delay": delay}
+        attributes |= {"forwarding-mode": forwarding_mode, "forwarding": forwarding, "priorities": priorities}
         attributes |= {"buffer": buffer, "buffer-frames": buffer_frames}
         attributes |= {"queue-buffer": queue_buffer, "queue-frames": queue_frames}
         attributes |= {"shared-buffer": shared_buffer, "shared-frames": shared_frames}
@@ -256,14 +256,14 @@ class Test:
         chrony: bool = False,
         reference: str | None = None,
         asymmetry: str | None = None,
-        within: str | None = None,
-        otherwise: str | None = None,
+        max_offset: str | None = None,
+        on_failure: str | None = None,
         wait: str | None = None,
     ) -> Self:
         """How the clocks of the end systems are kept together and compared."""
         section = self._section("synchronise")
-        own: dict[str, Value] = {"reference": reference, "asymmetry": asymmetry, "within": within}
-        self._set(section, own | {"otherwise": otherwise, "wait": wait})
+        own: dict[str, Value] = {"reference": reference, "asymmetry": asymmetry, "max-offset": max_offset}
+        self._set(section, own | {"on-failure": on_failure, "wait": wait})
         for tag, part in (("exchange", exchange), ("ptp", ptp)):
             if part is not None:
                 self._child(section, tag, _attributes(part))
@@ -298,7 +298,7 @@ class Test:
         ramp_to: str | None = None,
         active: str | None = None,
         pause: str | None = None,
-        mode: str | None = None,
+        pacing: str | None = None,
         backend: str | None = None,
         launch: str | None = None,
         transmit_time: str | None = None,
@@ -306,7 +306,7 @@ class Test:
         """The sender of a flow; either `period` or `load` says how fast, `payload` or `frame` how much it sends."""
         attributes: dict[str, Value] = {"flow": flow, "period": period, "load": load, "payload": payload}
         attributes |= {"frame": frame, "seed": seed, "ramp-to": ramp_to, "active": active, "pause": pause}
-        attributes |= {"mode": mode, "backend": backend, "launch": launch, "transmit-time": transmit_time}
+        attributes |= {"pacing": pacing, "backend": backend, "launch": launch, "transmit-time": transmit_time}
         attributes |= {"fill": fill, "count": count, "offset": offset, "distribution": distribution}
         attributes |= {"burst": burst, "spacing": spacing, "rate-limit": rate_limit, "sub-link": sub_link}
         return self._add("tasks", "send", attributes)
@@ -323,7 +323,7 @@ class Test:
         loop_gap: str | None = None,
         count: int | None = None,
         offset: str | None = None,
-        mode: str | None = None,
+        pacing: str | None = None,
         backend: str | None = None,
         launch: str | None = None,
         transmit_time: str | None = None,
@@ -332,7 +332,7 @@ class Test:
         working directory."""
         attributes: dict[str, Value] = {"flow": flow, "file": str(file), "interface": interface}
         attributes |= {"direction": direction, "speed": speed, "loops": loops, "loop-gap": loop_gap}
-        attributes |= {"count": count, "offset": offset, "mode": mode, "backend": backend}
+        attributes |= {"count": count, "offset": offset, "pacing": pacing, "backend": backend}
         attributes |= {"launch": launch, "transmit-time": transmit_time}
         return self._add("tasks", "replay", attributes)
 
@@ -369,14 +369,14 @@ class Test:
         distribution: str | None = None,
         active: str | None = None,
         pause: str | None = None,
-        mode: str | None = None,
+        pacing: str | None = None,
         backend: str | None = None,
         launch: str | None = None,
     ) -> Self:
         """Background load."""
         attributes: dict[str, Value] = {"on": on, "to": to, "load": load, "payload": payload, "burst": burst}
         attributes |= {"frame": frame, "distribution": distribution, "active": active, "pause": pause}
-        attributes |= {"mode": mode, "backend": backend, "launch": launch}
+        attributes |= {"pacing": pacing, "backend": backend, "launch": launch}
         return self._add("tasks", "inject", attributes)
 
     def capture(self, on: str, *, snap: str | None = None) -> Self:
@@ -389,13 +389,15 @@ class Test:
         b: str,
         *,
         rate: str,
+        sent_by: str | None = None,
         from_: str | None = None,
-        begin: str | None = None,
-        end: str | None = None,
+        until: str | None = None,
     ) -> Self:
         """Inverts bits of a link's frames at random."""
         attributes: dict[str, Value] = {"link": f"{a} {b}", "rate": rate}
-        return self._add("faults", "bit-errors", attributes | {"from": from_, "begin": begin, "end": end})
+        return self._add(
+            "faults", "bit-errors", attributes | {"sent-by": sent_by, "from": from_, "until": until}
+        )
 
     def frame_fault(
         self,
@@ -407,36 +409,36 @@ class Test:
         flow: int | None = None,
         sequence: str | Iterable[int] | None = None,
         by: str | None = None,
+        sent_by: str | None = None,
         from_: str | None = None,
-        begin: str | None = None,
-        end: str | None = None,
+        until: str | None = None,
     ) -> Self:
-        """Loses, duplicates, reorders or corrupts (`kind`) frames of a link: a share, or messages of a flow."""
+        """A `loss`, `duplicate`, `delay` or `corrupt` (`kind`) of frames of a link: a share, or messages of a flow."""
         attributes: dict[str, Value] = {"link": f"{a} {b}", "by": by, "share": share, "flow": flow}
-        attributes |= {"sequence": _numbers(sequence), "from": from_, "begin": begin, "end": end}
+        attributes |= {"sequence": _numbers(sequence), "sent-by": sent_by, "from": from_, "until": until}
         return self._add("faults", kind, attributes)
 
-    def cut(self, a: str, b: str, *, at: str, restore: str | None = None) -> Self:
+    def cut(self, a: str, b: str, *, from_: str, until: str | None = None) -> Self:
         """Cuts a link."""
-        return self._add("faults", "cut", {"link": f"{a} {b}", "at": at, "restore": restore})
+        return self._add("faults", "cut", {"link": f"{a} {b}", "from": from_, "until": until})
 
     def babble(
         self,
         flow: int,
         *,
-        at: str,
+        from_: str,
         until: str,
         period: str | None = None,
         load: str | None = None,
         length: str | None = None,
     ) -> Self:
         """Sends frames of a flow past every regulator and schedule."""
-        attributes: dict[str, Value] = {"flow": flow, "at": at, "until": until, "period": period}
+        attributes: dict[str, Value] = {"flow": flow, "from": from_, "until": until, "period": period}
         return self._add("faults", "babble", attributes | {"load": load, "length": length})
 
-    def restart(self, switch: str, *, at: str, back: str) -> Self:
+    def restart(self, switch: str, *, from_: str, until: str) -> Self:
         """Restarts a switch."""
-        return self._add("faults", "restart", {"switch": switch, "at": at, "back": back})
+        return self._add("faults", "restart", {"switch": switch, "from": from_, "until": until})
 
     def step_clock(self, on: str, *, at: str, by: str) -> Self:
         """Sets a node's clock."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from lxml import etree
 
 from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import Diagnostic, TestError
-from wiregauge.config.schema import validator
+from wiregauge.config.schema import OLD_NAMESPACE, validator
+from wiregauge.config.upgrade import upgraded
+from wiregauge.files import cure_for, write_whole
 from wiregauge.plan import Campaign, decode
 
 
@@ -39,6 +42,26 @@ def load(path: Path | str) -> Loaded:
     file = str(path)
     campaign = compile_tree(reading.parse(data, file), file, Path(path).parent)
     return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), campaign.warnings)
+
+
+def upgrade_file(path: Path) -> Path | None:
+    """Rewrites a test file of version 1 of the language in version 2; returns where its old text is.
+
+    None for a file of another version, which stays as it is. The old text is in place before the file is replaced.
+    Raises `TestError` for what is no XML, or cannot be written.
+    """
+    old = reading.read(path)
+    if etree.QName(reading.parse(old, str(path))).namespace != OLD_NAMESPACE:
+        return None
+    kept = path.with_name(f"{path.name}.v1")
+    try:
+        write_whole(kept, old, replacing=None)
+        shutil.copymode(path, kept)
+        write_whole(path, upgraded(old))
+    except OSError as error:
+        message = f"the file cannot be rewritten ({error.filename or path}: {error.strerror})"
+        raise TestError([Diagnostic(str(path), 0, "", message, "", cure_for(error))]) from None
+    return kept
 
 
 def compile_tree(root: etree._Element, file: str, below: Path) -> Campaign:

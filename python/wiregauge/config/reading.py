@@ -108,7 +108,7 @@ def parse(data: bytes, file: str) -> etree._Element:
 
 def _check_text(data: bytes, file: str) -> None:
     if not data.strip():
-        _refuse(file, "the file is empty", 'begin it with <test xmlns="urn:wiregauge:test:1" name="…">')
+        _refuse(file, "the file is empty", 'begin it with <test xmlns="urn:wiregauge:test:2" name="…">')
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         _refuse(file, "the file is encoded as UTF-16", "save it as UTF-8")
     try:
@@ -156,7 +156,7 @@ class _Scan:
         if code in (known[expat.errors.XML_ERROR_NO_ELEMENTS], known[expat.errors.XML_ERROR_UNCLOSED_TOKEN]):
             if inside:
                 return f"the file ends inside {inside}", "close every element; the file may be cut off"
-            return "the file holds no element", 'begin it with <test xmlns="urn:wiregauge:test:1" name="…">'
+            return "the file holds no element", 'begin it with <test xmlns="urn:wiregauge:test:2" name="…">'
         if code == known[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
             return "something follows the end of the test", "keep one <test> per file and nothing after it"
         if code == known[expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE]:
@@ -168,7 +168,7 @@ class _Scan:
         if code == known[expat.errors.XML_ERROR_UNKNOWN_ENCODING]:
             return "the declared encoding is unknown", 'write encoding="UTF-8"'
         if not self._elements:
-            return f"this is not XML ({text})", 'begin it with <test xmlns="urn:wiregauge:test:1" name="…">'
+            return f"this is not XML ({text})", 'begin it with <test xmlns="urn:wiregauge:test:2" name="…">'
         return (
             f"this is not XML ({text})",
             "write <, > and & as &lt;, &gt; and &amp; and quote every attribute",

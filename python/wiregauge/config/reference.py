@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wiregauge.config.schema import Attribute, Declaration, declarations, value_types
 
-BEGIN = "<!-- From here to the end marker: made from wiregauge-test-1.xsd by wiregauge.config.reference. -->"
+BEGIN = "<!-- From here to the end marker: made from wiregauge-test-2.xsd by wiregauge.config.reference. -->"
 END = "<!-- End of what is made from the schema. -->"
 
 

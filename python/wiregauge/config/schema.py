@@ -12,7 +12,9 @@ from pathlib import Path
 
 from lxml import etree
 
-NAMESPACE = "urn:wiregauge:test:1"
+NAMESPACE = "urn:wiregauge:test:2"
+OLD_NAMESPACE = "urn:wiregauge:test:1"
+"""Version 1; `upgrade` rewrites its files."""
 _XS = "{http://www.w3.org/2001/XMLSchema}"
 
 
@@ -51,7 +53,7 @@ class ValueType:
 
 def schema_path() -> Path:
     """The XSD, for editors that complete and explain while one writes."""
-    return Path(__file__).with_name("wiregauge-test-1.xsd")
+    return Path(__file__).with_name("wiregauge-test-2.xsd")
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from lxml import etree
 
 from wiregauge.config.diagnostics import Diagnostic, shown
-from wiregauge.config.schema import NAMESPACE, Declaration, declarations, value_types
+from wiregauge.config.schema import NAMESPACE, OLD_NAMESPACE, Declaration, declarations, value_types
 
 _NAMED_BY = {
     "test": "name",
@@ -24,7 +24,7 @@ _NAMED_BY = {
     "hub": "name",
     "vlan": "id",
     "temperature": "at",
-    "window": "at",
+    "window": "port",
     "path": "via",
     "link": "between",
     "flow": "id",
@@ -35,9 +35,9 @@ _NAMED_BY = {
     "inject": "on",
     "capture": "on",
     "bit-errors": "link",
-    "lose": "link",
+    "loss": "link",
     "duplicate": "link",
-    "reorder": "link",
+    "delay": "link",
     "corrupt": "link",
     "cut": "link",
     "babble": "flow",
@@ -79,6 +79,11 @@ def explain(root: etree._Element, file: str) -> list[Diagnostic]:
 
 def _wrong_root(root: etree._Element, file: str) -> Diagnostic:
     name = etree.QName(root)
+    if name.localname == "test" and name.namespace == OLD_NAMESPACE:
+        message = "the file is of version 1 of the test language"
+        return Diagnostic(
+            file, line_of(root), "<test>", message, "version 2", f"run wiregauge check --upgrade {file}"
+        )
     if name.localname == "test":
         message = (
             f'the namespace "{shown(name.namespace)}" is not that of this language'

@@ -72,7 +72,7 @@ def of_series(judgement: Judgement, choice: Choice, *, by_second: bool) -> list[
                     continue
                 series = flow.series[name]
                 _refuse_negative(tag, int(np.count_nonzero(np.rint(series.value) < 0)), len(series.value))
-                # Without a stamp there is no value of any measure but those of the wire; they count from the start.
+                # Without a timestamp there is no value of any measure but those of the wire; they count from the start.
                 second = np.floor(np.nan_to_num(series.t) / INTERVAL_S).astype(np.int64) * by_second
                 for k in np.unique(second):
                     values = series.value[second == k]
@@ -141,7 +141,7 @@ def of_sketches(directory: Recorded, choice: Choice) -> list[Interval]:
 def log(manifest: Mapping[str, object], name: str, intervals: Sequence[Interval]) -> bytes:
     """The log: a line per interval, tagged `run-0.flow-10.latency`.
 
-    Stamps are seconds since the first run's epoch, the greatest value is exact, in ms.
+    Timestamps are seconds since the first run's epoch, the greatest value is exact, in ms.
     """
     base_ns = min(interval.epoch_ns for interval in intervals)
     highest = max(2, *(int(interval.cells.max()) for interval in intervals))
@@ -149,8 +149,8 @@ def log(manifest: Mapping[str, object], name: str, intervals: Sequence[Interval]
     for interval in intervals:
         payload = _histogram(interval, highest).encode().decode("ascii")
         start = (interval.epoch_ns - base_ns) / 1e9 + interval.start_s
-        stamps = f"{start:.3f},{interval.length_s:.3f},{interval.greatest / _MS:.9f}"
-        lines.append((start, interval.tag, f"Tag={interval.tag},{stamps},{payload}"))
+        timestamps = f"{start:.3f},{interval.length_s:.3f},{interval.greatest / _MS:.9f}"
+        lines.append((start, interval.tag, f"Tag={interval.tag},{timestamps},{payload}"))
     test = manifest.get("test")
     sha256 = test.get("sha256", "") if isinstance(test, dict) else ""
     begun = datetime.datetime.fromtimestamp(base_ns / 1e9, datetime.UTC).isoformat(timespec="milliseconds")

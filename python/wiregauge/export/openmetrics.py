@@ -137,7 +137,7 @@ def _counted(families: _Families, flow: FlowResult, labels: dict[str, str], choi
             families.gauge(
                 f"wiregauge_loss_{edge}", "ratio", f"95 % bound of the loss ratio, {edge}.", labels, value
             )
-    for name, rate in (("throughput", flow.goodput), ("effective_bandwidth", flow.effective_bandwidth)):
+    for name, rate in (("goodput", flow.goodput), ("effective_bandwidth", flow.effective_bandwidth)):
         if rate is not None:
             text = f"{DEFINITIONS[name].title}: {DEFINITIONS[name].formula}."
             families.gauge(f"wiregauge_{name}", "bits_per_second", text, labels, rate)

@@ -34,7 +34,7 @@ __all__ = [
     "sketches",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
 
 _NO_HEADER = 65_535
 _SCHEMAS = {"records": ("1",), "messages": ("1", "2", "3"), "passages": ("1",), "sketches": ("1",)}

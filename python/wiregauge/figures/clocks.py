@@ -70,7 +70,7 @@ def _note(clock: ClockResult) -> str:
     )
     bound = "as the test states" if clock.stated else "the whole delay, for want of a bound in the test"
     return (
-        f"{clock.node}: ± {duration(clock.uncertainty)} at most{drift}; {clock.n} exchanges, stamps of the "
-        f"{clock.stamps}, least delay there and back {duration(clock.delay)}, asymmetry taken as "
+        f"{clock.node}: ± {duration(clock.uncertainty)} at most{drift}; {clock.n} exchanges, timestamps of the "
+        f"{clock.timestamps}, least delay there and back {duration(clock.delay)}, asymmetry taken as "
         f"{duration(clock.asymmetry)} ({bound})."
     )

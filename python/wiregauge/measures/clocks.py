@@ -1,8 +1,8 @@
 """What is known of the clocks of a run, and its messages in the time of one clock.
 
 Who measured them says how: two-way exchanges that are part of the run give every clock's offset from the reference over
-time; without them the manifest has one offset per run. What exchanges found is taken out of every stamp of a message
-before anything is measured, so that no measure has to know of clocks; what remains is their uncertainty.
+time; without them the manifest has one offset per run. What exchanges found is taken out of every timestamp of a
+message before anything is measured, so that no measure has to know of clocks; what remains is their uncertainty.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["RunClocks", "clock_offsets", "corrected", "on_one_clock", "run_clock
 
 Floats = NDArray[np.float64]
 
-STAMP_NS = 2.0
-"""Error of the offset of an exchange by the resolution of four stamps of 1 ns, of real hosts."""
+TIMESTAMP_NS = 2.0
+"""Error of the offset of an exchange by the resolution of four timestamps of 1 ns, of real hosts."""
 _SOURCE = ("intended", "tx_app", "tx_drv", "tx_wire", "tx_wire_b", "back_rx_app", "back_rx_drv")
 _DESTINATION = ("rx_app", "rx_drv", "rx_wire", "rx_wire_b", "back_tx_app", "back_tx_drv")
-_STAMPS = {
+_TIMESTAMPS = {
     "driver": ("tx_drv", "rx_drv", "back_tx_drv", "back_rx_drv"),
     "application": ("tx_app", "rx_app", "back_tx_app", "back_rx_app"),
 }
@@ -54,7 +54,7 @@ class RunClocks:
     """Nodes that exchanges were planned with but none came back from."""
 
     def moved(self, flow: FlowPlan) -> bool:
-        """Whether stamps of the flow were corrected one by one."""
+        """Whether timestamps of the flow were corrected one by one."""
         return flow.source in self.tracks or flow.destination in self.tracks
 
     def between(self, flow: FlowPlan) -> Offsets:
@@ -118,7 +118,7 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
         return {}, ()
     grain = directory.plan.network.granularities
     real = not directory.traits.virtual_time
-    needed = ["flow", *(name for names in _STAMPS.values() for name in names)]
+    needed = ["flow", *(name for names in _TIMESTAMPS.values() for name in names)]
     ids = [flow.id for flow in plan.exchanges]
     table = directory.reading(
         plan.index, lambda: rows.filter(pl.col("flow").is_in(ids)).select(needed).collect(engine="streaming")
@@ -128,9 +128,9 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
     found = []
     for flow in plan.exchanges:
         own = table.filter(pl.col("flow") == flow.id)
-        whole = {kind: own.select(names).drop_nulls() for kind, names in _STAMPS.items()}
+        whole = {kind: own.select(names).drop_nulls() for kind, names in _TIMESTAMPS.items()}
         kind = "driver" if 2 * whole["driver"].height >= whole["application"].height else "application"
-        t1, t2, t3, t4 = (whole[kind][name].to_numpy() for name in _STAMPS[kind])
+        t1, t2, t3, t4 = (whole[kind][name].to_numpy() for name in _TIMESTAMPS[kind])
         # Whole picoseconds up to here; a day of offset would leave no resolution in a float.
         theta, away, there = ((t2 - t1) + (t3 - t4)) / 2e3, (t4 - t1) / 1e3, (t3 - t2) / 1e3
         coarse = grain.get(flow.source, 0.0) + grain.get(flow.destination, 0.0)
@@ -140,7 +140,7 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
             theta,
             asymmetry_ns=synchronise.asymmetry_ns,
             # Readings are rounded down: an offset is off by up to the two steps, a delay by as much again.
-            stamp_ns=1.5 * coarse + (STAMP_NS if real else 0.001),
+            timestamp_ns=1.5 * coarse + (TIMESTAMP_NS if real else 0.001),
         )
         track = track_of(away - there)
         if track is not None and track.drift:
@@ -157,7 +157,7 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
                 node=flow.destination,
                 reference=flow.source,
                 method="exchange",
-                stamps=kind,
+                timestamps=kind,
                 n=track.n,
                 lost=own.height - track.n,
                 delay=track.delay,
@@ -202,7 +202,7 @@ def watched_clocks(directory: Recorded, plan: RunPlan) -> tuple[WatchedClock, ..
 def corrected(
     frame: pl.DataFrame, flows: Sequence[FlowPlan], names: Sequence[str], clocks: RunClocks
 ) -> pl.DataFrame:
-    """The message table with every stamp in the reference's time; whether a message was late is decided anew.
+    """The message table with every timestamp in the reference's time; whether a message was late is decided anew.
 
     `names` are the nodes of the plan by index.
     """
@@ -248,7 +248,7 @@ def _shifted(
 
 
 def _late_anew(frame: pl.DataFrame, flows: Sequence[FlowPlan], clocks: RunClocks) -> pl.DataFrame:
-    """Tracking compared stamps of two clocks as they were."""
+    """Tracking compared timestamps of two clocks as they were."""
     limits = {
         flow.id: round(flow.deadline_ns * 1e3)
         for flow in flows

@@ -20,11 +20,11 @@ class ClockResult:
     reference: str
     method: str
     """`exchange`."""
-    stamps: str
-    """`driver` or `application`: where the stamps of the exchanges were taken."""
+    timestamps: str
+    """`driver` or `application`: where the timestamps of the exchanges were taken."""
     n: int
     lost: int
-    """Exchanges of which a stamp is missing."""
+    """Exchanges of which a timestamp is missing."""
     delay: float
     """Least delay there and back, ns."""
     asymmetry: float

@@ -19,14 +19,14 @@ from wiregauge.measures.plan import FlowPlan
 from wiregauge.measures.results import FlowResult
 from wiregauge.measures.service import Conformity, share_of
 
-__all__ = ["bag_conformity", "with_contracts"]
+__all__ = ["bag_violations", "with_contracts"]
 
 PREAMBLE_BYTES = 8
 """Preamble and start delimiter, which leave before the frame."""
 _COLUMNS = ("flow", "port", "time", "length", "warm_up")
 
 
-def bag_conformity(
+def bag_violations(
     records: Path | None, flows: Iterable[FlowPlan], nodes: Sequence[str]
 ) -> dict[int, Conformity]:
     """By flow: how its frames on the wire keep the contract of its virtual link.
@@ -68,7 +68,7 @@ def _conformity(sent: pl.DataFrame, flow: FlowPlan) -> Conformity:
         round((flow.bag_jitter_ns or 0) * 1000),
     )
     lengths = sent["length"].cast(pl.Int64).to_numpy()
-    rate = flow.link_bit_per_s
+    rate = flow.link_bps
     on_wire = (lengths + PREAMBLE_BYTES) * 8 * 10**12 // rate if rate else np.zeros_like(lengths)
     through = sent["time"].to_numpy() + on_wire
     order = np.argsort(through, kind="stable")

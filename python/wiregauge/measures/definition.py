@@ -44,7 +44,7 @@ class Definition:
     every_message: bool = False
     """Whether it is over all messages sent, and so says nothing where an end of the flow has no tap."""
     rests_on: str = ""
-    """The measure whose missing stamps it would have needed, where that is another."""
+    """The measure whose missing timestamps it would have needed, where that is another."""
     main: bool = False
     """Whether it answers what most ask: first in tables, judged unasked in comparisons, tested for being steady."""
     table: Literal["", "steadiness", "deadlines", "critical"] = ""

@@ -10,8 +10,8 @@ _MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
 
 OF_FLOWS = (
     Definition(
-        "bag_conformity",
-        "Conformity to the BAG",
+        "bag_violations",
+        "BAG violations",
         "frames k with max(expected, at[k]) + bytes[k] / Lmax * BAG - at[k] > BAG + allowed jitter; after each other "
         "frame expected = max(expected, at[k]) + bytes[k] / Lmax * BAG",
         "share",
@@ -24,8 +24,8 @@ OF_FLOWS = (
         needs="virtual link",
     ),
     Definition(
-        "skew_conformity",
-        "Conformity to the maximum skew",
+        "skew_violations",
+        "Maximum skew violations",
         "messages with |rx_wire_b - rx_wire| > skew max of the virtual link",
         "share",
         "ARINC 664 part 7, redundancy management (skew max)",
@@ -33,8 +33,8 @@ OF_FLOWS = (
         needs="two networks",
     ),
     Definition(
-        "window_conformity",
-        "Conformity to the reception window",
+        "window_violations",
+        "Reception window violations",
         "frames with window_error outside -early to +late of the schedule",
         "share",
         "SAE AS6802, acceptance window of time-triggered frames, as wide as the schedule says",
@@ -242,7 +242,7 @@ OF_FLOWS = (
         needs="run",
     ),
     Definition(
-        "throughput",
+        "goodput",
         "Goodput",
         "8 * payload * (arrivals - 1) / (last arrival - first arrival)",
         "bit/s",

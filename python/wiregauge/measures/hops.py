@@ -71,10 +71,11 @@ def passages(path: Path | None, one_in: Mapping[int, int]) -> dict[int, Passages
     return {int(flow): Passages(part) for (flow,), part in table.partition_by("flow", as_dict=True).items()}
 
 
-def hops_of(through: Passages | None, names: Sequence[str], stamp_ns: float) -> tuple[Hop, ...]:
+def hops_of(through: Passages | None, names: Sequence[str], timestamp_ns: float) -> tuple[Hop, ...]:
     """The passages by switch and output port; a hop has no more figures than a table shows.
 
-    `stamp_ns` is the error of a difference of two stamps. Both are of the switch's own clock, so there is no other.
+    `timestamp_ns` is the error of a difference of two timestamps. Both are of the switch's own clock, which adds
+    none.
     """
     found = []
     for node, port, values in through.hops() if through is not None else ():
@@ -90,8 +91,8 @@ def hops_of(through: Passages | None, names: Sequence[str], stamp_ns: float) -> 
                 float(ascending.mean()),
                 stats.quantile(ascending, 0.99) if stats.supported(len(ascending), 0.99) else None,
                 float(ascending[-1]),
-                half + stamp_ns if half is not None else None,
-                stamp_ns,
+                half + timestamp_ns if half is not None else None,
+                timestamp_ns,
             )
         )
     return tuple(found)

@@ -11,7 +11,7 @@ import polars as pl
 from wiregauge.files import cure_for, write_whole
 from wiregauge.measures.calibration import citations
 from wiregauge.measures.clocks import RunClocks, corrected, run_clocks, watched_clocks
-from wiregauge.measures.contracts import bag_conformity, with_contracts
+from wiregauge.measures.contracts import bag_violations, with_contracts
 from wiregauge.measures.definitions import COUNTS
 from wiregauge.measures.evidence import Evidence, few, number, parts
 from wiregauge.measures.hops import passages
@@ -31,7 +31,7 @@ from wiregauge.measures.show import json_text, show_json
 from wiregauge.measures.sketched import (
     read_wholes,
 )
-from wiregauge.measures.stamping import stamp_error_ns, wire_errors_ns
+from wiregauge.measures.timestamping import timestamp_error_ns, wire_errors_ns
 from wiregauge.measures.traffic import offered_loads
 from wiregauge.measures.units import count_of
 from wiregauge.measures.validity import judge_validity
@@ -157,7 +157,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
     counted = (
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
     )
-    contracts = bag_conformity(directory.records(plan.index), plan.flows, names)
+    contracts = bag_violations(directory.records(plan.index), plan.flows, names)
     for flow, rows in _by_flow(plan.flows, frame):
         count = counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
         result = judge_flow(
@@ -165,7 +165,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             rows,
             count or {},
             clocks.between(flow),
-            stamp_error_ns(entry, agents),
+            timestamp_error_ns(entry, agents),
             wire_errors_ns(agents),
             unseen,
             names,
@@ -189,7 +189,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             clock_uncertainty_ns=max(
                 (clocks.between(flow).uncertainty_ns for flow in plan.flows), default=0.0
             ),
-            # Where nobody stamped there is no clock to know.
+            # Where nobody timestamped there is no clock to know.
             clocks_missing=sorted(ends - offsets.keys() - unseen),
             flows=flows,
             tracked=frame is not None and tracked is not None,
@@ -286,7 +286,7 @@ def _contradictions(flow: FlowResult, tracked: Mapping[str, object] | None, cloc
     found = [
         f"flow {flow.plan.name}: {flow.counts[key]} {key} in the table, {number(tracked, key)} counted"
         for key in COUNTS
-        # Tracking takes stamps as they are, so where clocks were corrected it may find others late.
+        # Tracking takes timestamps as they are, so where clocks were corrected it may find others late.
         if number(tracked, key) != flow.counts[key] and not (key == "late" and clocks.moved(flow.plan))
     ]
     if sum(flow.outcomes.values()) != flow.counts["sent"]:

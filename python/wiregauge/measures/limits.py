@@ -19,7 +19,7 @@ from wiregauge.measures.pairs import distribution_of
 from wiregauge.measures.plan import LimitPlan
 from wiregauge.measures.quantities import Quantity, flow_quantities, quantity
 from wiregauge.measures.results import FlowResult, LimitResult
-from wiregauge.measures.series import GAP, NO_STAMP
+from wiregauge.measures.series import GAP, NO_TIMESTAMP
 from wiregauge.measures.units import count_of, untapped
 from wiregauge.stats.sketch import Sketch
 
@@ -218,16 +218,16 @@ def _sketch(of: str, flow: FlowResult) -> Sketch | None:
 
 
 def unseen(figure: Quantity, flow: FlowResult) -> int:
-    """Values of the measured part that are not in a figure because the instrument has no time stamp for them.
+    """Values of the measured part that are not in a figure because the instrument has no timestamp for them.
 
-    What was lost has no latency, by definition and not for want of a stamp.
+    What was lost has no latency, by definition and not for want of a timestamp.
     """
     delivered = flow.counts["delivered"] + flow.counts["unknown"]
     if figure.measure == "pair_latency":
         expected = flow.counts["sent"] if figure.statistic.startswith("intended-tx_app.") else delivered
         return max(expected - figure.n, 0)
     of = _definition(figure.measure).rests_on or figure.measure
-    contract = of.removesuffix("_conformity")
+    contract = of.removesuffix("_violations")
     if contract != of:
         contracts = flow.service.conformity if flow.service is not None else ()
         found = next((one for one in contracts if one.of == contract), None)
@@ -239,7 +239,7 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
         return 0
     if of == "window_error":
         return max(delivered - summary.n, 0)
-    return summary.excluded.get(GAP if of == "period" else NO_STAMP, 0) + flow.counts["unknown"]
+    return summary.excluded.get(GAP if of == "period" else NO_TIMESTAMP, 0) + flow.counts["unknown"]
 
 
 def _could_break(limit: LimitPlan, figure: Quantity, flow: FlowResult, missing: int) -> bool:

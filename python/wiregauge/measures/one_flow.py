@@ -32,7 +32,7 @@ def judge_flow(
     rows: pl.DataFrame,
     tracked: Mapping[str, object],
     between: Offsets,
-    stamp_ns: float,
+    timestamp_ns: float,
     wire: Mapping[str, float],
     unseen: Collection[str],
     names: Sequence[str],
@@ -43,12 +43,12 @@ def judge_flow(
     repeated: bool,
 ) -> FlowResult:
     """`among` flows of the run share the rate of false alarms of the rules; `whole`: what `rows` are a sample of;
-    `wire`: by node the error of the interface's stamps.
+    `wire`: by node the error of the interface's timestamps.
 
     `repeated` results are pooled with those of other runs, and keep what that needs.
     """
     at_wire = {"tx_wire": wire.get(flow.source, 0.0), "rx_wire": wire.get(flow.destination, 0.0)}
-    correction = Correction(between.outward_ns, between.uncertainty_ns, stamp_ns, at_wire)
+    correction = Correction(between.outward_ns, between.uncertainty_ns, timestamp_ns, at_wire)
     measured = rows.filter(~pl.col("warm_up"))
     extracted = extract(measured, flow, between, {WARM_UP: rows.height - measured.height})
     if through is not None:
@@ -70,7 +70,7 @@ def judge_flow(
     drops = tracked.get("drop_reasons")
     series = {name: found.series for name, found in extracted.items()}
     main = flow.main
-    summaries = _summaries(extracted, flow, between, stamp_ns)
+    summaries = _summaries(extracted, flow, between, timestamp_ns)
     for name in MAIN:
         if name in summaries:
             steady, early = character(series[name].value, among)
@@ -105,8 +105,8 @@ def judge_flow(
         goodput=service.goodput.value if service is not None and service.goodput is not None else None,
         effective_bandwidth=effective_bandwidth(summaries["latency"].mean, flow.payload),
         reorder_extent=_largest(measured["reorder_extent"]),
-        hops=hops_of(through, names, stamp_ns),
-        second_copies=number(tracked, "second_copies"),
+        hops=hops_of(through, names, timestamp_ns),
+        redundant_discarded=number(tracked, "redundant_discarded"),
         lost_copies=_lost_copies(measured) if flow.both_networks else {},
         late_sends=int(np.count_nonzero(series["send_error"].value > flow.late_after_ns))
         if flow.late_after_ns
@@ -127,7 +127,7 @@ def judge_flow(
 
 
 def _summaries(
-    extracted: Mapping[str, Extracted], flow: FlowPlan, between: Offsets, stamp_ns: float
+    extracted: Mapping[str, Extracted], flow: FlowPlan, between: Offsets, timestamp_ns: float
 ) -> dict[str, Summary]:
     """One summary per series. What is another measure less a constant is that one's summary, moved."""
     moved = {"delay_variation": "latency", "lateness": flow.main}
@@ -140,7 +140,7 @@ def _summaries(
             [found.series.value],
             found.excluded,
             clock_ns=clock_ns,
-            stamp_ns=stamp_ns,
+            timestamp_ns=timestamp_ns,
             quantiles=flow.quantiles,
         )
 
@@ -165,7 +165,7 @@ def _summaries(
 def _with_loss(
     rows: pl.DataFrame, flow: FlowPlan, between: Offsets, gone: NDArray[np.bool_]
 ) -> dict[str, Percentile]:
-    """What arrived without a stamp has no time and is left out; what was lost stays."""
+    """What arrived without a timestamp has no time and is left out; what was lost stays."""
     end, shift = ("back_rx_app", 0.0) if flow.relayed else ("rx_app", between.outward_ns)
     took = (rows[end] - rows["tx_app"]).cast(pl.Float64).to_numpy() / 1000 - shift
     known = gone | ~np.isnan(took)

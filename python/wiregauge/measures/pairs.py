@@ -60,7 +60,7 @@ def distribution_of(start: str, end: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairLatency:
-    """Time from one point to another, ns. `half_width` is of the mean, 95 %, clock and stamp error included.
+    """Time from one point to another, ns. `half_width` is of the mean, 95 %, clock and timestamp error included.
 
     `missing` counts messages that one of the two points did not see.
     """
@@ -76,7 +76,7 @@ class PairLatency:
     """Those that are always told of a pair, and those that limits name."""
     maximum: float
     bound: float
-    """The part of `half_width` that no averaging reduces: clocks and stamps."""
+    """The part of `half_width` that no averaging reduces: clocks and timestamps."""
     values: Sketch | None = field(default=None, repr=False, compare=False)
     """What repeats are pooled from, of a pair that no measure tells of."""
     n_effective: float | None = field(default=None, repr=False, compare=False)
@@ -93,14 +93,14 @@ class Correction:
 
     shift: float
     clock: float
-    stamp: float
+    timestamp: float
     at: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, start: str, end: str) -> tuple[float, float]:
         """What to subtract from a time between two points, and the bound of its error."""
         crossing = (start in _SENDING) != (end in _SENDING)
         sign = 0.0 if not crossing else 1.0 if start in _SENDING else -1.0
-        bound = self.stamp + (self.clock if crossing else 0.0)
+        bound = self.timestamp + (self.clock if crossing else 0.0)
         return sign * self.shift, bound + self.at.get(start, 0.0) + self.at.get(end, 0.0)
 
 

@@ -87,7 +87,7 @@ class FlowPlan:
     polices_frames: bool = False
     """Whether the first switch on its way polices it by frames; else by bytes."""
     skew_max_ns: float | None = None
-    link_bit_per_s: int | None = None
+    link_bps: int | None = None
     """Rate of the link the sender sends on."""
     ways: tuple[tuple[int, ...], ...] = ()
     """The nodes on the way to this receiver, by index, on each network that leads there."""
@@ -310,7 +310,7 @@ def _flow(
         lmax=link.lmax if link else None,
         polices_frames=campaign.polices_frames(run, flow),
         skew_max_ns=link.skew_max / 1000 if link else None,
-        link_bit_per_s=run.link_rate_bps or campaign.network.first_rate(flow.from_),
+        link_bps=run.link_rate_bps or campaign.network.first_rate(flow.from_),
         schedule=_schedule(flow, receiver),
         frames=replay.frames if replay else None,
         asked=asked,

@@ -205,7 +205,7 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
     service = flow.service
     goodput = service.goodput if service else None
     yield _single(
-        "throughput",
+        "goodput",
         "",
         flow.goodput,
         flow.counts["delivered"],
@@ -253,7 +253,7 @@ def _served(service: Service, sent: int) -> Iterator[Quantity]:
     for one in service.conformity:
         outside = one.outside
         bounds = (outside.low, outside.high)
-        yield _single(f"{one.of}_conformity", "", outside.ratio, outside.n, bounds, "no frame was seen")
+        yield _single(f"{one.of}_violations", "", outside.ratio, outside.n, bounds, "no frame was seen")
     if service.rates is not None:
         offered = service.rates.offered_per_s
         yield _single("intended_load", "", service.rates.intended_per_s, sent)

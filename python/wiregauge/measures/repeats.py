@@ -54,9 +54,11 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
             continue
         excluded = _added([flow.summaries[name].excluded for flow in members])
         clock_ns = max(flow.summaries[name].clock for flow in members)
-        stamp_ns = max(flow.summaries[name].stamp for flow in members)
+        timestamp_ns = max(flow.summaries[name].timestamp for flow in members)
         if any(flow.sampled for flow in members):
-            summaries[name] = summarise_repeats(name, members, excluded, clock_ns=clock_ns, stamp_ns=stamp_ns)
+            summaries[name] = summarise_repeats(
+                name, members, excluded, clock_ns=clock_ns, timestamp_ns=timestamp_ns
+            )
         else:
             values = [flow.series[name].value for flow in members]
             summaries[name] = summarise(
@@ -64,7 +66,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
                 values,
                 excluded,
                 clock_ns=clock_ns,
-                stamp_ns=stamp_ns,
+                timestamp_ns=timestamp_ns,
                 quantiles=members[0].plan.quantiles,
             )
     series = {
@@ -104,7 +106,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
         effective_bandwidth=effective_bandwidth(summaries["latency"].mean, plan.payload),
         reorder_extent=max(flow.reorder_extent for flow in flows),
         hops=pool_hops([flow.hops for flow in flows]),
-        second_copies=sum(flow.second_copies for flow in flows),
+        redundant_discarded=sum(flow.redundant_discarded for flow in flows),
         unseen=flows[0].unseen,
         lost_copies=_added([flow.lost_copies for flow in flows]),
         late_sends=sum(flow.late_sends for flow in flows),

@@ -88,19 +88,19 @@ class Settling:
 class Uncertainty:
     """95 % half-width of the mean, ns.
 
-    `total` = sampling + clock + stamp. Sampling is the Student half-width with the effective n; of repeats, that of the
-    spread between them. Clock and stamp errors are bounds that no averaging reduces, so they are added
+    `total` = sampling + clock + timestamp. Sampling is the Student half-width with the effective n; of repeats, that of
+    the spread between them. Clock and timestamp errors are bounds that no averaging reduces, so they are added
     and not combined as squares (RFC 7679, 3.7.3).
     """
 
     sampling: float
     clock: float
-    stamp: float
+    timestamp: float
 
     @property
     def total(self) -> float:
         """What is printed behind ±."""
-        return self.sampling + self.clock + self.stamp
+        return self.sampling + self.clock + self.timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class Summary:
     of_sample: bool = False
     """Whether the figures are those of the sample of a flow too big to be held, and not of all its messages."""
     clock: float = 0.0
-    stamp: float = 0.0
-    """What clocks and stamps may be off, ns; parts of `uncertainty` that are known also where that is not."""
+    timestamp: float = 0.0
+    """What clocks and timestamps may be off, ns; parts of `uncertainty` that are known also where that is not."""
 
     def value(self, statistic: str) -> float | None:
         """The figure a limit names: min, mean, sd, max or a percentile; None when not determined."""
@@ -192,9 +192,9 @@ class Hop:
     p99: float | None
     maximum: float
     half_width: float | None
-    """Of the mean, 95 %, error of the stamps included; None below two values, or without a spread between repeats."""
+    """Of the mean, 95 %, error of timestamps included; None below two values, or without a spread between repeats."""
     bound: float
-    """The part of `half_width` that no averaging reduces: the stamps."""
+    """The part of `half_width` that no averaging reduces: the timestamps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class FlowResult:
     late_sends: int
     repeats: int = 1
     hops: tuple[Hop, ...] = ()
-    second_copies: int = 0
+    redundant_discarded: int = 0
     """Copies the receiver removed because that of the other network came first."""
     unseen: tuple[str, ...] = ()
     """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""

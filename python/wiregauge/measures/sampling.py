@@ -35,7 +35,7 @@ STRETCH = 1024
 """Consecutive numbers in a stretch."""
 FIGURES = (
     "percentiles_with_loss_intervals",
-    "throughput_interval",
+    "goodput_interval",
     "effective_bandwidth_interval",
     "pairs.uncertainty",
     "pairs.intervals",

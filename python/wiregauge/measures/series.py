@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 WARM_UP = "warm-up"
 LOST = "lost"
 NOT_RETURNED = "lost on the way back"
-NO_STAMP = "no stamp"
+NO_TIMESTAMP = "no timestamp"
 UNSEEN = "unknown"
 """Nobody can tell whether the message arrived: the instrument may have lost its records."""
 GAP = "neighbour missing"
@@ -61,7 +61,7 @@ class Difference:
     """A measure that is a difference of the times of one message, ps, of a one-way flow and of a relayed one.
 
     None where such a flow has it not. `end` is the column whose absence means "lost", where it is not the last arrival;
-    where `complete` only messages count that have every stamp: parts of a split would not add up else.
+    where `complete` only messages count that have every timestamp: parts of a split would not add up else.
     """
 
     one_way: pl.Expr | None
@@ -79,7 +79,7 @@ def _alike(expression: pl.Expr, end: str) -> Difference:
 
 
 def _part(place: int) -> Difference:
-    """A part of the way: on every leg the time between two of its stamps that follow one another."""
+    """A part of the way: on every leg the time between two of its timestamps that follow one another."""
     out, back = (_between(leg[place], leg[place + 1]) for leg in (_OUT, _BACK))
     return Difference(out, out + back, complete=True)
 
@@ -159,7 +159,7 @@ def extract(
             gone = int((column.is_null() & table[f"no {needs}"]).sum()) if needs != "tx_app" else 0
         unknown = int((table["unknown"] & table[f"no {needs}"]).sum()) if gone else 0
         reason = NOT_RETURNED if needs == "back_rx_app" and flow.relayed else LOST
-        excluded = {**left_out, reason: gone - unknown, UNSEEN: unknown, NO_STAMP: missing - gone}
+        excluded = {**left_out, reason: gone - unknown, UNSEEN: unknown, NO_TIMESTAMP: missing - gone}
         found[name] = Extracted(Series(at, present_ps(column) / 1000 - by), excluded, mine)
     found["period"] = _consecutive(table, "tx_app", seconds, left_out)
     found["ipdv"] = _consecutive(table, "latency", seconds, left_out)
@@ -170,7 +170,7 @@ def extract(
         Series(latency.series.t, latency.series.value - least), latency.excluded, latency.stretch
     )
     if flow.deadline_ns is not None:
-        # As the counter of late messages: there and back for a relayed flow, stamps as they are.
+        # As the counter of late messages: there and back for a relayed flow, timestamps as they are.
         came, offset = flow.main, clock_shift(flow.main, flow, shift)
         over = found[came].series
         found["lateness"] = Extracted(
@@ -192,13 +192,13 @@ def on_the_wire(flow: FlowPlan) -> dict[str, pl.Expr]:
 
 
 def _on_the_wire(rows: pl.DataFrame, flow: FlowPlan, left_out: Mapping[str, int]) -> dict[str, Extracted]:
-    """The measures of critical traffic, from the stamps of the wire; each only where the flow can have it."""
+    """The measures of critical traffic, from the timestamps of the wire; each only where the flow can have it."""
     found: dict[str, Extracted] = {}
     own = on_the_wire(flow)
     if "skew" in own:
         found["skew"] = _of_messages(rows, own["skew"], "tx_wire", ONE_COPY, left_out)
     if flow.bag_ns is not None:
-        spaced = _spaced(rows, "tx_wire", {**left_out, NO_STAMP: rows["tx_wire"].null_count()})
+        spaced = _spaced(rows, "tx_wire", {**left_out, NO_TIMESTAMP: rows["tx_wire"].null_count()})
         found["bag_spacing"] = spaced
         early = np.maximum(flow.bag_ns - spaced.series.value, 0.0)
         found["bag_jitter"] = replace(spaced, series=Series(spaced.series.t, early))

@@ -42,7 +42,7 @@ def of_flow(flow: FlowResult) -> ServedShown:
         "period_jitter_ns": _jitter(flow.summaries.get("period")),
         "receive_period_jitter_ns": _jitter(flow.summaries.get("receive_period")),
         "pairs": [_pair(pair) for pair in flow.pairs],
-        "throughput_interval": _rate_interval(service.goodput) if service else None,
+        "goodput_interval": _rate_interval(service.goodput) if service else None,
         "effective_bandwidth_interval": effective_bandwidth_interval(flow),
         **_service(service),
     }
@@ -106,9 +106,9 @@ def _rates(rates: Rates) -> RatesShown:
         "offered_per_s": offered.value,
         "offered_interval": [offered.low, offered.high],
         "ratio": rates.ratio,
-        "intended_bit_per_s": rates.on_wire(rates.intended_per_s),
-        "offered_bit_per_s": rates.on_wire(offered.value),
-        "link_bit_per_s": rates.link_bit_per_s,
+        "intended_bps": rates.on_wire(rates.intended_per_s),
+        "offered_bps": rates.on_wire(offered.value),
+        "link_bps": rates.link_bps,
     }
 
 

@@ -134,7 +134,7 @@ class Conformity:
     allowed_ns: tuple[float, float]
     worst_ns: float | None
     missing: int = 0
-    """Messages without the stamps to tell."""
+    """Messages without the timestamps to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Rates:
     offered_per_s: Rate
     bits_per_frame: float | None
     """Mean bits a frame occupies on the wire, preamble and gap included; None where no record tells a length."""
-    link_bit_per_s: int | None
+    link_bps: int | None
 
     @property
     def ratio(self) -> float:
@@ -340,7 +340,7 @@ def _rates(measured: pl.DataFrame, flow: FlowPlan) -> Rates | None:
         numbers / planned * 1e12,
         offered,
         8 * (mean + OVERHEAD_BYTES) if isinstance(mean, float) else None,
-        flow.link_bit_per_s,
+        flow.link_bps,
     )
 
 
@@ -473,7 +473,7 @@ def _pooled_rates(rates: Sequence[Rates]) -> Rates | None:
         float(np.mean([rate.intended_per_s for rate in rates])),
         offered,
         float(np.mean(lengths)) if lengths else None,
-        rates[0].link_bit_per_s,
+        rates[0].link_bps,
     )
 
 

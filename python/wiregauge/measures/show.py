@@ -46,7 +46,7 @@ def show_json(judgement: Judgement) -> Shown:
     cited = citations(judgement.manifest) or ()
     loads = {run.plan.index: run_load(run.plan) for run in judgement.runs}
     return {
-        "schema": 1,
+        "schema": 2,
         "test": judgement.plan.name,
         "validity": judgement.validity.word,
         "verdict": judgement.verdict,
@@ -122,7 +122,7 @@ def _clock(clock: ClockResult) -> ClockShown:
         "node": clock.node,
         "reference": clock.reference,
         "method": clock.method,
-        "stamps": clock.stamps,
+        "timestamps": clock.timestamps,
         "n": clock.n,
         "missing": clock.lost,
         "delay_ns": clock.delay,
@@ -243,7 +243,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Flo
             }
             for one in corrections(flow, load_percent, cited)
         ],
-        "second_copies": flow.second_copies,
+        "redundant_discarded": flow.redundant_discarded,
         "lost_copies": dict(flow.lost_copies),
         "sampled": {
             "one_in": flow.sampled.one_in,
@@ -255,8 +255,8 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Flo
         }
         if flow.sampled is not None
         else None,
-        "throughput_bit_per_s": flow.goodput,
-        "effective_bandwidth_bit_per_s": flow.effective_bandwidth,
+        "goodput_bps": flow.goodput,
+        "effective_bandwidth_bps": flow.effective_bandwidth,
     }
     return cast(FlowShown, {**first, **flow.counts, **met, **series, **rest, **served.of_flow(flow)})
 
@@ -280,7 +280,7 @@ def _summary(summary: Summary | None, *, sampled: bool) -> Json | None:
     rest: SummaryRestShown = {
         "max": summary.maximum,
         "uncertainty": parts.total if parts else None,
-        "uncertainty_parts": {"sampling": parts.sampling, "clock": parts.clock, "stamp": parts.stamp}
+        "uncertainty_parts": {"sampling": parts.sampling, "clock": parts.clock, "timestamp": parts.timestamp}
         if parts
         else None,
         "n_effective": summary.n_effective,

@@ -70,7 +70,7 @@ class ClockShown(TypedDict):
     node: str
     reference: str
     method: str
-    stamps: str
+    timestamps: str
     n: Count
     missing: Count
     delay_ns: float
@@ -93,7 +93,7 @@ class LossShown(TypedDict):
 class PartsShown(TypedDict):
     sampling: Positive
     clock: Positive
-    stamp: Positive
+    timestamp: Positive
 
 
 class RepeatsShown(TypedDict):
@@ -242,9 +242,9 @@ class RatesShown(TypedDict):
     offered_per_s: float
     offered_interval: Interval
     ratio: float
-    intended_bit_per_s: Figure
-    offered_bit_per_s: Figure
-    link_bit_per_s: Count | None
+    intended_bps: Figure
+    offered_bps: Figure
+    link_bps: Count | None
 
 
 class LossesShown(TypedDict):
@@ -332,7 +332,7 @@ class ServedShown(ServiceShown):
     period_jitter_ns: NotRequired[JitterShown | None]
     receive_period_jitter_ns: NotRequired[JitterShown | None]
     pairs: NotRequired[list[PairShown]]
-    throughput_interval: NotRequired[Interval | None]
+    goodput_interval: NotRequired[Interval | None]
     effective_bandwidth_interval: NotRequired[Interval | None]
 
 
@@ -345,11 +345,11 @@ class FlowRestShown(TypedDict):
     ]
     hops: NotRequired[list[HopShown]]
     corrected: NotRequired[list[CorrectedShown]]
-    second_copies: NotRequired[Count]
+    redundant_discarded: NotRequired[Count]
     lost_copies: NotRequired[dict[str, Count]]
     sampled: NotRequired[SampledShown | None]
-    throughput_bit_per_s: Figure
-    effective_bandwidth_bit_per_s: Figure
+    goodput_bps: Figure
+    effective_bandwidth_bps: Figure
 
 
 class RunShown(TypedDict):
@@ -376,7 +376,7 @@ class PooledShown(TypedDict):
 
 
 class Shown(TypedDict):
-    schema: Literal[1]
+    schema: Literal[2]
     test: str
     validity: Grade
     verdict: Verdict

@@ -23,7 +23,7 @@ def summarise(
     excluded: Mapping[str, int],
     *,
     clock_ns: float,
-    stamp_ns: float,
+    timestamp_ns: float,
     quantiles: Mapping[str, float] = QUANTILES,
 ) -> Summary:
     """The summary of one measure; `runs` holds one series per repeat, each in measured order.
@@ -52,7 +52,7 @@ def summarise(
         maximum=float(ascending[-1]),
         percentiles=percentiles(filled, ascending, quantiles),
         n_effective=sum(estimate.n_effective for estimate in estimates),
-        uncertainty=Uncertainty(sampling, clock_ns, stamp_ns) if sampling is not None else None,
+        uncertainty=Uncertainty(sampling, clock_ns, timestamp_ns) if sampling is not None else None,
         runs=len(filled),
         sd_interval=stats.repeated_deviation_interval(filled)
         if len(filled) > 1
@@ -60,7 +60,7 @@ def summarise(
         repeats=_repeats(filled, estimates),
         interval_needs=estimates[0].needed if sampling is None else None,
         clock=clock_ns,
-        stamp=stamp_ns,
+        timestamp=timestamp_ns,
     )
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from wiregauge.measures.definitions import OUTCOMES
 from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.series import LOST, NO_STAMP, NOT_RETURNED, UNSEEN, differences
+from wiregauge.measures.series import LOST, NO_TIMESTAMP, NOT_RETURNED, UNSEEN, differences
 
 __all__ = ["LOST_OUTCOMES", "UNKNOWN", "Tally", "happened", "tally"]
 
@@ -56,7 +56,11 @@ class Tally:
         without, gone = self.count(f"without {measure}"), self.count(f"gone {measure}")
         unknown = self.count(f"unknown {measure}")
         returns = self.count(f"returns {measure}")
-        return {NOT_RETURNED if returns else LOST: gone - unknown, UNSEEN: unknown, NO_STAMP: without - gone}
+        return {
+            NOT_RETURNED if returns else LOST: gone - unknown,
+            UNSEEN: unknown,
+            NO_TIMESTAMP: without - gone,
+        }
 
 
 def happened() -> dict[str, pl.Expr]:

@@ -30,9 +30,9 @@ def duration(ns: float | None, digits: int = 4) -> str:
     return "lost" if isinf(ns) else _scaled(ns, _TIMES, digits)
 
 
-def rate(bit_per_s: float | None, digits: int = 4) -> str:
+def rate(bps: float | None, digits: int = 4) -> str:
     """A bit rate in the unit that fits; "-" for None."""
-    return "-" if bit_per_s is None else _scaled(bit_per_s, _RATES, digits)
+    return "-" if bps is None else _scaled(bps, _RATES, digits)
 
 
 def share(value: float | None, digits: int = 3) -> str:

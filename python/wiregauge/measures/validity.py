@@ -2,7 +2,7 @@
 
 Each check states its limit in words, what was observed, and one sentence a reader can act on. A *note* (host noise,
 a refused real-time priority) is shown and recorded but never spoils a run by itself: if it hurt, a measured check
-(late sends, missing stamps, lost records) says so.
+(late sends, missing timestamps, lost records) says so.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from wiregauge.measures.evidence import (
 from wiregauge.measures.kept import captured, kept
 from wiregauge.measures.plan import LATE_WORDS
 from wiregauge.measures.results import Check, FlowResult, Grade
-from wiregauge.measures.stamping import stamps
 from wiregauge.measures.steadiness import steadiness
+from wiregauge.measures.timestamping import timestamps
 from wiregauge.measures.traffic import network_load
 from wiregauge.measures.units import count_of, duration
 
@@ -50,7 +50,7 @@ def judge_validity(run: Evidence) -> tuple[Check, ...]:
             _instrument,
             kept,
             captured,
-            stamps,
+            timestamps,
             _clocks,
             steadiness,
             network_load,
@@ -324,7 +324,7 @@ def _compared(run: Evidence) -> Iterator[Check]:
     if plan is None or plan.exchange is None:
         return
     worst = max(run.clocks, key=lambda clock: clock.uncertainty, default=None)
-    limit = plan.within_ns
+    limit = plan.max_offset_ns
     seen = f"± {duration(worst.uncertainty)} ({worst.node})" if worst is not None else "no clock was compared"
     silent = (
         f"; no exchange returned from {', '.join(run.clocks_uncompared)}" if run.clocks_uncompared else ""
@@ -356,10 +356,10 @@ def _kept(run: Evidence) -> Iterator[Check]:
     over = [
         clock.node
         for clock in seen
-        if plan.within_ns is not None and clock.worst is not None and clock.worst > plan.within_ns
+        if plan.max_offset_ns is not None and clock.worst is not None and clock.worst > plan.max_offset_ns
     ]
     late = (
-        f"off by more than {duration(plan.within_ns or 0.0)} during the run: {', '.join(over)}"
+        f"off by more than {duration(plan.max_offset_ns or 0.0)} during the run: {', '.join(over)}"
         if over
         else ""
     )
@@ -372,7 +372,7 @@ def _kept(run: Evidence) -> Iterator[Check]:
         "clock-kept",
         f"Clocks kept by {' and '.join(wanted)}",
         "fit before the run"
-        + (f", within {duration(plan.within_ns)} during it" if plan.within_ns is not None else ""),
+        + (f", within {duration(plan.max_offset_ns)} during it" if plan.max_offset_ns is not None else ""),
         "; ".join(part for part in (told, reason or silent) if part),
         grade,
         f"the clocks were not within the limit of the test: {reason or silent}",

@@ -138,7 +138,7 @@ class Measure:
         return self.percentile(50)
 
     def mean(self) -> Quantity:
-        """The mean; its interval holds sampling, clock and stamp error."""
+        """The mean; its interval holds sampling, clock and timestamp error."""
         return of_summary(self._summary, "mean")
 
     def sd(self) -> Quantity:

@@ -257,9 +257,9 @@ class Run:
         """
         return self._figure("loss", flow, which)
 
-    def throughput(self, flow: int | str | None = None, **which: Any) -> Quantity:
+    def goodput(self, flow: int | str | None = None, **which: Any) -> Quantity:
         """Goodput."""
-        return self._figure("throughput", flow, which)
+        return self._figure("goodput", flow, which)
 
     def _distribution(self, name: str, flow: int | str | None, which: Mapping[str, Any]) -> Measure:
         found = self.measure(name, flow, **which)

@@ -58,8 +58,8 @@ class Synchronise(Plan, frozen=True, kw_only=True):
 
     reference: NodeIndex
     asymmetry: Picoseconds | None = None
-    within: Picoseconds | None = None
-    otherwise: Literal["grade", "refuse"] = written("grade")
+    max_offset: Picoseconds | None = None
+    on_failure: Literal["grade", "refuse"] = written("grade")
     wait: Picoseconds
     exchange: Picoseconds | None = None
     ptp: Ptp | None = None
@@ -68,12 +68,12 @@ class Synchronise(Plan, frozen=True, kw_only=True):
     @property
     def refuse(self) -> bool:
         """Whether a run does not take place while they do not keep to it."""
-        return self.otherwise == "refuse"
+        return self.on_failure == "refuse"
 
     @property
-    def within_ns(self) -> float | None:
+    def max_offset_ns(self) -> float | None:
         """What they have to keep to."""
-        return None if self.within is None else self.within / 1000
+        return None if self.max_offset is None else self.max_offset / 1000
 
     @property
     def asymmetry_ns(self) -> float | None:
@@ -84,7 +84,7 @@ class Synchronise(Plan, frozen=True, kw_only=True):
 class Ptp(Plan, frozen=True):
     """The Precision Time Protocol through linuxptp."""
 
-    stamps: Literal["hardware", "software"]
+    timestamps: Literal["hardware", "software"]
     steer: bool
     interval: Picoseconds
     kp_thousandths: int

@@ -121,7 +121,7 @@ class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     """Forwards frames."""
 
     kind: Literal["cots", "arinc664", "mixed-criticality"]
-    mode: ForwardingMode = written("store-and-forward")
+    forwarding_mode: ForwardingMode = written("store-and-forward")
     processing_delay: Picoseconds = written(0)
     learning: bool = written(False)
     strict_priority: bool = written(False)
@@ -209,7 +209,7 @@ class Link(Plan, frozen=True):
 class SwitchChange(Plan, frozen=True):
     """What a sweep changes in the switches."""
 
-    mode: ForwardingMode | None = None
+    forwarding_mode: ForwardingMode | None = None
     policing: Policing | None = None
     integration: Integration | None = None
 

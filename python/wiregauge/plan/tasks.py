@@ -95,7 +95,7 @@ class Send(Plan, frozen=True):
     sub_link: int = 0
     activity: Activity | None = None
     seed: int | None = None
-    mode: Mode | None = None
+    pacing: Mode | None = None
     backend: Backend | None = None
     launch: bool | None = None
     transmit_time: int | None = None
@@ -109,15 +109,15 @@ class Receive(Plan, frozen=True):
     on: NodeIndex
 
 
-class Drop(Variant, frozen=True, tag="drop"):
-    """The message is not sent on."""
+class Loss(Variant, frozen=True, tag="loss"):
+    """The message, or frame, does not arrive."""
 
 
 class Duplicate(Variant, frozen=True, tag="duplicate"):
     """The message, or frame, comes twice."""
 
 
-class Swap(Variant, frozen=True, tag="swap"):
+class Reorder(Variant, frozen=True, tag="reorder"):
     """The message is sent on after its successor."""
 
 
@@ -134,7 +134,7 @@ class Misdirect(Variant, frozen=True, tag="misdirect"):
 class Fault(Plan, frozen=True):
     """What a relay does to the messages with these sequence numbers."""
 
-    kind: Drop | Duplicate | Swap | Corrupt | Misdirect
+    kind: Loss | Duplicate | Reorder | Corrupt | Misdirect
     sequences: Sequences
 
 
@@ -162,7 +162,7 @@ class Inject(Plan, frozen=True):
     load_ppm: int
     exponential: bool = False
     activity: Activity | None = None
-    mode: Mode | None = None
+    pacing: Mode | None = None
     backend: Backend | None = None
     launch: bool | None = None
 
@@ -176,10 +176,6 @@ class Capture(Plan, frozen=True):
 
 class BitError(Variant, frozen=True, tag="bit-error"):
     """A bit of the frame is inverted."""
-
-
-class Lose(Variant, frozen=True, tag="lose"):
-    """The frame does not arrive."""
 
 
 class Delay(Variant, frozen=True, tag="delay"):
@@ -208,21 +204,21 @@ class Messages(Variant, frozen=True, tag="messages"):
 
 
 class LinkFault(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """What a link does to frames; `from_` is the end they come from, None for both."""
+    """What a link does to frames; `sent_by` is the end they come from, None for both."""
 
     link: int
-    from_: NodeIndex | None = None
-    kind: BitError | Lose | Duplicate | Delay | Corrupt
+    sent_by: NodeIndex | None = None
+    kind: BitError | Loss | Duplicate | Delay | Corrupt
     whom: Share | Bits | Messages
-    begin: Picoseconds = written(0)
-    end: Picoseconds | None = None
+    from_: Picoseconds = written(0)
+    until: Picoseconds | None = None
 
 
 class Cut(Variant, frozen=True, tag="cut"):
     """A link is cut; None: it is never restored."""
 
     link: int
-    restored: Picoseconds | None = None
+    until: Picoseconds | None = None
 
 
 class Babble(Variant, frozen=True, tag="babble"):
@@ -238,7 +234,7 @@ class Restart(Variant, frozen=True, tag="restart"):
     """A switch restarts."""
 
     switch: NodeIndex
-    back: Picoseconds
+    until: Picoseconds
 
 
 class ClockStep(Variant, frozen=True, tag="clock-step"):

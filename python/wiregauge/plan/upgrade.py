@@ -10,21 +10,88 @@ __all__ = ["upgraded"]
 
 ROUTES = 3
 """Since this schema a flow says the links of its routes; before, it named the nodes."""
+NAMES = 4
+"""Since this schema the plan calls things what version 2 of the test language calls them."""
+
+_FAULTS = {"lose": "loss", "drop": "loss", "swap": "reorder"}
+_FAULT_OF_A_LINK = {"from": "sent_by", "begin": "from", "end": "until"}
+_MEASURES = {
+    "throughput": "goodput",
+    "bag_conformity": "bag_violations",
+    "skew_conformity": "skew_violations",
+    "window_conformity": "window_violations",
+}
 
 
 def upgraded(plan: Mapping[str, Any]) -> Mapping[str, Any]:
     """A raw plan in the newest schema; one that cannot be upgraded, being damaged or of the future, as it is."""
-    if plan.get("schema") != ROUTES - 1:
-        return plan
     try:
-        links = plan["network"]["links"]
-        runs = [
-            {**run, "flows": [_flow(flow, links) for flow in run["flows"]], "injects": _injects(run)}
-            for run in plan["runs"]
-        ]
-    except (KeyError, TypeError, IndexError, AttributeError):
+        newer = _routed(plan) if plan.get("schema") == ROUTES - 1 else plan
+        return _renamed(newer) if newer.get("schema") == NAMES - 1 else plan
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError):
         return plan
+
+
+def _routed(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    links = plan["network"]["links"]
+    runs = [
+        {**run, "flows": [_flow(flow, links) for flow in run["flows"]], "injects": _injects(run)}
+        for run in plan["runs"]
+    ]
     return {**plan, "schema": ROUTES, "runs": runs}
+
+
+def _renamed(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With the names of version 2 of the language; a plan has few of them, so they are named one by one."""
+    nodes = [
+        {**node, "kind": _keys(node["kind"], mode="forwarding_mode")} for node in plan["network"]["nodes"]
+    ]
+    new = {
+        **plan,
+        "schema": NAMES,
+        "network": {**plan["network"], "nodes": nodes},
+        "axes": [_values(axis, "of", {"mode": "forwarding-mode"}) for axis in plan["axes"]],
+        "runs": [_run(run) for run in plan["runs"]],
+        "limits": [_values(limit, "measure", _MEASURES) for limit in plan["limits"]],
+    }
+    if (synchronise := plan.get("synchronise")) is not None:
+        new["synchronise"] = _keys(synchronise, within="max_offset", otherwise="on_failure")
+        if (ptp := synchronise.get("ptp")) is not None:
+            new["synchronise"]["ptp"] = _keys(ptp, stamps="timestamps")
+    return new
+
+
+def _run(run: Mapping[str, Any]) -> dict[str, Any]:
+    new = {
+        **run,
+        **{tasks: [_keys(task, mode="pacing") for task in run[tasks]] for tasks in ("sends", "injects")},
+    }
+    if "switches" in run:
+        new["switches"] = _keys(run["switches"], mode="forwarding_mode")
+    new["point"] = _keys(run["point"], mode="forwarding-mode")
+    new["relays"] = [
+        {**relay, "faults": [_kind(fault) for fault in relay["faults"]]} for relay in run["relays"]
+    ]
+    new["link_faults"] = [_kind(_keys(fault, **_FAULT_OF_A_LINK)) for fault in run.get("link_faults", ())]
+    new["incidents"] = [
+        {**one, "kind": _keys(one["kind"], restored="until", back="until")}
+        for one in run.get("incidents", ())
+    ]
+    return new
+
+
+def _keys(part: Mapping[str, Any], **names: str) -> dict[str, Any]:
+    """With other names for keys."""
+    return {names.get(key, key): value for key, value in part.items()}
+
+
+def _values(part: Mapping[str, Any], key: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """With another name as the value of `key`."""
+    return {**part, key: names.get(part[key], part[key])}
+
+
+def _kind(fault: Mapping[str, Any]) -> dict[str, Any]:
+    return {**fault, "kind": _values(fault["kind"], "type", _FAULTS)}
 
 
 def _flow(flow: Mapping[str, Any], links: Sequence[Any]) -> dict[str, Any]:

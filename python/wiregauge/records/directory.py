@@ -26,10 +26,11 @@ from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryErro
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
 from wiregauge.records.traits import Traits, traits_of
+from wiregauge.records.upgrade import upgraded_manifest
 
 __all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
 
-SCHEMA = 1
+SCHEMA = 2
 _MANIFEST = "manifest.json"
 # Given back when the disk is full, so that the manifest can always say how the campaign ended.
 _RESERVE = ".reserve"
@@ -154,7 +155,8 @@ class RunDirectory:
         except (OSError, ValueError) as error:  # no path at all: too long, or with a zero byte
             reason = error.strerror if isinstance(error, OSError) else error
             raise RunDirectoryError(f"{root}: cannot be read: {reason}; name a run directory") from None
-        manifest, digest = read_json(path)
+        raw, digest = read_json(path)
+        manifest = upgraded_manifest(raw)
         if (digest is None) != ("files" not in manifest):
             raise DamagedError(
                 f"{path}: is damaged or was altered: its digest is missing; restore it from a copy"

@@ -17,7 +17,7 @@ __all__ = ["begun", "begun_simulated"]
 def begun(index: int, comparable: Iterable[str], *, method: str, uncertainty_ns: float = 0) -> dict[str, Any]:
     """The entry of run `index`, which begins now.
 
-    `comparable` are the end systems whose stamps may be subtracted from one another: by `method`, their clocks have
+    `comparable` are the end systems whose timestamps may be subtracted from one another: by `method`, their clocks have
     no offset but for `uncertainty_ns` each.
     """
     return {

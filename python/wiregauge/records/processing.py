@@ -13,12 +13,13 @@ from typing import Any, Final
 from wiregauge import _native
 from wiregauge.files import put_in_place
 from wiregauge.plan import as_json
-from wiregauge.records.directory import RunDirectory, utc_now
+from wiregauge.records.directory import SCHEMA, RunDirectory, utc_now
 from wiregauge.records.entry import begun_simulated
 from wiregauge.records.errors import DamagedError, RunDirectoryError, UnfinishedError, UnwritableError
 from wiregauge.records.gaps import gaps_of
 from wiregauge.records.integrity import describe, read_json
 from wiregauge.records.noise import store_noise
+from wiregauge.records.upgrade import upgraded_tracking
 
 __all__ = [
     "adopt_records",
@@ -183,7 +184,7 @@ def begin_replacing(directory: RunDirectory, index: int) -> None:
         except DamagedError:
             # The list of files tells what the segments said; where there is none it is lost, and the runs will say so.
             lost = {} if directory.inventory.verified else {"lost": True}
-            directory.write_json(_TRACKING, {"schema": 1, **lost, "runs": []})
+            directory.write_json(_TRACKING, {"schema": SCHEMA, **lost, "runs": []})
         if directory.inventory.verified:
             directory.strike_files([_TRACKING, *map(directory.name_of, directory.tables(index))])
             directory.save()
@@ -338,7 +339,7 @@ def _read_tracking(directory: RunDirectory) -> dict[str, Any]:
     if held:
         directory.inventory.check([path])
     elif not path.exists():
-        return {"schema": 1, "runs": []}
+        return {"schema": SCHEMA, "runs": []}
     # A file that has to be there is damage where it is not; any other is made anew by whoever misses it.
     cure = (
         f"`wiregauge track {directory.root}` makes it again from the records"
@@ -346,7 +347,8 @@ def _read_tracking(directory: RunDirectory) -> dict[str, Any]:
         else f"remove it, and `wiregauge show {directory.root}` makes it again"
     )
     try:
-        tracking, _ = read_json(path)
+        raw, _ = read_json(path)
+        tracking = upgraded_tracking(raw)
     except RunDirectoryError as error:
         raise DamagedError(f"{error}, or {cure}" if "restore" in str(error) else f"{error}; {cure}") from None
     runs = tracking.get("runs")

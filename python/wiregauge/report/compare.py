@@ -35,7 +35,7 @@ from wiregauge.measures.units import count_of, duration, p_text, rate, share
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 from wiregauge.report.write import render, store
 
-_ALWAYS = {"lost", "loss", "throughput", "effective_bandwidth"}
+_ALWAYS = {"lost", "loss", "goodput", "effective_bandwidth"}
 _STATISTICS = ("mean", "p50", "p99", "p99.9")
 
 
@@ -381,7 +381,7 @@ def rate_table(comparison: Comparison) -> Table:
     ]
     heads = [Head("point", kind="text"), Head("flow", kind="text")]
     heads += [Head("base"), Head("new"), Head("change")] * 2
-    groups = [Head("goodput", "throughput", 3), Head("effective bandwidth", "effective_bandwidth", 3)]
+    groups = [Head("goodput", "goodput", 3), Head("effective bandwidth", "effective_bandwidth", 3)]
     return Table("Rates, shown and not judged", heads, [Section("", rows)], groups, lead=2)
 
 

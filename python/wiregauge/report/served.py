@@ -155,14 +155,14 @@ def load_table(judgement: Judgement) -> Table:
         Head("offered / intended", "offered_load"),
         Head("on the wire", "offered_load"),
         Head("of the link", "offered_load"),
-        Head("goodput", "throughput"),
+        Head("goodput", "goodput"),
         Head("effective bandwidth", "effective_bandwidth"),
     ]
     rows = []
     for where, flow, service in _served(judgement):
         rates = service.rates
         bits = rates.on_wire(rates.offered_per_s.value) if rates else None
-        link = rates.link_bit_per_s if rates else None
+        link = rates.link_bps if rates else None
         rows.append(
             [
                 *where,
@@ -323,7 +323,7 @@ _CONTRACTS = ("bag", "skew", "window")
 
 def _contract_heads() -> list[Head]:
     """Heads of `_contract_cells`."""
-    return [Head(f"outside {of}", f"{of.lower()}_conformity") for of in ("BAG", "skew", "window")]
+    return [Head(f"outside {of}", f"{of.lower()}_violations") for of in ("BAG", "skew", "window")]
 
 
 def _contract_cells(flow: FlowResult) -> list[Cell]:

@@ -194,7 +194,7 @@ def _mean(summary: Summary) -> Cell:
     )
     hint = (
         f"95 % half-width {duration(u.total)}: sampling {duration(u.sampling)} "
-        f"({basis}), clocks {duration(u.clock)}, timestamps {duration(u.stamp)}"
+        f"({basis}), clocks {duration(u.clock)}, timestamps {duration(u.timestamp)}"
     )
     moving = summary.stationarity is not None and summary.stationarity.steady is False
     if moving:

@@ -19,7 +19,7 @@ from wiregauge.master import Observer
 from wiregauge.master.stopping import Interrupted, stoppable
 from wiregauge.plan import Campaign, plain
 from wiregauge.records import RunDirectory, RunDirectoryError
-from wiregauge.records.directory import utc_now
+from wiregauge.records.directory import SCHEMA, utc_now
 from wiregauge.runner.bench import Bench
 from wiregauge.runner.host import host_facts
 from wiregauge.runner.registry import bench_named
@@ -145,7 +145,7 @@ class Trials:
     def _manifest(self, campaign: Campaign, file: str, sha256: str) -> dict[str, Any]:
         """The manifest of a trial about to begin."""
         return {
-            "schema": 1,
+            "schema": SCHEMA,
             "program": {"name": "wiregauge", "version": __version__},
             "test": {"name": campaign.name, "file": file, "sha256": sha256},
             "seed": campaign.seed,

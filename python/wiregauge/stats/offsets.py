@@ -1,10 +1,10 @@
-"""The offset of one clock from another over time, from two-way exchanges of stamps.
+"""The offset of one clock from another over time, from two-way exchanges of timestamps.
 
-An exchange leaves four stamps: t1 (sent, by the reference), t2 (received, by the other clock), t3 (sent back, by the
-other), t4 (received, by the reference). Its offset is ((t2 - t1) + (t3 - t4)) / 2 and its delay (t4 - t1) - (t3 - t2)
-(RFC 5905, 8). Whatever the network did, the true offset lies within half the delay of that. What a queue added to an
-exchange is seen in its delay; what the fixed delays of the two directions differ by is not seen at all and has to be
-known or be taken as the whole delay.
+An exchange leaves four timestamps: t1 (sent, by the reference), t2 (received, by the other clock), t3 (sent back, by
+the other), t4 (received, by the reference). Its offset is ((t2 - t1) + (t3 - t4)) / 2 and its delay (t4 - t1) - (t3 -
+t2) (RFC 5905, 8). Whatever the network did, the true offset lies within half the delay of that. What a queue added to
+an exchange is seen in its delay; what the fixed delays of the two directions differ by is not seen at all and has to
+be known or be taken as the whole delay.
 
 So the exchange of least delay in each stretch of time is a knot, knots are joined by straight lines, and every other
 exchange is asked whether it could be true of the line: what contradicts it by more than its own bound (a clock that
@@ -92,13 +92,13 @@ def offset_track(
     delay_ns: ArrayLike,
     *,
     asymmetry_ns: float | None = None,
-    stamp_ns: float = 0.0,
+    timestamp_ns: float = 0.0,
     longest_s: float = 1.0,
 ) -> OffsetTrack | None:
     """The offset over time from exchanges, in any order; None of none.
 
     `seconds` are times of the compared clock. `asymmetry_ns` bounds the difference of the fixed delays of the two
-    directions; None takes the least delay, which bounds it whatever the network. `stamp_ns` is the error of an
+    directions; None takes the least delay, which bounds it whatever the network. `timestamp_ns` is the error of an
     offset by reading the clocks. A knot stands for `longest_s` at most where there are exchanges enough.
     """
     x, theta, delay = (np.asarray(a, dtype=np.float64) for a in (seconds, offset_ns, delay_ns))
@@ -114,13 +114,13 @@ def offset_track(
     unreached = _unreached(delay)
     excess = np.maximum(delay - least, 0.0)
     knots = _knots(x, excess, longest_s)
-    own = (excess[knots] + unreached) / 2 + stamp_ns
+    own = (excess[knots] + unreached) / 2 + timestamp_ns
     at, offset = x[knots], theta[knots]
     line = np.interp(x, at, offset) if len(at) > 1 else np.full(len(x), offset[0])
     if len(at) > 1:
         slopes = np.diff(offset) / np.diff(at)
         line += np.minimum(x - at[0], 0) * slopes[0] + np.maximum(x - at[-1], 0) * slopes[-1]
-    allowed = (excess + unreached) / 2 + stamp_ns + np.interp(x, at, own)
+    allowed = (excess + unreached) / 2 + timestamp_ns + np.interp(x, at, own)
     against = np.maximum(np.abs(theta - line) - allowed, 0.0)
     between = np.zeros(max(len(at) - 1, 0))
     if len(between):

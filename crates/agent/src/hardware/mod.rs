@@ -14,7 +14,7 @@ pub mod track;
 use std::io;
 
 use serde::Serialize;
-use wg_capture::{Octet, Stamps};
+use wg_capture::{Octet, Timestamps};
 use wg_net::{CrossStamp, HardwareClock, HardwareStamping, StampCapability, StampSource};
 
 use self::budget::BudgetFigures;
@@ -54,7 +54,7 @@ pub struct Asking {
     pub nominal_ns: i64,
     /// Rate of the line.
     pub rate: Rate,
-    /// Stamps are not the interface's but planted.
+    /// Timestamps are not the interface's but planted.
     pub planted: Option<PlantedHardware>,
 }
 
@@ -231,7 +231,7 @@ fn kernel_at_best(source: StampSource) -> &'static str {
     if source == StampSource::None { "none" } else { "software" }
 }
 
-/// Stamps of the interface that an access point got.
+/// Timestamps of the interface that an access point got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardwareFigures {
     /// Of frames sent.
@@ -286,9 +286,10 @@ struct PointJson {
 
 /// Everything of the stamps of a run, as the manifest keeps it (docs/reference/run-directory.md).
 pub fn json(told: &Told, got: &HardwareFigures, placed: Option<&PlacedFigures>, epoch_ns: i64) -> String {
-    let octets = |kind: &str, of: fn(Stamps) -> Octet| {
-        let taken = if matches!(kind, "hardware" | "planted") { Stamps::HARDWARE } else { Stamps::SOFTWARE };
-        Octets { stamped: of(taken), recorded: of(Stamps::SOFTWARE) }
+    let octets = |kind: &str, of: fn(Timestamps) -> Octet| {
+        let taken =
+            if matches!(kind, "hardware" | "planted") { Timestamps::HARDWARE } else { Timestamps::SOFTWARE };
+        Octets { stamped: of(taken), recorded: of(Timestamps::SOFTWARE) }
     };
     let clock = told.clock.as_deref().zip(placed).map(|(device, placed)| ClockJson {
         device,

@@ -1,11 +1,11 @@
-//! Stamps of the interface on their way into the records: held until both clocks were read after them, then placed.
+//! Timestamps of the interface on their way into the records: held until both clocks were read after them, then placed.
 //!
 //! The logging thread does it, which has the time. It reads both clocks often enough that no record is held so long that
 //! the disorder it makes could be taken for a clock that went back.
 
 use std::collections::VecDeque;
 
-use wg_capture::{Octet, Stamps};
+use wg_capture::{Octet, Timestamps};
 use wg_frame::time::{Epoch, RunTime};
 use wg_net::clock;
 use wg_record::{Clock, Point, Record};
@@ -15,7 +15,7 @@ use super::{Clockwork, CrossStamps, Rate};
 
 /// Time between two readings of both clocks, ns.
 const LOOK_EVERY_NS: i64 = 20_000_000;
-/// Stamps that may be held; beyond it they are given up and counted.
+/// Timestamps that may be held; beyond it they are given up and counted.
 const MOST_HELD: usize = 1 << 17;
 
 /// What became of the stamps.
@@ -138,8 +138,8 @@ impl Placer {
     /// At its time, moved to the octet that the point stands for: out, the first bit; in, the last one.
     fn moved(&self, record: Record, offset_ps: i64) -> Record {
         let (stamped, wanted) = match record.point {
-            Point::WireSend => (Stamps::HARDWARE.sent, Octet::Preamble),
-            _ => (Stamps::HARDWARE.received, Octet::Last),
+            Point::WireSend => (Timestamps::HARDWARE.sent, Octet::Preamble),
+            _ => (Timestamps::HARDWARE.received, Octet::Last),
         };
         let octets = stamped.moved_to(wanted, 0, u64::from(record.length), Some(self.rate.0)).unwrap_or(0);
         let time = record.time.as_picos().saturating_add(offset_ps).saturating_add(octets);

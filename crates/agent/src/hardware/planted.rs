@@ -6,7 +6,7 @@
 
 use std::str::FromStr;
 
-use wg_capture::{Octet, Stamps};
+use wg_capture::{Octet, Timestamps};
 use wg_frame::time::WallNanos;
 use wg_net::{CrossStamp, clock, tightest};
 
@@ -35,12 +35,12 @@ impl PlantedHardware {
 
     /// The interface's stamp of a frame of `length` bytes that it sent.
     pub fn sent(&self, driver: WallNanos, length: u16, rate_bps: u64) -> i64 {
-        self.stamp(driver, Stamps::SOFTWARE.sent, Stamps::HARDWARE.sent, length, rate_bps)
+        self.stamp(driver, Timestamps::SOFTWARE.sent, Timestamps::HARDWARE.sent, length, rate_bps)
     }
 
     /// The interface's stamp of a frame of `length` bytes that it received.
     pub fn received(&self, driver: WallNanos, length: u16, rate_bps: u64) -> i64 {
-        self.stamp(driver, Stamps::SOFTWARE.received, Stamps::HARDWARE.received, length, rate_bps)
+        self.stamp(driver, Timestamps::SOFTWARE.received, Timestamps::HARDWARE.received, length, rate_bps)
     }
 
     fn stamp(&self, driver: WallNanos, from: Octet, to: Octet, length: u16, rate_bps: u64) -> i64 {

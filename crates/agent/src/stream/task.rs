@@ -119,7 +119,7 @@ impl StreamTask {
             // Those of a replay never are.
             _ => lengths.iter().map(|length| shape(usize::from(*length).saturating_sub(around))).collect(),
         };
-        let pacing = sending::pacing(task.send.mode);
+        let pacing = sending::pacing(task.send.pacing);
         let constant = task.send.pattern == Pattern::Periodic
             && task.send.activity.is_none()
             && task.send.rate_limit_bps.is_none()
@@ -161,7 +161,7 @@ impl StreamTask {
         distrusted: &[(Backend, String)],
     ) -> Result<Self, WayError> {
         let LoadTask { inject, schedule, .. } = task;
-        let pacing = sending::pacing(inject.mode);
+        let pacing = sending::pacing(inject.pacing);
         let one_by_one = inject.burst == 1 && !inject.exponential && inject.activity.is_none();
         let gap = if inject.burst == 1 { inject.interval.as_picos() } else { 0 };
         let chosen = choose(&Demand {
@@ -177,7 +177,7 @@ impl StreamTask {
             distrusted,
             tried_later: true,
         })?;
-        let of = Of::Load { until: assignment.load_until(), spin: inject.mode.is_some() };
+        let of = Of::Load { until: assignment.load_until(), spin: inject.pacing.is_some() };
         let lengths = Vec::new();
         Ok(Self { chosen, pacing, schedule: schedule.clone(), burst: inject.burst, lengths, of })
     }

@@ -6,10 +6,10 @@ use wg_plan::{Flow, Network, NodeIndex, Run};
 use wg_record::Point;
 
 use crate::Direction;
-use crate::stamps::Octet;
 use crate::taps::frames::Message;
 use crate::taps::scan::Contents;
 use crate::taps::{Order, TapError};
+use crate::timestamps::Octet;
 
 /// Node, port and what is known of the place, by tap.
 #[derive(Debug)]

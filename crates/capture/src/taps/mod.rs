@@ -5,7 +5,7 @@
 //! themselves become the network: latency is the time between the first and the last tap of a flow, the receive period
 //! that between arrivals at the last. With a test the taps are ports of its nodes.
 //!
-//! Stamps are moved to one octet before they become times, so that no figure mixes two: without a test to the first
+//! Timestamps are moved to one octet before they become times, so that no figure mixes two: without a test to the first
 //! octet at every tap (first octet to first octet; a store-and-forward device takes 8 L / R less from its last bit in to its
 //! first bit out); with one as the simulator's records are, from the preamble out to the last octet in.
 
@@ -24,7 +24,7 @@ use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
 use wg_record::{Clock, Point, Record, RecordError, RecordFlags};
 
 use crate::read::{ReadError, Reader};
-use crate::stamps::{Octet, StampKind, Stamps};
+use crate::timestamps::{Octet, TimestampKind, Timestamps};
 use frames::Message;
 use mapping::Map;
 use scan::{Contents, Tap};
@@ -34,7 +34,7 @@ use scan::{Contents, Tap};
 pub struct Order {
     /// The captures.
     pub files: Vec<PathBuf>,
-    /// The octet stamps belong to, for taps that do not say; the first of the frame where nobody does.
+    /// The octet timestamps belong to, for taps that do not say; the first of the frame where nobody does.
     #[serde(default)]
     pub octet: Option<Octet>,
     /// Line rate in bit/s, for taps that do not say.
@@ -86,15 +86,15 @@ pub struct TapReport {
     pub node: String,
     /// The port there, from 1.
     pub port: u16,
-    /// By what it stamps, and which octet; `null` where the file does not say.
-    pub stamps: Option<Stamps>,
-    /// The octet its stamps were taken to belong to, where the file does not say.
+    /// By what it timestamps, and which octet; `null` where the file does not say.
+    pub timestamps: Option<Timestamps>,
+    /// The octet its timestamps were taken to belong to, where the file does not say.
     pub octet: Octet,
     /// The octet its times were moved to, where that is one.
     pub reference: &'static str,
     /// Line rate, bit/s.
     pub rate_bps: Option<u64>,
-    /// Smallest step of its stamps, ns.
+    /// Smallest step of its timestamps, ns.
     pub step_ns: f64,
     /// Frames in the file.
     pub frames: u64,
@@ -165,9 +165,9 @@ pub enum TapError {
         /// Those there are.
         taps: String,
     },
-    /// A stamp that cannot be moved.
+    /// A timestamp that cannot be moved.
     #[error(
-        "tap \"{tap}\": its stamps belong to another octet of the frame than those they are compared with, and without its \
+        "tap \"{tap}\": its timestamps belong to another octet of the frame than those they are compared with, and without its \
          line rate they cannot be moved; give --rate, for example --rate 1Gbit/s"
     )]
     NoRate {
@@ -291,9 +291,9 @@ impl Writing<'_> {
             }
             return Ok(());
         };
-        let stamped = octet(self.order, tap, frame.direction);
+        let timestamped = octet(self.order, tap, frame.direction);
         let Ok(time) = i64::try_from(frame.picos - self.epoch_picos) else { return Ok(()) };
-        // The receiver removes the second copy of a flow on both networks; of both there are stamps of the wire.
+        // The receiver removes the second copy of a flow on both networks; of both there are timestamps of the wire.
         let is_second = flow.network.is_none()
             && point_is_arrival(flow, node, &message)
             && !self.firsts.is_first(flow.id, &message);
@@ -302,7 +302,7 @@ impl Writing<'_> {
                 continue;
             }
             let rate = tap.rate_bps.or_else(|| self.map.rate(number)).or(self.order.rate_bps);
-            let Some(time) = stamped.moved_to(reference, time, u64::from(message.length), rate) else {
+            let Some(time) = timestamped.moved_to(reference, time, u64::from(message.length), rate) else {
                 return Err(TapError::NoRate { tap: tap.name.clone() });
             };
             writer.push(&Record {
@@ -369,21 +369,21 @@ fn flags(message: &Message) -> RecordFlags {
     flags
 }
 
-/// The octet that stamps of `tap` belong to.
+/// The octet that timestamps of `tap` belong to.
 fn octet(order: &Order, tap: &Tap, direction: crate::Direction) -> Octet {
-    match (tap.stamps, direction) {
-        (Some(stamps), crate::Direction::Outbound) => stamps.sent,
-        (Some(stamps), crate::Direction::Inbound) => stamps.received,
+    match (tap.timestamps, direction) {
+        (Some(timestamps), crate::Direction::Outbound) => timestamps.sent,
+        (Some(timestamps), crate::Direction::Inbound) => timestamps.received,
         _ => order.octet.unwrap_or(Octet::First),
     }
 }
 
 /// A tap of which nothing is known has a clock of its own.
 fn clock(tap: &Tap) -> Clock {
-    match tap.stamps.map(|stamps| stamps.kind) {
-        Some(StampKind::Software) => Clock::KernelRealtime,
-        Some(StampKind::Simulated) => Clock::Local,
-        Some(StampKind::Hardware) | None => Clock::Hardware,
+    match tap.timestamps.map(|timestamps| timestamps.kind) {
+        Some(TimestampKind::Software) => Clock::KernelRealtime,
+        Some(TimestampKind::Simulated) => Clock::Local,
+        Some(TimestampKind::Hardware) | None => Clock::Hardware,
     }
 }
 
@@ -394,7 +394,7 @@ fn report(order: &Order, map: &Map, network: &Network, number: usize, tap: &Tap)
         file: order.files[tap.file].display().to_string(),
         node: network.nodes.get(usize::from(node)).map_or_else(String::new, |node| node.name.clone()),
         port,
-        stamps: tap.stamps,
+        timestamps: tap.timestamps,
         octet: octet(order, tap, crate::Direction::Unknown),
         reference: if order.test.is_some() { "preamble out, last octet in" } else { "first octet" },
         rate_bps: tap.rate_bps.or_else(|| map.rate(number)).or(order.rate_bps),

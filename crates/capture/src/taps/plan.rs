@@ -11,7 +11,7 @@ use crate::taps::scan::{Contents, Passing};
 
 /// The far end of what only one tap saw.
 const BEYOND: &str = "beyond the tap";
-/// Rate of a line nobody knows the rate of; nothing is computed from it where stamps need not be moved.
+/// Rate of a line nobody knows the rate of; nothing is computed from it where timestamps need not be moved.
 const SOME_RATE: u64 = 1_000_000_000;
 
 /// Taps as end systems; flows from the first tap that sees them to the last.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::read::Reader;
-use crate::stamps::Stamps;
 use crate::taps::frames::{self, Message};
 use crate::taps::{Order, TapError};
+use crate::timestamps::Timestamps;
 use crate::{ReadError, Trouble};
 
 /// Messages of a flow whose times at each tap are kept, to tell the order of taps.
@@ -22,7 +22,7 @@ pub(super) struct Tap {
     pub(super) name: String,
     pub(super) fcs: u8,
     pub(super) rate_bps: Option<u64>,
-    pub(super) stamps: Option<Stamps>,
+    pub(super) timestamps: Option<Timestamps>,
     pub(super) step_picos: u64,
     pub(super) frames: u64,
     pub(super) messages: u64,
@@ -113,7 +113,7 @@ fn tap(file: usize, interface: usize, reader: &Reader, path: &Path) -> Tap {
         name: if facts.name.is_empty() { stem() } else { facts.name.clone() },
         fcs: facts.fcs,
         rate_bps: facts.rate_bps,
-        stamps: facts.stamps,
+        timestamps: facts.timestamps,
         step_picos: facts.step_picos,
         frames: 0,
         messages: 0,

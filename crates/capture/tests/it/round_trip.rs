@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wg_capture::pcapng::{self, Interface, Resolution, Statistics};
-use wg_capture::{Direction, Reader, Stamps, Trouble};
+use wg_capture::{Direction, Reader, Timestamps, Trouble};
 
 use crate::bodies::reading;
 
@@ -47,12 +47,12 @@ fn file(frames: &[Frame]) -> (Vec<u8>, Vec<usize>) {
     pcapng::section(&mut out);
     for (number, (resolution, _)) in RESOLUTIONS.into_iter().enumerate() {
         let name = format!("es{number}:1");
-        let stamps = if number == 0 { Stamps::HARDWARE } else { Stamps::SIMULATED };
+        let timestamps = if number == 0 { Timestamps::HARDWARE } else { Timestamps::SIMULATED };
         let rate_bps = (number == 1).then_some(1_000_000_000);
         let fcs = if number == 1 { 4 } else { 0 };
         pcapng::interface(
             &mut out,
-            &Interface { name: &name, snap: SNAP, resolution, fcs, rate_bps, stamps },
+            &Interface { name: &name, snap: SNAP, resolution, fcs, rate_bps, timestamps },
         );
     }
     let mut ends = vec![out.len()];
@@ -95,10 +95,10 @@ proptest! {
         let (found, reader) = read(&bytes);
         prop_assert_eq!(found, expected(&frames));
         prop_assert!(!reader.troubles().keys().any(Trouble::ends_the_file));
-        let facts: Vec<_> = reader.interfaces().iter().map(|i| (i.name.as_str(), i.fcs, i.rate_bps, i.stamps)).collect();
+        let facts: Vec<_> = reader.interfaces().iter().map(|i| (i.name.as_str(), i.fcs, i.rate_bps, i.timestamps)).collect();
         prop_assert_eq!(facts, [
-            ("es0:1", 0, None, Some(Stamps::HARDWARE)),
-            ("es1:1", 4, Some(1_000_000_000), Some(Stamps::SIMULATED)),
+            ("es0:1", 0, None, Some(Timestamps::HARDWARE)),
+            ("es1:1", 4, Some(1_000_000_000), Some(Timestamps::SIMULATED)),
         ]);
     }
 

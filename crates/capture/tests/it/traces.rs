@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 use wg_capture::pcapng::{self, Interface, Resolution};
-use wg_capture::{Direction, Files, Reader, Stamps, trace};
+use wg_capture::{Direction, Files, Reader, Timestamps, trace};
 use wg_frame::time::Span;
 use wg_plan::{Captures, NoTrace, TraceRead, Traced, Wanted};
 
@@ -17,8 +17,11 @@ fn capture(resolution: Resolution, frames: &[(u32, u64, Direction, usize)]) -> V
     let mut out = Vec::new();
     pcapng::section(&mut out);
     for (name, fcs) in [("left", 0), ("right", 4)] {
-        let stamps = Stamps::SIMULATED;
-        pcapng::interface(&mut out, &Interface { name, snap: 96, resolution, fcs, rate_bps: None, stamps });
+        let timestamps = Timestamps::SIMULATED;
+        pcapng::interface(
+            &mut out,
+            &Interface { name, snap: 96, resolution, fcs, rate_bps: None, timestamps },
+        );
     }
     for &(interface, ticks, direction, length) in frames {
         let bytes = vec![7; length];

@@ -15,10 +15,10 @@ pub struct Synchronise {
     pub asymmetry: Option<Span>,
     /// What the clocks have to keep to; absent: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Span>,
+    pub max_offset: Option<Span>,
     /// What happens where they do not.
     #[serde(default)]
-    pub otherwise: Otherwise,
+    pub on_failure: OnFailure,
     /// How long to wait for them before a run.
     pub wait: Span,
     /// Time between two exchanges with each end system; absent without exchanges.
@@ -35,7 +35,7 @@ pub struct Synchronise {
 /// What happens where clocks are not within their limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Otherwise {
+pub enum OnFailure {
     /// The run takes place and is graded.
     #[default]
     Grade,
@@ -46,8 +46,8 @@ pub enum Otherwise {
 /// The Precision Time Protocol through linuxptp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ptp {
-    /// Where frames are stamped.
-    pub stamps: Stamps,
+    /// Where timestamps are taken.
+    pub timestamps: PtpTimestamps,
     /// Whether clocks are set, or only compared.
     pub steer: bool,
     /// Time between two Sync messages, a power of two of a second.
@@ -58,10 +58,10 @@ pub struct Ptp {
     pub ki_thousandths: u32,
 }
 
-/// Where the frames of a synchronisation protocol are stamped.
+/// Where the timestamps of a synchronisation protocol are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stamps {
+pub enum PtpTimestamps {
     /// By the interface's own clock.
     Hardware,
     /// By the kernel.

@@ -13,17 +13,17 @@ pub struct LinkFault {
     pub link: u32,
     /// The end frames come from; absent for both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<NodeIndex>,
+    pub sent_by: Option<NodeIndex>,
     /// What is done.
     pub kind: LinkFaultKind,
     /// To which frames.
     pub whom: Victims,
     /// Not before this time after the epoch.
     #[serde(default)]
-    pub begin: Span,
+    pub from: Span,
     /// Not from this time on; absent: to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<Span>,
+    pub until: Option<Span>,
 }
 
 /// What a link does to a frame.
@@ -33,7 +33,7 @@ pub enum LinkFaultKind {
     /// A bit of it is inverted: the receiver finds a wrong frame check sequence and drops it.
     BitError,
     /// It does not arrive.
-    Lose,
+    Loss,
     /// It arrives twice, back to back.
     Duplicate,
     /// It arrives so much later and may be overtaken.
@@ -87,7 +87,7 @@ pub enum IncidentKind {
         link: u32,
         /// When it is restored, after the epoch; absent: never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        restored: Option<Span>,
+        until: Option<Span>,
     },
     /// An end system sends a flow's frames past every regulator and schedule.
     Babble {
@@ -105,7 +105,7 @@ pub enum IncidentKind {
         /// The switch.
         switch: NodeIndex,
         /// When it is back, after the epoch.
-        back: Span,
+        until: Span,
     },
     /// A node's clock is set.
     ClockStep {

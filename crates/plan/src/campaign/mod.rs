@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use wg_frame::time::Span;
 
 pub use self::addresses::{Addresses, Ends};
-pub use self::clocks::{Otherwise, Ptp, Stamps, Synchronise};
+pub use self::clocks::{OnFailure, Ptp, PtpTimestamps, Synchronise};
 pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
 pub use self::flows::{Flow, FlowId, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag};
 pub use self::routes::{Hop, Route};
@@ -25,7 +25,7 @@ pub use self::tasks::{
 use crate::network::{Network, SwitchChange};
 
 /// Version of the JSON form of [`Campaign`]; raised when a reader of an older form would misread it.
-pub const PLAN_SCHEMA: u32 = 3;
+pub const PLAN_SCHEMA: u32 = 4;
 
 /// A whole test: one network and the runs its sweep expands to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

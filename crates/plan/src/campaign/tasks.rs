@@ -53,7 +53,7 @@ pub struct Send {
     pub seed: Option<u64>,
     /// What is kept when a message is late; absent: the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub pacing: Option<Mode>,
     /// How its frames leave a real host; absent: whichever fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
@@ -121,7 +121,7 @@ impl Send {
             sub_link: 0,
             activity: None,
             seed: None,
-            mode: None,
+            pacing: None,
             backend: None,
             launch: None,
             transmit_time: None,
@@ -136,7 +136,7 @@ impl Send {
 
     /// Whether a real host sends it as a stream: by a thread of its own, from a template.
     pub const fn is_stream(&self) -> bool {
-        self.mode.is_some()
+        self.pacing.is_some()
             || self.backend.is_some()
             || self.launch.is_some()
             || self.transmit_time.is_some()
@@ -238,11 +238,11 @@ pub struct Fault {
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum FaultKind {
     /// The message is not sent on.
-    Drop,
+    Loss,
     /// It is sent on twice.
     Duplicate,
     /// It is sent on after its successor.
-    Swap,
+    Reorder,
     /// One bit of its last payload byte is inverted after the CRC was written.
     Corrupt,
     /// It is sent to this end system instead.
@@ -277,7 +277,7 @@ pub struct Inject {
     pub activity: Option<Activity>,
     /// What is kept when a burst is late; absent: the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub pacing: Option<Mode>,
     /// How its frames leave a real host; absent: whichever fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
@@ -299,7 +299,7 @@ impl Inject {
             load_ppm,
             exponential: false,
             activity: None,
-            mode: None,
+            pacing: None,
             backend: None,
             launch: None,
         }

@@ -64,19 +64,19 @@ impl PointCheck<'_> {
             found.error(&at.place, message, limit, "write a smaller offset or a larger payload");
         }
         let launch = course.shaping.launch.as_ref().filter(|launch| launch.value.is_some());
-        let asked = course.shaping.mode.is_some() || course.shaping.backend.is_some() || launch.is_some();
+        let asked = course.shaping.pacing.is_some() || course.shaping.backend.is_some() || launch.is_some();
         if flow.relayed && (asked || course.transmit_time.is_some()) {
             let message = format!(
                 "flow {} is relayed; only messages that end where they arrive can be a stream",
                 flow.id
             );
-            let cure = "remove mode, backend, launch and transmit-time, or receive the flow instead";
+            let cure = "remove pacing, backend, launch and transmit-time, or receive the flow instead";
             found.error(&send.send.place, message, "", cure);
         }
         let random = send.send.fill.as_ref().is_some_and(|fill| fill.value == Fill::Random);
         if random && (asked || course.transmit_time.is_some()) {
             let message = format!("flow {} is a stream, whose messages have one content", flow.id);
-            let cure = "write fill=\"sequential\", or remove mode, backend, launch and transmit-time";
+            let cure = "write fill=\"sequential\", or remove pacing, backend, launch and transmit-time";
             found.error(&send.send.place, message, "", cure);
         }
         check_launch(&course.shaping, found);

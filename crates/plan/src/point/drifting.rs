@@ -115,7 +115,7 @@ impl PointCheck<'_> {
                 what: format!("\"{name}\", which accepts from {early} before to {late} after its instant"),
             });
         };
-        let needed = match switch.mode {
+        let needed = match switch.forwarding_mode {
             ForwardingMode::StoreAndForward => PREAMBLE + u64::from(sent),
             ForwardingMode::CutThrough => PREAMBLE + HEADER,
         };

@@ -21,9 +21,9 @@ impl PointCheck<'_> {
     fn link_fault(&self, fault: &FrameFaultModel, sends: &[Send], found: &mut Findings) -> Option<LinkFault> {
         let kind = match fault.what {
             FrameFaultKind::BitErrors => LinkFaultKind::BitError,
-            FrameFaultKind::Lose => LinkFaultKind::Lose,
+            FrameFaultKind::Loss => LinkFaultKind::Loss,
             FrameFaultKind::Duplicate => LinkFaultKind::Duplicate,
-            FrameFaultKind::Reorder(by) => LinkFaultKind::Delay { by: by? },
+            FrameFaultKind::Delay(by) => LinkFaultKind::Delay { by: by? },
             FrameFaultKind::Corrupt => LinkFaultKind::Corrupt,
         };
         let whom = match &fault.whom {
@@ -36,11 +36,11 @@ impl PointCheck<'_> {
         };
         Some(LinkFault {
             link: fault.link as u32,
-            from: fault.from,
+            sent_by: fault.sent_by,
             kind,
             whom,
-            begin: fault.begin.value,
-            end: fault.end.as_ref().map(|end| end.value),
+            from: fault.from.value,
+            until: fault.until.as_ref().map(|until| until.value),
         })
     }
 
@@ -54,13 +54,13 @@ impl PointCheck<'_> {
         found: &mut Findings,
     ) {
         let flow = &self.model.flows[index];
-        let passes = self
-            .hops(index)
-            .any(|hop| hop.link as usize == fault.link && fault.from.is_none_or(|end| end == hop.from.node));
+        let passes = self.hops(index).any(|hop| {
+            hop.link as usize == fault.link && fault.sent_by.is_none_or(|end| end == hop.from.node)
+        });
         if !passes && self.topology.links_whole {
             let ends = self.topology.network.links[fault.link].ends;
             let names = ends.map(|end| self.topology.name(end.node));
-            let message = match fault.from {
+            let message = match fault.sent_by {
                 Some(from) => format!(
                     "flow {} does not come from \"{}\" over the link \"{}\"",
                     flow.id,
@@ -94,12 +94,11 @@ impl PointCheck<'_> {
         let mut incidents = Vec::new();
         for incident in &self.disturbances.incidents {
             let kind = match &incident.what {
-                IncidentWhat::Cut { link, restore } => IncidentKind::Cut {
-                    link: *link as u32,
-                    restored: restore.as_ref().map(|restore| restore.value),
-                },
-                IncidentWhat::Restart { switch, back } => {
-                    IncidentKind::Restart { switch: *switch, back: back.value }
+                IncidentWhat::Cut { link, until } => {
+                    IncidentKind::Cut { link: *link as u32, until: until.as_ref().map(|until| until.value) }
+                }
+                IncidentWhat::Restart { switch, until } => {
+                    IncidentKind::Restart { switch: *switch, until: until.value }
                 }
                 IncidentWhat::StepClock { node, by } => IncidentKind::ClockStep { node: *node, by: *by },
                 IncidentWhat::Babble { flow, until, pace, length } => {
@@ -142,7 +141,7 @@ impl PointCheck<'_> {
 
     /// What would happen after the end of the run does not happen.
     pub(super) fn warn_of_late_faults(&self, end: Span, found: &mut Findings) {
-        let begins = self.disturbances.frames.iter().map(|fault| (&fault.place, &fault.begin));
+        let begins = self.disturbances.frames.iter().map(|fault| (&fault.place, &fault.from));
         let instants = self.disturbances.incidents.iter().map(|incident| (&incident.place, &incident.at));
         for (place, time) in begins.chain(instants) {
             if time.value >= end {

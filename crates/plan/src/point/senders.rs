@@ -373,7 +373,7 @@ impl PointCheck<'_> {
                 sub_link: self.sub_link(whole),
                 activity: whole.activity(),
                 seed: whole.send.course.seed,
-                mode: whole.send.course.shaping.mode,
+                pacing: whole.send.course.shaping.pacing,
                 backend: whole.send.course.shaping.backend.as_ref().map(|backend| backend.value),
                 launch: whole.send.course.shaping.launch.as_ref().and_then(|launch| launch.value),
                 transmit_time: whole.send.course.transmit_time.as_ref().map(|at| at.value),

@@ -27,7 +27,7 @@ impl PointCheck<'_> {
                     let limit = format!("0 to {}", count - 1);
                     let cure = "write a smaller number or raise the count; warm-up messages have no faults";
                     found.error(&fault.place, message, limit, cure);
-                } else if fault.kind == FaultKind::Swap && last == count - 1 {
+                } else if fault.kind == FaultKind::Reorder && last == count - 1 {
                     let message =
                         format!("message {last} of flow {} is the last and has no successor", flow.id);
                     let cure = "swap an earlier message";
@@ -168,7 +168,7 @@ impl PointCheck<'_> {
                 .activity
                 .as_ref()
                 .map(|(active, pause)| Activity { active: active.value, pause: pause.value }),
-            mode: inject.shaping.mode,
+            pacing: inject.shaping.pacing,
             backend: inject.shaping.backend.as_ref().map(|backend| backend.value),
             launch: inject.shaping.launch.as_ref().and_then(|launch| launch.value),
         })

@@ -270,7 +270,7 @@ impl PointCheck<'_> {
                     let processing = i128::from(switch.processing_delay.as_picos());
                     let header = opening.opens + time(HEADER + PREAMBLE) + delay;
                     let complete = last_bit + processing;
-                    let earliest = match switch.mode {
+                    let earliest = match switch.forwarding_mode {
                         ForwardingMode::StoreAndForward => complete,
                         ForwardingMode::CutThrough => header + processing,
                     };

@@ -18,9 +18,9 @@ pub(crate) struct NetworkFault {
 #[derive(Clone, Debug)]
 pub(crate) enum NetworkFaultKind {
     Frames(FrameFault),
-    Cut { link: Maybe<[End; 2]>, at: Maybe<Span>, restore: Option<Maybe<Span>> },
+    Cut { link: Maybe<[End; 2]>, from: Maybe<Span>, until: Option<Maybe<Span>> },
     Babble(Babble),
-    Restart { switch: Maybe<String>, at: Maybe<Span>, back: Maybe<Span> },
+    Restart { switch: Maybe<String>, from: Maybe<Span>, until: Maybe<Span> },
     StepClock { on: Maybe<String>, at: Maybe<Span>, by: Maybe<Span> },
 }
 
@@ -29,19 +29,19 @@ pub(crate) enum NetworkFaultKind {
 pub(crate) struct FrameFault {
     pub(crate) what: FrameFaultKind,
     pub(crate) link: Maybe<[End; 2]>,
-    pub(crate) from: Option<Maybe<String>>,
+    pub(crate) sent_by: Option<Maybe<String>>,
     pub(crate) whom: Option<Whom>,
-    pub(crate) begin: Maybe<Span>,
-    pub(crate) end: Option<Maybe<Span>>,
+    pub(crate) from: Maybe<Span>,
+    pub(crate) until: Option<Maybe<Span>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameFaultKind {
     BitErrors,
-    Lose,
+    Loss,
     Duplicate,
     /// By so much.
-    Reorder(Option<Span>),
+    Delay(Option<Span>),
     Corrupt,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Whom {
 #[derive(Clone, Debug)]
 pub(crate) struct Babble {
     pub(crate) flow: Maybe<u16>,
-    pub(crate) at: Maybe<Span>,
+    pub(crate) from: Maybe<Span>,
     pub(crate) until: Maybe<Span>,
     pub(crate) pace: Option<Pace>,
     pub(crate) length: Option<Maybe<u16>>,
@@ -102,22 +102,22 @@ pub(super) fn network_fault(element: &Element, found: &mut Findings) -> Option<N
     let mut reader = Reader::new(element, found);
     let kind = match element.tag.as_str() {
         "bit-errors" => frames(&mut reader, FrameFaultKind::BitErrors),
-        "lose" => frames(&mut reader, FrameFaultKind::Lose),
+        "loss" => frames(&mut reader, FrameFaultKind::Loss),
         "duplicate" => frames(&mut reader, FrameFaultKind::Duplicate),
         "corrupt" => frames(&mut reader, FrameFaultKind::Corrupt),
-        "reorder" => {
+        "delay" => {
             let bounds = (Span::from_picos(1), Span::from_millis(60_000), "more than 0s, at most 1min");
             let by = reader.required("by").and_then(|w| reader.time_within("by", w, bounds));
-            frames(&mut reader, FrameFaultKind::Reorder(by.map(|by| by.value)))
+            frames(&mut reader, FrameFaultKind::Delay(by.map(|by| by.value)))
         }
         "cut" => NetworkFaultKind::Cut {
             link: link(&mut reader),
-            at: instant(&mut reader, "at"),
-            restore: element.get("restore").map(|_| instant(&mut reader, "restore")),
+            from: instant(&mut reader, "from"),
+            until: element.get("until").map(|_| instant(&mut reader, "until")),
         },
         "babble" => NetworkFaultKind::Babble(Babble {
             flow: reader.flow_id("flow"),
-            at: instant(&mut reader, "at"),
+            from: instant(&mut reader, "from"),
             until: instant(&mut reader, "until"),
             pace: pace(&mut reader),
             length: element.get("length").map(|w| {
@@ -132,8 +132,8 @@ pub(super) fn network_fault(element: &Element, found: &mut Findings) -> Option<N
         }),
         "restart" => NetworkFaultKind::Restart {
             switch: reader.name("switch"),
-            at: instant(&mut reader, "at"),
-            back: instant(&mut reader, "back"),
+            from: instant(&mut reader, "from"),
+            until: instant(&mut reader, "until"),
         },
         "step-clock" => NetworkFaultKind::StepClock {
             on: reader.name("on"),
@@ -173,14 +173,14 @@ fn step(reader: &mut Reader<'_>, written: &str) -> Maybe<Span> {
 
 fn frames(reader: &mut Reader<'_>, what: FrameFaultKind) -> NetworkFaultKind {
     let element = reader.element;
-    let begin = element.get("begin").unwrap_or("0s");
+    let from = element.get("from").unwrap_or("0s");
     NetworkFaultKind::Frames(FrameFault {
         what,
         link: link(reader),
-        from: element.get("from").map(|_| reader.name("from")),
+        sent_by: element.get("sent-by").map(|_| reader.name("sent-by")),
         whom: whom(reader, what),
-        begin: reader.quantity("begin", begin, Kind::Time, quantity::time),
-        end: element.get("end").map(|_| instant(reader, "end")),
+        from: reader.quantity("from", from, Kind::Time, quantity::time),
+        until: element.get("until").map(|_| instant(reader, "until")),
     })
 }
 

@@ -232,8 +232,8 @@ pub(crate) fn check_bag(bag: &Sourced<Span>, found: &mut Findings) -> bool {
 fn hand_set(element: &Element, found: &mut Findings) -> WindowStatement {
     let mut reader = Reader::new(element, found);
     let at = reader
-        .required("at")
-        .and_then(|written| Some((end(&mut reader, "at", written)?, reader.sourced("at", written, ()))));
+        .required("port")
+        .and_then(|written| Some((end(&mut reader, "port", written)?, reader.sourced("port", written, ()))));
     let offset = reader.required("offset").and_then(|w| reader.time_within("offset", w, SCHEDULE));
     let length = element.get("length").and_then(|w| reader.time_within("length", w, POSITIVE));
     WindowStatement { place: reader.place, at, offset, length }

@@ -102,7 +102,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         first.unwrap_or(&none)
     };
     if tree.tag != "test" {
-        let cure = "begin the file with <test xmlns=\"urn:wiregauge:test:1\" name=\"…\">";
+        let cure = "begin the file with <test xmlns=\"urn:wiregauge:test:2\" name=\"…\">";
         found.error(&tree.place(), "the outermost element is not <test>", "", cure);
     }
     let nodes = section("network", found);

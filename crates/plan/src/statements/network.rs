@@ -38,7 +38,7 @@ pub(crate) enum What {
 #[derive(Clone, Debug)]
 pub(crate) struct SwitchStatement {
     pub(crate) kind: SwitchKind,
-    pub(crate) mode: ForwardingMode,
+    pub(crate) forwarding_mode: ForwardingMode,
     pub(crate) delay: Maybe<Span>,
     pub(crate) learning: bool,
     pub(crate) strict: bool,
@@ -346,8 +346,8 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
     let integration = reader.optional_choice("integration", &INTEGRATIONS).flatten();
     SwitchStatement {
         kind,
-        mode: reader
-            .optional_choice("mode", &MODES)
+        forwarding_mode: reader
+            .optional_choice("forwarding-mode", &MODES)
             .flatten()
             .map_or_else(Default::default, |mode| mode.value),
         delay: reader.time_within("delay", element.get("delay").unwrap_or("2us"), DELAY),

@@ -25,7 +25,7 @@ const LAUNCHES: [(&str, Option<bool>); 3] = [("auto", None), ("on", Some(true)),
 pub(crate) struct Shaping {
     /// Active time and pause.
     pub(crate) activity: Option<(Sourced<Span>, Sourced<Span>)>,
-    pub(crate) mode: Option<Mode>,
+    pub(crate) pacing: Option<Mode>,
     pub(crate) backend: Maybe<Backend>,
     pub(crate) launch: Maybe<Option<bool>>,
 }
@@ -50,7 +50,7 @@ pub(crate) enum RampEnd {
 pub(super) fn shaping(reader: &mut Reader<'_>) -> Shaping {
     Shaping {
         activity: activity(reader),
-        mode: reader.optional_choice("mode", &MODES).flatten().map(|mode| mode.value),
+        pacing: reader.optional_choice("pacing", &MODES).flatten().map(|mode| mode.value),
         backend: reader.optional_choice("backend", &BACKENDS).flatten().and_then(|backend| {
             let value = backend.value?;
             Some(reader.sourced("backend", &backend.written, value))

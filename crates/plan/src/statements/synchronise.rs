@@ -11,7 +11,7 @@ use wg_frame::time::Span;
 use super::flows::{self, FlowStatement};
 use super::network::NodeStatement;
 use super::tasks::{self, RelayStatement, SendStatement};
-use crate::campaign::{FlowId, Otherwise, Protocol, Stamps};
+use crate::campaign::{FlowId, OnFailure, Protocol, PtpTimestamps};
 use crate::diagnostic::Findings;
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::tree::Element;
@@ -21,8 +21,8 @@ pub(crate) struct SynchroniseStatement {
     pub(crate) reference: Maybe<String>,
     /// Outer `None`: not written.
     pub(crate) asymmetry: Option<Maybe<Span>>,
-    pub(crate) within: Option<Maybe<Span>>,
-    pub(crate) otherwise: Maybe<Otherwise>,
+    pub(crate) max_offset: Option<Maybe<Span>>,
+    pub(crate) on_failure: Maybe<OnFailure>,
     pub(crate) wait: Maybe<Span>,
     pub(crate) exchange: Option<ExchangeStatement>,
     pub(crate) ptp: Option<PtpStatement>,
@@ -40,7 +40,7 @@ pub(crate) struct ExchangeStatement {
 
 #[derive(Clone, Debug)]
 pub(crate) struct PtpStatement {
-    pub(crate) stamps: Maybe<Stamps>,
+    pub(crate) timestamps: Maybe<PtpTimestamps>,
     pub(crate) steer: Maybe<bool>,
     pub(crate) interval: Maybe<Span>,
     /// Thousandths.
@@ -85,10 +85,10 @@ pub(super) fn synchronise(
         Some(_) => reader.name("reference"),
         None => flows.first().and_then(|flow| flow.from.clone()),
     };
-    let otherwise = [("grade", Otherwise::Grade), ("refuse", Otherwise::Refuse)];
-    if section.get("within").is_none() && section.get("otherwise").is_some() {
-        let cure = "add within=\"10us\" or remove otherwise";
-        reader.found.error(&reader.place, "otherwise has no effect without within", "", cure);
+    let choices = [("grade", OnFailure::Grade), ("refuse", OnFailure::Refuse)];
+    if section.get("max-offset").is_none() && section.get("on-failure").is_some() {
+        let cure = "add max-offset=\"10us\" or remove on-failure";
+        reader.found.error(&reader.place, "on-failure has no effect without max-offset", "", cure);
     }
     let limited = |attribute: &'static str, reader: &mut Reader<'_>| {
         section.get(attribute).map(|written| reader.time_within(attribute, written, POSITIVE))
@@ -96,8 +96,8 @@ pub(super) fn synchronise(
     Some(SynchroniseStatement {
         reference,
         asymmetry: limited("asymmetry", &mut reader),
-        within: limited("within", &mut reader),
-        otherwise: reader.choice("otherwise", section.get("otherwise").unwrap_or("grade"), &otherwise),
+        max_offset: limited("max-offset", &mut reader),
+        on_failure: reader.choice("on-failure", section.get("on-failure").unwrap_or("grade"), &choices),
         wait: reader.time_within("wait", section.get("wait").unwrap_or("30s"), LONGEST_WAIT),
         exchange,
         ptp,
@@ -128,10 +128,10 @@ fn exchange(element: &Element, found: &mut Findings) -> ExchangeStatement {
 
 fn ptp(element: &Element, found: &mut Findings) -> PtpStatement {
     let mut reader = Reader::new(element, found);
-    let stamps = [("hardware", Stamps::Hardware), ("software", Stamps::Software)];
+    let stamps = [("hardware", PtpTimestamps::Hardware), ("software", PtpTimestamps::Software)];
     let answers = [("on", true), ("off", false)];
     PtpStatement {
-        stamps: reader.choice("stamps", element.get("stamps").unwrap_or("hardware"), &stamps),
+        timestamps: reader.choice("timestamps", element.get("timestamps").unwrap_or("hardware"), &stamps),
         steer: reader.choice("steer", element.get("steer").unwrap_or("on"), &answers),
         interval: interval(&mut reader),
         kp: gain(&mut reader, "kp", "0.35"),

@@ -182,7 +182,7 @@ pub(super) fn relay(element: &Element, found: &mut Findings) -> RelayStatement {
 }
 
 fn fault(element: &Element, found: &mut Findings) -> FaultStatement {
-    let kinds = ["drop", "duplicate", "swap", "corrupt", "misdirect"].map(|kind| (kind, kind));
+    let kinds = ["loss", "duplicate", "reorder", "corrupt", "misdirect"].map(|kind| (kind, kind));
     let mut reader = Reader::new(element, found);
     let kind = reader.required("kind").and_then(|written| reader.choice("kind", written, &kinds));
     FaultStatement {

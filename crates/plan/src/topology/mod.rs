@@ -384,7 +384,7 @@ impl Topology {
                     &written.place,
                     message,
                     "",
-                    format!("write the port, for example at=\"{}:2\"", end.node),
+                    format!("write the port, for example {}=\"{}:2\"", written.attribute, end.node),
                 );
                 return None;
             }

@@ -23,7 +23,7 @@ fn model(switch: &SwitchStatement) -> SwitchModel {
     };
     SwitchModel {
         kind: switch.kind,
-        mode: switch.mode,
+        forwarding_mode: switch.forwarding_mode,
         processing_delay: switch.delay.as_ref().map_or(Span::ZERO, |delay| delay.value),
         learning: switch.learning,
         strict_priority: switch.strict,

@@ -39,7 +39,7 @@ fn at_one_port(windows: &[Ticks]) -> String {
         let id = k + 1;
         let [offset, length, period] = [w.offset, w.length, w.period].map(|ticks| ticks * TICK_US);
         text += &format!("  flow id={id} protocol=tt from=e{k} to=to period={period}us late=1us\n");
-        text += &format!("   window at=sw:250 offset={offset}us length={length}us\n");
+        text += &format!("   window port=sw:250 offset={offset}us length={length}us\n");
     }
     text += " tasks\n";
     for k in 1..=windows.len() {
@@ -131,7 +131,7 @@ fn outline(chain: &Chain) -> String {
     let mode = if chain.cut_through { "cut-through" } else { "store-and-forward" };
     for (k, (delay, integration, ..)) in chain.switches.iter().enumerate() {
         text += &format!(
-            "  switch name=s{k} kind=mixed-criticality delay={delay}us integration={integration} mode={mode}\n"
+            "  switch name=s{k} kind=mixed-criticality delay={delay}us integration={integration} forwarding-mode={mode}\n"
         );
     }
     text += &format!("  link between='a s0' rate={}Mbit/s\n", chain.first_rate);

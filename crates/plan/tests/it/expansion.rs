@@ -96,12 +96,12 @@ fn a_duration_is_filled_and_the_earlier_end_wins() {
 fn faults_are_sorted_and_kept_apart() {
     let campaign = good(&changed(&[(
         "  relay flow=20",
-        "  relay flow=20\n   fault kind=misdirect sequence='9 5-6' to=other\n   fault kind=swap sequence=100",
+        "  relay flow=20\n   fault kind=misdirect sequence='9 5-6' to=other\n   fault kind=reorder sequence=100",
     )]));
     let faults = &campaign.runs[0].relays[0].faults;
     assert_eq!(faults[0].kind, FaultKind::Misdirect { to: 2 });
     assert_eq!(faults[0].sequences, [(5, 6), (9, 9)]);
-    assert_eq!((faults[1].kind, faults[1].sequences.as_slice()), (FaultKind::Swap, &[(100, 100)][..]));
+    assert_eq!((faults[1].kind, faults[1].sequences.as_slice()), (FaultKind::Reorder, &[(100, 100)][..]));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 fn choices(of: &str) -> BTreeSet<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/wiregauge/config/wiregauge-test-1.xsd");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/wiregauge/config/wiregauge-test-2.xsd");
     let schema = fs::read_to_string(path).expect("the schema is in the repository");
     let start = schema.find(&format!("<xs:simpleType name=\"{of}\">")).expect("the type is declared");
     let end = schema[start..].find("</xs:simpleType>").expect("and ends");

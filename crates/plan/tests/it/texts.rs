@@ -75,8 +75,8 @@ fn values() -> impl Strategy<Value = String> {
         "mac:1 sw1:256",
         "udp",
         "raw",
-        "drop",
-        "swap",
+        "loss",
+        "reorder",
         "misdirect",
         "payload",
         "period",
@@ -171,13 +171,13 @@ fn mutate(element: &mut Element, which: &mut usize, attribute: usize, value: &st
             "distribution",
             "at",
             "until",
-            "restore",
-            "back",
+            "port",
+            "sent-by",
             "by",
             "share",
             "link",
-            "begin",
-            "end",
+            "forwarding-mode",
+            "pacing",
             "switch",
             "drift",
             "wander",
@@ -210,7 +210,7 @@ test name=large seed=1 bench=sim
   end-system name=other
   end-system name=h1
   end-system name=h2
-  switch name=sw1 kind=mixed-criticality mode=cut-through integration=shuffling raster=50us raster-others=2
+  switch name=sw1 kind=mixed-criticality forwarding-mode=cut-through integration=shuffling raster=50us raster-others=2
    vlan id=0 ports='1 2 3'
    vlan id=5 ports='1 2'
   switch name=sw2 kind=arinc664 policing=frames shared-buffer=1MiB
@@ -227,14 +227,14 @@ test name=large seed=1 bench=sim
   flow id=20 protocol=raw from=mac to=sensor vlan=5
   flow id=30 protocol=rc from=mac to=sensor bag=1ms lmax=200B sub-links=2 skew-max=4ms networks=both
   flow id=40 protocol=tt from=mac to='sensor other' period=10ms offset=1ms early=2us late=1ms window=250us
-   window at=sw1:2 offset=1500us length=300us
+   window port=sw1:2 offset=1500us length=300us
   flow id=50 protocol=be from=h1 to=h2
  tasks warm-up=5ms duration=1s drain=1s
   send flow=10 period=2ms payload=64B distribution=exponential
   receive flow=10 on=sensor
   send flow=20 period=2ms payload=64B count=10 offset=1ms fill=random burst=2 spacing=20us
   relay flow=20 on=sensor through=task
-   fault kind=drop sequence=5
+   fault kind=loss sequence=5
    fault kind=misdirect sequence=7-8 to=other
   send flow=30 period=5ms payload=64B sub-link=2
   receive flow=30
@@ -245,12 +245,12 @@ test name=large seed=1 bench=sim
   inject on=other to=sensor load=50% payload=100B burst=2
   capture on=sw1 snap=96B
  faults
-  bit-errors link='mac sw1' rate=1e-9 from=mac begin=1ms end=1s
-  lose link='mac sw1' flow=30 sequence='3-5 8'
-  reorder link='mac sw1' share=1% by=1ms
-  cut link='sensor sw1' at=100ms restore=200ms
-  babble flow=30 at=1ms until=2ms load=10% length=64B
-  restart switch=sw2 at=100ms back=200ms
+  bit-errors link='mac sw1' rate=1e-9 sent-by=mac from=1ms until=1s
+  loss link='mac sw1' flow=30 sequence='3-5 8'
+  delay link='mac sw1' share=1% by=1ms
+  cut link='sensor sw1' from=100ms until=200ms
+  babble flow=30 from=1ms until=2ms load=10% length=64B
+  restart switch=sw2 from=100ms until=200ms
   step-clock on=mac at=5ms by=-1us
  sweep
   axis of=payload values='64B 128B' flow=10

@@ -489,7 +489,7 @@ impl Kind {
     #[cold]
     fn dropped(&self, seen: &mut Seen) {
         if self.drop == Way::NOWHERE {
-            seen.second_copies = seen.second_copies.saturating_add(1);
+            seen.redundant_discarded = seen.redundant_discarded.saturating_add(1);
         } else if (self.drop, self.reason) > (seen.drop, seen.reason) {
             (seen.drop, seen.reason) = (self.drop, self.reason);
         }

@@ -56,7 +56,7 @@ impl Ledger {
             warm_up: WarmUpCounts::default(),
             drop_reasons: BTreeMap::new(),
             missing_send_records: 0,
-            second_copies: 0,
+            redundant_discarded: 0,
             restarts: 0,
             behind_window: 0,
         };
@@ -156,7 +156,7 @@ impl Ledger {
         summary.corrupted += u64::from(seen.copies(Copies::CORRUPTED) > 0);
         summary.outcomes.count(outcome);
         summary.missing_send_records += u64::from(!seen.has(Seen::SEND_RECORDED) && seen.has(Seen::VERIFIED));
-        summary.second_copies += u64::from(seen.second_copies);
+        summary.redundant_discarded += u64::from(seen.redundant_discarded);
         if let Some(count) = self.drop_reasons.get_mut(usize::from(seen.reason)) {
             *count += 1;
         }

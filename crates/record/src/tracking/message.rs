@@ -194,7 +194,7 @@ pub struct FlowSummary {
     /// Messages known to have been sent only because somebody received them.
     pub missing_send_records: u64,
     /// Copies removed because that of the other network came first, in copies.
-    pub second_copies: u64,
+    pub redundant_discarded: u64,
     /// Times the sender began its numbers anew: it was restarted, or they ran over.
     #[serde(default)]
     pub restarts: u64,

@@ -120,7 +120,7 @@ pub(super) struct Seen {
     /// Distance in arrivals to the earliest arrival with a higher number; 0: in order.
     pub(super) extent: u32,
     /// Copies removed because that of the other network came first.
-    pub(super) second_copies: u16,
+    pub(super) redundant_discarded: u16,
     /// Code of the reason of `drop`.
     pub(super) reason: u8,
     flags: u8,
@@ -185,7 +185,7 @@ impl Seen {
         last: Way::NOWHERE,
         drop: Way::NOWHERE,
         extent: 0,
-        second_copies: 0,
+        redundant_discarded: 0,
         reason: 0,
         flags: 0,
     };
@@ -199,7 +199,7 @@ impl Seen {
     /// Sent, delivered once and nothing else.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        let odd = self.extent | u32::from(self.second_copies) | u32::from(self.reason);
+        let odd = self.extent | u32::from(self.redundant_discarded) | u32::from(self.reason);
         self.copies.is_one() && odd == 0 && self.has(Self::SEND_RECORDED)
     }
 

@@ -472,7 +472,7 @@ impl Judge<'_> {
                 .map(|r| (r.name().to_owned(), count(&|m| m.drop_reason == *r)))
                 .collect(),
             missing_send_records: count(&|m| !self.send_recorded(name_of(m))),
-            second_copies: measured
+            redundant_discarded: measured
                 .iter()
                 .flat_map(|m| self.of(name_of(m)))
                 .filter(|(_, r)| r.point == Point::Drop && r.reason == DropReason::SecondCopy)

@@ -100,7 +100,7 @@ impl World {
                 };
                 let (by_header, processing) = match &network.nodes[usize::from(to.node)].kind {
                     NodeKind::Switch(switch) => {
-                        let cut_through = switch.mode == ForwardingMode::CutThrough;
+                        let cut_through = switch.forwarding_mode == ForwardingMode::CutThrough;
                         // What may be cut off is not handed on before it is whole.
                         let whole = matches!(&network.nodes[usize::from(from.node)].kind,
                             NodeKind::Switch(model) if Capabilities::of(model).preemption);
@@ -239,7 +239,7 @@ impl World {
         for (number, fault) in (0..).zip(&run.link_faults) {
             let link = network.links.get(fault.link as usize).ok_or_else(|| no_link(fault.link))?;
             for side in [0, 1] {
-                if fault.from.is_none_or(|from| from == link.ends[side].node) {
+                if fault.sent_by.is_none_or(|end| end == link.ends[side].node) {
                     let rule = Rule::new(number, side as u32, fault, run.seed)?;
                     self.extra(network, 2 * fault.link as usize + side).rules.push(rule);
                 }

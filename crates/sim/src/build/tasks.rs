@@ -75,7 +75,7 @@ impl World {
                 late_after: send.late_after(),
                 schedule,
                 due: None,
-                pacer: Pacer::new(pacing(send.mode)),
+                pacer: Pacer::new(pacing(send.pacing)),
                 wake_ups: Stream::new(run.seed, Purpose::SendingThread, u32::from(facts.id)),
                 done: 0,
                 late: 0,
@@ -189,7 +189,7 @@ impl World {
                 planned,
                 schedule,
                 due,
-                pacer: Pacer::new(pacing(inject.mode)),
+                pacer: Pacer::new(pacing(inject.pacing)),
                 done: 0,
             });
         }

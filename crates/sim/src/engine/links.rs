@@ -82,7 +82,7 @@ impl<S: Sink> Engine<'_, S> {
             let twice = fate.twice;
             fate.suffer(rule.kind);
             match rule.kind {
-                LinkFaultKind::Lose => {}
+                LinkFaultKind::Loss => {}
                 LinkFaultKind::BitError => told.push((TruthKind::BitError, 0)),
                 LinkFaultKind::Corrupt => told.push((TruthKind::Corrupted, 0)),
                 LinkFaultKind::Duplicate if twice => {}

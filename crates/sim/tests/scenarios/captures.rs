@@ -55,16 +55,16 @@ fn frames_have_the_bytes_a_wire_would_carry() {
     run.captures = vec![Capture { on: 2, snap: 2_000 }, Capture { on: 1, snap: 60 }];
     let fault = |kind, flow, n| LinkFault {
         link: 0,
-        from: Some(0),
+        sent_by: Some(0),
         kind,
         whom: Victims::Messages { flow, sequences: vec![(n, n)] },
-        begin: Span::ZERO,
-        end: None,
+        from: Span::ZERO,
+        until: None,
     };
     run.link_faults = vec![
         fault(LinkFaultKind::Corrupt, 1, 3),
         fault(LinkFaultKind::BitError, 2, 4),
-        fault(LinkFaultKind::Lose, 2, 5),
+        fault(LinkFaultKind::Loss, 2, 5),
     ];
     let (kept, _) = simulated(&star(2, switch(), 100_000_000), &run);
     let all = packets(&kept.captures[&2]);

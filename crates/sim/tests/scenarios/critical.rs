@@ -64,11 +64,11 @@ fn a_message_lost_on_one_network_comes_by_the_other() {
     let mut run = run(vec![(virtual_link(9), send)]);
     let lose = |link, sequences: &[(u32, u32)]| LinkFault {
         link,
-        from: None,
-        kind: LinkFaultKind::Lose,
+        sent_by: None,
+        kind: LinkFaultKind::Loss,
         whom: Victims::Messages { flow: 9, sequences: sequences.to_vec() },
-        begin: Span::ZERO,
-        end: None,
+        from: Span::ZERO,
+        until: None,
     };
     run.link_faults = vec![lose(1, &[(10, 10), (50, 50)]), lose(3, &[(30, 30), (50, 50)])];
     let (kept, _) = simulated(&two_networks(), &run);
@@ -215,11 +215,11 @@ fn any_number_of_threads_writes_the_same_bytes() {
         run.captures = vec![wg_plan::Capture { on: 3, snap: 64 }];
         run.link_faults = vec![LinkFault {
             link: 0,
-            from: None,
-            kind: LinkFaultKind::Lose,
+            sent_by: None,
+            kind: LinkFaultKind::Loss,
             whom: Victims::Share { ppm: 100_000 },
-            begin: Span::ZERO,
-            end: None,
+            from: Span::ZERO,
+            until: None,
         }];
         run
     });

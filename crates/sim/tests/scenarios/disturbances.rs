@@ -19,14 +19,14 @@ fn one_flow() -> (Flow, Send) {
 
 fn fault(kind: LinkFaultKind, sequences: &[(u32, u32)]) -> LinkFault {
     let whom = Victims::Messages { flow: 1, sequences: sequences.to_vec() };
-    LinkFault { link: 0, from: Some(0), kind, whom, begin: Span::ZERO, end: None }
+    LinkFault { link: 0, sent_by: Some(0), kind, whom, from: Span::ZERO, until: None }
 }
 
 #[test]
 fn scripted_faults_strike_the_named_messages_and_no_others() {
     let mut run = run(vec![one_flow()]);
     run.link_faults = vec![
-        fault(LinkFaultKind::Lose, &[(3, 4)]),
+        fault(LinkFaultKind::Loss, &[(3, 4)]),
         fault(LinkFaultKind::Duplicate, &[(10, 10)]),
         fault(LinkFaultKind::Delay { by: Span::from_micros(2_500) }, &[(20, 20)]),
         fault(LinkFaultKind::Corrupt, &[(30, 30)]),
@@ -58,7 +58,7 @@ fn a_cut_loses_what_is_on_the_wire_and_what_is_sent_into_it() {
     // A frame of 146 B takes 12.32 µs: message 100 is on its way when the link is cut, message 200 still at its beginning
     // when it is restored.
     let cut = Span::from_micros(100_005);
-    let kind = IncidentKind::Cut { link: 0, restored: Some(Span::from_micros(200_000)) };
+    let kind = IncidentKind::Cut { link: 0, until: Some(Span::from_micros(200_000)) };
     run.incidents = vec![Incident { at: cut, kind }];
     let (kept, _) = simulated(&star(2, switch(), 100_000_000), &run);
     let expected: Vec<u32> = (0..500).filter(|n| !(100..200).contains(n)).collect();
@@ -76,7 +76,7 @@ fn a_restarting_switch_drops_with_a_reason_and_comes_back() {
     let mut run = run(vec![one_flow()]);
     let model = SwitchModel { processing_delay: Span::from_micros(50), ..SwitchModel::cots(1 << 20) };
     // Message 100 is being decided on, messages 101 to 149 come while it is down.
-    let kind = IncidentKind::Restart { switch: 2, back: ms(150) };
+    let kind = IncidentKind::Restart { switch: 2, until: ms(150) };
     run.incidents = vec![Incident { at: Span::from_micros(100_020), kind }];
     let (kept, report) = simulated(&star(2, NodeKind::Switch(model), 100_000_000), &run);
     let drops = dropped(&kept, DropReason::DeviceDown);
@@ -107,7 +107,7 @@ fn a_babbler_sends_beside_its_messages_under_numbers_of_its_own() {
 
 fn kinds() -> impl Strategy<Value = LinkFaultKind> {
     prop_oneof![
-        Just(LinkFaultKind::Lose),
+        Just(LinkFaultKind::Loss),
         Just(LinkFaultKind::Duplicate),
         Just(LinkFaultKind::BitError),
         Just(LinkFaultKind::Corrupt),
@@ -135,15 +135,15 @@ proptest! {
         // A frame that a link has lost already when the restart cuts it off would be told twice, by truth and by record.
         let links = if restart.is_some() { 2 } else { 3 };
         run.link_faults = faults.into_iter().map(|(link, kind, ppm)| LinkFault {
-            link: link % links, from: None, kind, whom: Victims::Share { ppm }, begin: Span::ZERO, end: None,
+            link: link % links, sent_by: None, kind, whom: Victims::Share { ppm }, from: Span::ZERO, until: None,
         }).collect();
         let us = Span::from_micros;
         if let Some((link, at, long)) = cut {
-            let kind = IncidentKind::Cut { link: link % links, restored: Some(us(at + long)) };
+            let kind = IncidentKind::Cut { link: link % links, until: Some(us(at + long)) };
             run.incidents.push(Incident { at: us(at), kind });
         }
         if let Some((at, long)) = restart {
-            run.incidents.push(Incident { at: us(at), kind: IncidentKind::Restart { switch: 3, back: us(at + long) } });
+            run.incidents.push(Incident { at: us(at), kind: IncidentKind::Restart { switch: 3, until: us(at + long) } });
         }
         run.incidents.sort_by_key(|incident| incident.at);
         let model = NodeKind::Switch(SwitchModel::cots(buffer));

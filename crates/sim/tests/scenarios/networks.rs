@@ -91,12 +91,12 @@ fn faults_on_a_hubs_links_act_on_the_way_in_and_on_the_way_out() {
     let mut run = run(vec![(flow(1, 0, 1, 3), send(1))]);
     let fault = |link, from, kind, n| {
         let whom = Victims::Messages { flow: 1, sequences: vec![(n, n)] };
-        LinkFault { link, from: Some(from), kind, whom, begin: Span::ZERO, end: None }
+        LinkFault { link, sent_by: Some(from), kind, whom, from: Span::ZERO, until: None }
     };
     let later = LinkFaultKind::Delay { by: Span::from_micros(3_500) };
     run.link_faults = vec![
-        fault(0, 0, LinkFaultKind::Lose, 5),
-        fault(1, 3, LinkFaultKind::Lose, 6),
+        fault(0, 0, LinkFaultKind::Loss, 5),
+        fault(1, 3, LinkFaultKind::Loss, 6),
         fault(0, 0, LinkFaultKind::Duplicate, 10),
         fault(0, 0, later, 20),
         fault(1, 3, LinkFaultKind::BitError, 30),

@@ -65,7 +65,7 @@ fn a_busy_lane_shifts_what_comes_behind_by_all_that_it_held_up() {
         (Some(Mode::Rate), [0, 1_300, 2_000, 3_000]),
         (Some(Mode::Gap), [0, 1_300, 2_300, 3_300]),
     ] {
-        let send = Send { mode, ..Send::periodic(1, us(1_000), 64, 4) };
+        let send = Send { pacing: mode, ..Send::periodic(1, us(1_000), 64, 4) };
         let (kept, report) = simulated(&network(us(400), 10), &both(&send, &other));
         assert_eq!(micros(&of_flow_1(&kept, Point::ApplicationSend)), expected, "{mode:?}");
         let sends = report.agents["h0"].tasks.iter().filter(|task| task.kind == "send" && task.flow == 1);
@@ -78,7 +78,7 @@ fn a_busy_lane_shifts_what_comes_behind_by_all_that_it_held_up() {
 fn a_refused_message_was_sent_when_it_was_refused() {
     // The lane has room for one: message 1 is refused at once, and nothing moves.
     let other = Send { offset: us(900), ..Send::periodic(2, us(100_000), 64, 1) };
-    let send = Send { mode: Some(Mode::Gap), ..Send::periodic(1, us(1_000), 64, 4) };
+    let send = Send { pacing: Some(Mode::Gap), ..Send::periodic(1, us(1_000), 64, 4) };
     let (kept, _) = simulated(&network(us(400), 1), &both(&send, &other));
     assert_eq!(micros(&of_flow_1(&kept, Point::ApplicationSend)), [0, 1_000, 2_000, 3_000]);
     assert_eq!(micros(&of_flow_1(&kept, Point::Drop)), [1_000]);
@@ -88,7 +88,7 @@ fn a_refused_message_was_sent_when_it_was_refused() {
 fn a_message_in_a_queue_was_sent() {
     // A long frame of the other flow holds the wire for 121.6 us from 950 us on: no sender sees that.
     let other = Send { offset: us(950), ..Send::periodic(2, us(100_000), 1_472, 1) };
-    let send = Send { mode: Some(Mode::Gap), ..Send::periodic(1, us(1_000), 64, 3) };
+    let send = Send { pacing: Some(Mode::Gap), ..Send::periodic(1, us(1_000), 64, 3) };
     let (kept, _) = simulated(&network(Span::ZERO, 10), &both(&send, &other));
     assert_eq!(micros(&of_flow_1(&kept, Point::ApplicationSend)), [0, 1_000, 2_000]);
     let wire = micros(&of_flow_1(&kept, Point::WireSend));
@@ -100,7 +100,7 @@ fn a_clock_that_is_set_forward_makes_no_burst_where_gaps_are_kept() {
     for (mode, at_once) in [(Mode::Rate, 5), (Mode::Gap, 1)] {
         let mut network = network(Span::ZERO, 10);
         network.nodes[0].clock = Clock::default();
-        let send = Send { mode: Some(mode), ..Send::periodic(1, us(10_000), 64, 50) };
+        let send = Send { pacing: Some(mode), ..Send::periodic(1, us(10_000), 64, 50) };
         let mut run = run(vec![(Flow::plain(1, Protocol::Udp, way([0, 2, 1])), send)]);
         let by = us(50_000);
         run.incidents = vec![Incident { at: us(105_000), kind: IncidentKind::ClockStep { node: 0, by } }];
@@ -131,7 +131,7 @@ proptest! {
         let (size, spacing) = bursts;
         let pattern = Pattern::Bursts { size, spacing: us(spacing) };
         let mode = if gaps { Mode::Gap } else { Mode::Rate };
-        let send = Send { pattern, mode: Some(mode), ..Send::periodic(1, us(2_000), 64, 30) };
+        let send = Send { pattern, pacing: Some(mode), ..Send::periodic(1, us(2_000), 64, 30) };
         let pattern = Pattern::Bursts { size: others, spacing: Span::ZERO };
         let offset = us(offset);
         let other = Send { pattern, offset, ..Send::periodic(2, us(period * i64::from(others)), 64, 90) };

@@ -44,10 +44,10 @@ fn plan(kind: FaultKind, sequences: &[(u32, u32)]) -> Fault {
 pub(crate) fn body(driver: impl Fn(&Run) -> Vec<(u32, Done)>) {
     for through in [Turn::Servicing, Turn::Task] {
         let faults = vec![
-            plan(FaultKind::Drop, &[(3, 3), (21, 22)]),
+            plan(FaultKind::Loss, &[(3, 3), (21, 22)]),
             plan(FaultKind::Duplicate, &[(5, 5)]),
             // Two in a row; one whose direct successors are dropped; one whose successor is damaged; the last.
-            plan(FaultKind::Swap, &[(8, 8), (10, 11), (20, 20), (30, 30), (39, 39)]),
+            plan(FaultKind::Reorder, &[(8, 8), (10, 11), (20, 20), (30, 30), (39, 39)]),
             plan(FaultKind::Corrupt, &[(14, 14), (31, 31)]),
             plan(FaultKind::Misdirect { to: STRANGER }, &[(17, 17)]),
         ];

@@ -122,7 +122,7 @@ def told() -> Iterator[None]:
 
 
 def entered(
-    name: str, *, realtime: bool, rootless: bool, interfaces: str | None = None, bit_per_s: int = 0
+    name: str, *, realtime: bool, rootless: bool, interfaces: str | None = None, line_bps: int = 0
 ) -> Bench:
     """The bench of that name; netns goes on inside an enclosure, and what comes before is done twice."""
     from wiregauge.benches import BenchError
@@ -140,21 +140,21 @@ def entered(
     try:
         bench = bench_named(name, **{option: value for option, value in options.items() if option in taken})
         if isinstance(bench, Live) and bench.lent is not None:
-            _of_rate(bench.lent, bit_per_s)
+            _of_rate(bench.lent, line_bps)
         bench.enter()
     except BenchError as error:
         fail(str(error), NO_ENVIRONMENT)
     return bench
 
 
-def _of_rate(lent: Iterable[HostInterface], bit_per_s: int) -> None:
+def _of_rate(lent: Iterable[HostInterface], line_bps: int) -> None:
     """Loads and gaps are shares of the link's rate: an interface that tells another one is told back."""
     from wiregauge.calibrate.identity import rate_name
 
     for one in lent:
-        if one.rate_bps is not None and one.rate_bps != bit_per_s:
+        if one.rate_bps is not None and one.rate_bps != line_bps:
             right = rate_name(one.rate_bps).replace(" ", "")
-            fail(f"{one.name} runs at {right}, not at {rate_name(bit_per_s)}; give --rate {right}", BAD_INPUT)
+            fail(f"{one.name} runs at {right}, not at {rate_name(line_bps)}; give --rate {right}", BAD_INPUT)
 
 
 def finish(calibration: Any, *, out: Path | None, store: Path | None, save: bool, as_json: bool) -> NoReturn:
@@ -287,7 +287,7 @@ def measured_on(where: Where, test: Test) -> tuple[Outcome, dict[str, str]]:
         realtime=where.realtime,
         rootless=where.rootless,
         interfaces=where.interfaces,
-        bit_per_s=rate_bps(where.rate),
+        line_bps=rate_bps(where.rate),
     )
     with (
         workplace(where.runs) as place,

@@ -81,7 +81,7 @@ def statistic_of(sample: Sample, statistic: str, level: float) -> Estimate:
 def instrument_bound(flow: FlowResult, measure: str) -> float:
     """Bound of the clock and timestamp errors of one side, ns."""
     parts = flow.summaries[measure].uncertainty
-    return parts.clock + parts.stamp if parts is not None else 0.0
+    return parts.clock + parts.timestamp if parts is not None else 0.0
 
 
 def widened(estimate: Estimate, by: float) -> Estimate:

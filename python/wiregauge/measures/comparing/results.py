@@ -175,7 +175,7 @@ class FlowComparison:
     def rates(self) -> dict[str, tuple[float | None, float | None]]:
         """Goodput and effective bandwidth of either side, bit/s; they carry no interval and are not judged."""
         return {
-            "throughput": (self.base.goodput, self.new.goodput),
+            "goodput": (self.base.goodput, self.new.goodput),
             "effective_bandwidth": (self.base.effective_bandwidth, self.new.effective_bandwidth),
         }
 

@@ -43,7 +43,7 @@ def compare_schema_path() -> Path:
 def compare_json(comparison: Comparison) -> ComparisonShown:
     """The whole comparison; keys may be added within schema 1, none is renamed or removed."""
     return {
-        "schema": 1,
+        "schema": 2,
         "verdict": comparison.verdict,
         "exit_code": comparison.exit_code,
         "unfit": list(comparison.unfit),

@@ -153,7 +153,7 @@ class FlowShown(TypedDict):
     measures: dict[str, MeasureShown]
     shares: dict[str, ShareShown]
     rates: Annotated[
-        dict[str, RateShown], Meta(extra_json_schema={"required": ["throughput", "effective_bandwidth"]})
+        dict[str, RateShown], Meta(extra_json_schema={"required": ["goodput", "effective_bandwidth"]})
     ]
     only_base: list[str]
     only_new: list[str]
@@ -184,7 +184,7 @@ class OnlyShown(TypedDict):
 
 
 class ComparisonShown(TypedDict):
-    schema: Literal[1]
+    schema: Literal[2]
     verdict: Verdict
     exit_code: Annotated[int, Meta(extra_json_schema={"enum": [0, 1, 4]})]
     unfit: list[str]
@@ -248,7 +248,7 @@ class TrendSeriesShown(TypedDict):
 
 
 class TrendShown(TypedDict):
-    schema: Literal[1]
+    schema: Literal[2]
     verdict: Verdict
     exit_code: Annotated[int, Meta(extra_json_schema={"enum": [0, 1, 4]})]
     against: Literal["previous", "first"]

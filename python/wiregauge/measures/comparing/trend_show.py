@@ -34,7 +34,7 @@ def trend_schema_path() -> Path:
 def trend_json(trend: Trend) -> TrendShown:
     """The whole trend; keys may be added within schema 1, none is renamed or removed."""
     return {
-        "schema": 1,
+        "schema": 2,
         "verdict": trend.verdict,
         "exit_code": trend.exit_code,
         "against": trend.against,

@@ -28,8 +28,8 @@ WORST = 10
 """Messages of each flow that are explained, unless told otherwise."""
 ALONE = 150_000
 """Values of a flow whose search takes so much memory that there is none beside it."""
-STAMP_NS = 1.0
-"""Resolution of time stamps."""
+TIMESTAMP_NS = 1.0
+"""Resolution of timestamps."""
 
 
 def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None) -> Explanation:
@@ -144,7 +144,7 @@ def _explained(
     del whole
     error = flow.series.get("send_error")
     # An ideal sender has no wake-ups.
-    if error is not None and len(error.value) and float(np.ptp(error.value)) > STAMP_NS:
+    if error is not None and len(error.value) and float(np.ptp(error.value)) > TIMESTAMP_NS:
         found.append(explain_series("send_error", error))
     return tuple(found)
 
@@ -174,7 +174,7 @@ def explain_series(measure: str, series: Series, whole: Series | None = None) ->
     worth = stats.worth_of(rest)
     known = int(np.isfinite(series.value).sum())
     worth *= known / max(len(rest), 1)
-    shape = stats.peaks(series.value, resolution=STAMP_NS, n_effective=worth)
+    shape = stats.peaks(series.value, resolution=TIMESTAMP_NS, n_effective=worth)
     said = (
         *mode_sentences(recurrence, measure),
         *course_sentences(course, measure),

@@ -14,7 +14,7 @@ __all__ = ["TITLES", "cause_of", "course_sentences", "message_sentence", "mode_s
 TITLES = {"latency": "latency", "rtt": "the round trip", "send_error": "the send error"}
 HALF = 0.5
 LEAST_NS = 1.0
-"""Less than the resolution of stamps is nothing that could be explained."""
+"""Less than the resolution of timestamps is nothing that could be explained."""
 MOST_NAMED = 3
 FOREIGN = 65_535
 """Flow number of frames without a header of ours."""

@@ -25,7 +25,7 @@ def explain_schema_path() -> Path:
 def explain_json(explanation: Explanation) -> Explained:
     """The whole explanation; keys may be added within schema 1, none is renamed or removed."""
     return {
-        "schema": 1,
+        "schema": 2,
         "worst": explanation.worst,
         "left_out": explanation.left_out,
         "flows": [_flow(flow) for flow in explanation.flows],

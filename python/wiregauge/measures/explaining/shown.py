@@ -162,7 +162,7 @@ FlowShown = TypedDict(
 
 
 class Explained(TypedDict):
-    schema: Literal[1]
+    schema: Literal[2]
     worst: int
     left_out: int
     flows: list[FlowShown]

@@ -52,9 +52,9 @@ class Census:
     marks: Collection[Mark]
     arrivals: Arrivals = field(default_factory=Arrivals)
     pairs: dict[tuple[str, str], Buckets] = field(default_factory=dict)
-    """Times between points of a leg that have no measure of their own, ps, stamps as they are."""
+    """Times between points of a leg that have no measure of their own, ps, timestamps as they are."""
     recount: Recount | None = None
-    """Of a flow whose stamps were corrected one by one: all its measures."""
+    """Of a flow whose timestamps were corrected one by one: all its measures."""
     below: dict[Mark, tuple[int, int]] = field(default_factory=dict)
     """By mark: messages whose value lies below it, and those at it or below."""
 

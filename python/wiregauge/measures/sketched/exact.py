@@ -16,7 +16,7 @@ from wiregauge.measures.sampling import Sampled
 from wiregauge.measures.series import (
     GAP,
     LOST,
-    NO_STAMP,
+    NO_TIMESTAMP,
     NOT_SAMPLED,
     ONE_COPY,
     WARM_UP,
@@ -134,8 +134,8 @@ def _excluded(name: str, whole: Whole, held: Mapping[str, Sketch], flow: FlowPla
         "period": {GAP: sent - 1 - n},
         "ipdv": {GAP: sent - 1 - n},
         "receive_period": {LOST: counted.count("no rx_app")},
-        "bag_spacing": {NO_STAMP: counted.count("no tx_wire")},
-        "bag_jitter": {NO_STAMP: counted.count("no tx_wire")},
+        "bag_spacing": {NO_TIMESTAMP: counted.count("no tx_wire")},
+        "bag_jitter": {NO_TIMESTAMP: counted.count("no tx_wire")},
         "skew": {ONE_COPY: sent - n},
         "window_error": {LOST: sent - n},
     }.get(name, {})
@@ -173,7 +173,7 @@ def _summary(
     worth = min((sample.n_effective or 1.0) * gain, float(n))
     known = sample.uncertainty
     if known is not None and deviation is not None:
-        known = Uncertainty(sketches.mean_half_width(deviation, worth), known.clock, known.stamp)
+        known = Uncertainty(sketches.mean_half_width(deviation, worth), known.clock, known.timestamp)
     return replace(
         sample,
         n=n,

@@ -45,7 +45,12 @@ def _parts(flows: Sequence[FlowResult], name: str) -> list[tuple[FlowResult, Ske
 
 
 def summarise_repeats(
-    name: str, flows: Sequence[FlowResult], excluded: Mapping[str, int], *, clock_ns: float, stamp_ns: float
+    name: str,
+    flows: Sequence[FlowResult],
+    excluded: Mapping[str, int],
+    *,
+    clock_ns: float,
+    timestamp_ns: float,
 ) -> Summary:
     """The summary of a measure of repeats of which some are sampled: their sketches, merged."""
     excluded = {reason: count for reason, count in excluded.items() if count}
@@ -76,9 +81,9 @@ def summarise_repeats(
         maximum=pooled.maximum,
         percentiles={quantile: repeated(each, pooled, q, 0) for quantile, q in quantiles.items()},
         n_effective=sum(worths),
-        uncertainty=Uncertainty(sampling, clock_ns, stamp_ns) if sampling is not None else None,
+        uncertainty=Uncertainty(sampling, clock_ns, timestamp_ns) if sampling is not None else None,
         clock=clock_ns,
-        stamp=stamp_ns,
+        timestamp=timestamp_ns,
         runs=len(each),
         sd_interval=sketches.repeated_deviation(each),
         repeats=Repeats(

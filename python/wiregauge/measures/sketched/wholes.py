@@ -48,7 +48,7 @@ def read_wholes(
 ) -> dict[tuple[int, int], Whole]:
     """What is known of the sampled flows of a run, by number and receiver; `one_in` how many stretches is looked at.
 
-    Stamps are in the time of the reference as far as `clocks` tell it.
+    Timestamps are in the time of the reference as far as `clocks` tell it.
 
     Raises RunDirectoryError for files that cannot be read.
     """
@@ -115,7 +115,7 @@ def _marks(flow: FlowPlan, limits: Sequence[LimitPlan]) -> set[Mark]:
 
 
 def _conformity(rows: pl.LazyFrame, flow: FlowPlan) -> tuple[Conformity, ...]:
-    """The contracts of a flow at its receiver, from the stamps of the wire of all its messages."""
+    """The contracts of a flow at its receiver, from the timestamps of the wire of all its messages."""
     if flow.bag_ns is None and flow.schedule is None and not flow.both_networks:
         return ()
     return conformity_of(of_receiver(rows, flow).select(_OF_CONTRACTS).collect(engine="streaming"), flow)

@@ -1,9 +1,10 @@
-"""By what a run was stamped, and what error a stamp has for it.
+"""By what a run was timestamped, and what error a timestamp has for it.
 
-A stamp is as good as the clock it is read from and as near to what it stands for as whoever takes it. The end of a
-measure says which: what is measured from application to application, or from driver to driver, is stamped where it
-happens, and only the reading of the clock is uncertain. What a tap saw stands for the wire. Where an interface stamps
-by a clock of its own, its times were placed on the host's by readings of both, and are uncertain by how well that went.
+A timestamp is as good as the clock it is read from and as near to what it stands for as whoever takes it. The end of a
+measure says which: what is measured from application to application, or from driver to driver, is timestamped where it
+happens, and only the reading of the clock is uncertain. What a tap saw stands for the wire. Where an interface
+timestamps by a clock of its own, its times were placed on the host's by readings of both, and are uncertain by how
+well that went.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from collections.abc import Iterator, Mapping
 from wiregauge.measures.evidence import Evidence, check, number, parts, percent
 from wiregauge.measures.results import Check, Grade
 
-__all__ = ["RESOLUTION_NS", "STAMPS_DEGRADED", "stamp_error_ns", "stamps", "wire_errors_ns"]
+__all__ = ["RESOLUTION_NS", "TIMESTAMPS_DEGRADED", "timestamp_error_ns", "timestamps", "wire_errors_ns"]
 
 RESOLUTION_NS = 1.0
-"""Smallest step of any stamp."""
+"""Smallest step of any timestamp."""
 AT_WIRE_NS = 5_000.0
-"""How far a software stamp of the kernel is from the wire: 1 to 5 µs as published for tuned machines, with tails of
-10 to 130 µs that no bound holds. Hardware stamps within their step."""
-STAMPS_DEGRADED = 0.001
+"""How far a software timestamp of the kernel is from the wire: 1 to 5 µs as published for tuned machines, with tails of
+10 to 130 µs that no bound holds. Hardware timestamps within their step."""
+TIMESTAMPS_DEGRADED = 0.001
 RESOLVED = 1 / 3
-"""The greatest share of a latency that the error of its stamps may be (RFC 7679, 3.7.3)."""
+"""The greatest share of a latency that the error of its timestamps may be (RFC 7679, 3.7.3)."""
 
 
-def stamp_error_ns(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> float:
-    """Error of a difference of two stamps of a run, ns: twice that of the worst of them.
+def timestamp_error_ns(entry: Mapping[str, object], agents: Mapping[str, Mapping[str, object]]) -> float:
+    """Error of a difference of two timestamps of a run, ns: twice that of the worst of them.
 
-    Of taps: their step, and for software stamps their distance from the wire. Of agents: the reported cost of
+    Of taps: their step, and for software timestamps their distance from the wire. Of agents: the reported cost of
     reading the clock, at least the resolution.
     """
     taps = _taps(entry)
@@ -51,13 +52,13 @@ def _clock_read_ns(agent: Mapping[str, object]) -> float:
 
 
 def wire_errors_ns(agents: Mapping[str, Mapping[str, object]]) -> dict[str, float]:
-    """By node whose interface stamped: by how much a time at its wire may be wrong, ns.
+    """By node whose interface timestamped: by how much a time at its wire may be wrong, ns.
 
-    The uncertainty of placing the interface's clock, and the step of its stamps.
+    The uncertainty of placing the interface's clock, and the step of its timestamps.
     """
     found: dict[str, float] = {}
-    for name, stamped in _interfaces(agents):
-        clock = _part(_part(stamped, "figures"), "clock")
+    for name, timestamped in _interfaces(agents):
+        clock = _part(_part(timestamped, "figures"), "clock")
         error = sum(
             float(value)
             for key in ("uncertainty_ns", "step_ns")
@@ -71,10 +72,10 @@ def wire_errors_ns(agents: Mapping[str, Mapping[str, object]]) -> dict[str, floa
 def _interfaces(
     agents: Mapping[str, Mapping[str, object]],
 ) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Node, and what its agent says of the stamps of an interface."""
+    """Node, and what its agent says of the timestamps of an interface."""
     for name, agent in agents.items():
-        for stamped in parts(agent, "stamps"):
-            yield name, stamped
+        for timestamped in parts(agent, "stamps"):
+            yield name, timestamped
 
 
 def _part(obj: Mapping[str, object], key: str) -> Mapping[str, object]:
@@ -83,20 +84,20 @@ def _part(obj: Mapping[str, object], key: str) -> Mapping[str, object]:
 
 
 def _taps(entry: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
-    """By node what is known of the stamps of a tap there; empty for a run that no tap saw."""
-    found = entry.get("stamps")
+    """By node what is known of the timestamps of a tap there; empty for a run that no tap saw."""
+    found = entry.get("timestamps")
     named = found.items() if isinstance(found, dict) else ()
-    return {str(node): stamp for node, stamp in named if isinstance(stamp, dict)}
+    return {str(node): timestamp for node, timestamp in named if isinstance(timestamp, dict)}
 
 
-def _at_tap(stamp: Mapping[str, object]) -> float:
-    step = stamp.get("step_ns")
+def _at_tap(timestamp: Mapping[str, object]) -> float:
+    step = timestamp.get("step_ns")
     error = max(float(step), RESOLUTION_NS) if isinstance(step, int | float) else RESOLUTION_NS
-    return error + (AT_WIRE_NS if stamp.get("kind") == "software" else 0.0)
+    return error + (AT_WIRE_NS if timestamp.get("kind") == "software" else 0.0)
 
 
-def stamps(run: Evidence) -> Iterator[Check]:
-    """Did every message get its stamps, and of which kind are they?"""
+def timestamps(run: Evidence) -> Iterator[Check]:
+    """Did every message get its timestamps, and of which kind are they?"""
     streams = {
         stream.get("number")
         for agent in run.agents.values()
@@ -104,24 +105,24 @@ def stamps(run: Evidence) -> Iterator[Check]:
         if stream.get("kind") == "send"
     }
     for name, title, measure in (
-        ("kernel-stamps", "Kernel stamps", "driver_latency"),
-        ("application-stamps", "Application stamps", "latency"),
+        ("kernel-timestamps", "Kernel timestamps", "driver_latency"),
+        ("application-timestamps", "Application timestamps", "latency"),
     ):
-        # The kernel stamps no send of a stream: at its rate, reading the stamps would cost more than sending.
+        # The kernel timestamps no send of a stream: at its rate, reading the timestamps would cost more than sending.
         without = streams if measure == "driver_latency" else set()
-        stamped = [flow for flow in run.flows if flow.plan.id not in without]
-        summaries = [flow.summaries[measure] for flow in stamped if measure in flow.summaries]
-        missing = sum(summary.excluded.get("no stamp", 0) for summary in summaries)
+        timestamped = [flow for flow in run.flows if flow.plan.id not in without]
+        summaries = [flow.summaries[measure] for flow in timestamped if measure in flow.summaries]
+        missing = sum(summary.excluded.get("no timestamp", 0) for summary in summaries)
         arrived = missing + sum(summary.n for summary in summaries)
         share = missing / arrived if arrived else 0.0
-        grade = Grade.DEGRADED if share > STAMPS_DEGRADED else Grade.NOTE if missing else Grade.OK
+        grade = Grade.DEGRADED if share > TIMESTAMPS_DEGRADED else Grade.NOTE if missing else Grade.OK
         if run.tapped:
             # No tap sees a driver, and one tap alone sees no latency.
             grade = Grade.OK
         yield check(
             name,
             title,
-            f"at most {percent(STAMPS_DEGRADED)} of the arrived messages without",
+            f"at most {percent(TIMESTAMPS_DEGRADED)} of the arrived messages without",
             "does not apply: taps see the wire"
             if run.tapped
             else f"{missing} of {arrived} without"
@@ -134,11 +135,11 @@ def stamps(run: Evidence) -> Iterator[Check]:
 
 
 _BY_ITSELF = ("hardware", "planted")
-"""Kinds of stamps that are of a clock of the interface's own."""
+"""Kinds of timestamps that are of a clock of the interface's own."""
 
 
 def _hardware(run: Evidence) -> Check:
-    """Stamps of interfaces: did those come that were asked for, and could they be placed?"""
+    """Timestamps of interfaces: did those come that were asked for, and could they be placed?"""
     found = [(name, told) for name, told in _interfaces(run.agents) if _own(told)]
     asked = missing = spare = unplaced = strange = steps = 0
     used: set[str] = set()
@@ -154,7 +155,7 @@ def _hardware(run: Evidence) -> Check:
             used.add(name)
         steps += number(clock, "steps")
     errors = wire_errors_ns(run.agents)
-    # A clock that placed no stamp made no time wrong.
+    # A clock that placed no timestamp made no time wrong.
     worst = max((error for name, error in errors.items() if name in used), default=None)
     share = (missing + unplaced) / asked if asked else 0.0
     planted = sorted(name for name, told in found if "planted" in (told.get("transmit"), told.get("receive")))
@@ -174,12 +175,16 @@ def _hardware(run: Evidence) -> Check:
         if wrong
     ]
     grade = (
-        Grade.DEGRADED if share > STAMPS_DEGRADED or steps or planted else Grade.NOTE if notes else Grade.OK
+        Grade.DEGRADED
+        if share > TIMESTAMPS_DEGRADED or steps or planted
+        else Grade.NOTE
+        if notes
+        else Grade.OK
     )
     return check(
-        "hardware-stamps",
-        "Stamps of interfaces",
-        f"at most {percent(STAMPS_DEGRADED)} of the requested ones missing, no clock set; noted: sends without",
+        "hardware-timestamps",
+        "Timestamps of interfaces",
+        f"at most {percent(TIMESTAMPS_DEGRADED)} of the requested ones missing, no clock set; noted: sends without",
         f"{asked - missing - unplaced} of {asked}"
         + (f", each ± {worst:.0f} ns" if worst is not None else "")
         + "".join(f"; {note}" for note in notes)
@@ -196,10 +201,10 @@ def _own(told: Mapping[str, object]) -> bool:
 
 def _kinds(run: Evidence) -> Iterator[Check]:
     taps = _taps(run.entry)
-    soft = sorted(node for node, stamp in taps.items() if stamp.get("kind") == "software")
-    kinds = ", ".join(f"{node}: {stamp.get('kind')}" for node, stamp in sorted(taps.items()))
+    soft = sorted(node for node, timestamp in taps.items() if timestamp.get("kind") == "software")
+    kinds = ", ".join(f"{node}: {timestamp.get('kind')}" for node, timestamp in sorted(taps.items()))
     medians = [m for flow in run.flows if (m := flow.summaries["latency"].value("p50")) is not None and m > 0]
-    error = stamp_error_ns(run.entry, run.agents)
+    error = timestamp_error_ns(run.entry, run.agents)
     typical = min(medians, default=None)
     blunt = bool(taps) and typical is not None and error > typical * RESOLVED
     reason = (
@@ -212,8 +217,8 @@ def _kinds(run: Evidence) -> Iterator[Check]:
             f"; {reason}" if soft else ""
         )
     yield check(
-        "stamp-kind",
-        "Kind of stamps",
+        "timestamp-kind",
+        "Kind of timestamps",
         "noted: software timestamps used as wire times; degraded: an error above a third of the median latency "
         "between taps",
         kinds or ("virtual time" if run.virtual_time else _granted(run)),
@@ -223,16 +228,16 @@ def _kinds(run: Evidence) -> Iterator[Check]:
 
 
 def _granted(run: Evidence) -> str:
-    """By what the agents say that frames were stamped, and which octets the times of the wire stand for."""
+    """By what the agents say that frames were timestamped, and which octets the times of the wire stand for."""
     told = {
-        f"{name}: sent {_way(stamped, 'transmit', 'sent')}, received {_way(stamped, 'receive', 'received')}"
-        for name, stamped in _interfaces(run.agents)
+        f"{name}: sent {_way(timestamped, 'transmit', 'sent')}, received {_way(timestamped, 'receive', 'received')}"
+        for name, timestamped in _interfaces(run.agents)
     }
     return "; ".join(sorted(told)) or "not reported"
 
 
-def _way(stamped: Mapping[str, object], way: str, octets: str) -> str:
-    kind, octet = str(stamped.get(way)), _part(_part(stamped, "figures"), octets)
+def _way(timestamped: Mapping[str, object], way: str, octets: str) -> str:
+    kind, octet = str(timestamped.get(way)), _part(_part(timestamped, "figures"), octets)
     taken, recorded = octet.get("stamped"), octet.get("recorded")
     if kind not in _BY_ITSELF:
         return f"{kind} ({taken} octet)" if taken != "preamble" else f"{kind} (preamble)"

@@ -1,9 +1,9 @@
-//! By what a frame was stamped, and which octet of it the stamp belongs to.
+//! By what a frame was timestamped, and which octet of it the timestamp belongs to.
 //!
-//! Two stamps can be laid side by side only when both belong to the same octet. IEEE Std 1588-2019, 7.3.4.1, puts the
-//! stamp at the beginning of the frame, right after its start delimiter; RFC 1242, 3.8, measures a store-and-forward
+//! Two timestamps can be laid side by side only when both belong to the same octet. IEEE Std 1588-2019, 7.3.4.1, puts the
+//! timestamp at the beginning of the frame, right after its start delimiter; RFC 1242, 3.8, measures a store-and-forward
 //! device from the last bit in to the first bit out; capture cards let the user choose. So every capture says which
-//! octet its stamps belong to, and whoever compares moves them by the frame's own length on the line.
+//! octet its timestamps belong to, and whoever compares moves them by the frame's own length on the line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 const PREAMBLE_BITS: u64 = 64;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// The octet of a frame that a stamp belongs to.
+/// The octet of a frame that a timestamp belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Octet {
@@ -55,10 +55,10 @@ impl Octet {
     }
 }
 
-/// What took a stamp.
+/// What took a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum StampKind {
+pub enum TimestampKind {
     /// The kernel, as the driver takes or hands over the frame.
     Software,
     /// The clock of the interface.
@@ -67,41 +67,42 @@ pub enum StampKind {
     Simulated,
 }
 
-/// By what the frames of an interface are stamped, and which octet the stamp belongs to in each direction.
+/// By what the frames of an interface are timestamped, and which octet the timestamp belongs to in each direction.
 ///
 /// Written into a capture as a comment of the interface, for pcapng has no field for it:
 ///
 /// ```
-/// use wg_capture::{Octet, StampKind, Stamps};
-/// let stamps = Stamps { kind: StampKind::Hardware, sent: Octet::First, received: Octet::Last };
-/// assert_eq!(stamps.to_string(), "stamps: hardware; sent: first octet; received: last octet");
-/// assert_eq!(stamps.to_string().parse(), Ok(stamps));
+/// use wg_capture::{Octet, TimestampKind, Timestamps};
+/// let timestamps = Timestamps { kind: TimestampKind::Hardware, sent: Octet::First, received: Octet::Last };
+/// assert_eq!(timestamps.to_string(), "stamps: hardware; sent: first octet; received: last octet");
+/// assert_eq!(timestamps.to_string().parse(), Ok(timestamps));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamps {
+pub struct Timestamps {
     /// What takes them.
-    pub kind: StampKind,
+    pub kind: TimestampKind,
     /// Of frames the interface sent.
     pub sent: Octet,
     /// Of frames it received.
     pub received: Octet,
 }
 
-impl Stamps {
+impl Timestamps {
     /// The kernel's own: as the driver takes a frame, none of it is on the line; as it hands one over, all of it is in.
     pub const SOFTWARE: Self =
-        Self { kind: StampKind::Software, sent: Octet::Preamble, received: Octet::Last };
-    /// Of an interface that stamps as IEEE Std 1588 wants it.
-    pub const HARDWARE: Self = Self { kind: StampKind::Hardware, sent: Octet::First, received: Octet::First };
+        Self { kind: TimestampKind::Software, sent: Octet::Preamble, received: Octet::Last };
+    /// Of an interface that timestamps as IEEE Std 1588 wants it.
+    pub const HARDWARE: Self =
+        Self { kind: TimestampKind::Hardware, sent: Octet::First, received: Octet::First };
     /// Of the simulator.
     pub const SIMULATED: Self =
-        Self { kind: StampKind::Simulated, sent: Octet::Preamble, received: Octet::Last };
+        Self { kind: TimestampKind::Simulated, sent: Octet::Preamble, received: Octet::Last };
 }
 
-const KINDS: [(StampKind, &str); 3] = [
-    (StampKind::Software, "software"),
-    (StampKind::Hardware, "hardware"),
-    (StampKind::Simulated, "simulated"),
+const KINDS: [(TimestampKind, &str); 3] = [
+    (TimestampKind::Software, "software"),
+    (TimestampKind::Hardware, "hardware"),
+    (TimestampKind::Simulated, "simulated"),
 ];
 const OCTETS: [(Octet, &str); 3] =
     [(Octet::Preamble, "preamble"), (Octet::First, "first octet"), (Octet::Last, "last octet")];
@@ -114,7 +115,7 @@ fn value<T: Copy>(table: &[(T, &'static str)], text: &str) -> Result<T, ()> {
     table.iter().find(|(_, entry)| *entry == text).map(|(value, _)| *value).ok_or(())
 }
 
-impl fmt::Display for Stamps {
+impl fmt::Display for Timestamps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, sent, received) =
             (text(&KINDS, self.kind), text(&OCTETS, self.sent), text(&OCTETS, self.received));
@@ -122,7 +123,7 @@ impl fmt::Display for Stamps {
     }
 }
 
-impl FromStr for Stamps {
+impl FromStr for Timestamps {
     type Err = ();
 
     fn from_str(comment: &str) -> Result<Self, ()> {

@@ -6,36 +6,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiregauge.measures.stamping import AT_WIRE_NS, RESOLUTION_NS, stamp_error_ns
+from wiregauge.measures.timestamping import AT_WIRE_NS, RESOLUTION_NS, timestamp_error_ns
 
 STEPS = st.floats(min_value=0.001, max_value=1e6)
 
 
 def tapped(**stamps: tuple[str, float]) -> dict[str, object]:
-    return {"stamps": {node: {"kind": kind, "step_ns": step} for node, (kind, step) in stamps.items()}}
+    return {"timestamps": {node: {"kind": kind, "step_ns": step} for node, (kind, step) in stamps.items()}}
 
 
 @given(first=STEPS, second=STEPS)
 def test_the_worst_tap_decides_and_software_is_farther_from_the_wire(first: float, second: float) -> None:
-    hardware = stamp_error_ns(tapped(a=("hardware", first), b=("hardware", second)), {})
+    hardware = timestamp_error_ns(tapped(a=("hardware", first), b=("hardware", second)), {})
     assert hardware == 2 * max(first, second, RESOLUTION_NS)
-    mixed = stamp_error_ns(tapped(a=("hardware", first), b=("software", second)), {})
+    mixed = timestamp_error_ns(tapped(a=("hardware", first), b=("software", second)), {})
     assert mixed == 2 * max(first, max(second, RESOLUTION_NS) + AT_WIRE_NS)
     assert mixed >= 2 * AT_WIRE_NS
 
 
 @pytest.mark.parametrize(
-    "entry", [{}, {"stamps": None}, {"stamps": {"a": 1}}, {"stamps": {"a": {"step_ns": "x"}}}]
+    "entry", [{}, {"timestamps": None}, {"stamps": {"a": 1}}, {"stamps": {"a": {"step_ns": "x"}}}]
 )
 def test_nothing_known_is_no_better_than_the_resolution(entry: dict[str, object]) -> None:
-    assert stamp_error_ns(entry, {}) == 2 * RESOLUTION_NS
+    assert timestamp_error_ns(entry, {}) == 2 * RESOLUTION_NS
 
 
 def test_agents_report_what_reading_a_clock_costs() -> None:
     """A typed field; the words of the grant are for people, and count only where an older directory has no field."""
     words = [{"name": "clock-read", "granted": True, "detail": "41 ns"}]
-    assert stamp_error_ns({}, {"a": {"clock_read_ns": 37, "grants": words}, "b": {"grants": []}}) == 74
-    assert stamp_error_ns({}, {"a": {"clock_read_ns": 37}}) == 74
-    assert stamp_error_ns({}, {"a": {"grants": words}}) == 82
+    assert timestamp_error_ns({}, {"a": {"clock_read_ns": 37, "grants": words}, "b": {"grants": []}}) == 74
+    assert timestamp_error_ns({}, {"a": {"clock_read_ns": 37}}) == 74
+    assert timestamp_error_ns({}, {"a": {"grants": words}}) == 82
     other = [{"name": "no-clock-read", "granted": False, "detail": "waited 900 ns"}]
-    assert stamp_error_ns({}, {"a": {"grants": other}}) == 2 * RESOLUTION_NS
+    assert timestamp_error_ns({}, {"a": {"grants": other}}) == 2 * RESOLUTION_NS
