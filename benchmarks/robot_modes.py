@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks import table
 from wiregauge import stats
-from wiregauge.measures.units import p_text
+from wiregauge.measures.definitions.units import p_text
 
 __all__ = ["PLANTED", "round_trips"]
 

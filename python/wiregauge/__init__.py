@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wiregauge.config import Test
-    from wiregauge.measures.quantities import Quantity
+    from wiregauge.measures.metrics.quantities import Quantity
     from wiregauge.notebook import Checked, Measure, Run, WiregaugeError, check, open, simulate  # noqa: A004
 
 __all__ = [
@@ -43,7 +43,7 @@ except PackageNotFoundError:  # the source tree on sys.path without an installat
     __version__ = "0+uninstalled"
 
 # Read on first use: every command imports this package, and few need what these need.
-_HOME = {"Quantity": "wiregauge.measures.quantities", "Test": "wiregauge.config"}
+_HOME = {"Quantity": "wiregauge.measures.metrics.quantities", "Test": "wiregauge.config"}
 
 
 def __getattr__(name: str) -> object:

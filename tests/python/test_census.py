@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiregauge.measures import arrivals, patterns
-from wiregauge.measures.arrivals import Arrivals
+from wiregauge.measures.metrics import arrivals, patterns
+from wiregauge.measures.metrics.arrivals import Arrivals
 from wiregauge.stats.buckets import Buckets
 
 REACH = 32

@@ -15,8 +15,8 @@ from simulation import trial
 from wiregauge import stats
 from wiregauge.config import Exchange, Test
 from wiregauge.measures import Judgement
-from wiregauge.measures.clocks import corrected, run_clocks
-from wiregauge.measures.recorded import open_recorded
+from wiregauge.measures.metrics.clocks import corrected, run_clocks
+from wiregauge.measures.metrics.recorded import open_recorded
 
 US = 1e3
 

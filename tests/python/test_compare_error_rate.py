@@ -19,6 +19,7 @@ from test_shift import skewed
 from wiregauge import measures, report, stats
 from wiregauge.measures import comparing
 from wiregauge.measures.comparing import Comparison, compare, compare_headline, compare_json, read_threshold
+from wiregauge.measures.definitions import units
 from wiregauge.stats import Chance, Pair, Sample
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
@@ -76,7 +77,7 @@ def test_the_shown_figure_is_the_one_that_decided(
             assert flow.deciding is not None
             name, shift = flow.deciding
             assert shift.verdict == "worse"
-            assert f"{name} {measures.units.duration(shift.base.value)}" in text
+            assert f"{name} {units.duration(shift.base.value)}" in text
     for shown in (text, page, json.dumps(compare_json(found))):
         assert "false discovery rate 5 %" in shown
     assert "±" not in text

@@ -20,7 +20,7 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 from wiregauge import stats
-from wiregauge.measures.summarise import loss
+from wiregauge.measures.metrics.summarise import loss
 from wiregauge.stats.memory import flag_memory, memory
 
 Floats = NDArray[np.float64]

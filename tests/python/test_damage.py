@@ -15,7 +15,7 @@ from campaigns import damage
 from jsonschema import Draft202012Validator
 
 from wiregauge import measures, report
-from wiregauge.measures.recorded import open_recorded
+from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.records import DamagedError, integrity, verifying
 from wiregauge.records.verifying import State, verify
 

@@ -18,7 +18,7 @@ from wiregauge.export import Choice, tables
 from wiregauge.measures.comparing import compare, read_threshold
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, Definition
 from wiregauge.measures.limits import observe
-from wiregauge.measures.series import DIFFERENCES, Difference
+from wiregauge.measures.metrics.series import DIFFERENCES, Difference
 from wiregauge.measures.shown import show_schema
 from wiregauge.report import write
 from wiregauge.report.keys import key_tables

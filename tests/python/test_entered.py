@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wiregauge.measures.traffic import entries, offered_loads
+from wiregauge.measures.validity.traffic import entries, offered_loads
 
 PLAN: Any = SimpleNamespace(
     injects=[SimpleNamespace(on="e2", to="e1", load_ppm=1_000_000, rate_bps=10**9)],

@@ -19,9 +19,11 @@ from simulation import trial
 from wiregauge import measures, stats
 from wiregauge.figures.explained import explained_figures
 from wiregauge.measures import explaining
-from wiregauge.measures.explaining import Explanation, FlowExplained, said
+from wiregauge.measures.explaining import Explanation, FlowExplained
+from wiregauge.measures.explaining import sentences as said
+from wiregauge.measures.explaining.hop_times import read_spans
 from wiregauge.measures.explaining.shapes import explained_shapes
-from wiregauge.measures.explaining.ways import read_spans
+from wiregauge.measures.metrics.results import Series
 
 TEST = """
 <test xmlns="urn:wiregauge:test:2" name="causes" seed="3">
@@ -291,7 +293,7 @@ def test_recurrence_is_no_chance_when_modes_are_counted() -> None:
     rng = np.random.default_rng(6)
     raised = (t % 0.1) < 0.03
     values = np.asarray(20_000 + rng.normal(0, 50, 3_000) + 5_000 * raised, dtype=np.float64)
-    series = measures.results.Series(t, values)
+    series = Series(t, values)
     found = explaining.explain_series("latency", series)
     assert len(found.recurrence.modes) == 1
     assert len(found.peaks.peaks) == 2

@@ -27,7 +27,7 @@ import synthetic
 from wiregauge.export import Choice, ExportError, histograms, junit, openmetrics, tables, write
 from wiregauge.measures import SERIES, RunDirectoryError, judge, show_json
 from wiregauge.measures.definitions import COUNTS, QUANTILES
-from wiregauge.measures.recorded import open_recorded
+from wiregauge.measures.metrics.recorded import open_recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = (

@@ -15,7 +15,7 @@ import wiregauge as wg
 from test_export import RECIPE, ROOT, as_table
 from wiregauge.export import Choice, histograms, tables, write
 from wiregauge.measures import judge
-from wiregauge.measures.recorded import open_recorded
+from wiregauge.measures.metrics.recorded import open_recorded
 
 
 @pytest.fixture(scope="module")

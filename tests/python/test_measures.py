@@ -21,7 +21,7 @@ from rich.console import Console
 
 from synthetic import Columns, Recipe, make
 from wiregauge import measures
-from wiregauge.measures.units import duration
+from wiregauge.measures.definitions.units import duration
 
 SMALL = Recipe(payloads=(64, 1472), messages=400, warm_up=20, loss=0.01)
 SCHEMA = json.loads(measures.schema_path().read_text())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from synthetic import Recipe, make
 from wiregauge import measures, report
 from wiregauge.measures import Grade
-from wiregauge.measures.calibration import citations
+from wiregauge.measures.validity.calibration import citations
 
 BASE = Recipe(protocols=("udp",), payloads=(64, 256), messages=400, warm_up=10, loss=0.0, relay=False)
 ENTRY: dict[str, Any] = {

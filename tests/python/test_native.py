@@ -17,7 +17,7 @@ import pytest
 
 import wiregauge
 from wiregauge import _native
-from wiregauge.measures.plan import LATE_DIVISOR
+from wiregauge.measures.metrics.flow_plan import LATE_DIVISOR
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK: dict[str, object] = {

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wiregauge.measures import patterns
+from wiregauge.measures.metrics import patterns
 
 flags = st.lists(st.booleans(), max_size=60)
 orders = st.integers(0, 40).flatmap(lambda n: st.permutations(range(n)))

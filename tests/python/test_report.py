@@ -20,7 +20,7 @@ import pytest
 from synthetic import Columns, Recipe, make
 from wiregauge import measures, report
 from wiregauge.figures import interactive
-from wiregauge.measures.units import in_unit, share
+from wiregauge.measures.definitions.units import in_unit, share
 from wiregauge.report.tables import NONE, ZERO, Cell, Head, Section, Table, short_interval
 from wiregauge.report.write import store
 

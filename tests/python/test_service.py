@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from wiregauge import stats
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES
-from wiregauge.measures.hops import pool_hops
+from wiregauge.measures.metrics.flow_plan import FlowPlan, Schedule
+from wiregauge.measures.metrics.hops import pool_hops
+from wiregauge.measures.metrics.pairs import OUTWARD, RETURN, Correction, PairLatency, pair_latencies
+from wiregauge.measures.metrics.percentiles import unsupported
+from wiregauge.measures.metrics.results import Hop
+from wiregauge.measures.metrics.service import OVERHEAD_BYTES, pool_services, serve
+from wiregauge.measures.metrics.summarise import summarise
 from wiregauge.measures.pair_repeats import pool_pairs
-from wiregauge.measures.pairs import OUTWARD, RETURN, Correction, PairLatency, pair_latencies
-from wiregauge.measures.percentiles import unsupported
-from wiregauge.measures.plan import FlowPlan, Schedule
-from wiregauge.measures.results import Hop
-from wiregauge.measures.service import OVERHEAD_BYTES, pool_services, serve
-from wiregauge.measures.summarise import summarise
 
 Row = dict[str, Any]
 STAMPS = (*OUTWARD, *RETURN, "tx_wire_b", "rx_wire_b")

@@ -71,6 +71,17 @@ PACKAGES = {
     },
 }
 
+# Which rooms of `measures` a room of it may import; what stands above them, `""`, is known to the last two.
+ROOMS = {
+    "definitions": set(),
+    "metrics": {"definitions"},
+    "sketched": {"definitions", "metrics"},
+    "validity": {"definitions", "metrics"},
+    "": {"definitions", "metrics", "sketched", "validity"},
+    "comparing": {"", "definitions", "metrics", "sketched", "validity"},
+    "explaining": {"", "definitions", "metrics", "sketched", "validity"},
+}
+
 NUMERIC = {"numpy", "scipy"}
 COMPUTING = {"scipy", "polars"}
 
@@ -262,3 +273,15 @@ def declared(source: str) -> bytes:
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "AddSerializedFile":
             return bytes(ast.literal_eval(node.args[0]))
     raise AssertionError("no descriptor in the generated module")
+
+
+def test_rooms_of_measures_know_only_those_below_them() -> None:
+    below = "wiregauge.measures."
+    for path in files_of("measures"):
+        place = path.relative_to(PACKAGE / "measures")
+        own = place.parts[0] if len(place.parts) > 1 else ""
+        names = {name.removeprefix(below).split(".")[0] for name in imports(path) if name.startswith(below)}
+        known = {name if name in ROOMS else "" for name in names} - {own}
+        if place.name == "__init__.py" and own == "":
+            continue
+        assert known <= ROOMS[own], f"{place}: {known - ROOMS[own]}"

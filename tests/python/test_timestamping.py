@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiregauge.measures.timestamping import AT_WIRE_NS, RESOLUTION_NS, timestamp_error_ns
+from wiregauge.measures.validity.timestamping import AT_WIRE_NS, RESOLUTION_NS, timestamp_error_ns
 
 STEPS = st.floats(min_value=0.001, max_value=1e6)
 

@@ -18,7 +18,7 @@ from simulation import trial
 from wiregauge import measures
 from wiregauge.config import load
 from wiregauge.figures import build
-from wiregauge.measures.results import FlowResult, Grade, Judgement
+from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement
 from wiregauge.measures.views import MOST_FRAMES, extremes, occupancy
 from wiregauge.plan import Clock, TemperatureStep
 

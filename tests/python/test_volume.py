@@ -19,12 +19,13 @@ import wiregauge as wg
 from wiregauge import measures, stats
 from wiregauge.cli import app
 from wiregauge.export import Choice, write
-from wiregauge.measures import sampling
 from wiregauge.measures.definitions import COUNTS, QUANTILES, quantile_named
 from wiregauge.measures.explaining import explain
-from wiregauge.measures.recorded import open_recorded
-from wiregauge.measures.results import FlowResult, Judgement
-from wiregauge.measures.sketched import census, wholes
+from wiregauge.measures.metrics import sampling
+from wiregauge.measures.metrics.recorded import open_recorded
+from wiregauge.measures.metrics.results import FlowResult, Judgement
+from wiregauge.measures.sketched import census
+from wiregauge.measures.sketched import full_flow as wholes
 from wiregauge.stats import sketch as sketches
 
 ROOT = Path(__file__).resolve().parents[2]

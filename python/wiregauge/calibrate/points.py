@@ -12,7 +12,7 @@ from wiregauge.calibrate import identity
 from wiregauge.calibrate.cable import Point
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.measures import FlowResult, Grade, Judgement, judge
-from wiregauge.measures.calibration import run_load
+from wiregauge.measures.validity.calibration import run_load
 from wiregauge.records import RunDirectoryError
 from wiregauge.terminal import say
 

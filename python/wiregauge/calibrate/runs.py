@@ -21,7 +21,7 @@ from wiregauge.benches import BenchError
 from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, StoppedError
 from wiregauge.config import Test, TestError
 from wiregauge.measures import FlowResult, RunResult
-from wiregauge.measures.streams import Stream, streams_of
+from wiregauge.measures.validity.streams import Stream, streams_of
 from wiregauge.plan import Campaign
 from wiregauge.plan import Run as RunPlan
 from wiregauge.records import RunDirectory

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wiregauge.calibrate.store import Calibration
-from wiregauge.measures.units import duration, rate, share, significant
+from wiregauge.measures.definitions.units import duration, rate, share, significant
 
 __all__ = ["Grid", "grids", "headline"]
 

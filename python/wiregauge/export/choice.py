@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from wiregauge.measures import SERIES, FlowResult, Judgement, RunResult
-from wiregauge.measures.plan import CampaignPlan, FlowPlan, RunPlan
+from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 
 __all__ = ["WHATS", "Choice", "ExportError", "What", "named"]
 

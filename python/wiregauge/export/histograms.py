@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.tables import sketches
 from wiregauge.measures import FlowResult, Judgement
-from wiregauge.measures.plan import FlowPlan, RunPlan
-from wiregauge.measures.recorded import Recorded
+from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.recorded import Recorded
 
 __all__ = ["DIGITS", "INTERVAL_S", "histogram", "log", "of_series", "of_sketches", "percentiles"]
 

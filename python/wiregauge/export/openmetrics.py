@@ -23,7 +23,7 @@ from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.tables import axis_column
 from wiregauge.measures import FlowResult, Grade, Judgement, RunResult
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
-from wiregauge.measures.results import Floats
+from wiregauge.measures.metrics.results import Floats
 
 __all__ = ["BOUNDS_NS", "at_or_below", "exposition"]
 

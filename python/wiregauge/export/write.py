@@ -24,7 +24,7 @@ from wiregauge.export import histograms, junit, openmetrics, tables
 from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError
 from wiregauge.files import ForeignFileError, whole
 from wiregauge.measures import Judgement, RunDirectoryError, judge, show_json
-from wiregauge.measures.recorded import Recorded, open_recorded
+from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,8 +17,8 @@ from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, 
 from wiregauge.figures.network import network_figure
 from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
 from wiregauge.figures.views import view_figures
-from wiregauge.measures.plan import Size
-from wiregauge.measures.results import FlowResult, Judgement
+from wiregauge.measures.metrics.flow_plan import Size
+from wiregauge.measures.metrics.results import FlowResult, Judgement
 from wiregauge.measures.shapes import (
     MOST_FLOWS,
     MOST_RUNS,

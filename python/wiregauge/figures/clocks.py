@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from wiregauge.figures.model import Axis, Band, Figure, Line, Panel, Rule, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, INK
-from wiregauge.measures.compared import ClockResult
-from wiregauge.measures.results import Judgement
-from wiregauge.measures.units import count_of, duration
+from wiregauge.measures.definitions.units import count_of, duration
+from wiregauge.measures.metrics.measured_clock import ClockResult
+from wiregauge.measures.metrics.results import Judgement
 
 __all__ = ["clock_figure"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from wiregauge.figures.model import Axis, Dash, Figure, Line, Marker, Panel, Scatter, Style, Trace
 from wiregauge.figures.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION
-from wiregauge.measures.plan import CampaignPlan
+from wiregauge.measures.metrics.flow_plan import CampaignPlan
 from wiregauge.plan import Link, Network, Node, Switch
 
 _MOST_NAMED = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Scatter, Trace
 from wiregauge.figures.palette import ordered
-from wiregauge.measures.noise import NoiseView
+from wiregauge.measures.validity.host_noise import NoiseView
 
 __all__ = ["noise_figure"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace
 from wiregauge.figures.noise import noise_figure
 from wiregauge.figures.palette import BLUE, GREY, INK, VERMILION, ordered, shade
-from wiregauge.measures.results import Judgement
-from wiregauge.measures.units import duration
+from wiregauge.measures.definitions.units import duration
+from wiregauge.measures.metrics.results import Judgement
 from wiregauge.measures.views import ClockShape, FrameWindow, QueueShape, Views
 
 US = 1e3

@@ -6,7 +6,7 @@ figures what they draw. The definition of every measure is in `DEFINITIONS`.
 
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition
 from wiregauge.measures.judge import judge
-from wiregauge.measures.results import (
+from wiregauge.measures.metrics.results import (
     Check,
     FlowResult,
     Grade,

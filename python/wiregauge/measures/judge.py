@@ -9,32 +9,33 @@ from pathlib import Path
 import polars as pl
 
 from wiregauge.files import cure_for, write_whole
-from wiregauge.measures.calibration import citations
-from wiregauge.measures.clocks import RunClocks, corrected, run_clocks, watched_clocks
-from wiregauge.measures.contracts import bag_violations, with_contracts
 from wiregauge.measures.definitions import COUNTS
-from wiregauge.measures.evidence import Evidence, few, number, parts
-from wiregauge.measures.hops import passages
+from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.limits import judge_limits
-from wiregauge.measures.one_flow import judge_flow
-from wiregauge.measures.plan import FlowPlan, RunPlan
-from wiregauge.measures.recorded import Recorded, open_recorded
-from wiregauge.measures.repeats import points_of
-from wiregauge.measures.results import (
+from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
+from wiregauge.measures.metrics.contracts import bag_violations, with_contracts
+from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.hops import passages
+from wiregauge.measures.metrics.recorded import Recorded, open_recorded
+from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.measures.metrics.results import (
     Check,
     FlowResult,
     Grade,
     Judgement,
     RunResult,
 )
+from wiregauge.measures.one_flow import judge_flow
+from wiregauge.measures.repeats import points_of
 from wiregauge.measures.show import json_text, show_json
 from wiregauge.measures.sketched import (
     read_wholes,
 )
-from wiregauge.measures.timestamping import timestamp_error_ns, wire_errors_ns
-from wiregauge.measures.traffic import offered_loads
-from wiregauge.measures.units import count_of
-from wiregauge.measures.validity import judge_validity
+from wiregauge.measures.validity.calibration import citations
+from wiregauge.measures.validity.checks import judge_validity
+from wiregauge.measures.validity.evidence import Evidence, few
+from wiregauge.measures.validity.timestamping import timestamp_error_ns, wire_errors_ns
+from wiregauge.measures.validity.traffic import offered_loads
 from wiregauge.records import seal
 
 

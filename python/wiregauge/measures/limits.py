@@ -15,12 +15,12 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quantile_named
-from wiregauge.measures.pairs import distribution_of
-from wiregauge.measures.plan import LimitPlan
-from wiregauge.measures.quantities import Quantity, flow_quantities, quantity
-from wiregauge.measures.results import FlowResult, LimitResult
-from wiregauge.measures.series import GAP, NO_TIMESTAMP
-from wiregauge.measures.units import count_of, untapped
+from wiregauge.measures.definitions.units import count_of, untapped
+from wiregauge.measures.metrics.flow_plan import LimitPlan
+from wiregauge.measures.metrics.pairs import distribution_of
+from wiregauge.measures.metrics.quantities import Quantity, flow_quantities, quantity
+from wiregauge.measures.metrics.results import FlowResult, LimitResult
+from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP
 from wiregauge.stats.sketch import Sketch
 
 _UNHEARD_OF = Definition("", "", "", "ns", "")

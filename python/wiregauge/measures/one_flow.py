@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, OUTCOMES
-from wiregauge.measures.evidence import number
-from wiregauge.measures.hops import Passages, hops_of
-from wiregauge.measures.pairs import Correction, pair_latencies, side_by_side
-from wiregauge.measures.percentiles import Percentile
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.results import FlowResult, Summary
-from wiregauge.measures.series import WARM_UP, Extracted, Offsets, extract
-from wiregauge.measures.service import serve
-from wiregauge.measures.settling import character
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.hops import Passages, hops_of
+from wiregauge.measures.metrics.pairs import Correction, pair_latencies, side_by_side
+from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.reported import number
+from wiregauge.measures.metrics.results import FlowResult, Summary
+from wiregauge.measures.metrics.series import WARM_UP, Extracted, Offsets, extract
+from wiregauge.measures.metrics.service import serve
+from wiregauge.measures.metrics.summarise import loss, shifted, summarise, with_loss
+from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.measures.sketched import Whole, exact
-from wiregauge.measures.summarise import loss, shifted, summarise, with_loss
-from wiregauge.measures.tally import LOST_OUTCOMES, UNKNOWN, happened
+from wiregauge.measures.validity.settling import character
 
 __all__ = ["effective_bandwidth", "judge_flow"]
 

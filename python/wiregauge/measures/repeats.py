@@ -9,14 +9,14 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.definitions import SERIES
-from wiregauge.measures.hops import pool_hops
+from wiregauge.measures.metrics.hops import pool_hops
+from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.results import FlowResult, PointResult, RunResult, Series
+from wiregauge.measures.metrics.service import pool_services
+from wiregauge.measures.metrics.summarise import loss, summarise, with_loss
 from wiregauge.measures.one_flow import effective_bandwidth
 from wiregauge.measures.pair_repeats import pool_pairs
-from wiregauge.measures.percentiles import Percentile
-from wiregauge.measures.results import FlowResult, PointResult, RunResult, Series
-from wiregauge.measures.service import pool_services
 from wiregauge.measures.sketched import pool_sampled, summarise_repeats, with_loss_repeats
-from wiregauge.measures.summarise import loss, summarise, with_loss
 
 __all__ = ["points_of", "pool"]
 

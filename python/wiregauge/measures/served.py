@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from wiregauge.measures.pairs import PairLatency
-from wiregauge.measures.results import FlowResult, Summary
-from wiregauge.measures.service import (
+from wiregauge.measures.metrics.pairs import PairLatency
+from wiregauge.measures.metrics.quantities import effective_bandwidth_interval
+from wiregauge.measures.metrics.results import FlowResult, Summary
+from wiregauge.measures.metrics.service import (
     Availability,
     Conformity,
     Deadline,
@@ -32,7 +33,7 @@ from wiregauge.measures.shown import (
     ServiceShown,
 )
 
-__all__ = ["effective_bandwidth_interval", "of_flow"]
+__all__ = ["of_flow"]
 
 
 def of_flow(flow: FlowResult) -> ServedShown:
@@ -66,15 +67,6 @@ def _service(service: Service | None) -> ServiceShown:
         "deadline": _deadline(service.deadline) if service.deadline is not None else None,
         "conformity": {one.of: _conformity(one) for one in service.conformity},
     }
-
-
-def effective_bandwidth_interval(flow: FlowResult) -> list[float | None] | None:
-    """95 % interval of the effective bandwidth, from that of the mean latency; open above where that reaches zero."""
-    latency, payload = flow.summaries["latency"], flow.plan.payload
-    if flow.effective_bandwidth is None or latency.uncertainty is None or latency.mean is None or not payload:
-        return None
-    low, high = latency.mean - latency.uncertainty.total, latency.mean + latency.uncertainty.total
-    return [8e9 * payload / high, 8e9 * payload / low if low > 0 else None]
 
 
 def _share(share: Share) -> CountedShown:

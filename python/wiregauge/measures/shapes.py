@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures.plan import Size
-from wiregauge.measures.results import FlowResult, Judgement
+from wiregauge.measures.metrics.flow_plan import Size
+from wiregauge.measures.metrics.results import FlowResult, Judgement
 from wiregauge.stats import BoxShape, DensityShape, EnvelopeShape, HistogramShape, TailShape
 
 __all__ = [

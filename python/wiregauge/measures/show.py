@@ -12,12 +12,12 @@ from math import isinf
 from pathlib import Path
 from typing import cast
 
-from wiregauge.measures import sampling, served
-from wiregauge.measures.calibration import Citation, citations, corrections, run_load
-from wiregauge.measures.compared import ClockResult
+from wiregauge.measures import served
 from wiregauge.measures.definitions import SERIES
-from wiregauge.measures.quantities import percentile_names
-from wiregauge.measures.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
+from wiregauge.measures.metrics import sampling
+from wiregauge.measures.metrics.measured_clock import ClockResult
+from wiregauge.measures.metrics.quantities import percentile_names
+from wiregauge.measures.metrics.results import Check, FlowResult, Judgement, LimitResult, RunResult, Summary
 from wiregauge.measures.schemas import Json
 from wiregauge.measures.shown import (
     CheckShown,
@@ -32,6 +32,7 @@ from wiregauge.measures.shown import (
     SummaryRestShown,
     SummaryShown,
 )
+from wiregauge.measures.validity.calibration import Citation, citations, corrections, run_load
 
 _CLOCK_POINTS = 40
 

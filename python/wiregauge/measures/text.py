@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from wiregauge.measures.definitions import MAIN, quantile_named
-from wiregauge.measures.results import (
+from wiregauge.measures.definitions.units import BEYOND, count_of, duration, in_unit, interval_text, share
+from wiregauge.measures.metrics.results import (
     INDEPENDENT,
     FlowResult,
     Grade,
@@ -20,7 +21,6 @@ from wiregauge.measures.results import (
     RunResult,
     Summary,
 )
-from wiregauge.measures.units import BEYOND, count_of, duration, in_unit, interval_text, share
 
 _COLOURS = {"VALID": "green", "DEGRADED": "yellow", "INVALID": "red"}
 _VERDICTS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow", "NONE": "dim"}

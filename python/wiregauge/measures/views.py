@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wiregauge.measures.hops import read_columns
-from wiregauge.measures.noise import NoiseView, noise_view
-from wiregauge.measures.plan import CampaignPlan, RunPlan
-from wiregauge.measures.recorded import Recorded, open_recorded
-from wiregauge.measures.results import Judgement, RunResult
+from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
+from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.recorded import Recorded, open_recorded
+from wiregauge.measures.metrics.results import Judgement, RunResult
+from wiregauge.measures.validity.host_noise import NoiseView, noise_view
 from wiregauge.plan import Hub, Switch
 
 __all__ = ["ClockShape", "FrameBar", "FrameWindow", "QueueShape", "Views", "port_rates", "views"]

@@ -18,8 +18,8 @@ from wiregauge import stats
 from wiregauge.files import write_whole
 from wiregauge.measures import DEFINITIONS, Definition, Summary
 from wiregauge.measures.definitions import QUANTILES
-from wiregauge.measures.quantities import STATISTICS, Quantity, of_summary
-from wiregauge.measures.results import Floats, Series
+from wiregauge.measures.metrics.quantities import STATISTICS, Quantity, of_summary
+from wiregauge.measures.metrics.results import Floats, Series
 from wiregauge.measures.sketched import percentile_of
 from wiregauge.notebook.choosing import Chosen
 from wiregauge.notebook.errors import WiregaugeError

@@ -14,9 +14,9 @@ import polars as pl
 from wiregauge import measures
 from wiregauge.export import Choice, tables, write
 from wiregauge.measures import DEFINITIONS, SERIES, Judgement
-from wiregauge.measures.plan import CampaignPlan
-from wiregauge.measures.quantities import Quantity, quantity
-from wiregauge.measures.recorded import Recorded, open_recorded
+from wiregauge.measures.metrics.flow_plan import CampaignPlan
+from wiregauge.measures.metrics.quantities import Quantity, quantity
+from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.notebook.choosing import choose
 from wiregauge.notebook.errors import WiregaugeError, in_one_class
 from wiregauge.notebook.measure import Measure

@@ -31,7 +31,7 @@ from wiregauge.measures.comparing.text import (
     verdict_text,
 )
 from wiregauge.measures.definitions import MAIN
-from wiregauge.measures.units import count_of, duration, p_text, rate, share
+from wiregauge.measures.definitions.units import count_of, duration, p_text, rate, share
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 from wiregauge.report.write import render, store
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from wiregauge.measures import Judgement
-from wiregauge.measures.calibration import citations, corrections, run_load
 from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.validity.calibration import citations, corrections, run_load
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, flow_text, place_cell
 
 US = 1e3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wiregauge.figures.explained import figure_id
+from wiregauge.measures.definitions.units import duration, p_text, significant
 from wiregauge.measures.explaining import Bounded, Explanation, FlowExplained, WorstMessage
-from wiregauge.measures.explaining.said import LEAST_NS, chance
-from wiregauge.measures.units import duration, p_text, significant
+from wiregauge.measures.explaining.sentences import LEAST_NS, chance
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 
 __all__ = ["MOST_FLOWS", "FlowSection", "flow_sections"]

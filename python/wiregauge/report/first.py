@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from wiregauge.measures.definitions import ascending, quantile_named
-from wiregauge.measures.percentiles import needed_for
-from wiregauge.measures.results import FlowResult, Judgement, PointResult, Summary
-from wiregauge.measures.units import count_of, share, untapped
+from wiregauge.measures.definitions.units import count_of, share, untapped
+from wiregauge.measures.metrics.percentiles import needed_for
+from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, Summary
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, limit_table, loss_text, micro
 
 __all__ = ["Glance", "glance"]

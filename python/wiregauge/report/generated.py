@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wiregauge.measures.results import Judgement, RunResult
-from wiregauge.measures.streams import LoadAccount, Stream, load_accounts, share_bounds, streams_of
-from wiregauge.measures.units import share, significant
+from wiregauge.measures.definitions.units import share, significant
+from wiregauge.measures.metrics.results import Judgement, RunResult
+from wiregauge.measures.validity.streams import LoadAccount, Stream, load_accounts, share_bounds, streams_of
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell
 
 __all__ = ["account_table", "stream_table"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, ascending
-from wiregauge.measures.plan import Size
-from wiregauge.measures.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.metrics.flow_plan import Size
+from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.report.tables import Cell, Head, Section, Table, figures_of
 
 __all__ = ["key_tables"]

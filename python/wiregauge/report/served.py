@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wiregauge.measures.definitions import PAIR_QUANTILES
-from wiregauge.measures.pairs import PairLatency
-from wiregauge.measures.results import FlowResult, Judgement, Summary
-from wiregauge.measures.served import effective_bandwidth_interval
-from wiregauge.measures.service import Conformity, Rate, Service, Share
-from wiregauge.measures.units import rate, share, significant
+from wiregauge.measures.definitions.units import rate, share, significant
+from wiregauge.measures.metrics.pairs import PairLatency
+from wiregauge.measures.metrics.quantities import effective_bandwidth_interval
+from wiregauge.measures.metrics.results import FlowResult, Judgement, Summary
+from wiregauge.measures.metrics.service import Conformity, Rate, Service, Share
 from wiregauge.report.tables import (
     NONE,
     ZERO,

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
-from wiregauge.measures.evidence import parts
-from wiregauge.measures.percentiles import Percentile
-from wiregauge.measures.results import (
+from wiregauge.measures.definitions.units import duration, in_unit, share, untapped
+from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.reported import parts
+from wiregauge.measures.metrics.results import (
     Check,
     FlowResult,
     Grade,
@@ -18,7 +19,6 @@ from wiregauge.measures.results import (
     RunResult,
     Summary,
 )
-from wiregauge.measures.units import duration, in_unit, share, untapped
 
 US = 1e3
 NONE = "\N{EN DASH}"

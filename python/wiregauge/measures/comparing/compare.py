@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, statistic_of, widened
+from wiregauge.measures.comparing.differences import differences, flow_differences
 from wiregauge.measures.comparing.judging import LEVEL, Figure, Test, judge_figures, row_verdict
 from wiregauge.measures.comparing.matching import (
     FlowPair,
@@ -21,6 +21,7 @@ from wiregauge.measures.comparing.matching import (
     match_flows,
     match_points,
 )
+from wiregauge.measures.comparing.measured import Evidence, instrument_bound, statistic_of, widened
 from wiregauge.measures.comparing.results import (
     Beyond,
     Comparison,
@@ -32,14 +33,13 @@ from wiregauge.measures.comparing.results import (
     Shift,
     Side,
 )
-from wiregauge.measures.comparing.said import differences, flow_differences
 from wiregauge.measures.comparing.thresholds import (
     SHIFT_QUANTILES,
     Threshold,
     chosen,
 )
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, SHARES
-from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
+from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.stats import Estimate
 
 JUDGED_STATISTICS = frozenset({"mean", "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.plan.quantity import canonical
 
 Point = Mapping[str, str]

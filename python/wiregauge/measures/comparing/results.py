@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wiregauge.measures.comparing.thresholds import Threshold
-from wiregauge.measures.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.stats import Estimate
 from wiregauge.terminal import exits
 

@@ -31,7 +31,7 @@ from wiregauge.measures.comparing.shown import (
     WhoShown,
 )
 from wiregauge.measures.comparing.text import compare_headline, error_rates
-from wiregauge.measures.results import FlowResult, Judgement, PointResult
+from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.stats import POWER, Estimate
 
 

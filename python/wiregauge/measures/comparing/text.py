@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from wiregauge.measures.comparing.results import Comparison, FlowComparison, ShareShift, Shift, SweepShift
-from wiregauge.measures.units import count_of, duration, p_text, share
+from wiregauge.measures.definitions.units import count_of, duration, p_text, share
 
 COLOURS = {"better": "green", "same": "dim", "worse": "red", "undecided": "yellow"}
 BASES = {

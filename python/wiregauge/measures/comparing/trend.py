@@ -13,13 +13,13 @@ from typing import Literal
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.comparing.evidence import Evidence, instrument_bound, statistic_of, widened
 from wiregauge.measures.comparing.judging import LEVEL, judge_shift
 from wiregauge.measures.comparing.matching import MatchError, match_flows, match_points
+from wiregauge.measures.comparing.measured import Evidence, instrument_bound, statistic_of, widened
 from wiregauge.measures.comparing.results import Basis, Dropped, Verdict, combined
 from wiregauge.measures.comparing.thresholds import SHIFT_QUANTILES, Threshold, chosen
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SHARES
-from wiregauge.measures.results import FlowResult, Grade, Judgement, PointResult
+from wiregauge.measures.metrics.results import FlowResult, Grade, Judgement, PointResult
 from wiregauge.plan.quantity import canonical
 from wiregauge.stats import Estimate
 from wiregauge.terminal import exits

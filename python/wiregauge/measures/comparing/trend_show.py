@@ -21,8 +21,8 @@ from wiregauge.measures.comparing.shown import (
 from wiregauge.measures.comparing.text import COLOURS, MOST_LINES, points_of, signed
 from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries
 from wiregauge.measures.definitions import SHARES
-from wiregauge.measures.results import Judgement
-from wiregauge.measures.units import count_of, duration, share
+from wiregauge.measures.definitions.units import count_of, duration, share
+from wiregauge.measures.metrics.results import Judgement
 from wiregauge.stats import Estimate
 
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from wiregauge.measures.clocks import RunClocks
-from wiregauge.measures.evidence import number, parts
+from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.explaining.results import Clock, Event
-from wiregauge.measures.hops import read_columns
-from wiregauge.measures.noise import noise_events
-from wiregauge.measures.plan import LATE_WORDS, FlowPlan
-from wiregauge.measures.recorded import Recorded
-from wiregauge.measures.results import Floats, RunResult
-from wiregauge.measures.units import count_of, duration
+from wiregauge.measures.metrics.clocks import RunClocks
+from wiregauge.measures.metrics.flow_plan import LATE_WORDS, FlowPlan
+from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.recorded import Recorded
+from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.measures.metrics.results import Floats, RunResult
+from wiregauge.measures.validity.host_noise import noise_events
 
 __all__ = ["READERS", "Surroundings", "surroundings"]
 

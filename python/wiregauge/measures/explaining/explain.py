@@ -10,17 +10,17 @@ import numpy as np
 import polars as pl
 
 from wiregauge import stats
-from wiregauge.measures.clocks import RunClocks, corrected, run_clocks
 from wiregauge.measures.explaining.around import surroundings
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, SeriesExplained
-from wiregauge.measures.explaining.said import course_sentences, mode_sentences, peak_sentence
+from wiregauge.measures.explaining.sentences import course_sentences, mode_sentences, peak_sentence
 from wiregauge.measures.explaining.worst import worst_messages
-from wiregauge.measures.fates import of_receiver
-from wiregauge.measures.pairs import side_by_side
-from wiregauge.measures.plan import FlowPlan, RunPlan
-from wiregauge.measures.recorded import Recorded, open_recorded
-from wiregauge.measures.results import FlowResult, Judgement, RunResult, Series
-from wiregauge.measures.series import Offsets, differences
+from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks
+from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
+from wiregauge.measures.metrics.pairs import side_by_side
+from wiregauge.measures.metrics.recorded import Recorded, open_recorded
+from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult, Series
+from wiregauge.measures.metrics.series import Offsets, differences
+from wiregauge.measures.sketched.outcomes import of_receiver
 
 __all__ = ["WORST", "explain"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, Step
-from wiregauge.measures.results import Floats
+from wiregauge.measures.metrics.results import Floats
 from wiregauge.stats import EnvelopeShape, Mode
 
 __all__ = ["BandShape", "ExplainedShape", "FoldedShape", "LadderShape", "explained_shapes"]

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.explaining.results import Explanation, FlowExplained, WorstMessage
-from wiregauge.measures.units import duration
 
 SHOWN = 3
 """Worst messages per flow that are told at a terminal; all are in JSON."""

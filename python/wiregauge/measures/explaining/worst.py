@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from wiregauge.measures.clocks import RunClocks, corrected, on_one_clock
 from wiregauge.measures.explaining.around import Surroundings
+from wiregauge.measures.explaining.hop_times import ladders, read_spans, steps_of, usual_steps, ways_of
 from wiregauge.measures.explaining.results import Neighbour, Partner, SeriesExplained, Step, WorstMessage
-from wiregauge.measures.explaining.said import cause_of, message_sentence
-from wiregauge.measures.explaining.ways import ladders, read_spans, steps_of, usual_steps, ways_of
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.recorded import Recorded
-from wiregauge.measures.results import FlowResult, RunResult
-from wiregauge.measures.series import Offsets
+from wiregauge.measures.explaining.sentences import cause_of, message_sentence
+from wiregauge.measures.metrics.clocks import RunClocks, corrected, on_one_clock
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.recorded import Recorded
+from wiregauge.measures.metrics.results import FlowResult, RunResult
+from wiregauge.measures.metrics.series import Offsets
 from wiregauge.measures.views import port_rates
 
 __all__ = ["worst_messages"]

@@ -6,13 +6,13 @@ sample is what needs single messages: series, runs of losses, latency between po
 """
 
 from wiregauge.measures.sketched.exact import exact
+from wiregauge.measures.sketched.full_flow import Whole, read_wholes
 from wiregauge.measures.sketched.repeats import (
     percentile_of,
     pool_sampled,
     summarise_repeats,
     with_loss_repeats,
 )
-from wiregauge.measures.sketched.wholes import Whole, read_wholes
 
 __all__ = [
     "Whole",

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wiregauge.measures.arrivals import Arrivals
-from wiregauge.measures.pairs import (
+from wiregauge.measures.metrics.arrivals import Arrivals
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.pairs import (
     NAMES,
     OUTWARD,
     RETURN,
@@ -19,10 +20,9 @@ from wiregauge.measures.pairs import (
     distribution_of,
     side_by_side,
 )
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.series import differences, on_the_wire
+from wiregauge.measures.metrics.series import differences, on_the_wire
+from wiregauge.measures.metrics.tally import LOST_OUTCOMES
 from wiregauge.measures.sketched.recount import Recount
-from wiregauge.measures.tally import LOST_OUTCOMES
 from wiregauge.stats.buckets import Buckets
 from wiregauge.stats.sketch import Sketch
 

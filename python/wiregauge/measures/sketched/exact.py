@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.pairs import Correction
-from wiregauge.measures.percentiles import Percentile, needed_for
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.results import FlowResult, Hop, Series, Summary, Uncertainty
-from wiregauge.measures.sampling import Sampled
-from wiregauge.measures.series import (
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.pairs import Correction
+from wiregauge.measures.metrics.percentiles import Percentile, needed_for
+from wiregauge.measures.metrics.results import FlowResult, Hop, Series, Summary, Uncertainty
+from wiregauge.measures.metrics.sampling import Sampled
+from wiregauge.measures.metrics.series import (
     GAP,
     LOST,
     NO_TIMESTAMP,
@@ -23,11 +23,11 @@ from wiregauge.measures.series import (
     Extracted,
     clock_shift,
 )
+from wiregauge.measures.metrics.summarise import loss
+from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.measures.sketched.pairs import pairs_of_all
 from wiregauge.measures.sketched.quantiles import ends, percentile, ranked
 from wiregauge.measures.sketched.service import service_of_all
-from wiregauge.measures.sketched.wholes import Whole
-from wiregauge.measures.summarise import loss
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from wiregauge.measures.pairs import NAMES, OUTWARD, RETURN, Correction, PairLatency, known_pair
-from wiregauge.measures.percentiles import Percentile
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.results import Summary
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.pairs import NAMES, OUTWARD, RETURN, Correction, PairLatency, known_pair
+from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.results import Summary
+from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.measures.sketched.quantiles import percentile
-from wiregauge.measures.sketched.wholes import Whole
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import inf
 
 from wiregauge import stats
-from wiregauge.measures.percentiles import Percentile, needed_for
+from wiregauge.measures.metrics.percentiles import Percentile, needed_for
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from wiregauge.measures.fates import of_receiver
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.series import differences, on_the_wire
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.series import differences, on_the_wire
+from wiregauge.measures.sketched.outcomes import of_receiver
 from wiregauge.stats.buckets import Buckets
 from wiregauge.stats.sketch import Sketch
 

@@ -10,9 +10,9 @@ from math import sqrt
 import numpy as np
 
 from wiregauge import stats
-from wiregauge.measures.percentiles import Percentile, unsupported
-from wiregauge.measures.results import FlowResult, Repeats, Summary, Uncertainty
-from wiregauge.measures.sampling import Sampled
+from wiregauge.measures.metrics.percentiles import Percentile, unsupported
+from wiregauge.measures.metrics.results import FlowResult, Repeats, Summary, Uncertainty
+from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.sketched.quantiles import percentile, repeated
 from wiregauge.stats import sketch as sketches
 from wiregauge.stats.sketch import Sketch

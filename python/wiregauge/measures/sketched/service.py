@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wiregauge.measures.plan import FlowPlan
-from wiregauge.measures.service import OVERHEAD_BYTES, Rate, Rates, Service, order_of
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.service import OVERHEAD_BYTES, Rate, Rates, Service, order_of
+from wiregauge.measures.metrics.tally import Tally
 from wiregauge.measures.sketched.census import PS
-from wiregauge.measures.sketched.wholes import Whole
-from wiregauge.measures.tally import Tally
+from wiregauge.measures.sketched.full_flow import Whole
 
 __all__ = ["service_of_all"]
 

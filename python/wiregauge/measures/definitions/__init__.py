@@ -1,0 +1,75 @@
+"""The one definition of every measure: whoever tells of measures, compares or limits them goes by these.
+
+To add one: its definition in `time_measures` or `flow_measures`, its statistic (of a distribution in `series`, of a
+figure in `quantities`), an exact test, and its line in docs/reference/measures.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
+
+from wiregauge.measures.definitions.definition import (
+    PAIR_QUANTILES,
+    QUANTILES,
+    Definition,
+    ascending,
+    quantile_named,
+)
+from wiregauge.measures.definitions.of_flows import OF_FLOWS
+from wiregauge.measures.definitions.of_messages import TIMES
+
+__all__ = [
+    "COUNTS",
+    "DEFINITIONS",
+    "MAIN",
+    "OUTCOMES",
+    "PAIR_QUANTILES",
+    "QUANTILES",
+    "SERIES",
+    "SHARES",
+    "Definition",
+    "ascending",
+    "quantile_named",
+]
+
+DEFINITIONS: dict[str, Definition] = {definition.name: definition for definition in (*TIMES, *OF_FLOWS)}
+
+
+class _Names(Sequence[str]):
+    """Names of some measures, in the order of the definitions, as these are at the time."""
+
+    def __init__(self, chosen: Callable[[Definition], bool]) -> None:
+        self._chosen = chosen
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, definition in DEFINITIONS.items() if self._chosen(definition))
+
+    def __contains__(self, name: object) -> bool:
+        found = DEFINITIONS.get(name) if isinstance(name, str) else None
+        return found is not None and self._chosen(found)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        return tuple(self)[place]
+
+
+SERIES = _Names(lambda definition: definition.kind == "series")
+"""Measures that have one value per message (or pair of messages) and so a distribution."""
+
+COUNTS = _Names(lambda definition: definition.kind == "count")
+"""Counters of messages."""
+
+SHARES = _Names(lambda definition: definition.kind == "count" and definition.better == "lower")
+"""What can happen to a sent message; compared as shares of the messages sent."""
+
+MAIN = _Names(lambda definition: definition.main)
+"""What most ask for."""
+
+OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected", "corrupted", "unknown")

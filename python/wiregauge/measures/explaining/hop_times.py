@@ -1,0 +1,296 @@
+"""The hop-by-hop times of messages, from the records of their way.
+
+A flow's way is known from the plan: which points of which nodes see a message, in which order. Records are put
+in that order and their differences are the steps. Of a message on two networks the way whose copy arrived first
+counts. Files may be far larger than memory: everything here asks for stretches of time, which a Parquet file in
+the order of time answers from few row groups, and never for more than `MOST_RECORDS` rows at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from wiregauge.measures.explaining.results import Step
+from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
+from wiregauge.measures.metrics.hops import read_columns
+
+__all__ = ["Way", "ladders", "read_spans", "steps_of", "usual_steps", "ways_of"]
+
+MOST_RECORDS = 4_000_000
+MOST_SAMPLED = 1_000
+"""Messages of a flow from which the usual time of a step is taken, at most about."""
+SAMPLED_RECORDS = 500_000
+"""Records that are read for the usual times, at most; of a larger file from stretches of time evenly over the run."""
+_STRETCHES = 24
+_AT_ONCE = 24
+"""Stretches asked for in one pass over the file."""
+COLUMNS = ("flow", "sequence", "returning", "warm_up", "node", "port", "length", "point", "reason", "time")
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A point of a way: who records what, on which ports (None: any), on the way out or back."""
+
+    node: int
+    point: str
+    ports: tuple[int, ...] | None
+    returning: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The points a flow passes to one receiver, in order."""
+
+    number: int
+    flow: FlowPlan
+    rungs: tuple[Rung, ...]
+
+
+def ways_of(campaign: CampaignPlan, flows: Iterable[FlowPlan]) -> list[Way]:
+    """Every way of these flows, out and, of relayed ones, back."""
+    ports: dict[tuple[int, int], list[int]] = {}
+    for link in campaign.network.links:
+        for here, there in (link.ends, link.ends[::-1]):
+            ports.setdefault((here.node, there.node), []).append(here.port)
+    found: list[Way] = []
+    for flow in flows:
+        for nodes in flow.ways:
+            rungs = _rungs(nodes, ports, returning=False)
+            if flow.relayed:
+                rungs += _rungs(nodes[::-1], ports, returning=True)
+            found.append(Way(len(found), flow, tuple(rungs)))
+    return found
+
+
+def _rungs(
+    nodes: Sequence[int], ports: Mapping[tuple[int, int], list[int]], *, returning: bool
+) -> list[Rung]:
+    def towards(here: int, there: int) -> tuple[int, ...]:
+        return tuple(ports.get((here, there), ()))
+
+    source, destination = nodes[0], nodes[-1]
+    found = [Rung(source, point, None, returning) for point in ("application-send", "driver-send")]
+    if len(nodes) > 1:
+        found.append(Rung(source, "wire-send", towards(source, nodes[1]), returning))
+    for before, here, after in zip(nodes[:-2], nodes[1:-1], nodes[2:], strict=True):
+        found.append(Rung(here, "switch-in", towards(here, before), returning))
+        found.append(Rung(here, "switch-out", towards(here, after), returning))
+    if len(nodes) > 1:
+        found.append(Rung(destination, "wire-receive", towards(destination, nodes[-2]), returning))
+    found += [
+        Rung(destination, point, None, returning) for point in ("driver-receive", "application-receive")
+    ]
+    return found
+
+
+def read_spans(path: Path, spans: Sequence[Span], only: pl.Expr) -> pl.DataFrame:
+    """Records of these stretches of time (ps) for which `only` holds, in the order of time."""
+    parts = []
+    merged = _merged(spans)
+    left = MOST_RECORDS
+    for begin in range(0, len(merged), _AT_ONCE):
+        some = merged[begin : begin + _AT_ONCE]
+        inside = pl.any_horizontal(pl.col("time").is_between(low, high) for low, high in some)
+        # The envelope prunes row groups by their least and greatest time, whatever becomes of the rest.
+        envelope = pl.col("time").is_between(some[0][0], some[-1][1])
+        parts.append(read_columns(path, COLUMNS, envelope & inside & only, most=left))
+        left -= parts[-1].height
+        if left <= 0:
+            break
+    return pl.concat(parts) if parts else read_columns(path, COLUMNS, pl.lit(False))
+
+
+def _merged(spans: Sequence[Span]) -> list[Span]:
+    found: list[Span] = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return found
+
+
+def ladders(records: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
+    """Per way and message its steps: columns way, sequence, from, to (places of rungs), start and took (ps)."""
+    keys = pl.DataFrame(
+        [
+            (way.number, way.flow.id, rung.node, rung.point, port, rung.returning, place)
+            for way in ways
+            for place, rung in enumerate(way.rungs)
+            for port in (rung.ports if rung.ports is not None else (None,))
+        ],
+        schema={
+            "way": pl.Int64,
+            "flow": pl.UInt16,
+            "node": pl.UInt16,
+            "point": pl.String,
+            "at_port": pl.UInt16,
+            "returning": pl.Boolean,
+            "place": pl.Int64,
+        },
+        orient="row",
+    )
+    seen = (
+        records.filter(~pl.col("warm_up"))
+        .join(keys, on=["flow", "node", "point", "returning"], how="inner")
+        .filter(pl.col("at_port").is_null() | (pl.col("at_port") == pl.col("port")))
+        .group_by("way", "sequence", "place")
+        .agg(pl.col("time").min())
+        .sort("way", "sequence", "place")
+    )
+    own = ["way", "sequence"]
+    return seen.select(
+        *own,
+        pl.col("place").shift(1).over(own).alias("from"),
+        pl.col("place").alias("to"),
+        pl.col("time").shift(1).over(own).alias("start"),
+        (pl.col("time") - pl.col("time").shift(1)).over(own).alias("took"),
+    ).drop_nulls("from")
+
+
+def usual_steps(
+    path: Path,
+    ways: Sequence[Way],
+    counts: Mapping[int, int],
+    one_clock: Callable[[pl.DataFrame], pl.DataFrame],
+) -> dict[tuple[int, int, int], tuple[float, int]]:
+    """Median time, ns, and number of messages behind it, of each step: by way and the places it joins.
+
+    `counts` are the messages of each flow in the run: of more than `MOST_SAMPLED` every k-th is looked at, or all of
+    them in some stretches of time. `one_clock` puts the times of records of all nodes on one clock.
+    """
+    flows = sorted({way.flow.id for way in ways})
+    if not flows:
+        return {}
+    steps = pl.DataFrame(
+        {"flow": flows, "step": [max(counts.get(flow, 1) // MOST_SAMPLED, 1) for flow in flows]},
+        schema={"flow": pl.UInt16, "step": pl.UInt32},
+    )
+    every = pl.col("sequence") % pl.col("flow").replace_strict(
+        steps["flow"], steps["step"], default=1, return_dtype=pl.UInt32
+    )
+    mine = pl.col("flow").is_in(flows) & ~pl.col("warm_up")
+    size = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    if size <= SAMPLED_RECORDS:
+        records = read_columns(path, COLUMNS, mine & (every == 0), most=SAMPLED_RECORDS)
+    else:
+        first, last = (
+            pl.scan_parquet(path)
+            .select(pl.col("time").min(), pl.col("time").max().alias("last"))
+            .collect()
+            .row(0)
+        )
+        length = (last - first) * SAMPLED_RECORDS // size // _STRETCHES
+        starts = [first + (last - first - length) * k // (_STRETCHES - 1) for k in range(_STRETCHES)]
+        records = read_spans(path, [(start, start + length) for start in starts], mine)
+    table = (
+        _of_first_copies(ladders(one_clock(records), ways), ways)
+        .group_by("way", "from", "to")
+        .agg(pl.col("took").cast(pl.Float64).median() / 1000, pl.len().alias("n"))
+    )
+    return {
+        (int(way), int(start), int(end)): (float(took), int(n))
+        for way, start, end, took, n in table.iter_rows()
+    }
+
+
+def _of_first_copies(table: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
+    """Without the steps behind the wire of the copy that came second: what the host did there, it did to the first."""
+    places = pl.DataFrame(
+        [(way.number, way.flow.id, way.flow.receiver, _wire(way)) for way in ways if len(way.flow.ways) > 1],
+        schema={"way": pl.Int64, "flow": pl.Int64, "receiver": pl.Int64, "wire": pl.Int64},
+        orient="row",
+    )
+    if places.is_empty():
+        return table
+    table = table.join(places, on="way", how="left")
+    came = (pl.col("start") + pl.col("took")).filter(pl.col("to") == pl.col("wire")).min()
+    message = ["flow", "receiver", "sequence"]
+    table = table.with_columns(own=came.over("way", "sequence"), first=came.over(message))
+    behind = pl.col("wire").is_not_null() & (pl.col("from") >= pl.col("wire"))
+    return table.filter(~behind | (pl.col("own") == pl.col("first")).fill_null(True))
+
+
+def _wire(way: Way) -> int:
+    """The place of a way's `wire-receive` at the destination."""
+    return next((k for k, rung in enumerate(way.rungs) if rung.point == "wire-receive"), len(way.rungs))
+
+
+def steps_of(
+    rows: pl.DataFrame,
+    ways: Sequence[Way],
+    campaign: CampaignPlan,
+    usual: Mapping[tuple[int, int, int], tuple[float, int]],
+) -> tuple[tuple[Step, ...], float]:
+    """The steps of one message from its rows of `ladders`, on the way whose copy came first.
+
+    And how much longer that way usually is than the shortest, ns: what the message lost because the other copy
+    was missing.
+    """
+    candidates = []
+    for way in ways:
+        mine = rows.filter(pl.col("way") == way.number)
+        if mine.height:
+            reached = max(mine["to"].to_list())
+            arrived = mine.filter(pl.col("to") == _wire(way))
+            # Both ways end at one application: which copy came is told by the wire.
+            at = min(
+                (start + took for start, took in arrived.select("start", "took").iter_rows()), default=2**63
+            )
+            candidates.append((-reached, at, way.number, mine, way))
+    if not candidates:
+        return (), 0.0
+    _, _, _, mine, way = min(candidates, key=lambda entry: entry[:3])
+    found = []
+    for _, _, start, end, begun, took in mine.select(
+        "way", "sequence", "from", "to", "start", "took"
+    ).iter_rows():
+        kind, title, node, port = _named(way.rungs[start], way.rungs[end], campaign)
+        normal, n = usual.get((way.number, start, end), (None, 0))
+        found.append(Step(kind, title, node, port, begun / 1e3, took / 1e3, normal, n))
+    totals = {other.number: _total(other, usual) for other in ways}
+    known = [total for total in totals.values() if total is not None]
+    mine_usually = totals[way.number]
+    return tuple(found), mine_usually - min(known) if mine_usually is not None else 0.0
+
+
+def _total(way: Way, usual: Mapping[tuple[int, int, int], tuple[float, int]]) -> float | None:
+    """What the steps of a way usually take together, ns, following those of most messages; None if none is known."""
+    onward: dict[int, tuple[int, int, float]] = {}
+    for (number, start, end), (median, n) in usual.items():
+        if number == way.number and (start not in onward or n > onward[start][0]):
+            onward[start] = n, end, median
+    if not onward:
+        return None
+    total, place = 0.0, min(onward)
+    while place in onward:
+        _, place, median = onward[place]
+        total += median
+    return total
+
+
+def _named(start: Rung, end: Rung, campaign: CampaignPlan) -> tuple[str, str, int, int | None]:
+    here, there = campaign.network.nodes[start.node].name, campaign.network.nodes[end.node].name
+    port = end.ports[0] if end.ports else None
+    if start.returning != end.returning:
+        return "relay", f"relay {there}", end.node, None
+    if end.point in ("switch-out", "wire-send"):
+        return "port", f"{there}, out of port {port}", end.node, port
+    if start.node == end.node:
+        if end.point == "driver-send":
+            return "stack", f"stack of {here}, down", end.node, None
+        return (
+            "stack",
+            f"stack of {here}, up" if start.point != "wire-receive" else f"interface of {here}",
+            end.node,
+            None,
+        )
+    if start.point in ("wire-send", "switch-out") and end.point in ("switch-in", "wire-receive"):
+        return "link", f"link {here} to {there}", end.node, None
+    return "network", f"{here} to {there}", end.node, None

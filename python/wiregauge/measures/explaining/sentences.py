@@ -1,0 +1,204 @@
+"""The findings as sentences. Each says what, how much and how sure; figures keep no more digits than they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wiregauge.measures.definitions.units import count_of, duration, share
+from wiregauge.measures.explaining.results import Clock, Event, Partner, Step
+from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
+from wiregauge.stats import Course, Mode, Peaks, Recurrence
+
+__all__ = ["TITLES", "cause_of", "course_sentences", "message_sentence", "mode_sentences", "peak_sentence"]
+
+TITLES = {"latency": "latency", "rtt": "the round trip", "send_error": "the send error"}
+HALF = 0.5
+LEAST_NS = 1.0
+"""Less than the resolution of timestamps is nothing that could be explained."""
+MOST_NAMED = 3
+FOREIGN = 65_535
+"""Flow number of frames without a header of ours."""
+
+
+def chance(p: float) -> str:
+    """A p-value as it is printed."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def seconds(value: float) -> str:
+    """A time given in s, in the unit that fits."""
+    return duration(value * 1e9, 3)
+
+
+def mode_sentence(mode: Mode, measure: str) -> str:
+    """One recurring mode."""
+    return (
+        f"Every {seconds(mode.period.value)} for {seconds(mode.duration.value)} {TITLES[measure]} rises by "
+        f"{duration(mode.height.value, 3)} (n = {count_of(mode.bands, 'band')} in {count_of(mode.cycles, 'cycle')}, "
+        f"{chance(mode.p_value)})."
+    )
+
+
+def mode_sentences(recurrence: Recurrence, measure: str) -> tuple[str, ...]:
+    """The modes, or that there are none, and what was looked for."""
+    if recurrence.modes:
+        return tuple(mode_sentence(mode, measure) for mode in recurrence.modes)
+    if recurrence.longest <= recurrence.shortest:
+        constant = recurrence.n >= 64
+        return (
+            f"Nothing recurs in {TITLES[measure]}: it never changes (n = {recurrence.n})."
+            if constant
+            else f"Whether anything recurs in {TITLES[measure]} cannot be told from {count_of(recurrence.n, 'value')}.",
+        )
+    return (
+        f"Nothing recurs in {TITLES[measure]} with a period between {seconds(recurrence.shortest)} and "
+        f"{seconds(recurrence.longest)} (n = {recurrence.n}, false alarms at most {share(recurrence.false_alarm)}).",
+    )
+
+
+def course_sentences(course: Course, measure: str) -> tuple[str, ...]:
+    """Drift, changes, or that there is neither."""
+    if not course.tested:
+        return (f"Whether {TITLES[measure]} changes cannot be told from {count_of(course.n, 'value')}.",)
+    said = []
+    if course.slope is not None:
+        way = "rises" if course.slope > 0 else "falls"
+        said.append(
+            f"{TITLES[measure]} {way} steadily by {duration(abs(course.slope), 3)} per second.".capitalize()
+        )
+    for change in course.changes:
+        what = f"The {'median' if change.kind == 'level' else 'spread'} of {TITLES[measure]}"
+        said.append(
+            f"{what} changes at {change.at:.4g} s ({change.low:.4g} s to {change.high:.4g} s) from "
+            f"{duration(change.before, 3)} to {duration(change.after, 3)} ({chance(change.p_value)})."
+        )
+    return tuple(said) or (
+        f"Neither level nor spread of {TITLES[measure]} changes (n = {course.n}, false alarms at most "
+        f"{share(course.false_alarm)}).",
+    )
+
+
+def peak_sentence(found: Peaks, measure: str) -> str:
+    """How many modes the distribution has."""
+    what = TITLES[measure]
+    if not found.peaks:
+        return f"The distribution of {what} cannot be named from {count_of(found.n, 'value')}."
+    if len(found.peaks) == 1:
+        return (
+            f"The distribution of {what} has one mode, at {duration(found.peaks[0].position, 3)} "
+            f"(a further one of less than about {share(min(2 * found.band, 1.0), 2)} would not be seen)."
+        )
+    listed = ", ".join(f"{duration(p.position, 3)} ({share(p.weight)})" for p in found.peaks)
+    return (
+        f"The distribution of {what} has {len(found.peaks)} modes: {listed}; the chance of naming one too many is at "
+        f"most {share(found.false_alarm)}."
+    )
+
+
+def cause_of(
+    flow: FlowPlan,
+    excess: float,
+    steps: Sequence[Step],
+    partners: Sequence[Partner],
+    detour: float,
+    clock: Clock | None,
+    events: Sequence[Event],
+    campaign: CampaignPlan,
+) -> tuple[str, str]:
+    """The cause in a word (none, clock, copy, queue, port, link, stack, network, relay, unknown) and as a
+    sentence's second half.
+
+    The clock, where its part is at least half of the excess; else the step that took most beyond its median.
+    """
+    if excess < LEAST_NS:
+        return "none", "no longer than usual"
+    if clock is not None and not flow.relayed and clock.offset - clock.usual >= HALF * excess:
+        return "clock", (
+            f"the clock of {flow.destination} less that of {flow.source} stood at {duration(clock.offset, 3)}, "
+            f"usually at {duration(clock.usual, 3)}: {share(min((clock.offset - clock.usual) / excess, 1.0))} of the "
+            "excess is no time on the way" + _known(events)
+        )
+    if detour >= HALF * excess:
+        return "copy", (
+            f"it came by the network that usually takes {duration(detour, 3)} longer, as its copy on the other did "
+            "not come first" + _known(events)
+        )
+    top = max(steps, key=lambda step: step.excess, default=None)
+    if top is None or top.excess <= 0:
+        return "unknown", "no record tells where" + _known(events)
+    much = f"{duration(top.excess, 3)} more than usual ({share(min(top.excess / excess, 1.0))} of the excess)"
+    if top.kind == "port":
+        here = [p for p in partners if (p.node, p.port) == (top.node, top.port)]
+        return _waited(flow, top, here, much, campaign, events)
+    told = {
+        "link": f"{top.title} took {much}: it was held back between the two, not queued at a port",
+        "stack": f"{top.title} took {much}: "
+        + (
+            "the regulator of the virtual link (BAG) or the host, not the network"
+            if flow.bag_ns is not None and top.title.endswith("down")
+            else "the host, not the network"
+        ),
+        "network": f"{top.title} took {much}; nothing between them keeps records",
+        "relay": f"{top.title} took {much}: the relay's application",
+    }
+    return top.kind, told[top.kind] + _known(events)
+
+
+def _waited(
+    flow: FlowPlan,
+    top: Step,
+    here: Sequence[Partner],
+    much: str,
+    campaign: CampaignPlan,
+    events: Sequence[Event],
+) -> tuple[str, str]:
+    blocked = sum(p.blocked for p in here)
+    place = f"{campaign.network.nodes[top.node].name}, port {top.port}"
+    if blocked < HALF * top.excess:
+        rest = f"; {_behind(flow, here)} held it for {duration(blocked, 3)} of that" if here else ""
+        return "port", (
+            f"it was {much} in {place}, and no recorded frame explains it{rest}: background load leaves no records, a "
+            "gate or regulator holds frames back without one" + _known(events)
+        )
+    return "queue", f"it waited {much} in {place} behind {_behind(flow, here)}" + _known(events)
+
+
+def _behind(own: FlowPlan, partners: Sequence[Partner]) -> str:
+    flows: dict[int, list[Partner]] = {}
+    for partner in partners:
+        flows.setdefault(partner.flow, []).append(partner)
+    by_time = sorted(flows.items(), key=lambda item: -sum(p.blocked for p in item[1]))
+    named = [
+        f"{count_of(len(held), 'frame')} of "
+        + (
+            "its own flow"
+            if number == own.id
+            else f"flow {number}"
+            if number != FOREIGN
+            else "no flow of the test"
+        )
+        + f" ({duration(sum(p.blocked for p in held), 3)})"
+        for number, held in by_time[:MOST_NAMED]
+    ]
+    more = len(by_time) - MOST_NAMED
+    return ", ".join(named) + (f" and {more} more flows" if more > 0 else "")
+
+
+def _known(events: Sequence[Event]) -> str:
+    """What the truth of a simulation, or a host that knows when, adds."""
+    timed = [event for event in events if event.at is not None]
+    if not timed:
+        return ""
+    who = "the simulator" if timed[0].source == "truth" else "the host"
+    listed = "; ".join(f"{event.node}: {event.text}" for event in timed[:2])
+    return f" ({who} says: {listed})"
+
+
+def message_sentence(sequence: int, value: float, excess: float, rest: str, mode: int | None) -> str:
+    """One worst message."""
+    within = f", in a band of recurring mode {mode + 1}" if mode is not None else ""
+    return f"Message {sequence} took {duration(value, 3)}" + (
+        f", {duration(excess, 3)} more than the median{within}: {rest}."
+        if excess >= LEAST_NS
+        else f", {rest}."
+    )

@@ -1,0 +1,267 @@
+"""What is known of the clocks of a run, and its messages in the time of one clock.
+
+Who measured them says how: two-way exchanges that are part of the run give every clock's offset from the reference over
+time; without them the manifest has one offset per run. What exchanges found is taken out of every timestamp of a
+message before anything is measured, so that no measure has to know of clocks; what remains is their uncertainty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge import stats
+from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
+from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
+from wiregauge.measures.metrics.recorded import Recorded
+from wiregauge.measures.metrics.series import Offsets
+from wiregauge.stats import OffsetTrack
+
+__all__ = ["RunClocks", "clock_offsets", "corrected", "on_one_clock", "run_clocks", "watched_clocks"]
+
+Floats = NDArray[np.float64]
+
+TIMESTAMP_NS = 2.0
+"""Error of the offset of an exchange by the resolution of four timestamps of 1 ns, of real hosts."""
+_SOURCE = ("intended", "tx_app", "tx_drv", "tx_wire", "tx_wire_b", "back_rx_app", "back_rx_drv")
+_DESTINATION = ("rx_app", "rx_drv", "rx_wire", "rx_wire_b", "back_tx_app", "back_tx_drv")
+_TIMESTAMPS = {
+    "driver": ("tx_drv", "rx_drv", "back_tx_drv", "back_rx_drv"),
+    "application": ("tx_app", "rx_app", "back_tx_app", "back_rx_app"),
+}
+MOST_STATES = 1_000_000
+"""Observations of synchronisation programs that are read."""
+_DRAWN = 400
+"""Points of a picture of a clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunClocks:
+    """Clocks of a run: `offsets` by node, what is left to take out and its uncertainty, ns."""
+
+    offsets: Mapping[str, tuple[float, float]]
+    wrong: Mapping[str, float]
+    """Nodes whose clocks the test makes imperfect and nobody compared, with the most they are off, ns."""
+    tracks: Mapping[str, OffsetTrack] = field(default_factory=dict)
+    measured: tuple[ClockResult, ...] = ()
+    uncompared: tuple[str, ...] = ()
+    """Nodes that exchanges were planned with but none came back from."""
+
+    def moved(self, flow: FlowPlan) -> bool:
+        """Whether timestamps of the flow were corrected one by one."""
+        return flow.source in self.tracks or flow.destination in self.tracks
+
+    def between(self, flow: FlowPlan) -> Offsets:
+        """Clock of the destination against that of the source; the two uncertainties are bounds and add."""
+        source, destination = (self.offsets.get(name, (0.0, 0.0)) for name in (flow.source, flow.destination))
+        return Offsets(destination[0] - source[0], destination[1] + source[1])
+
+    @property
+    def furthest_ns(self) -> float:
+        """How far a clock that was compared was seen to be from the reference, at most."""
+        return max((float(np.abs(track.offset).max()) for track in self.tracks.values()), default=0.0)
+
+
+def clock_offsets(entry: Mapping[str, object]) -> dict[str, tuple[float, float]]:
+    """By node of a run's entry in the manifest: offset of its clock and uncertainty, ns."""
+    raw = entry.get("clock_offsets")
+    found: dict[str, tuple[float, float]] = {}
+    for name, value in raw.items() if isinstance(raw, dict) else ():
+        if isinstance(value, dict):
+            offset, uncertainty = value.get("offset_ns"), value.get("uncertainty_ns")
+            if isinstance(offset, int | float) and isinstance(uncertainty, int | float):
+                found[str(name)] = (float(offset), abs(float(uncertainty)))
+    return found
+
+
+def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
+    """What is known of the clocks of a run. Raises RunDirectoryError for a message table that cannot be read."""
+    campaign = directory.plan
+    entry = directory.runs[plan.index]
+    offsets = clock_offsets(entry)
+    tracks, found = _exchanged(directory, plan)
+    compared = set(tracks)
+    if compared and campaign.synchronise is not None:
+        compared.add(campaign.network.names[campaign.synchronise.reference])
+    wrong = {name: bound for name, bound in _wrong(campaign, plan).items() if name not in compared}
+    for name, bound in wrong.items():
+        offset, uncertainty = offsets.get(name, (0.0, 0.0))
+        offsets[name] = (offset, uncertainty + bound)
+    grain = campaign.network.granularities
+    for name in compared:
+        offsets[name] = (0.0, grain.get(name, 0.0))
+    for clock in found:
+        offsets[clock.node] = (0.0, offsets[clock.node][1] + clock.uncertainty)
+    missing = tuple(flow.destination for flow in plan.exchanges if flow.destination not in tracks)
+    return RunClocks(offsets, wrong, tracks, found, missing)
+
+
+def _wrong(campaign: CampaignPlan, run: RunPlan) -> dict[str, float]:
+    """By node with a clock that the test makes imperfect: the most its readings are off in the run, ns."""
+    length = run.warm_up_ns + run.duration_ns
+    found = {node.name: node.clock.error_bound_ns(length) for node in campaign.network.nodes if node.clock}
+    for name, stepped in run.stepped.items():
+        found[name] = found.get(name, 0.0) + stepped
+    return found
+
+
+def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrack], tuple[ClockResult, ...]]:
+    rows = directory.scan(plan.index)
+    synchronise = directory.plan.synchronise
+    if rows is None or synchronise is None or not plan.exchanges:
+        return {}, ()
+    grain = directory.plan.network.granularities
+    real = not directory.traits.virtual_time
+    needed = ["flow", *(name for names in _TIMESTAMPS.values() for name in names)]
+    ids = [flow.id for flow in plan.exchanges]
+    table = directory.reading(
+        plan.index, lambda: rows.filter(pl.col("flow").is_in(ids)).select(needed).collect(engine="streaming")
+    )
+    end = (plan.warm_up_ns + plan.duration_ns) / 1e9
+    tracks: dict[str, OffsetTrack] = {}
+    found = []
+    for flow in plan.exchanges:
+        own = table.filter(pl.col("flow") == flow.id)
+        whole = {kind: own.select(names).drop_nulls() for kind, names in _TIMESTAMPS.items()}
+        kind = "driver" if 2 * whole["driver"].height >= whole["application"].height else "application"
+        t1, t2, t3, t4 = (whole[kind][name].to_numpy() for name in _TIMESTAMPS[kind])
+        # Whole picoseconds up to here; a day of offset would leave no resolution in a float.
+        theta, away, there = ((t2 - t1) + (t3 - t4)) / 2e3, (t4 - t1) / 1e3, (t3 - t2) / 1e3
+        coarse = grain.get(flow.source, 0.0) + grain.get(flow.destination, 0.0)
+        track_of = partial(
+            stats.offset_track,
+            (t2 + t3) / 2e12,
+            theta,
+            asymmetry_ns=synchronise.asymmetry_ns,
+            # Readings are rounded down: an offset is off by up to the two steps, a delay by as much again.
+            timestamp_ns=1.5 * coarse + (TIMESTAMP_NS if real else 0.001),
+        )
+        track = track_of(away - there)
+        if track is not None and track.drift:
+            # The turnaround is read by the other clock, whose seconds are of another length.
+            track = track_of(away - there / (1 + track.drift / 1e6))
+        if track is None:
+            continue
+        tracks[flow.destination] = track
+        # From the epoch to the end of the measured part, by the clock that is compared.
+        grid = np.linspace(0, end, _DRAWN) + track.offset_at(np.linspace(0, end, _DRAWN)) / 1e9
+        width = track.uncertainty_at(grid)
+        found.append(
+            ClockResult(
+                node=flow.destination,
+                reference=flow.source,
+                method="exchange",
+                timestamps=kind,
+                n=track.n,
+                lost=own.height - track.n,
+                delay=track.delay,
+                asymmetry=track.asymmetry,
+                stated=synchronise.asymmetry_ns is not None,
+                drift=track.drift,
+                drift_uncertainty=track.drift_uncertainty,
+                uncertainty=float(width.max()),
+                t=grid,
+                offset=track.offset_at(grid),
+                half_width=width,
+                trend=np.polynomial.Polynomial.fit(grid, track.offset_at(grid), 1)(grid),
+            )
+        )
+    return tracks, tuple(found)
+
+
+def watched_clocks(directory: Recorded, plan: RunPlan) -> tuple[WatchedClock, ...]:
+    """What synchronisation programs said during a run, by node. Raises RunDirectoryError for a damaged file."""
+    path = directory.clocks(plan.index)
+    if path is None:
+        return ()
+    columns = ("time", "node", "source", "state", "offset_ns", "delay_ns")
+    end = (plan.warm_up_ns + plan.duration_ns) * 1e3
+    table = read_columns(path, columns, pl.col("time").is_between(0, end), most=MOST_STATES)
+    found = []
+    for (node, source), part in sorted(table.partition_by("node", "source", as_dict=True).items()):
+        offsets, delays = part["offset_ns"].drop_nulls().to_numpy(), part["delay_ns"].drop_nulls().to_numpy()
+        found.append(
+            WatchedClock(
+                str(node),
+                str(source),
+                len(offsets),
+                float(np.abs(offsets).max()) if len(offsets) else None,
+                float(np.median(delays)) if len(delays) else None,
+                tuple(part.sort("time")["state"].unique(maintain_order=True).to_list()),
+            )
+        )
+    return tuple(found)
+
+
+def corrected(
+    frame: pl.DataFrame, flows: Sequence[FlowPlan], names: Sequence[str], clocks: RunClocks
+) -> pl.DataFrame:
+    """The message table with every timestamp in the reference's time; whether a message was late is decided anew.
+
+    `names` are the nodes of the plan by index.
+    """
+    if not clocks.tracks or frame.is_empty():
+        return frame
+    place = {name: number for number, name in enumerate(names)}
+    ends = {flow.id: (place.get(flow.source, -1), place.get(flow.destination, -1)) for flow in flows}
+    number = frame["flow"].cast(pl.Int64)
+    source = number.replace_strict({n: a for n, (a, _) in ends.items()}, default=-1, return_dtype=pl.Int64)
+    single = number.replace_strict({n: b for n, (_, b) in ends.items()}, default=-1, return_dtype=pl.Int64)
+    several = [flow.id for flow in flows if flow.multicast]
+    destination = pl.select(pl.when(number.is_in(several)).then(frame["to"]).otherwise(single)).to_series()
+    fresh = []
+    for columns, node in ((_SOURCE, source.to_numpy()), (_DESTINATION, destination.fill_null(-1).to_numpy())):
+        for name in columns:
+            if name in frame.columns:
+                shifted = _shifted(frame[name], node, place, clocks.tracks)
+                fresh.append(shifted)
+    frame = frame.with_columns(fresh)
+    return _late_anew(frame, flows, clocks)
+
+
+def on_one_clock(records: pl.DataFrame, names: Sequence[str], clocks: RunClocks) -> pl.DataFrame:
+    """Records with their times in the reference's; those of nodes that nobody compared, as switches, stay."""
+    if not clocks.tracks or records.is_empty():
+        return records
+    place = {name: number for number, name in enumerate(names)}
+    node = records["node"].cast(pl.Int64).to_numpy()
+    return records.with_columns(_shifted(records["time"], node, place, clocks.tracks))
+
+
+def _shifted(
+    column: pl.Series, node: NDArray[np.int64], place: Mapping[str, int], tracks: Mapping[str, OffsetTrack]
+) -> pl.Series:
+    known = column.is_not_null().to_numpy()
+    shown = column.cast(pl.Int64).fill_null(0).to_numpy().copy()
+    for name, track in tracks.items():
+        mine = known & (node == place.get(name, -2))
+        if mine.any():
+            shown[mine] -= np.rint(track.offset_at(shown[mine] / 1e12) * 1e3).astype(np.int64)
+    fresh = pl.Series(column.name, shown, dtype=pl.Int64)
+    return pl.select(pl.when(pl.Series(known)).then(fresh).otherwise(None).alias(column.name)).to_series()
+
+
+def _late_anew(frame: pl.DataFrame, flows: Sequence[FlowPlan], clocks: RunClocks) -> pl.DataFrame:
+    """Tracking compared timestamps of two clocks as they were."""
+    limits = {
+        flow.id: round(flow.deadline_ns * 1e3)
+        for flow in flows
+        if flow.deadline_ns is not None and not flow.relayed and clocks.moved(flow)
+    }
+    if not limits:
+        return frame
+    limit = pl.col("flow").cast(pl.Int64).replace_strict(limits, default=None, return_dtype=pl.Int64)
+    late = (pl.col("rx_app") - pl.col("tx_app") > limit).fill_null(value=False)
+    plain = pl.col("outcome").is_in(["delivered", "late"]) & limit.is_not_null()
+    return frame.with_columns(
+        late=pl.when(limit.is_not_null()).then(late).otherwise(pl.col("late")),
+        outcome=pl.when(plain)
+        .then(pl.when(late).then(pl.lit("late")).otherwise(pl.lit("delivered")))
+        .otherwise(pl.col("outcome")),
+    )

@@ -1,0 +1,317 @@
+"""One figure with everything that has to stand beside it: unit, n, interval, and why it is missing where it is.
+
+The same figures as in `show --json`, one by one: exports and notebooks hand them on and compute nothing anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from math import inf, isinf
+
+from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
+from wiregauge.measures.definitions.units import duration, rate, share
+from wiregauge.measures.metrics.results import FlowResult, Summary
+from wiregauge.measures.metrics.service import Service
+
+__all__ = ["STATISTICS", "Quantity", "flow_quantities", "of_summary", "quantity"]
+
+STATISTICS = ("min", "mean", "sd", "mad", *QUANTILES, "max")
+"""The figures that every summary has, in the order in which they are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One figure of one measure.
+
+    `value` is in `unit` (`ns`, `messages`, `bit/s`, `share`, `1/s`), None where it is not determined; `reason` then
+    says why.
+    `low` and `high` bound the 95 % interval, None where it is open or the figure has none (a count or an extreme is
+    what happened). `n` values (or messages) are behind it.
+    """
+
+    measure: str
+    statistic: str
+    value: float | None
+    unit: str
+    n: int
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    stands_for: float | None = None
+    """Of a figure without a value what a limit may take for it: 0 where nothing happened, infinite among the lost."""
+
+    other: float | None = None
+    """The figure if all messages were lost (or late) of which nobody can tell; None where that does not matter."""
+
+    @property
+    def name(self) -> str:
+        """As a limit names it: `latency.p99`, `lost`."""
+        return f"{self.measure}.{self.statistic}" if self.statistic else self.measure
+
+    @property
+    def interval(self) -> tuple[float | None, float | None] | None:
+        """The 95 % interval in `unit`; None where the figure has none, None inside where it is open."""
+        return None if self.low is None and self.high is None else (self.low, self.high)
+
+    def __float__(self) -> float:
+        """The value; raises ValueError where it is not determined."""
+        if self.value is None:
+            raise ValueError(f"{self.name} is not determined: {self.reason or 'nothing was measured'}")
+        return self.value
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"{self.name}: not determined ({self.reason or 'nothing was measured'})"
+        return f"{self.name} = {self._text(self.value)}{self._beside()}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def _repr_html_(self) -> str:
+        title = DEFINITIONS[self.measure].title if self.measure in DEFINITIONS else self.measure
+        if self.value is None:
+            return f"{escape(title)}: <i>not determined</i> ({escape(self.reason or 'nothing was measured')})"
+        what = f"{escape(title)}, {escape(self.statistic)}" if self.statistic else escape(title)
+        return f"{what}: <b>{escape(self._text(self.value))}</b>{escape(self._beside())}"
+
+    @property
+    def shown(self) -> str:
+        """The value for the eye, in the unit that fits."""
+        return "-" if self.value is None else self._text(self.value)
+
+    @property
+    def shown_interval(self) -> str:
+        """The interval for the eye; empty where there is none."""
+        low, high = (None if edge is None else self._text(edge) for edge in (self.low, self.high))
+        if low is not None and high is not None:
+            return f"{low} to {high}"
+        if low is not None:
+            return f"at least {low}"
+        return f"at most {high}" if high is not None else ""
+
+    def _beside(self) -> str:
+        bounds = f"95 %: {self.shown_interval}, " if self.interval else ""
+        return f" ({bounds}n = {self.n})"
+
+    def _text(self, value: float) -> str:
+        if self.unit == "ns":
+            return duration(value)
+        if self.unit == "bit/s":
+            return rate(value)
+        if self.unit == "share":
+            return share(value)
+        return f"{value:g}" if self.unit == "messages" else f"{value:g} {self.unit}"
+
+
+def flow_quantities(flow: FlowResult) -> Iterator[Quantity]:
+    """Every figure of a flow: all statistics of its series, then what is one figure per flow."""
+    for name in SERIES:
+        summary = flow.summaries.get(name)
+        if summary is not None:
+            yield from (of_summary(summary, statistic) for statistic in statistics(summary))
+    yield from _singles(flow)
+
+
+def percentile_names(summary: Summary) -> tuple[str, ...]:
+    """The percentiles of a summary in ascending order: those always told, and those that a limit names."""
+    return tuple(summary.percentiles) or tuple(QUANTILES)
+
+
+def statistics(summary: Summary) -> tuple[str, ...]:
+    """Every figure of a summary, in the order in which they are written."""
+    return ("min", "mean", "sd", "mad", *percentile_names(summary), "max")
+
+
+def quantity(flow: FlowResult, name: str) -> Quantity:
+    """The figure of a flow with the name a limit would give it; KeyError for a name that no definition has.
+
+    A measure of several figures without a distribution gives its first by its name alone: `loss_period` the longest.
+    """
+    measure, _, statistic = name.partition(".")
+    unit = DEFINITIONS[measure].unit
+    if measure in SERIES:
+        summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
+        if statistic not in statistics(summary) and statistic not in flow.plan.asked:
+            raise KeyError(name)
+        return of_summary(summary, statistic)
+    found = [figure for figure in _singles(flow) if figure.measure == measure]
+    named = [figure for figure in found if statistic in ("", figure.statistic)]
+    if named:
+        return named[0]
+    if found:
+        raise KeyError(name)
+    return Quantity(
+        measure, statistic, None, unit, 0, None, None, f"flow {flow.plan.name} has no such measure"
+    )
+
+
+def _singles(flow: FlowResult) -> Iterator[Quantity]:
+    """What is one figure per flow, or a few; a measure that the flow cannot have yields nothing."""
+    sent, loss = flow.counts["sent"], flow.loss
+    latency = flow.summaries["latency"]
+    unknown = flow.counts["unknown"]
+    for name in COUNTS:
+        count = float(flow.counts[name])
+        either = count + unknown if unknown and name not in ("sent", "unknown") else None
+        yield replace(_single(name, "", count, sent), other=either)
+    bounds = (loss.low, loss.high) if sent else None
+    worst = (flow.counts["lost"] + unknown) / sent if unknown and sent else None
+    yield replace(_single("loss", "", loss.ratio, sent, bounds, "nothing was sent"), other=worst)
+    top = latency.percentiles.get("p99.9")
+    yield _single(
+        "pdv",
+        "",
+        latency.pdv(),
+        latency.n,
+        (_less(top.low, latency.minimum), _less(top.high, latency.minimum)) if top else None,
+        f"p99.9 needs {top.needed} values, there are {latency.n}" if top else "no message has a value",
+    )
+    yield _single("range", "", latency.span(), latency.n, None, "no message has a value")
+    for statistic, percentile in flow.with_loss.items():
+        among = percentile.value is not None and isinf(percentile.value)
+        yield _single(
+            "latency_with_loss",
+            statistic,
+            None if among else percentile.value,
+            sent,
+            (percentile.low, _finite(percentile.high)),
+            f"{statistic} falls among the lost messages"
+            if among
+            else f"{statistic} needs {percentile.needed} messages, {sent} were sent",
+            inf if among else None,
+        )
+    for name, of in (("period_jitter", "period"), ("receive_period_jitter", "receive_period")):
+        spread = flow.summaries.get(of) or Summary(of, 0, {}, 0)
+        yield _single(name, "", spread.sd, spread.n, spread.sd_interval, f"{spread.n} values are too few")
+    for pair in flow.pairs:
+        between = f"{pair.start}-{pair.end}"
+        half = pair.half_width
+        around = (pair.mean - half, pair.mean + half) if half is not None else None
+        yield _single("pair_latency", f"{between}.min", pair.minimum, pair.n)
+        yield _single("pair_latency", f"{between}.mean", pair.mean, pair.n, around)
+        for word, found in pair.percentiles.items():
+            few = (
+                f"{word} needs {found.needed} values, there are {pair.n}"
+                if pair.n < found.needed
+                else "it is of several runs, whose values were not kept"
+            )
+            yield _single(
+                "pair_latency", f"{between}.{word}", found.value, pair.n, (found.low, found.high), few
+            )
+        yield _single("pair_latency", f"{between}.max", pair.maximum, pair.n)
+    service = flow.service
+    goodput = service.goodput if service else None
+    yield _single(
+        "goodput",
+        "",
+        flow.goodput,
+        flow.counts["delivered"],
+        (goodput.low, goodput.high) if goodput else None,
+        "fewer than two messages arrived",
+    )
+    low, high = effective_bandwidth_interval(flow) or (None, None)
+    yield _single(
+        "effective_bandwidth", "", flow.effective_bandwidth, latency.n, (low, high), "nothing arrived"
+    )
+    if service is not None:
+        yield from _served(service, sent)
+
+
+def effective_bandwidth_interval(flow: FlowResult) -> list[float | None] | None:
+    """95 % interval of the effective bandwidth, from that of the mean latency; open above where that reaches zero."""
+    latency, payload = flow.summaries["latency"], flow.plan.payload
+    if flow.effective_bandwidth is None or latency.uncertainty is None or latency.mean is None or not payload:
+        return None
+    low, high = latency.mean - latency.uncertainty.total, latency.mean + latency.uncertainty.total
+    return [8e9 * payload / high, 8e9 * payload / low if low > 0 else None]
+
+
+def _served(service: Service, sent: int) -> Iterator[Quantity]:
+    losses, order, up = service.losses, service.reordering, service.availability
+    longest = _single("loss_period", "longest", losses.longest, sent)
+    yield replace(longest, other=None if losses.longest_at_most is None else float(losses.longest_at_most))
+    yield _single("loss_period", "count", losses.periods, sent)
+    yield _single(
+        "loss_distance", "min", losses.least_distance, sent, None, "fewer than two messages were lost", inf
+    )
+    ratio = _single(
+        "availability", "", up.ratio, up.down.n, (1 - up.down.high, 1 - up.down.low), "nothing was sent"
+    )
+    yield replace(ratio, other=None if up.down.most is None else 1 - up.down.most / up.down.n)
+    none = "no message was reordered"
+    yield _single("reorder_extent", "max", order.extent_max, order.share.n)
+    yield _single("reorder_extent", "mean", order.extent_mean, order.share.count, None, none, 0.0)
+    yield _single("reorder_late_time", "max", order.late_time_max_ns, order.share.n, None, none, 0.0)
+    for n, count in order.n_reordered.items():
+        yield _single("n_reordering", str(n), count, order.share.n)
+    if service.deadline is not None:
+        missed = service.deadline.missed
+        share = _single(
+            "deadline_missed", "", missed.ratio, missed.n, (missed.low, missed.high), "nothing was sent"
+        )
+        yield replace(share, other=None if missed.most is None else missed.most / missed.n)
+        none = "no message was late"
+        tardy, half = service.deadline.tardiness_mean_ns, service.deadline.tardiness_half_width_ns
+        around = (tardy - half, tardy + half) if tardy is not None and half is not None else None
+        late, most = service.deadline.late, service.deadline.tardiness_max_ns
+        yield _single("tardiness", "mean", tardy, late, around, none, 0.0)
+        yield _single("tardiness", "max", most, late, None, none, 0.0)
+    for one in service.conformity:
+        outside = one.outside
+        bounds = (outside.low, outside.high)
+        yield _single(f"{one.of}_violations", "", outside.ratio, outside.n, bounds, "no frame was seen")
+    if service.rates is not None:
+        offered = service.rates.offered_per_s
+        yield _single("intended_load", "", service.rates.intended_per_s, sent)
+        yield _single("offered_load", "", offered.value, sent, (offered.low, offered.high))
+
+
+def _single(
+    measure: str,
+    statistic: str,
+    value: float | None,
+    n: int,
+    interval: tuple[float | None, float | None] | None = None,
+    reason: str = "",
+    stands_for: float | None = None,
+) -> Quantity:
+    """`reason` is why it is not determined, should it not be; then it has no interval either."""
+    unit = DEFINITIONS[measure].unit
+    if value is None:
+        return Quantity(measure, statistic, None, unit, n, None, None, reason, stands_for)
+    low, high = interval or (None, None)
+    return Quantity(measure, statistic, float(value), unit, n, low, high)
+
+
+def _finite(edge: float | None) -> float | None:
+    return None if edge is None or isinf(edge) else edge
+
+
+def _less(edge: float | None, by: float | None) -> float | None:
+    return edge - by if edge is not None and by is not None else None
+
+
+def of_summary(summary: Summary, statistic: str) -> Quantity:
+    """One of `STATISTICS` of a summary with its interval."""
+    measure, n, unit = summary.measure, summary.n, DEFINITIONS[summary.measure].unit
+    value = summary.value(statistic)
+    low = high = None
+    if value is None:
+        percentile = summary.percentiles.get(statistic)
+        if n == 0:
+            reason = "no message has a value"
+        elif percentile is not None:
+            reason = f"{statistic} needs {percentile.needed} values, there are {n}"
+        else:
+            reason = f"{n} values are too few for {statistic}"
+        return Quantity(measure, statistic, None, unit, n, None, None, reason)
+    if statistic == "mean" and summary.uncertainty is not None:
+        low, high = value - summary.uncertainty.total, value + summary.uncertainty.total
+    elif statistic == "sd" and summary.sd_interval is not None:
+        low, high = summary.sd_interval
+    elif statistic in summary.percentiles:
+        percentile = summary.percentiles[statistic]
+        low, high = percentile.low, percentile.high
+    return Quantity(measure, statistic, value, unit, n, low, high)

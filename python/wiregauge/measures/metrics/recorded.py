@@ -1,0 +1,243 @@
+"""Reads a run directory as docs/reference/run-directory.md defines it; refuses what it cannot read with a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+
+from wiregauge.measures.metrics import sampling
+from wiregauge.measures.metrics.flow_plan import CampaignPlan, judged_plan
+from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.records import DamagedError, Inventory, RunDirectory, RunDirectoryError, Traits, read_json
+
+T = TypeVar("T")
+
+TIMES = (
+    "intended",
+    "tx_app",
+    "tx_drv",
+    "rx_drv",
+    "rx_app",
+    "back_tx_app",
+    "back_tx_drv",
+    "back_rx_drv",
+    "back_rx_app",
+)
+_COLUMNS: dict[str, pl.DataType] = {
+    "flow": pl.Int64(),
+    "sequence": pl.Int64(),
+    "warm_up": pl.Boolean(),
+    "outcome": pl.String(),
+    **{name: pl.Int64() for name in TIMES},
+    "copies": pl.Int64(),
+    "corrupted_copies": pl.Int64(),
+    "misdirected_copies": pl.Int64(),
+    "reordered": pl.Boolean(),
+    "late": pl.Boolean(),
+    "reorder_extent": pl.Int64(),
+    "last_node": pl.Int64(),
+    "last_point": pl.String(),
+    "drop_reason": pl.String(),
+}
+_ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
+_MESSAGE_SCHEMAS = ("1", "2", "3")
+"""The first did not know that a sender can begin its numbers anew: all its messages are of its first life. The second
+did not know of messages of which nobody can tell whether they arrived."""
+WIRE_TIMES = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
+"""Columns that tables written before there were two networks do not have; `to` is another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What judging reads of a run directory, every file checked before it is read."""
+
+    directory: RunDirectory
+    plan: CampaignPlan
+    runs: Mapping[int, Mapping[str, object]]
+    """Entries of the manifest."""
+    tracked: Mapping[int, Mapping[str, object]] | None
+    """What tracking counted; None: not tracked yet."""
+    most: int
+    """Messages of a run, counted per receiver, that are held; of more a sample of about so many is."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.directory.root
+
+    @property
+    def manifest(self) -> Mapping[str, object]:
+        """All of it."""
+        return self.directory.manifest
+
+    @property
+    def traits(self) -> Traits:
+        """Of the bench the runs were made on."""
+        return self.directory.traits
+
+    @property
+    def inventory(self) -> Inventory:
+        """What the manifest says of its files."""
+        return self.directory.inventory
+
+    def records(self, index: int) -> Path | None:
+        """The records of a run; None when they are not there."""
+        return self.inventory.find(self.directory.records(index))
+
+    def passages(self, index: int) -> Path | None:
+        """Passages of the frames of a run through switches; None in a directory that an older version tracked."""
+        return self.inventory.find(self.directory.passages(index))
+
+    def truth(self, index: int) -> Path | None:
+        """What was true of a run; None where nobody knew it."""
+        return self.inventory.find(self.directory.truth(index))
+
+    def clocks(self, index: int) -> Path | None:
+        """What synchronisation programs said of the clocks of a run; None where none ran."""
+        return self.inventory.find(self.directory.clocks(index))
+
+    def noise(self, index: int) -> Path | None:
+        """What else the hosts of a run did; None where no host took part."""
+        return self.inventory.find(self.directory.noise(index))
+
+    def sketches(self, index: int) -> Path | None:
+        """The sketches of a run; None in a directory that an older version tracked."""
+        return self.inventory.find(self.directory.sketches(index))
+
+    def sampled(self, index: int) -> dict[int, int]:
+        """By flow of a run that is not held whole, one in how many stretches is; empty where all are.
+
+        Raises RunDirectoryError as `messages`.
+        """
+        rows = self.scan(index)
+        # Without sketches, which older versions did not write, only the messages themselves can tell.
+        if rows is None or self.sketches(index) is None:
+            return {}
+        return self.reading(index, lambda: _sampled(rows, self.most))
+
+    def messages(self, index: int) -> pl.DataFrame | None:
+        """The message table of a run, ordered by flow, warm-up first, then life and sequence; None when there is none.
+
+        Of a run with more than `most` rows a sample in whole stretches; `stretch` tells them apart.
+        Raises RunDirectoryError for a damaged file or one of another schema.
+        """
+        rows = self.scan(index)
+        if rows is None:
+            return None
+
+        def read() -> pl.DataFrame:
+            one_in = self.sampled(index)
+            if one_in:
+                sample = rows.filter(sampling.chosen(one_in)).with_columns(sampling.stretches(one_in))
+                table = sample.collect(engine="streaming")
+            else:
+                table = rows.with_columns(stretch=pl.lit(0, pl.Int64)).collect()
+            # Not `sort`: it needs half a gigabyte beside the table.
+            return table[table.select(pl.arg_sort_by(_ORDER)).to_series()]
+
+        return self.reading(index, read)
+
+    def reading(self, index: int, read: Callable[[], T]) -> T:
+        """What `read` finds in the message table of a run. Raises RunDirectoryError where that cannot be read."""
+        return _reading(self.directory.messages(index), read)
+
+    def collected(self, index: int, query: pl.LazyFrame) -> pl.DataFrame:
+        """The answer to a query of `scan`, read in batches. Raises RunDirectoryError as `messages`."""
+        return self.reading(index, lambda: query.collect(engine="streaming"))
+
+    def scan(self, index: int) -> pl.LazyFrame | None:
+        """All rows of the message table of a run, unread, in the order of the file; None when there is none.
+
+        Raises RunDirectoryError as `messages`.
+        """
+        path = self.inventory.find(self.directory.messages(index))
+        if path is None:
+            return None
+        metadata = _reading(path, lambda: pl.read_parquet_metadata(path))
+        frame = pl.scan_parquet(path)
+        names = _reading(path, lambda: frame.collect_schema().names())
+        if (
+            metadata.get("wiregauge.kind", "messages") != "messages"
+            or metadata.get("wiregauge.schema", "1") not in _MESSAGE_SCHEMAS
+        ):
+            raise RunDirectoryError(
+                f"{path}: holds {metadata.get('wiregauge.kind')} of schema {metadata.get('wiregauge.schema')}, "
+                f"not messages of schema {_MESSAGE_SCHEMAS[-1]}; use the wiregauge that wrote it"
+            )
+        missing = [name for name in _COLUMNS if name not in names]
+        if missing:
+            raise RunDirectoryError(
+                f"{path}: column {missing[0]} is missing; `wiregauge track` makes it again"
+            )
+        added = [
+            pl.lit(None, pl.Int64()).alias(name)
+            for name in ("to", "length", *WIRE_TIMES)
+            if name not in names
+        ]
+        if "life" not in names:
+            added.append(pl.lit(0).alias("life"))
+        columns = {"to": pl.Int64(), "length": pl.Int64(), "life": pl.Int64(), **_COLUMNS}
+        columns |= dict.fromkeys(WIRE_TIMES, pl.Int64())
+        return frame.with_columns(added).select(pl.col(name).cast(kind) for name, kind in columns.items())
+
+
+def _reading(path: Path, read: Callable[[], T]) -> T:
+    """What `read` finds in the file `path`. Raises RunDirectoryError where that cannot be read."""
+    try:
+        return read()
+    except (pl.exceptions.InvalidOperationError, pl.exceptions.SchemaError) as error:
+        raise RunDirectoryError(
+            f"{path}: a column has an unexpected type ({_first_line(error)}); `wiregauge track` makes it again"
+        ) from None
+    except RunDirectoryError:
+        raise
+    # Polars raises its own family, OSError and, on damaged thrift, a panic that is no Exception.
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        raise RunDirectoryError(
+            f"{path}: is no readable Parquet file ({_first_line(error)}); `wiregauge track` makes it again"
+        ) from None
+
+
+def _sampled(rows: pl.LazyFrame, most: int) -> dict[int, int]:
+    if rows.select(pl.len()).collect().item() <= most:
+        return {}
+    counts = rows.group_by("flow").len().collect(engine="streaming")
+    return sampling.every({int(flow): int(count) for flow, count in counts.iter_rows()}, most)
+
+
+def _most(tracked: Mapping[int, Mapping[str, object]] | None) -> int:
+    """The fair share of a run in the messages of all runs that may be held."""
+    sent = [sum(number(flow, "sent") for flow in parts(run, "flows")) for run in (tracked or {}).values()]
+    share = sampling.fair(sent, sampling.ROWS)
+    return sampling.ROWS if share is None else share
+
+
+def open_recorded(path: Path) -> Recorded:
+    """Opens a run directory to judge it. Raises RunDirectoryError when there is nothing to judge."""
+    directory = RunDirectory.open(path)
+    plan = judged_plan(directory.plan)
+    runs = {int(run["index"]): run for run in directory.runs}
+    tracked: dict[int, Mapping[str, object]] | None = None
+    tracking_path = path / "tracking.json"
+    if directory.inventory.find(tracking_path) is not None:
+        tracking, _ = read_json(tracking_path)
+        entries = tracking.get("runs")
+        if not isinstance(entries, list) or not all(
+            isinstance(run, dict) and isinstance(run.get("index"), int) for run in entries
+        ):
+            raise DamagedError(
+                f"{tracking_path}: has no list of runs; `wiregauge track {path}` makes it again"
+            )
+        tracked = {run["index"]: run for run in entries}
+    return Recorded(directory, plan, runs, tracked, _most(tracked))
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0][:160] if lines else type(error).__name__

@@ -1,0 +1,446 @@
+"""What judging a run directory yields. Plain data: figures and report read it and compute nothing.
+
+Every time is in nanoseconds and signed; None means "not determined", and the reason is at hand in `excluded` or in
+the checks. Nothing here is rounded; rounding is for the eye and happens where text is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
+from wiregauge.measures.metrics.measured_clock import ClockResult
+from wiregauge.measures.metrics.pairs import PairLatency
+from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.sampling import Sampled
+from wiregauge.measures.metrics.service import Service
+from wiregauge.records import Traits, traits_of
+from wiregauge.stats.sketch import Sketch
+from wiregauge.terminal import exits
+
+Floats = NDArray[np.float64]
+
+
+class Grade(IntEnum):
+    """Outcome of a validity check, in the order of gravity. A note never spoils a run."""
+
+    OK = 0
+    NOTE = 1
+    DEGRADED = 2
+    INVALID = 3
+
+    @property
+    def word(self) -> str:
+        """The word for reports: VALID, DEGRADED or INVALID."""
+        return "VALID" if self <= Grade.NOTE else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What changes between repeats and what within them, as standard deviations of the mean of one run, ns.
+
+    `between` is what is left of the spread of the runs' means when chance within them is taken out; 0 where nothing is.
+    """
+
+    runs: int
+    between: float
+    within: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stationarity:
+    """Whether a series keeps its character, by the tests of `wiregauge.stats.steadiness`.
+
+    `steady` is None where the series is too short for its correlation to be tested. `halves` are the medians of its
+    first and second half, ns; `changes` says what changes most, the level or the upper tail.
+    """
+
+    steady: bool | None
+    p: float | None
+    changes: str
+    correlation_time: float
+    halves: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """A beginning of a series that differs from the rest by the rule of `wiregauge.stats.steadiness`; all ns.
+
+    Said beside the figures, which hold it like every other value: the first `n` values, their least and greatest, and
+    what percentiles (None where n does not support them) and the greatest value would be without them.
+    """
+
+    n: int
+    minimum: float
+    maximum: float
+    without: Mapping[str, float | None]
+    maximum_without: float
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """95 % half-width of the mean, ns.
+
+    `total` = sampling + clock + timestamp. Sampling is the Student half-width with the effective n; of repeats, that of
+    the spread between them. Clock and timestamp errors are bounds that no averaging reduces, so they are added
+    and not combined as squares (RFC 7679, 3.7.3).
+    """
+
+    sampling: float
+    clock: float
+    timestamp: float
+
+    @property
+    def total(self) -> float:
+        """What is printed behind ±."""
+        return self.sampling + self.clock + self.timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One measure of one flow: figures over `n` values and why the others are missing."""
+
+    measure: str
+    n: int
+    excluded: Mapping[str, int]
+    negative: int
+    minimum: float | None = None
+    mean: float | None = None
+    sd: float | None = None
+    mad: float | None = None
+    maximum: float | None = None
+    percentiles: Mapping[str, Percentile] = field(default_factory=dict)
+    n_effective: float | None = None
+    uncertainty: Uncertainty | None = None
+    runs: int = 1
+    sd_interval: tuple[float, float] | None = None
+    """95 % interval of the standard deviation."""
+    repeats: Repeats | None = None
+    stationarity: Stationarity | None = None
+    """Of latency and round trip in a single run."""
+    settling: Settling | None = None
+    """Of the same: a beginning that differs from the rest. It is in every figure; this is said beside them."""
+    interval_needs: int | None = None
+    """Where the mean of a single run has no interval: values that it would need."""
+    of_sample: bool = False
+    """Whether the figures are those of the sample of a flow too big to be held, and not of all its messages."""
+    clock: float = 0.0
+    timestamp: float = 0.0
+    """What clocks and timestamps may be off, ns; parts of `uncertainty` that are known also where that is not."""
+
+    def value(self, statistic: str) -> float | None:
+        """The figure a limit names: min, mean, sd, max or a percentile; None when not determined."""
+        simple = {"min": self.minimum, "mean": self.mean, "sd": self.sd, "mad": self.mad, "max": self.maximum}
+        if statistic in simple:
+            return simple[statistic]
+        percentile = self.percentiles.get(statistic)
+        return percentile.value if percentile else None
+
+    def span(self) -> float | None:
+        """Range, max - min."""
+        return self.maximum - self.minimum if self.maximum is not None and self.minimum is not None else None
+
+    def pdv(self) -> float | None:
+        """p99.9 - min (RFC 8219, 7.3.1); None where n does not support p99.9."""
+        top = self.value("p99.9")
+        return top - self.minimum if top is not None and self.minimum is not None else None
+
+
+INDEPENDENT = "if losses are independent"
+"""None of n (or all) says nothing of how losses come: with bursts of ten on average the bound is ten times as high."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Share of messages lost with its 95 % bounds (one-sided when none or all were lost)."""
+
+    ratio: float | None
+    low: float
+    high: float
+    one_sided: bool
+
+    @property
+    def assumption(self) -> str:
+        """What the bounds take for granted; empty where the losses themselves tell how they come."""
+        return INDEPENDENT if self.one_sided else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values of one measure in measured order, ns, and when each message was sent, seconds after the run's epoch."""
+
+    t: Floats
+    value: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Passages of a flow's frames through a switch, by output port; residence times in ns."""
+
+    switch: str
+    port: int
+    n: int
+    minimum: float
+    mean: float
+    p99: float | None
+    maximum: float
+    half_width: float | None
+    """Of the mean, 95 %, error of timestamps included; None below two values, or without a spread between repeats."""
+    bound: float
+    """The part of `half_width` that no averaging reduces: the timestamps."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """One flow at one receiver in one run, or in all repeats of a point pooled (`repeats` > 1)."""
+
+    plan: FlowPlan
+    counts: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    planned: int
+    warm_up: int
+    last_seen: Mapping[str, int]
+    drop_reasons: Mapping[str, int]
+    missing_send_records: int
+    loss: Loss
+    summaries: Mapping[str, Summary]
+    series: Mapping[str, Series]
+    with_loss: Mapping[str, Percentile]
+    """Percentiles over all sent messages; infinite where one falls among the lost."""
+    goodput: float | None
+    effective_bandwidth: float | None
+    reorder_extent: int
+    late_sends: int
+    repeats: int = 1
+    hops: tuple[Hop, ...] = ()
+    redundant_discarded: int = 0
+    """Copies the receiver removed because that of the other network came first."""
+    unseen: tuple[str, ...] = ()
+    """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""
+    lost_copies: Mapping[str, int] = field(default_factory=dict)
+    """Copies that one of two networks did not deliver, by network."""
+    settling: int = 0
+    """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
+    service: Service | None = None
+    pairs: tuple[PairLatency, ...] = ()
+    sampled: Sampled | None = None
+    """Of a flow too large to be held in memory: what the series are of. None where they hold every message."""
+    sketches: Mapping[str, Sketch] = field(default_factory=dict)
+    """Of such a flow the distributions of its measures, clocks corrected, ns: what its summaries rest on."""
+    marks: Mapping[tuple[str, float], tuple[int, int]] = field(default_factory=dict)
+    """Of such a flow by measure and value, ns: how many values are below it, and how many at it or below; exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Background load of one end system, as shares of its link; `offered` None where its agent did not report."""
+
+    on: str
+    to: str
+    intended: float
+    offered: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One validity check: what is allowed, what was observed, and the sentence for a reader when it did not hold."""
+
+    name: str
+    title: str
+    limit: str
+    observed: str
+    grade: Grade
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitResult:
+    """One limit of the test on one flow at one receiver in one run; figures in `unit`.
+
+    The observed figure decides: a count or an extreme is what happened, and of a percentile or mean it is the figure
+    of this run, whose 95 % interval (`low`, `high`; None where it has none, or on an open side) says how far another
+    run may lie off. `reason` says why a result is undecided, or why there is no figure.
+    """
+
+    flow: int | None
+    to: str | None
+    """The receiver; None for a limit on the run as a whole."""
+    subject: str
+    """What was judged, in words: its flow, of a multicast flow with the receiver, or the run."""
+    measure: str
+    bound: str
+    value: float
+    written: str
+    line: int
+    unit: str
+    result: Literal["pass", "fail", "undecided"]
+    reason: str = ""
+    observed: float | None = None
+    n: int = 0
+    low: float | None = None
+    high: float | None = None
+    missing: int = 0
+    """Values that are not in the figure because the instrument did not see them."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is known to hold."""
+        return self.result == "pass"
+
+    @property
+    def margin(self) -> float | None:
+        """What is left to the bound; negative: by how much it is exceeded. None without a figure."""
+        if self.observed is None:
+            return None
+        return self.value - self.observed if self.bound == "at-most" else self.observed - self.value
+
+    @property
+    def straddled(self) -> bool:
+        """Whether the bound lies within the interval of the figure: another run may well decide otherwise."""
+        return self.low is not None and self.high is not None and self.low <= self.value <= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run: validity first, then limits."""
+
+    plan: RunPlan
+    state: str
+    reason: str | None
+    checks: tuple[Check, ...]
+    flows: tuple[FlowResult, ...]
+    limits: tuple[LimitResult, ...]
+    unplanned: Mapping[str, int]
+    agents: Mapping[str, Mapping[str, object]]
+    started: str | None
+    finished: str | None
+    loads: tuple[Load, ...] = ()
+    clocks: tuple[ClockResult, ...] = ()
+    """Clocks that exchanges compared with the reference."""
+
+    @property
+    def validity(self) -> Grade:
+        """The gravest check."""
+        return max((check.grade for check in self.checks), default=Grade.OK)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the run is not simply valid, gravest first."""
+        bad = [check for check in self.checks if check.grade >= Grade.DEGRADED]
+        return tuple(check.reason for check in sorted(bad, key=lambda check: -check.grade))
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, NONE (no limits) or UNDECIDED: a limit could not be judged, as none can of an INVALID run."""
+        if not self.limits:
+            return "NONE"
+        results = {limit.result for limit in self.limits}
+        return "FAIL" if "fail" in results else "UNDECIDED" if "undecided" in results else "PASS"
+
+
+@dataclass(frozen=True, slots=True)
+class PointResult:
+    """All repeats of one point of the sweep taken together."""
+
+    point: Mapping[str, str]
+    runs: tuple[int, ...]
+    flows: tuple[FlowResult, ...]
+    validity: Grade
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Everything the log processor can say of a run directory."""
+
+    directory: Path
+    manifest: Mapping[str, object]
+    plan: CampaignPlan
+    state: str
+    reason: str | None
+    checks: tuple[Check, ...]
+    runs: tuple[RunResult, ...]
+    points: tuple[PointResult, ...]
+
+    @property
+    def traits(self) -> Traits:
+        """Of the bench."""
+        return traits_of(self.manifest)
+
+    @property
+    def seed(self) -> int | None:
+        """The campaign's, as its manifest tells it."""
+        seed = self.manifest.get("seed")
+        return seed if isinstance(seed, int) else None
+
+    @property
+    def started(self) -> str | None:
+        """When the campaign began, as its manifest tells it."""
+        started = self.manifest.get("started")
+        return started if isinstance(started, str) else None
+
+    @property
+    def validity(self) -> Grade:
+        """The worst of the campaign's own checks and of its runs."""
+        own = max((check.grade for check in self.checks), default=Grade.OK)
+        return max((own, *(run.validity for run in self.runs)))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Each distinct reason once, with the number of runs it holds for, gravest first."""
+        found: dict[str, tuple[Grade, int, str]] = {}
+        for check in self.checks:
+            if check.grade >= Grade.DEGRADED:
+                found[check.name] = (check.grade, 0, check.reason)
+        total = len(self.runs)
+        for run in self.runs:
+            for check in run.checks:
+                if check.grade < Grade.DEGRADED:
+                    continue
+                grade, count, reason = found.get(check.name, (Grade.OK, 0, ""))
+                worse = check.grade > grade
+                found[check.name] = (max(grade, check.grade), count + 1, check.reason if worse else reason)
+        ordered = sorted(found.values(), key=lambda entry: (-entry[0], -entry[1]))
+        return tuple(
+            reason if count == 0 or total == 1 else f"{reason} ({count} of {total} runs)"
+            for _, count, reason in ordered
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned run was run to its end."""
+        return (
+            self.state == "complete"
+            and len(self.runs) == len(self.plan.runs)
+            and all(run.state == "complete" for run in self.runs)
+        )
+
+    @property
+    def answered(self) -> bool:
+        """Whether all that was to be measured was, and is fit to judge; else there is no answer, whatever failed."""
+        return self.complete and self.validity != Grade.INVALID
+
+    @property
+    def verdict(self) -> str:
+        """UNDECIDED where there is no answer or a limit could not be judged; else FAIL, PASS or NONE (no limits)."""
+        if not self.plan.limits:
+            return "NONE"
+        verdicts = {run.verdict for run in self.runs}
+        if not self.answered:
+            return "UNDECIDED"
+        return "FAIL" if "FAIL" in verdicts else "PASS" if verdicts == {"PASS"} else "UNDECIDED"
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that judged; INVALID is no answer, with limits or without."""
+        return exits.exit_code(
+            answered=self.answered,
+            failed=self.verdict == "FAIL",
+            undecided=self.verdict == "UNDECIDED",
+        )

@@ -1,0 +1,501 @@
+"""What a flow's receiver was served: losses in runs, order, deadlines, availability, contracts, rates.
+
+The message table says what became of each message; this looks at how those fates follow one another. Counts are exact,
+shares have bounds that know of clusters, times are summaries like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wiregauge import stats
+from wiregauge.measures.metrics import patterns, sampling
+from wiregauge.measures.metrics.arrivals import Arrivals
+from wiregauge.measures.metrics.columns import ascending, present
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+
+__all__ = [
+    "Availability",
+    "Conformity",
+    "Deadline",
+    "Losses",
+    "Rate",
+    "Rates",
+    "Reordering",
+    "Service",
+    "Share",
+    "availability_of",
+    "conformity_of",
+    "losses_of",
+    "order_of",
+    "pool_services",
+    "serve",
+    "share_of",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+OVERHEAD_BYTES = 20
+"""Preamble, start delimiter and least gap: what a frame occupies on the wire beside itself."""
+MOST_LENGTHS = 64
+"""Lengths of loss periods that are listed; longer ones are counted with the longest listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`count` of `n` with 95 % bounds of the share behind it."""
+
+    count: int
+    n: int
+    low: float
+    high: float
+    worth: float
+    most: int | None = None
+    """The count if it happened to all of which nobody can tell; None where there are none. `high` is of that case."""
+
+    @property
+    def ratio(self) -> float | None:
+        """The share; None of nothing."""
+        return self.count / self.n if self.n else None
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Losses of the measured part in the order of sequence (RFC 3357)."""
+
+    periods: int
+    longest: int
+    lengths: Mapping[int, int]
+    """Loss periods by their length in messages; `MOST_LENGTHS` stands for all from there on."""
+    least_distance: int | None
+    """Least difference of the sequence numbers of successive losses; None below two."""
+    shortest_clear: int | None
+    """Fewest messages between two loss periods; None below two."""
+    longest_at_most: int | None = None
+    """The longest if all were lost of which nobody can tell; None where there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reordering:
+    """Order of the first intact copies at the final destination (RFC 4737)."""
+
+    share: Share
+    extent_max: int
+    extent_mean: float | None
+    n_reordered: Mapping[int, int]
+    """Messages that are n-reordered, for n = 1, 2, 3."""
+    n_max: int
+    late_time_max_ns: float | None
+    """Longest time a reordered message came after the earliest with a higher number (RFC 4737, 4.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Messages against the flow's deadline: the late and the lost miss it."""
+
+    deadline_ns: float
+    missed: Share
+    late: int
+    tardiness_mean_ns: float | None
+    """Of the late ones, how late on average."""
+    tardiness_max_ns: float | None
+    tardiness_half_width_ns: float | None = None
+    """95 % half-width of the mean, from sampling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Share of messages at which the service was up; it survives one failed message, not two in a row."""
+
+    down: Share
+    outages: int
+    longest: int
+    """Messages of the longest outage."""
+
+    @property
+    def ratio(self) -> float | None:
+        """1 less the share of messages at which it was down."""
+        return 1 - self.down.ratio if self.down.ratio is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Conformity:
+    """Frames outside a contract: `of` says which, `allowed_ns` is its tolerance, `worst_ns` the farthest from it."""
+
+    of: str
+    outside: Share
+    allowed_ns: tuple[float, float]
+    worst_ns: float | None
+    missing: int = 0
+    """Messages without the timestamps to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate with its 95 % interval from sampling."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Frames per second as the test intends and the sender offers them (RFC 2285, 3.5); what that is on the wire."""
+
+    intended_per_s: float
+    offered_per_s: Rate
+    bits_per_frame: float | None
+    """Mean bits a frame occupies on the wire, preamble and gap included; None where no record tells a length."""
+    link_bps: int | None
+
+    @property
+    def ratio(self) -> float:
+        """Offered over intended."""
+        return self.offered_per_s.value / self.intended_per_s
+
+    def on_wire(self, per_s: float) -> float | None:
+        """Bits per second on the wire at so many frames per second."""
+        return per_s * self.bits_per_frame if self.bits_per_frame is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Everything above, of one flow at one receiver."""
+
+    losses: Losses
+    reordering: Reordering
+    availability: Availability
+    deadline: Deadline | None
+    conformity: tuple[Conformity, ...]
+    rates: Rates | None
+    goodput: Rate | None
+
+
+def serve(measured: pl.DataFrame, flow: FlowPlan, lost: Flags, unknown: Flags | None = None) -> Service:
+    """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones,
+    `unknown` those of which nobody can tell.
+
+    Of a sample it is right in nothing but the intervals of its rates; `sketched` puts all else in its place.
+    """
+    final = "back_rx_app" if flow.relayed else "rx_app"
+    late = measured["late"].fill_null(False).to_numpy()
+    gone = lost if unknown is None else lost | unknown
+    return Service(
+        losses=losses_of(lost, measured["sequence"].to_numpy(), unknown),
+        reordering=_reordering(measured, final, gone),
+        availability=availability_of(lost | late, unknown),
+        deadline=_deadline(measured, flow, final, lost, late, unknown),
+        conformity=conformity_of(measured, flow),
+        rates=_rates(measured, flow),
+        goodput=_goodput(measured.filter(pl.Series(~gone)), final, flow.payload),
+    )
+
+
+def share_of(flags: Flags, unknown: Flags | None = None) -> Share:
+    """The share of messages to which something happened, in the order of sending; to `unknown` ones it may have."""
+    worth = stats.flags_worth(flags)
+    count = int(np.count_nonzero(flags))
+    bound = stats.share_bound(count, len(flags), worth)
+    share = Share(count, len(flags), bound.low, bound.high, worth)
+    if unknown is None or not unknown.any():
+        return share
+    worst = share_of(flags | unknown)
+    return replace(share, high=worst.high, most=worst.count)
+
+
+def losses_of(lost: Flags, sequence: Integers, unknown: Flags | None = None) -> Losses:
+    """Losses among messages in the order of sending; `sequence` are their numbers, `unknown` may be lost, too."""
+    if unknown is not None and unknown.any():
+        worst = losses_of(lost | unknown, sequence)
+        return replace(losses_of(lost, sequence), longest_at_most=worst.longest)
+    if not lost.any():
+        return Losses(0, 0, {}, None, None)
+    lengths = patterns.run_lengths(lost)
+    sizes, counts = np.unique(np.minimum(lengths, MOST_LENGTHS), return_counts=True)
+    distances = patterns.loss_distances(lost, sequence)
+    clear = patterns.clear_lengths(lost)
+    return Losses(
+        periods=len(lengths),
+        longest=int(lengths.max()),
+        lengths=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        least_distance=int(distances.min()) if len(distances) else None,
+        shortest_clear=int(clear.min()) if len(clear) else None,
+    )
+
+
+def _reordering(measured: pl.DataFrame, final: str, lost: Flags) -> Reordering:
+    flags = measured["reordered"].fill_null(False).to_numpy()
+    share = share_of(flags[~lost])
+    if not share.count:
+        return Reordering(share, 0, None, {1: 0, 2: 0, 3: 0}, 0, None)
+    recorded = measured["reorder_extent"].filter(pl.Series(flags)).cast(pl.Float64).to_numpy()
+    came = Arrivals()
+    came.take_rows(measured.filter(pl.Series(~lost)), final)
+    came.finish()
+    return order_of(share, int(recorded.max()), float(recorded.mean()), came)
+
+
+def order_of(share: Share, extent_max: int, extent_mean: float | None, came: Arrivals) -> Reordering:
+    """The order of arrivals from the messages that tracking calls reordered, and from who overtook whom."""
+    late = came.late_time_max
+    return Reordering(
+        share=share,
+        extent_max=extent_max,
+        extent_mean=extent_mean,
+        n_reordered=dict(came.n_reordered),
+        n_max=came.n_max,
+        late_time_max_ns=late / 1000 if late is not None else None,
+    )
+
+
+def availability_of(failed: Flags, unknown: Flags | None = None) -> Availability:
+    """Availability over messages in the order of sending; `unknown` ones may have failed, too."""
+    found = patterns.outages(failed)
+    down = share_of(found.down)
+    if unknown is not None and unknown.any():
+        worst = share_of(patterns.outages(failed | unknown).down)
+        down = replace(down, high=worst.high, most=worst.count)
+    return Availability(down, found.number, found.longest)
+
+
+def _deadline(
+    measured: pl.DataFrame,
+    flow: FlowPlan,
+    final: str,
+    lost: Flags,
+    late: Flags,
+    unknown: Flags | None,
+) -> Deadline | None:
+    if flow.deadline_ns is None:
+        return None
+    took = (measured[final] - measured["tx_app"]).filter(pl.Series(late & ~lost)).drop_nulls()
+    over = took.cast(pl.Float64).to_numpy() / 1000 - flow.deadline_ns
+    estimate = stats.mean_estimate(over)
+    return Deadline(
+        flow.deadline_ns,
+        share_of(lost | late, unknown),
+        int(np.count_nonzero(late & ~lost)),
+        float(over.mean()) if len(over) else None,
+        float(over.max()) if len(over) else None,
+        estimate.half_width if estimate is not None else None,
+    )
+
+
+def conformity_of(measured: pl.DataFrame, flow: FlowPlan) -> tuple[Conformity, ...]:
+    """The contracts of critical traffic that the flow has: of its virtual link, its two networks, its schedule."""
+    found = []
+    if flow.bag_ns is not None and flow.bag_jitter_ns is not None:
+        times = ascending(present(measured["tx_wire"]).to_numpy())
+        # Of messages alone, each as long as it may be: `contracts` looks at the frames, where they were recorded.
+        bag, allowed = round(flow.bag_ns * 1000), round(flow.bag_jitter_ns * 1000)
+        refused, early = patterns.policed(times, np.ones_like(times), 1, bag, allowed)
+        found.append(_contract("bag", refused, (0.0, flow.bag_jitter_ns), early, measured.height))
+    if flow.both_networks and flow.skew_max_ns is not None:
+        skew = (measured["rx_wire_b"] - measured["rx_wire"]).abs().drop_nulls().to_numpy()
+        # A message of which the network delivered one copy has no skew: nothing of it is missing.
+        alone = [pl.col(f"tx_wire{of}").is_not_null() & pl.col(f"rx_wire{of}").is_null() for of in ("", "_b")]
+        whole = measured.height - int(measured.select(pl.any_horizontal(alone).sum()).item())
+        found.append(
+            _contract("skew", skew > round(flow.skew_max_ns * 1000), (0.0, flow.skew_max_ns), skew, whole)
+        )
+    if flow.schedule is not None:
+        plan = flow.schedule
+        period, planned = round(plan.period_ns * 1000), round(plan.reception_ns * 1000)
+        came = measured["rx_wire"].drop_nulls().to_numpy()
+        error = (came - planned + period // 2) % period - period // 2
+        outside = (error < round(-plan.early_ns * 1000)) | (error > round(plan.late_ns * 1000))
+        found.append(
+            _contract("window", outside, (-plan.early_ns, plan.late_ns), np.abs(error), measured.height)
+        )
+    return tuple(found)
+
+
+def _contract(
+    of: str, outside: Flags, allowed: tuple[float, float], size: Integers, messages: int
+) -> Conformity:
+    worst = float(size.max()) / 1000 if len(size) else None
+    return Conformity(of, share_of(outside), allowed, worst, max(messages - len(size), 0))
+
+
+def _rates(measured: pl.DataFrame, flow: FlowPlan) -> Rates | None:
+    rows = measured.drop_nulls(["intended", "tx_app"])
+    if rows.height < 2:
+        return None
+    planned = _extent(rows["intended"].to_numpy())
+    numbers = _extent(rows["sequence"].to_numpy())
+    offered = _rate(rows, "tx_app", 1.0)
+    if planned <= 0 or offered is None:
+        return None
+    lengths = rows["length"].filter(rows["length"] > 0).cast(pl.Float64)
+    mean = lengths.mean() if len(lengths) else None
+    return Rates(
+        numbers / planned * 1e12,
+        offered,
+        8 * (mean + OVERHEAD_BYTES) if isinstance(mean, float) else None,
+        flow.link_bps,
+    )
+
+
+def _extent(values: Integers) -> int:
+    return int(values.max()) - int(values.min())
+
+
+def _goodput(rows: pl.DataFrame, final: str, payload: int | None) -> Rate | None:
+    return _rate(rows.drop_nulls(final), final, 8.0 * payload) if payload is not None else None
+
+
+def _rate(rows: pl.DataFrame, column: str, each: float) -> Rate | None:
+    """`each` per mean distance of the times (ps) in order, per second; None below two or where no time passed."""
+    if sampling.is_sampled(rows):
+        rows = rows.select(column, "stretch").sort(column)
+        inside = ~sampling.seams(rows["stretch"].to_numpy())
+        distances = np.diff(rows[column].to_numpy())[inside]
+    else:
+        distances = np.diff(ascending(rows[column].to_numpy()))
+    passed = int(distances.sum())
+    if not passed:
+        return None
+    estimate = stats.mean_estimate(distances.astype(np.float64))
+    if estimate is None:
+        return None
+    value = each * 1e12 * len(distances) / passed
+    half = estimate.half_width
+    if half is None:
+        return Rate(value, None, None)
+    high = value * estimate.mean / (estimate.mean - half) if half < estimate.mean else None
+    return Rate(value, value * estimate.mean / (estimate.mean + half), high)
+
+
+# -- repeats --------------------------------------------------------------------------------------------------
+
+
+def pool_services(services: Sequence[Service]) -> Service:
+    """Repeats of one flow as one: counts add, extremes stay extremes, shares see the spread between the runs."""
+    deadlines = [service.deadline for service in services if service.deadline is not None]
+    return Service(
+        losses=_pooled_losses([service.losses for service in services]),
+        reordering=_pooled_reordering([service.reordering for service in services]),
+        availability=Availability(
+            _pooled_share([service.availability.down for service in services]),
+            sum(service.availability.outages for service in services),
+            max(service.availability.longest for service in services),
+        ),
+        deadline=_pooled_deadline(deadlines) if deadlines else None,
+        conformity=tuple(
+            Conformity(
+                members[0].of,
+                _pooled_share([member.outside for member in members]),
+                members[0].allowed_ns,
+                _most(member.worst_ns for member in members),
+                sum(member.missing for member in members),
+            )
+            for members in zip(*(service.conformity for service in services), strict=True)
+        ),
+        rates=_pooled_rates([service.rates for service in services if service.rates is not None]),
+        goodput=_pooled_rate([service.goodput for service in services if service.goodput is not None]),
+    )
+
+
+def _pooled_share(shares: Sequence[Share]) -> Share:
+    counts, sizes = [share.count for share in shares], [share.n for share in shares]
+    worth = stats.repeated_share_worth(counts, sizes)
+    bound = stats.share_bound(sum(counts), sum(sizes), worth)
+    share = Share(sum(counts), sum(sizes), bound.low, bound.high, worth)
+    if all(one.most is None for one in shares):
+        return share
+    worst = _pooled_share(
+        [replace(one, count=one.count if one.most is None else one.most, most=None) for one in shares]
+    )
+    return replace(share, high=worst.high, most=worst.count)
+
+
+def _pooled_losses(losses: Sequence[Losses]) -> Losses:
+    lengths: dict[int, int] = {}
+    for one in losses:
+        for length, count in one.lengths.items():
+            lengths[length] = lengths.get(length, 0) + count
+    return Losses(
+        sum(one.periods for one in losses),
+        max(one.longest for one in losses),
+        dict(sorted(lengths.items())),
+        _least(one.least_distance for one in losses),
+        _least(one.shortest_clear for one in losses),
+        max(most)
+        if (most := [one.longest_at_most for one in losses if one.longest_at_most is not None])
+        else None,
+    )
+
+
+def _pooled_reordering(orders: Sequence[Reordering]) -> Reordering:
+    total = sum(order.share.count for order in orders)
+    extents = [order.extent_mean * order.share.count for order in orders if order.extent_mean is not None]
+    return Reordering(
+        _pooled_share([order.share for order in orders]),
+        max(order.extent_max for order in orders),
+        sum(extents) / total if total else None,
+        {n: sum(order.n_reordered[n] for order in orders) for n in (1, 2, 3)},
+        max(order.n_max for order in orders),
+        _most(order.late_time_max_ns for order in orders),
+    )
+
+
+def _pooled_deadline(deadlines: Sequence[Deadline]) -> Deadline:
+    late = sum(deadline.late for deadline in deadlines)
+    over = [
+        deadline.tardiness_mean_ns * deadline.late
+        for deadline in deadlines
+        if deadline.tardiness_mean_ns is not None
+    ]
+    return Deadline(
+        deadlines[0].deadline_ns,
+        _pooled_share([deadline.missed for deadline in deadlines]),
+        late,
+        sum(over) / late if late else None,
+        _most(deadline.tardiness_max_ns for deadline in deadlines),
+        _spread([(d.tardiness_mean_ns, d.late) for d in deadlines if d.tardiness_mean_ns is not None]),
+    )
+
+
+def _pooled_rates(rates: Sequence[Rates]) -> Rates | None:
+    offered = _pooled_rate([rate.offered_per_s for rate in rates])
+    if offered is None:
+        return None
+    lengths = [rate.bits_per_frame for rate in rates if rate.bits_per_frame is not None]
+    return Rates(
+        float(np.mean([rate.intended_per_s for rate in rates])),
+        offered,
+        float(np.mean(lengths)) if lengths else None,
+        rates[0].link_bps,
+    )
+
+
+def _pooled_rate(rates: Sequence[Rate]) -> Rate | None:
+    """The mean over the runs with Student's interval from their spread; the run's own where there is one."""
+    if len(rates) < 2:
+        return rates[0] if rates else None
+    values = np.array([rate.value for rate in rates])
+    half = stats.repeated_mean_half_width(values, np.full(len(rates), 1 / len(rates))) or 0.0
+    mean = float(values.mean())
+    return Rate(mean, max(mean - half, 0.0), mean + half)
+
+
+def _spread(means: Sequence[tuple[float, int]]) -> float | None:
+    total = sum(n for _, n in means)
+    weights = np.array([n / total for _, n in means])
+    return stats.repeated_mean_half_width(np.array([mean for mean, _ in means]), weights)
+
+
+def _least(values: Iterable[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)

@@ -1,0 +1,171 @@
+"""What is counted of flows too big to be held: exact, in one pass over their messages that holds none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from wiregauge.measures.definitions import OUTCOMES
+from wiregauge.measures.metrics.flow_plan import FlowPlan
+from wiregauge.measures.metrics.series import LOST, NO_TIMESTAMP, NOT_RETURNED, UNSEEN, differences
+
+__all__ = ["LOST_OUTCOMES", "UNKNOWN", "Tally", "happened", "tally"]
+
+LOST_OUTCOMES = ("lost", "misdirected", "corrupted")
+UNKNOWN = "unknown"
+"""Outcome of a message if nobody can tell whether it was lost."""
+_LAST = ("last_node", "last_point")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one flow at one receiver over all its messages; `figures` by the names that `_figures` gives."""
+
+    figures: Mapping[str, float | int | None]
+    warm_up: int
+    relayed: bool
+    last: dict[tuple[int | None, str | None], int] = field(default_factory=dict)
+    """Lost messages by the last observer and point that saw them."""
+
+    def count(self, name: str) -> int:
+        """A count; 0 where there is none."""
+        return int(self.figures.get(name) or 0)
+
+    def time(self, name: str) -> int | None:
+        """A time, ps; None where nothing has it."""
+        value = self.figures.get(name)
+        return int(value) if value is not None else None
+
+    def outcomes(self) -> dict[str, int]:
+        """The one outcome of each message, counted."""
+        return {name: self.count(f"outcome {name}") for name in OUTCOMES}
+
+    def counts(self) -> dict[str, int]:
+        """The counters of the flow."""
+        sent, lost, unknown = self.count("sent"), self.count("lost"), self.count(f"outcome {UNKNOWN}")
+        return {"sent": sent, "delivered": sent - lost - unknown, "lost": lost, "unknown": unknown} | {
+            name: self.count(name) for name in happened()
+        }
+
+    def excluded(self, measure: str) -> dict[str, int] | None:
+        """Why messages have no value of a measure that is a difference of times; None for other measures."""
+        if f"without {measure}" not in self.figures:
+            return None
+        without, gone = self.count(f"without {measure}"), self.count(f"gone {measure}")
+        unknown = self.count(f"unknown {measure}")
+        returns = self.count(f"returns {measure}")
+        return {
+            NOT_RETURNED if returns else LOST: gone - unknown,
+            UNSEEN: unknown,
+            NO_TIMESTAMP: without - gone,
+        }
+
+
+def happened() -> dict[str, pl.Expr]:
+    """What happened to a message beside its outcome, by the name of its counter."""
+    return {
+        "duplicated": pl.col("copies") > 1,
+        "reordered": pl.col("reordered"),
+        "late": pl.col("late"),
+        "misdirected": pl.col("misdirected_copies") > 0,
+        "corrupted": pl.col("corrupted_copies") > 0,
+    }
+
+
+def tally(rows: pl.LazyFrame, flows: Sequence[FlowPlan]) -> dict[tuple[int, int], Tally]:
+    """Counts of `flows` by number and receiver, from all rows of the message table of a run."""
+    found: dict[tuple[int, int], Tally] = {}
+    for relayed in (False, True):
+        mine = {(flow.id, flow.receiver): flow for flow in flows if flow.relayed == relayed}
+        if not mine:
+            continue
+        own = rows.filter(pl.col("flow").is_in(sorted({number for number, _ in mine})))
+        measured = own.filter(~pl.col("warm_up"))
+        key = ("flow", "to")
+        some = next(iter(mine.values()))
+        lost = pl.col("outcome").is_in(LOST_OUTCOMES)
+        queries = [
+            measured.group_by(key).agg(**_figures(some, list(mine.values()))),
+            own.group_by(key).agg(pl.col("warm_up").sum()),
+            measured.filter(lost).group_by(*key, *_LAST).len(),
+        ]
+        # One by one: what is read for several at once is held for all of them.
+        figures, early, last = (query.collect(engine="streaming") for query in queries)
+        for (number, receiver), flow in mine.items():
+            here = pl.col("flow") == number
+            if flow.multicast:
+                here &= pl.col("to") == receiver
+            row = figures.filter(here)
+            warm = early.filter(here)["warm_up"].sum()
+            found[number, receiver] = Tally(
+                row.row(0, named=True) if row.height else {},
+                int(warm or 0),
+                relayed,
+                {
+                    (node, point): int(count)
+                    for node, point, count in last.filter(here).select(*_LAST, "len").sort(*_LAST).iter_rows()
+                },
+            )
+    return found
+
+
+def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
+    """Everything that is counted, by name; `some` flow stands for the others, which have the same measures."""
+    lost = pl.col("outcome").is_in(LOST_OUTCOMES)
+    final = pl.col("back_rx_app" if some.relayed else "rx_app")
+    both = pl.col("intended").is_not_null() & pl.col("tx_app").is_not_null()
+    arrived = pl.when(~lost).then(final)
+    tardy = pl.when(pl.col("late") & ~lost).then(final - pl.col("tx_app"))
+    figures = {
+        "sent": pl.len(),
+        "lost": lost.sum(),
+        "reorder_extent": pl.col("reorder_extent").max(),
+        "mean extent": pl.when(pl.col("reordered")).then(pl.col("reorder_extent")).mean(),
+        "late_sends": _late_sends(flows).sum(),
+        "lost A": (pl.col("tx_wire").is_not_null() & pl.col("rx_wire").is_null()).sum(),
+        "lost B": (pl.col("tx_wire_b").is_not_null() & pl.col("rx_wire_b").is_null()).sum(),
+        "late arrived": (pl.col("late") & ~lost).sum(),
+        "tardiest": tardy.max(),
+        "tardy on average": tardy.mean(),
+        "arrivals": arrived.count(),
+        "arrivals first": arrived.min(),
+        "arrivals last": arrived.max(),
+        "offered": both.sum(),
+        "offered first": pl.when(both).then(pl.col("tx_app")).min(),
+        "offered last": pl.when(both).then(pl.col("tx_app")).max(),
+        "intended first": pl.when(both).then(pl.col("intended")).min(),
+        "intended last": pl.when(both).then(pl.col("intended")).max(),
+        "number first": pl.when(both).then(pl.col("sequence")).min(),
+        "number last": pl.when(both).then(pl.col("sequence")).max(),
+        "length": pl.when(both & (pl.col("length") > 0)).then(pl.col("length")).mean(),
+        "no rx_app": pl.col("rx_app").is_null().sum(),
+        "no tx_wire": pl.col("tx_wire").is_null().sum(),
+    }
+    figures |= {f"outcome {name}": (pl.col("outcome") == name).sum() for name in OUTCOMES}
+    figures |= {name: condition.sum() for name, condition in happened().items()}
+    for name, (difference, needs, _) in differences(some, 0.0).items():
+        missing = difference.is_null()
+        figures[f"without {name}"] = missing.sum()
+        gone = (missing & pl.col(needs).is_null()).sum() if needs != "tx_app" else pl.lit(0)
+        figures[f"gone {name}"] = gone
+        unknown = missing & pl.col(needs).is_null() & (pl.col("outcome") == UNKNOWN)
+        figures[f"unknown {name}"] = unknown.sum() if needs != "tx_app" else pl.lit(0)
+        figures[f"returns {name}"] = pl.lit(int(needs == "back_rx_app" and some.relayed))
+    return figures
+
+
+def _late_sends(flows: Sequence[FlowPlan]) -> pl.Expr:
+    """Sent later than intended by more than `FlowPlan.late_after_ns`."""
+    behind = (pl.col("tx_app") - pl.col("intended")) / 1000
+    bounds = sorted({flow.late_after_ns for flow in flows if flow.late_after_ns})
+    # Bound by bound and not looked up by flow: a look-up has the engine hold every row.
+    return pl.any_horizontal(
+        pl.lit(False),
+        *(
+            pl.col("flow").is_in([flow.id for flow in flows if flow.late_after_ns == bound])
+            & (behind > bound)
+            for bound in bounds
+        ),
+    )

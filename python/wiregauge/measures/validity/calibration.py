@@ -1,0 +1,169 @@
+"""What calibrations of the instrument say of a run: which it cites, and what of a latency is the instrument's own.
+
+Everything is read from the manifest, where the testmaster put it before the run: a run directory is judged the same
+everywhere and later. The raw figures stay as they are. A correction stands beside them: raw less a constant overhead,
+and uncertain by what both are uncertain by (RFC 7679, 3.7.3: subtract the systematic error, report the random one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.results import FlowResult
+
+__all__ = ["Citation", "Constant", "Corrected", "citations", "corrections", "run_load"]
+
+RESOLVED = 3.0
+"""A latency below so many times the calibration error says more of the instrument than of the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant overhead of the instrument, for one measure, protocol, payload and load.
+
+    `error_ns`: what a single value may be off with 95 %, None where nobody knows.
+    """
+
+    calibration: str
+    measure: str
+    protocol: str
+    payload: int
+    load_percent: int
+    overhead_ns: float
+    uncertainty_ns: float
+    error_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A calibration that was at hand when the run began: used, or not and why."""
+
+    number: str
+    kind: str
+    made: str
+    used: bool
+    reason: str
+    headline: str
+    constants: tuple[Constant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A measure of a flow less the instrument's constant part. Times in ns; None as in the raw summary.
+
+    `uncertainty` is that of the mean: raw and of the constant, which are bounds and add. `unresolved`: the median is
+    below `RESOLVED` times the error of a single value.
+    """
+
+    measure: str
+    constant: Constant
+    n: int
+    minimum: float | None
+    mean: float | None
+    p50: float | None
+    p99: float | None
+    maximum: float | None
+    uncertainty: float | None
+    unresolved: bool
+
+
+def citations(manifest: Mapping[str, object]) -> tuple[Citation, ...] | None:
+    """What the manifest cites; None where it was written before runs cited anything, or in virtual time.
+
+    An entry that cannot be understood is left out: it corrects nothing.
+    """
+    raw = manifest.get("calibrations")
+    if not isinstance(raw, list):
+        return None
+    return tuple(
+        found for entry in raw if isinstance(entry, dict) and (found := _citation(entry)) is not None
+    )
+
+
+def _citation(entry: Mapping[str, object]) -> Citation | None:
+    number, kind, used = entry.get("id"), entry.get("calibration"), entry.get("used")
+    if not isinstance(number, str) or not isinstance(kind, str) or not isinstance(used, bool):
+        return None
+    raw = entry.get("corrections")
+    constants = [
+        found
+        for one in (raw if used and isinstance(raw, list) else [])
+        if isinstance(one, dict) and (found := _constant(number, one)) is not None
+    ]
+    return Citation(
+        number,
+        kind,
+        str(entry.get("made") or ""),
+        used,
+        str(entry.get("reason") or ""),
+        str(entry.get("headline") or ""),
+        tuple(constants),
+    )
+
+
+def _constant(number: str, entry: Mapping[str, object]) -> Constant | None:
+    measure, protocol = entry.get("measure"), entry.get("protocol")
+    payload, load = entry.get("payload_bytes"), entry.get("load_percent")
+    overhead, uncertainty = _figure(entry.get("overhead_ns")), _figure(entry.get("uncertainty_ns"))
+    if not isinstance(measure, str) or not isinstance(protocol, str):
+        return None
+    if not isinstance(payload, int) or not isinstance(load, int) or overhead is None or uncertainty is None:
+        return None
+    error = _figure(entry.get("error_ns"))
+    return Constant(number, measure, protocol, payload, load, overhead, abs(uncertainty), error)
+
+
+def _figure(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and isfinite(value) else None
+
+
+def run_load(plan: RunPlan) -> int:
+    """Greatest background load of a run, whole per cent."""
+    return round(max((inject.load_ppm for inject in plan.injects), default=0) / 10_000)
+
+
+def corrections(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Iterator[Corrected]:
+    """The measures of a flow for which a constant of its protocol, payload and load is known.
+
+    A load between two that were calibrated takes the constant of the next higher one.
+    """
+    for measure in ("latency", "driver_latency"):
+        summary = flow.summaries.get(measure)
+        constant = _fitting(flow, measure, load_percent, cited)
+        if summary is None or constant is None or summary.n == 0:
+            continue
+        p50 = summary.value("p50")
+        typical = _less(p50 if p50 is not None else summary.mean, constant)
+        error = constant.error_ns
+        half = summary.uncertainty.total if summary.uncertainty is not None else None
+        yield Corrected(
+            measure,
+            constant,
+            summary.n,
+            _less(summary.minimum, constant),
+            _less(summary.mean, constant),
+            _less(p50, constant),
+            _less(summary.value("p99"), constant),
+            _less(summary.maximum, constant),
+            half + constant.uncertainty_ns if half is not None else None,
+            unresolved=error is not None and typical is not None and typical < RESOLVED * error,
+        )
+
+
+def _less(value: float | None, constant: Constant) -> float | None:
+    return value - constant.overhead_ns if value is not None else None
+
+
+def _fitting(flow: FlowResult, measure: str, load_percent: int, cited: Sequence[Citation]) -> Constant | None:
+    fitting = [
+        constant
+        for citation in cited
+        for constant in citation.constants
+        if (constant.measure, constant.protocol, constant.payload)
+        == (measure, flow.plan.protocol, flow.plan.payload)
+        and constant.load_percent >= load_percent
+    ]
+    return min(fitting, key=lambda constant: constant.load_percent, default=None)

@@ -1,0 +1,107 @@
+"""What is known of a run when its validity is judged, and how a check is put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
+from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.measures.metrics.results import Check, FlowResult, Grade
+from wiregauge.measures.validity.calibration import Citation
+from wiregauge.plan import Synchronise
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of a run when its validity is judged."""
+
+    plan: RunPlan
+    state: str
+    reason: str | None
+    agents: Mapping[str, Mapping[str, object]]
+    clock_uncertainty_ns: float
+    clocks_missing: Sequence[str]
+    flows: Sequence[FlowResult]
+    tracked: bool
+    unplanned: Mapping[str, int]
+    tracking: Mapping[str, object]
+    """The run's entry of tracking.json; empty without one."""
+    records_written: int
+    """What the agents, or the simulation, say they recorded."""
+    contradictions: Sequence[str]
+    node_names: Sequence[str] = ()
+    """By index in the plan."""
+    virtual_time: bool = False
+    """A simulation: no host took part, so what a host could spoil is said not to apply."""
+    wrong_clocks: Mapping[str, float] = field(default_factory=dict)
+    """Nodes whose clocks the test makes imperfect and nobody compared, with the most they are off, ns."""
+    clocks: Sequence[ClockResult] = ()
+    clocks_uncompared: Sequence[str] = ()
+    """Nodes that exchanges were planned with but none came back from."""
+    synchronise: Synchronise | None = None
+    watched: Sequence[WatchedClock] = ()
+    clock_gate: Mapping[str, object] | None = None
+    """Whether clocks were fit before the run, and why not; None where nobody kept them."""
+    captures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """By node with a capture: the report of its task."""
+    calibrations: Sequence[Citation] | None = None
+    """What the run cites of the instrument; None where that was never asked."""
+    tapped: bool = False
+    """Made from captures: what is known of the ends is what taps saw."""
+    entry: Mapping[str, object] = field(default_factory=dict)
+    """The run's entry of the manifest."""
+
+    def total(self, key: str) -> int:
+        """Sum of a counter over the flows."""
+        return sum(flow.counts.get(key, 0) for flow in self.flows)
+
+
+def graded(share: float, degraded: float, invalid: float) -> Grade:
+    if share > invalid:
+        return Grade.INVALID
+    return Grade.DEGRADED if share > degraded else Grade.OK
+
+
+def check(name: str, title: str, limit: str, observed: str, grade: Grade, reason: str) -> Check:
+    return Check(name, title, limit, observed, grade, reason if grade > Grade.OK else "")
+
+
+def total_of(run: Evidence, list_key: str, key: str) -> int:
+    return sum(number(part, key) for agent in run.agents.values() for part in parts(agent, list_key))
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def few(texts: Iterable[str]) -> str:
+    """The first three of them, and how many there are beyond."""
+    each = list(texts)
+    return "; ".join(each[:3]) + (f"; and {len(each) - 3} more" if len(each) > 3 else "")
+
+
+LOST_INSIDE = "0; invalid when messages are lost too"
+"""The limit of whatever the instrument itself loses."""
+
+
+def lost_inside(run: Evidence, count: int) -> Grade:
+    """The grade of so much lost inside the instrument: missing messages may then be its own fault.
+
+    Where tracking knew of it no message is called lost that is not known to be, and limits take both cases.
+    """
+    if count == 0:
+        return Grade.OK
+    if run.tracking.get("gaps"):
+        return Grade.DEGRADED
+    return Grade.INVALID if run.total("lost") else Grade.DEGRADED
+
+
+def own_fault(run: Evidence) -> str:
+    """What a reason adds where messages are missing, too; empty where none is."""
+    unknown, lost = run.total("unknown"), run.total("lost")
+    if run.tracking.get("gaps"):
+        return f", and {count_of(unknown, 'message')} may have arrived unseen" if unknown else ""
+    return f", and {count_of(lost, 'message')} counted as lost may be its own fault" if lost else ""

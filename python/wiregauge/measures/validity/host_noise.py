@@ -1,0 +1,207 @@
+"""What else the hosts did during a run, from the time series their agents wrote.
+
+Counters are cumulative; what happened between two looks is their difference, when within it nobody knows. What should
+not happen at all on a quiet host (stolen time, drops, preemptions) is an event whenever it happens; what always happens
+(interrupts, switches) is one where there is much more of it than usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from wiregauge.measures.definitions.units import count_of, duration
+from wiregauge.measures.metrics.hops import read_columns
+from wiregauge.measures.metrics.recorded import Recorded
+from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.measures.metrics.results import Floats, FlowResult, RunResult
+
+__all__ = ["HostEvent", "NoiseRow", "NoiseView", "noise_events", "noise_view"]
+
+MOST_ROWS = 2_000_000
+"""Rows of the series that are read."""
+MUCH = 5.0
+"""Times the median of a counter that is always busy, from which on there is much of it."""
+LEAST = 20
+"""And as many of it, at least."""
+MOST_DRAWN = 1_000
+"""Marks of a line."""
+WORST = 20
+
+_NEVER: Mapping[str, str] = {
+    "steal_ns": "the hypervisor took {time} of {key}",
+    "preempted": "{count} of {key}",
+    "rx_drops": "{key} dropped {n} received frames",
+    "tx_drops": "{key} dropped {n} frames to be sent",
+    "rx_errors": "{key} received {n} frames with errors",
+    "tx_errors": "{key} failed to send {n} frames",
+    "socket_drops": "{n} datagrams dropped for want of socket buffer ({key})",
+    "backlog_drops": "the backlog of {key} dropped {n} frames",
+    "backlog_squeezed": "the kernel broke off polling on {key} {n} times",
+    "ring_drops": "{n} {key} lost in a full ring",
+}
+_BUSY: Mapping[str, str] = {
+    "interrupts": "{n} interrupts of line {key}, usually {usual}",
+    "switches": "{n} context switches on {key}, usually {usual}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HostEvent:
+    """What a host did between two looks at it, s."""
+
+    since: float
+    at: float
+    node: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseRow:
+    """One quantity of one host over time: `value` of the interval that begins at `t` (s) and ends at the next."""
+
+    node: str
+    t: Floats
+    value: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseView:
+    """The noise of a run beside its worst messages; by panel title a line per host, and the unit."""
+
+    worst: Sequence[tuple[str, Floats, Floats]]
+    """Flow, when sent (s), how long it took (ns)."""
+    panels: Sequence[tuple[str, str, tuple[NoiseRow, ...]]]
+    """Title, unit, rows."""
+    interval_s: float
+
+
+def noise_events(directory: Recorded, run: RunResult) -> Iterator[HostEvent]:
+    """What hosts did beyond the usual, in the order of time."""
+    table, looks = _differences(directory, run)
+    many = dict(looks.group_by("node").len().iter_rows())
+    found = []
+    for (counter, key, node), part in table.partition_by("counter", "key", "node", as_dict=True).items():
+        changes = part["change"].cast(pl.Float64).to_numpy()
+        if counter in _NEVER:
+            limit, text, usual = 0.0, _NEVER[str(counter)], 0.0
+        elif counter in _BUSY:
+            # Looks at which a counter stood still are not in the table, and are of what is usual.
+            still = max(int(many.get(str(node), 0)) - len(changes), 0)
+            usual = float(np.median(np.concatenate([changes, np.zeros(still)])))
+            limit, text = max(MUCH * usual, LEAST), _BUSY[str(counter)]
+        else:
+            continue
+        for at, since, change in (
+            part.filter(pl.col("change") > limit).select("time", "since", "change").rows()
+        ):
+            words = {
+                "n": str(change),
+                "key": str(key),
+                "time": duration(change),
+                "count": count_of(change, "preemption"),
+                "usual": f"{usual:.0f}",
+            }
+            said = f"{text.format(**words)} within {duration((at - since) / 1e3)}"
+            found.append(HostEvent(since / 1e12, at / 1e12, str(node), said))
+    yield from sorted(found, key=lambda event: (event.at, event.node, event.text))
+
+
+def noise_view(directory: Recorded, run: RunResult) -> NoiseView | None:
+    """What a picture of the noise shows; None of a run whose hosts left none."""
+    table, looks = _differences(directory, run)
+    if table.is_empty():
+        return None
+    groups = (
+        ("Stolen time", "ms per interval", ("steal_ns",), 1e-6),
+        (
+            "Context switches of the whole host"
+            if (table.filter(pl.col("counter") == "switches")["key"] == "host").all()
+            else "Context switches on the servicing core",
+            "per interval",
+            ("switches",),
+            1.0,
+        ),
+        ("Interrupts on the servicing core", "per interval", ("interrupts",), 1.0),
+        ("Preemptions of servicing threads", "per interval", ("preempted",), 1.0),
+        (
+            "Drops: interface, backlog, sockets, rings",
+            "frames per interval",
+            ("rx_drops", "tx_drops", "backlog_drops", "socket_drops", "ring_drops"),
+            1.0,
+        ),
+    )
+    panels = []
+    for title, unit, counters, scale in groups:
+        rows = tuple(_rows(table.filter(pl.col("counter").is_in(counters)), looks, scale))
+        if any(row.value.any() for row in rows):
+            panels.append((title, unit, rows))
+    width = table.select((pl.col("time") - pl.col("since")).median()).item()
+    return NoiseView(
+        [(f"flow {flow.plan.name}", *_worst(flow)) for flow in run.flows],
+        panels,
+        float(width or 0) / 1e12,
+    )
+
+
+def _worst(flow: FlowResult) -> tuple[Floats, Floats]:
+    series = flow.series["rtt" if flow.plan.relayed and "rtt" in flow.series else "latency"]
+    most = np.sort(np.argsort(series.value)[-WORST:])
+    return series.t[most], series.value[most]
+
+
+def _rows(table: pl.DataFrame, looks: pl.DataFrame, scale: float) -> Iterator[NoiseRow]:
+    for (node,), part in sorted(table.partition_by("node", as_dict=True).items()):
+        every = looks.filter(pl.col("node") == node).select("time", "since")
+        sums = part.group_by("time").agg(pl.col("change").sum())
+        sums = every.join(sums, on="time", how="left").fill_null(0).sort("time")
+        t, value = sums["since"].cast(pl.Float64).to_numpy() / 1e12, sums["change"].to_numpy() * scale
+        if len(t) > MOST_DRAWN:
+            # The greatest of each stretch: what explains an outlier must not be thinned out.
+            edges = np.linspace(0, len(t), MOST_DRAWN + 1).astype(int)[:-1]
+            t, value = t[edges], np.maximum.reduceat(value, edges)
+        yield NoiseRow(str(node), t, value.astype(np.float64))
+
+
+def _swallowing(run: RunResult) -> list[str]:
+    """Hosts whose counter of full socket buffers tells of no loss.
+
+    A packet ring or AF_XDP takes background load and flows of other addresses in; a socket that nobody reads swallows
+    the host's own copies, and overflows by design. The kernel counts both kinds of sockets in one; what the measuring
+    ones had no room for, each of them counted itself.
+    """
+    return [
+        node
+        for node, agent in run.agents.items()
+        if (
+            any(part.get("kind") == "absorb" for part in parts(agent, "streams"))
+            or any(part.get("protocol") == "udp-frames" for part in parts(agent, "access_points"))
+        )
+        and not sum(number(part, "socket_drops") for part in parts(agent, "access_points"))
+    ]
+
+
+def _differences(directory: Recorded, run: RunResult) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What happened by counter, key and node from one look (`since`) to the next (`time`), ps; and all looks by node.
+
+    Agents write what changed only: a look at which a counter is not written found it unchanged.
+    """
+    empty = {"time": pl.Int64, "since": pl.Int64, "node": pl.String, "counter": pl.String, "key": pl.String}
+    path = directory.noise(run.plan.index)
+    if path is None:
+        return pl.DataFrame(schema={**empty, "change": pl.Int64}), pl.DataFrame(schema=empty)
+    columns = ("time", "node", "counter", "key", "value")
+    wanted = pl.col("counter").is_in([*_NEVER, *_BUSY])
+    table = read_columns(path, columns, wanted, most=MOST_ROWS)
+    looks = table.select("node", "time").unique().sort("node", "time")
+    looks = looks.with_columns(since=pl.col("time").shift(1).over("node"))
+    own = ("node", "counter", "key")
+    # After the looks: one at which nothing else changed is still one.
+    by_design = (pl.col("key") == "RcvbufErrors") & pl.col("node").is_in(_swallowing(run))
+    table = table.filter(~((pl.col("counter") == "socket_drops") & by_design))
+    table = table.sort("time").with_columns(change=pl.col("value") - pl.col("value").shift(1).over(own))
+    looks = looks.drop_nulls("since")
+    return table.drop_nulls("change").join(looks, on=("node", "time")).drop("value"), looks

@@ -1,0 +1,156 @@
+"""Were all records kept, and can they be put in order? The records are the only bridge between running and judging."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.measures.metrics.results import Check, Grade
+from wiregauge.measures.validity.evidence import LOST_INSIDE, Evidence, check, few, lost_inside, own_fault
+
+JUMP_NS = 100e6
+"""Records that go back by more than this are no disorder: their clock was set."""
+
+
+def kept(run: Evidence) -> Iterator[Check]:
+    """What became of the records between the instrument and the judge.
+
+    A gap spoils the run when messages are missing, for those may be its own fault.
+    """
+    doubt = own_fault(run)
+    damaged = parts(run.tracking, "damaged_segments")
+    first = damaged[0].get("problem", "") if damaged else ""
+    yield check(
+        "segments",
+        "Record files whole",
+        LOST_INSIDE,
+        f"{len(damaged)} damaged",
+        lost_inside(run, len(damaged)),
+        f"the instrument has {count_of(len(damaged), 'damaged record file')} ({first}){doubt}",
+    )
+    stored = number(run.tracking, "records")
+    gone = max(run.records_written - stored, 0) if run.tracked else 0
+    yield check(
+        "records-stored",
+        "Every record that was written is stored",
+        LOST_INSIDE,
+        f"{stored} of {max(run.records_written, stored)}",
+        lost_inside(run, gone),
+        f"{count_of(gone, 'record')} that the instrument wrote cannot be found: a part is missing{doubt}",
+    )
+    unknown = run.total("unknown")
+    causes = few(
+        dict.fromkeys(str(gap.get("cause")) for gap in parts(run.tracking, "gaps") if gap.get("cause"))
+    )
+    yield check(
+        "outcomes-known",
+        "The outcome of every message is known",
+        "0 unknown",
+        f"{unknown} unknown",
+        Grade.DEGRADED if unknown else Grade.OK,
+        f"for {count_of(unknown, 'message')} it is unknown whether it was lost, because the instrument lost records "
+        f"({causes or 'of their sending'}); bounds of losses and limits take both cases",
+    )
+    behind = sum(number(flow, "behind_window") for flow in parts(run.tracking, "flows"))
+    yield check(
+        "records-in-window",
+        "Records within the tracking window",
+        "0",
+        f"{behind} behind the window",
+        Grade.DEGRADED if behind else Grade.OK,
+        f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late, or of sends due "
+        "millions of messages ahead of what was sent, and excluded from every count",
+    )
+    unordered = number(run.tracking, "out_of_order")
+    yield check(
+        "records-in-order",
+        "Records in the order of time",
+        "0",
+        f"{unordered} out of order",
+        Grade.DEGRADED if unordered else Grade.OK,
+        f"{count_of(unordered, 'record')} came too late to be put in order; which copy came first may be wrong",
+    )
+    yield _clock_jumps(run)
+    restarts = [
+        (number(flow, "flow"), count)
+        for flow in parts(run.tracking, "flows")
+        if (count := number(flow, "restarts"))
+    ]
+    told = ", ".join(f"flow {flow}: {count_of(count, 'time')}" for flow, count in restarts)
+    yield check(
+        "numbers-once",
+        "Sequence numbers handed over once",
+        "no number twice",
+        told or "counted through",
+        Grade.DEGRADED if restarts else Grade.OK,
+        f"a sender restarted its numbers ({told}): it was restarted, or its numbers overflowed",
+    )
+    # What was sent where no tap is has no record of it, and the run says so in one place.
+    unrecorded = sum(flow.missing_send_records for flow in run.flows if not flow.unseen)
+    yield check(
+        "send-records",
+        "Send record for every message",
+        "0 missing",
+        f"{unrecorded} missing",
+        Grade.DEGRADED if unrecorded else Grade.OK,
+        f"{unrecorded} messages arrived without a send record",
+    )
+
+
+def _clock_jumps(run: Evidence) -> Check:
+    """A clock that the test itself sets back is stated with the clocks; any other spoils what was timed by it."""
+    jumps = {
+        run.node_names[number(jump, "node")]: number(jump, "farthest_ps") / 1e9
+        for jump in parts(run.tracking, "clock_jumps")
+        if number(jump, "node") < len(run.node_names)
+    }
+    unplanned = {name: back for name, back in jumps.items() if name not in run.plan.stepped}
+    told = ", ".join(f"{name} by up to {back:.4g} ms" for name, back in jumps.items())
+    grade = Grade.INVALID if unplanned else Grade.NOTE if jumps else Grade.OK
+    return check(
+        "clocks-forward",
+        "No clock went backwards",
+        f"none by more than {JUMP_NS / 1e6:.0f} ms",
+        told or "none",
+        grade,
+        f"a clock was set back while it recorded ({told})" + ("" if unplanned else ", as the test asks"),
+    )
+
+
+def captured(run: Evidence) -> Iterator[Check]:
+    """Are the captures whole? No figure is made from them, but who reads one must know what it misses."""
+    missing = []
+    frames = 0
+    # What only tapped a test ran none of its tasks.
+    nodes = sorted({*(() if run.tapped else run.plan.captures), *run.captures})
+    for node in nodes:
+        # Where it is found once the run is stored, and not where it was written.
+        file = f"captures/run-{run.plan.index:04d}/{node}.pcapng"
+        task = run.captures.get(node)
+        if task is None:
+            # The simulator shows every frame, and ends where the disk refuses one.
+            if not run.virtual_time:
+                missing.append(f"{file}: its task left no report")
+            continue
+        frames += number(task, "done")
+        dropped, unwritten = number(task, "ring_drops"), number(task, "unwritten")
+        why = [
+            str(task.get("failure") or ""),
+            f"{count_of(dropped, 'frame')} dropped by a full ring" if dropped else "",
+            f"{count_of(unwritten, 'frame')} not written" if unwritten and not task.get("failure") else "",
+        ]
+        if any(why):
+            missing.append(f"{file}: {'; '.join(text for text in why if text)}")
+    files = count_of(len(nodes), "file")
+    yield check(
+        "captures",
+        "Captures whole",
+        "no frame dropped, none refused by the disk",
+        (f"every frame in {files}" if run.virtual_time else f"{count_of(frames, 'frame')} in {files}")
+        + (f", {len(missing)} not whole" if missing else "")
+        if nodes
+        else "none planned",
+        Grade.DEGRADED if missing else Grade.OK,
+        f"a capture is not whole ({' | '.join(missing)}); no figure comes from it",
+    )

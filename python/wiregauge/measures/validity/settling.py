@@ -1,0 +1,53 @@
+"""Does the beginning of a series differ from the rest, and does it keep its character? Noted beside its figures.
+
+Both say something about figures and take nothing away from them: every message of the measured part is in every figure
+and before every limit. The warm-up is what the test states.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiregauge import stats
+from wiregauge.measures.metrics.results import Settling, Stationarity
+
+__all__ = ["WITHOUT", "character"]
+
+Floats = NDArray[np.float64]
+
+WITHOUT = {"p50": 0.5, "p99": 0.99}
+"""Percentiles that are told also without a beginning that differs."""
+
+
+def character(values: Floats, among: int) -> tuple[Stationarity | None, Settling | None]:
+    """What the tests say of a series in measured order; None where it is too short to ask, or nothing differs.
+
+    `among` flows are judged by the rules together and share the rate of false alarms.
+    """
+    found = stats.steadiness(values, among)
+    if found.p is None and len(values) < stats.FEWEST:
+        return None, None
+    half = len(values) // 2
+    steady = Stationarity(
+        steady=None if found.p is None else not found.drifts(among),
+        p=found.p,
+        changes=found.kind,
+        correlation_time=found.correlation_time,
+        halves=(float(np.median(values[:half])), float(np.median(values[half:]))),
+    )
+    return steady, _settling(values, found.settled_after) if found.settled_after else None
+
+
+def _settling(values: Floats, first: int) -> Settling:
+    early, rest = values[:first], np.sort(values[first:])
+    return Settling(
+        n=first,
+        minimum=float(early.min()),
+        maximum=float(early.max()),
+        without={
+            name: stats.quantile(rest, q) if stats.supported(len(rest), q) else None
+            for name, q in WITHOUT.items()
+        },
+        maximum_without=float(rest[-1]),
+    )

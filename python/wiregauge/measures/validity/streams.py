@@ -1,0 +1,145 @@
+"""Streams as agents report them: how traffic left, how well its times were kept, and what became of background load.
+
+A stream is sent by a thread of its own from a template (docs/explanation/generating.md). Senders leave records and
+have an account here only of how they kept their times; background load leaves none and is accounted for frame by frame
+where it arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wiregauge.measures.metrics.flow_plan import InjectPlan
+from wiregauge.measures.metrics.reported import parts
+from wiregauge.stats.counts import share_bound
+
+__all__ = ["LoadAccount", "Stream", "load_accounts", "share_bounds", "streams_of"]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream as its sender saw it. Times are ns; shares are of 1."""
+
+    end_system: str
+    kind: str
+    number: int
+    backend: str
+    why: str
+    mode: str
+    past_queue: bool
+    offered: int
+    refused: int
+    given_up: int
+    rate: float
+    error_p99_ns: float | None
+    gaps: int
+    within: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class LoadAccount:
+    """What became of an injector's frames. `lost` counts those that left and are not among the distinct arrivals."""
+
+    on: str
+    to: str
+    receiver: str
+    why: str
+    sent: int | None
+    distinct: int
+    duplicates: int
+    reordered: int
+    corrupted: int
+    missed: int
+    latency_p50_ns: float | None
+    latency_p99_ns: float | None
+
+    @property
+    def lost(self) -> int | None:
+        """None where nobody knows how many were sent, or the load has no receiver that counts."""
+        return None if self.sent is None or not self.receiver else max(0, self.sent - self.distinct)
+
+
+def streams_of(agents: Mapping[str, Mapping[str, object]]) -> tuple[Stream, ...]:
+    """All streams that were sent, by end system."""
+    return tuple(_stream(name, part) for name, part in _reported(agents) if part.get("kind") != "absorb")
+
+
+def load_accounts(
+    injects: Sequence[InjectPlan], agents: Mapping[str, Mapping[str, object]]
+) -> tuple[LoadAccount, ...]:
+    """The account of every injector whose frames somebody counted, or could not."""
+    sent = {stream.number: stream for stream in streams_of(agents) if stream.kind == "inject"}
+    accounts = []
+    for _, part in _reported(agents):
+        number = _whole(part.get("number"))
+        if part.get("kind") != "absorb" or number >= len(injects):
+            continue
+        figures = _object(part.get("figures"))
+        account, missed = _object(figures.get("account")), _object(figures.get("missed"))
+        latency = _object(account.get("latency_ns"))
+        source = sent.get(number)
+        accounts.append(
+            LoadAccount(
+                on=injects[number].on,
+                to=injects[number].to,
+                receiver=str(part.get("backend", "")),
+                why=str(part.get("why", "")),
+                sent=None if source is None else source.offered - source.refused,
+                distinct=_whole(account.get("distinct")),
+                duplicates=_whole(account.get("duplicates")),
+                reordered=_whole(account.get("reordered")),
+                corrupted=_whole(account.get("corrupted")),
+                missed=_whole(missed.get("ring")) + _whole(missed.get("other")),
+                latency_p50_ns=_real(latency.get("p50")),
+                latency_p99_ns=_real(latency.get("p99")),
+            )
+        )
+    return tuple(accounts)
+
+
+def share_bounds(part: float, n: int) -> tuple[float, float]:
+    """95 % bounds of a share of n gaps, as if they were independent."""
+    bound = share_bound(round(part * n), n)
+    return bound.low, bound.high
+
+
+def _reported(agents: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for name, agent in agents.items():
+        for part in parts(agent, "streams"):
+            yield name, part
+
+
+def _stream(name: str, part: Mapping[str, object]) -> Stream:
+    figures = _object(part.get("figures"))
+    gaps, error = _object(figures.get("gaps")), _object(figures.get("send_error_ns"))
+    within = tuple(_real(gaps.get(f"within_{us}us")) or 0.0 for us in (1, 5, 50))
+    return Stream(
+        end_system=name,
+        kind=str(part.get("kind", "")),
+        number=_whole(part.get("number")),
+        backend=str(part.get("backend", "")),
+        why=str(part.get("why", "")),
+        mode=str(part.get("mode", "")),
+        past_queue=part.get("past_queue") is True,
+        offered=_whole(figures.get("offered")),
+        refused=_whole(figures.get("refused")),
+        given_up=_whole(figures.get("given_up")),
+        rate=_real(figures.get("rate")) or 0.0,
+        error_p99_ns=_real(error.get("p99")),
+        gaps=_whole(gaps.get("n")),
+        within=(within[0], within[1], within[2]) if gaps else None,
+    )
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _real(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,213 @@
+"""Checks of what was on the network: background load, offered and accounted for, and what arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from wiregauge.measures.metrics.flow_plan import RunPlan
+from wiregauge.measures.metrics.reported import number, parts
+from wiregauge.measures.metrics.results import Check, FlowResult, Grade, Load
+from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent
+from wiregauge.measures.validity.streams import load_accounts, streams_of
+
+__all__ = ["Entered", "entries", "network_load", "offered_loads"]
+
+LOAD_DEGRADED, LOAD_INVALID = 0.01, 0.10
+
+
+def network_load(run: Evidence) -> Iterator[Check]:
+    loads = offered_loads(run.plan, run.agents, run.entry)
+    known = [(load, load.offered) for load in loads if load.offered is not None]
+    entered = {one.end_system: one for one in entries(run.agents, run.entry)}
+    seen = [
+        f"{load.on}: {100 * offered:.3g} % of {100 * load.intended:.3g} %"
+        + (f" ({entered[load.on].text})" if load.on in entered and entered[load.on].short else "")
+        for load, offered in known
+    ]
+    worst = max((abs(offered / load.intended - 1) for load, offered in known if load.intended), default=0.0)
+    unreported = len(loads) - len(known)
+    grade = graded(worst, LOAD_DEGRADED, LOAD_INVALID)
+    yield check(
+        "offered-load",
+        "Offered background load",
+        f"within {percent(LOAD_DEGRADED)} of the intended load; beyond {percent(LOAD_INVALID)} invalid",
+        "; ".join(seen) if seen else ("not reported" if unreported else "none planned"),
+        max(grade, Grade.INVALID if unreported else Grade.OK),
+        "the background load was not reported"
+        if unreported
+        else f"the offered load missed the intended one ({'; '.join(seen)})",
+    )
+    yield _entered([one for one in entered.values() if one.streams])
+    yield _load_account(run)
+    stray = {kind: count for kind, count in run.unplanned.items() if count and kind != "foreign"}
+    text = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in stray.items())
+    foreign = run.unplanned.get("foreign", 0)
+    babble = "babble" in run.plan.disturbances and set(stray) <= {"never_sent"}
+    grade = Grade.DEGRADED if stray and not babble else Grade.NOTE if stray or foreign else Grade.OK
+    # Where no tap is at an end, nothing could be seen to arrive.
+    watched = [flow for flow in run.flows if not flow.unseen]
+    silent = [flow.plan.name for flow in watched if flow.counts["sent"] and not _arrived(run, flow)]
+    yield check(
+        "arrivals",
+        "Something arrived",
+        "at least one message of every flow",
+        f"nothing on flow {', '.join(silent)}" if silent else "on every flow",
+        Grade.DEGRADED if silent else Grade.OK,
+        f"nothing at all arrived on flow {', '.join(silent)}: "
+        "look for a wrong address or a missing link before blaming the load",
+    )
+    yield check(
+        "unplanned",
+        "No unplanned frames",
+        "0 of our own that no message explains; foreign frames are noted",
+        text or (f"foreign {foreign}" if foreign else "0"),
+        grade,
+        (
+            f"frames that belong to no sent message: {text}"
+            + ("; the test makes a sender babble" if babble else "")
+        )
+        if stray
+        else f"{foreign} foreign frames were seen",
+    )
+
+
+def _entered(sent: Sequence[Entered]) -> Check:
+    """What streams handed to their host and what of it the network saw: the rest no network has lost."""
+    worst = max((1 - one.share for one in sent), default=0.0)
+    short = few(f"{one.end_system}: {one.text}" for one in sent if one.short)
+    return check(
+        "streams-entered",
+        "Streams entered the network",
+        f"at most {percent(LOAD_DEGRADED)} of the frames handed over missing at the first port; "
+        f"beyond {percent(LOAD_INVALID)} invalid",
+        short or (f"{len(sent)} looked at" if sent else "none looked at"),
+        graded(worst, LOAD_DEGRADED, LOAD_INVALID),
+        f"what was handed over did not enter the network ({short})",
+    )
+
+
+def _load_account(run: Evidence) -> Check:
+    """Background load is the network's to lose, but the receiver must have counted what arrived."""
+    accounts = load_accounts(run.plan.injects, run.agents)
+    uncounted = [account for account in accounts if not account.receiver]
+    missed = sum(account.missed for account in accounts)
+    said = [
+        f"{account.on} to {account.to}: {account.distinct} of {account.sent} arrived"
+        for account in accounts
+        if account.receiver
+    ]
+    said += [f"{account.on} to {account.to}: not counted" for account in uncounted]
+    trouble = (
+        f"{missed} frames of background load were dropped because the receiver was too slow" if missed else ""
+    )
+    if uncounted:
+        trouble = f"nobody counted the background load that arrived ({uncounted[0].why})"
+    return check(
+        "background-load-account",
+        "Account of background load",
+        "noted: frames dropped by a slow receiver, or load that nobody counted",
+        "; ".join(said) if said else "none reported",
+        Grade.NOTE if trouble else Grade.OK,
+        trouble,
+    )
+
+
+def _arrived(run: Evidence, flow: FlowResult) -> int:
+    """Messages of the flow that came; one tap alone knows that without knowing their latency."""
+    return flow.counts["delivered"] if run.tapped else flow.summaries["latency"].n
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """Frames an end system handed over, and how many of them the network saw."""
+
+    end_system: str
+    handed_over: int
+    seen: int
+    by: str
+    streams: bool
+    """Whether some were of streams, which are fast."""
+
+    @property
+    def share(self) -> float:
+        """Of 1."""
+        return min(self.seen / self.handed_over, 1.0)
+
+    @property
+    def short(self) -> bool:
+        """Whether too many are missing."""
+        return 1 - self.share > LOAD_DEGRADED
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return f"{self.by} saw {self.seen} of {self.handed_over} frames handed over"
+
+
+def entries(agents: Mapping[str, Mapping[str, object]], entry: Mapping[str, object]) -> tuple[Entered, ...]:
+    """What the first port behind each end system saw, where the bench can look at it.
+
+    Elsewhere only a load of which nothing at all arrived is known not to have entered: anything more the network may
+    have lost.
+    """
+    ports = entry.get("first_ports")
+    ports = ports if isinstance(ports, dict) else {}
+    found = []
+    arrived: dict[int, tuple[str, int]] = {}
+    for name, agent in agents.items():
+        for part in parts(agent, "streams"):
+            figures = part.get("figures")
+            account = figures.get("account") if isinstance(figures, dict) else None
+            if part.get("kind") == "absorb" and part.get("backend") and isinstance(account, dict):
+                arrived[number(part, "number")] = (name, number(account, "received"))
+    for name, agent in agents.items():
+        streams = [stream for stream in streams_of({name: agent}) if stream.offered > stream.refused]
+        of_streams = sum(stream.offered - stream.refused for stream in streams)
+        handed_over = of_streams + sum(
+            number(point, "frames_sent") for point in parts(agent, "access_points")
+        )
+        port = ports.get(name)
+        if isinstance(port, dict) and handed_over:
+            found.append(
+                Entered(
+                    name, handed_over, number(port, "received"), f"port {port.get('port')}", bool(streams)
+                )
+            )
+            continue
+        loads = [stream for stream in streams if stream.kind == "inject"]
+        told = [arrived[stream.number] for stream in loads if stream.number in arrived]
+        if loads and len(told) == len(loads) and not any(count for _, count in told):
+            found.append(Entered(name, of_streams, 0, f"the receiver {told[0][0]}", streams=True))
+    return tuple(found)
+
+
+def offered_loads(
+    plan: RunPlan, agents: Mapping[str, Mapping[str, object]], entry: Mapping[str, object]
+) -> tuple[Load, ...]:
+    """Background load as planned and as it entered the network (RFC 2285, 3.5).
+
+    That is what its agents report to have handed over, less what the first port never saw.
+    """
+    found = []
+    entered = {one.end_system: one.share for one in entries(agents, entry)}
+    for inject in plan.injects:
+        agent = agents.get(inject.on, {})
+        tasks = [task for task in parts(agent, "tasks") if task.get("kind") == "inject"]
+        intended = inject.load_ppm / 1e6
+        ratio = None
+        if tasks:
+            done, planned = sum(number(t, "done") for t in tasks), sum(number(t, "planned") for t in tasks)
+            ratio = (
+                done / planned if planned else _offered_ratio(plan, inject.load_ppm, inject.rate_bps, tasks)
+            ) * entered.get(inject.on, 1.0)
+        found.append(Load(inject.on, inject.to, intended, intended * ratio if ratio is not None else None))
+    return tuple(found)
+
+
+def _offered_ratio(
+    plan: RunPlan, load_ppm: int, rate_bps: int, tasks: Sequence[Mapping[str, object]]
+) -> float:
+    seconds = (plan.warm_up_ns + plan.duration_ns) / 1e9
+    intended_bits = rate_bps * load_ppm / 1e6 * seconds
+    return sum(number(task, "wire_bytes") for task in tasks) * 8 / intended_bits if intended_bits else 1.0
