@@ -4,42 +4,51 @@
 //! an end system a clock, its agent writes every time as that clock would have shown it. Only what is recorded
 //! changes: frames leave when they would have left, and the servicing threads know nothing of it.
 
-use wg_frame::time::RunTime;
+use wg_core::clock::{DisciplinedClock, LocalClock};
+use wg_core::oscillator::{FrequencyOffset, Oscillator};
+use wg_frame::time::{RunTime, Span};
 use wg_plan::Clock;
 use wg_record::Record;
 
-/// What such a clock shows.
+/// What such a clock shows: as a simulated one that does not change in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlantedClock {
-    offset_ps: i64,
-    drift_ppb: i64,
+    offset: Span,
+    drift: FrequencyOffset,
 }
 
 impl PlantedClock {
     /// The clock of an end system; nothing for one that shows the time of its host.
     pub fn of(clock: &Clock) -> Option<Self> {
-        let planted = Self { offset_ps: clock.offset.as_picos(), drift_ppb: clock.drift_ppb };
-        (planted != Self { offset_ps: 0, drift_ppb: 0 }).then_some(planted)
+        let drift = FrequencyOffset::nearest(clock.drift_ppb.saturating_mul(1_000_000));
+        let planted = Self { offset: clock.offset, drift };
+        (planted != Self { offset: Span::ZERO, drift: FrequencyOffset::NONE }).then_some(planted)
     }
 
     /// What it shows at `time`, saturating at the ends of the range.
     pub fn read(&self, time: RunTime) -> RunTime {
-        let drifted = i128::from(time.as_picos()) * i128::from(self.drift_ppb) / 1_000_000_000;
-        let shown = i128::from(time.as_picos()) + i128::from(self.offset_ps) + drifted;
-        RunTime::from_picos(shown.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+        read(&self.clock(), time)
     }
 
     /// Records as they are written under it.
     pub fn applied(&self, records: &[Record], into: &mut Vec<Record>) {
         into.clear();
-        into.extend(records.iter().map(|record| Record { time: self.read(record.time), ..*record }));
+        let clock = self.clock();
+        into.extend(records.iter().map(|record| Record { time: read(&clock, record.time), ..*record }));
     }
+
+    fn clock(&self) -> DisciplinedClock {
+        DisciplinedClock::over(Oscillator::new(self.drift), self.offset)
+    }
+}
+
+fn read(clock: &DisciplinedClock, time: RunTime) -> RunTime {
+    RunTime::from_picos(clock.read(time).as_picos())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wg_frame::time::Span;
 
     #[test]
     fn it_shows_offset_and_drift_from_the_epoch_on() {

@@ -9,13 +9,13 @@ use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::redundancy::Redundancy;
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
+use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, PortSet};
 use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, VirtualLinkEntry};
 use wg_core::interface::{IncomingLink, Interface, InterfaceConfig, Networks, OutgoingLink};
 use wg_core::line::LineRate;
-use wg_core::oscillator::{LocalClock, LocalTime, Oscillator, TrueTime};
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Limit;
 use wg_core::selection::{
@@ -46,7 +46,7 @@ fn main() {
     let switch = Switch::new(config, (0..PORTS).map(ports).collect(), forwarding(), AdmitAll, TrueTime);
     report("switch, by address", frames, through_switch(switch, TrafficClass::BestEffort, frames));
     let ports = (0..PORTS).map(|_| critical()).collect();
-    let switch = Switch::new(config, ports, forwarding(), rule(), Oscillator::perfect());
+    let switch = Switch::new(config, ports, forwarding(), rule(), DisciplinedClock::default());
     report(
         "switch, by virtual link, policed",
         frames,
@@ -58,12 +58,12 @@ fn main() {
             Selection::TimeTriggered(Box::new(TimeTriggered::new(windows()))),
         )
     });
-    let switch = Switch::new(config, ports.collect(), forwarding(), rule(), Oscillator::perfect());
+    let switch = Switch::new(config, ports.collect(), forwarding(), rule(), DisciplinedClock::default());
     report("the same around windows", frames, through_switch(switch, TrafficClass::RateConstrained, frames));
     let host = through_host(TrafficClass::BestEffort, plain(), TrueTime, None, frames);
     report("end system, best effort", frames, host);
     let interface = Interface::new(interface(), LocalTime::ZERO).expect("an interface");
-    let clock = Oscillator::perfect();
+    let clock = DisciplinedClock::default();
     let host = through_host(TrafficClass::RateConstrained, critical(), clock, Some(interface), frames);
     report("end system, virtual links", frames, host);
 }

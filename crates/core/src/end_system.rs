@@ -28,13 +28,13 @@ use alloc::vec::Vec;
 use wg_frame::time::{RunTime, Span};
 
 use crate::cause::Cause;
+use crate::clock::LocalClock;
 use crate::contention::Contenders;
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
 use crate::interface::{Departure, Interface, Networks};
 use crate::line::LineRate;
-use crate::oscillator::LocalClock;
 use crate::port::{Device, Effect, Life, Port, Transmission};
 use crate::queue::{Fill, Full, Limit};
 use crate::selection::TransmissionSelection;
@@ -361,16 +361,14 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.ports[port].1.handle_line_free(transmission, free_at);
     }
 
-    /// Changes the clock of the host at `now`; instants and windows move with it.
-    pub fn handle_clock<R>(&mut self, now: RunTime, change: impl FnOnce(&mut C) -> R) -> R {
-        let result = change(&mut self.device.clock);
+    /// The clock of the host was set at `now`, or runs differently from then on: instants and windows move with it.
+    pub fn handle_clock_change(&mut self, now: RunTime) {
         if let Some(interface) = &mut self.interface {
             interface.handle_clock_change(now, &self.device.clock);
         }
         for (_, port) in &mut self.ports {
             port.handle_clock_change(now, &self.device);
         }
-        result
     }
 
     /// The host restarts at `now`: what waits in it is dropped, what it sends is cut off, numbers begin anew. What was
@@ -423,11 +421,6 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             return own;
         }
         self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline(&self.device)))
-    }
-
-    /// Its clock.
-    pub const fn clock(&self) -> &C {
-        &self.device.clock
     }
 
     /// Its critical interface.

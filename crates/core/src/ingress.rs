@@ -20,9 +20,9 @@ use wg_frame::ethernet::MacAddress;
 use crate::arinc664::filter::{self, Entry, FilterError, InputFilter};
 use crate::arinc664::policing::{Account, Verdict as Judgement};
 use crate::cause::Cause;
+use crate::clock::LocalClock;
 use crate::frame::{Frame, TrafficClass};
 use crate::line::SMALLEST_FRAME;
-use crate::oscillator::LocalClock;
 use crate::switch::{Arrival, Ingress, Verdict};
 use crate::tte::dispatch::{Acceptance, AcceptanceWindow};
 
@@ -195,8 +195,9 @@ mod tests {
     use super::*;
     use crate::arinc664::policing::Mode;
     use crate::arinc664::{Bag, Contract, VirtualLinkId};
+    use crate::clock::{DisciplinedClock, TrueTime};
     use crate::frame::{Handle, Mac, Marks, NetworkId};
-    use crate::oscillator::{FrequencyError, Oscillator, TrueTime};
+    use crate::oscillator::Oscillator;
     use crate::tte::dispatch::Instants;
 
     fn frame(class: TrafficClass, id: u16, length: u16) -> Frame {
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(again, Verdict::ToGroup(3));
         // A clock 10 µs ahead sees the frame 10 µs later in its period.
         let ahead =
-            Oscillator::new(Span::from_micros(10), FrequencyError::NONE, Span::from_picos(1)).unwrap();
+            DisciplinedClock::new(Oscillator::default(), Span::from_micros(10), Span::from_picos(1)).unwrap();
         let late = rule.judge(&ahead, &arrival(0, 101, frame(TT, 2, 64)));
         assert_eq!(late, Verdict::Refuse(Cause::OutOfWindow));
         assert_eq!(rule.judge(&ahead, &arrival(0, 90, frame(TT, 2, 64))), Verdict::ToGroup(6));

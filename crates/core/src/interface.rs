@@ -35,10 +35,10 @@ use crate::arinc664::redundancy::{Decision, Receiver, Redundancy, RedundancyMana
 use crate::arinc664::regulator::{JitterAccount, Regulator, RegulatorError};
 use crate::arinc664::{Bag, Contract};
 use crate::cause::Cause;
+use crate::clock::{LocalClock, LocalTime};
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::frame::{Frame, NetworkId, TrafficClass};
-use crate::oscillator::{LocalClock, LocalTime};
 use crate::tte::dispatch::{
     Acceptance, AcceptanceWindow, Buffer, Dispatch, Dispatcher, Instants, InstantsError, Unsent,
 };

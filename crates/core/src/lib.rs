@@ -46,6 +46,7 @@ extern crate std;
 
 pub mod arinc664;
 mod cause;
+pub mod clock;
 mod contention;
 mod deadline;
 pub mod end_system;

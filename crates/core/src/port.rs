@@ -12,10 +12,10 @@
 use wg_frame::time::RunTime;
 
 use crate::cause::Cause;
+use crate::clock::LocalClock;
 use crate::deadline::Deadline;
 use crate::frame::{Frame, TrafficClass};
 use crate::line::{GAP, LineRate};
-use crate::oscillator::LocalClock;
 use crate::queue::{Fill, Limit, PRIORITIES, Place, QUEUES, Queues, SharedBuffer};
 use crate::selection::{Admission, Moment, Newcomer, TransmissionSelection};
 

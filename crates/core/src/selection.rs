@@ -37,10 +37,10 @@ pub use strict_priority::StrictPriority;
 pub use time_triggered::{Missed, TimeTriggered, WindowConfig};
 
 use crate::cause::Cause;
+use crate::clock::LocalClock;
 use crate::deadline::Deadline;
 use crate::frame::Frame;
 use crate::line::LineRate;
-use crate::oscillator::LocalClock;
 use crate::queue::{Place, Queues};
 
 /// What a selection sees when it is told or asked something.

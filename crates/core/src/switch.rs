@@ -20,13 +20,13 @@ use alloc::vec::Vec;
 use wg_frame::time::{RunTime, Span};
 
 use crate::cause::Cause;
+use crate::clock::LocalClock;
 use crate::contention::Contenders;
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::forwarding::{Forwarding, PortSet, Route};
 use crate::frame::{Frame, Marks};
 use crate::line::LineRate;
-use crate::oscillator::LocalClock;
 use crate::port::{Device, Effect, Life, Port, Transmission};
 use crate::queue::{Fill, Limit};
 use crate::selection::TransmissionSelection;
@@ -292,13 +292,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.ports[port].handle_line_free(transmission, free_at);
     }
 
-    /// Changes the clock of the switch at `now`; the windows move with it.
-    pub fn handle_clock<R>(&mut self, now: RunTime, change: impl FnOnce(&mut C) -> R) -> R {
-        let result = change(&mut self.device.clock);
+    /// The clock of the switch was set at `now`, or runs differently from then on: the windows move with it.
+    pub fn handle_clock_change(&mut self, now: RunTime) {
         for port in &mut self.ports {
             port.handle_clock_change(now, &self.device);
         }
-        result
     }
 
     /// The switch restarts at `now` and is back at `back_at`. What it holds is dropped, what it sends is cut off, what
@@ -328,11 +326,6 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// Whether the switch is down at `now` after a restart.
     pub fn is_down(&self, now: RunTime) -> bool {
         self.back_at.is_some_and(|back_at| now < back_at)
-    }
-
-    /// Its clock.
-    pub const fn clock(&self) -> &C {
-        &self.device.clock
     }
 
     /// A port.

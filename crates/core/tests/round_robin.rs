@@ -1,10 +1,10 @@
 //! An algorithm of transmission selection written outside the crate and driven through a whole switch: what a new
 //! shaper needs is in its own file.
 
+use wg_core::clock::{LocalClock, TrueTime};
 use wg_core::forwarding::Forwarding;
 use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
-use wg_core::oscillator::{LocalClock, TrueTime};
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::{Limit, QUEUES};
 use wg_core::selection::{Admission, Moment, Newcomer, TransmissionSelection};

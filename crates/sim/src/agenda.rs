@@ -24,7 +24,7 @@ use wg_frame::time::RunTime;
 /// What happens at one instant, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// What an oscillator will do in the time ahead becomes known: before anything is planned by it.
+    /// A clock changes: before anything reads it.
     Clock,
     /// The network changes: a link is cut, a switch restarts, a sender babbles. The instant already sees it changed.
     Incident,

@@ -42,12 +42,12 @@ struct Looks {
     sends: Vec<(usize, Fill)>,
     /// Where the transmit time lies in the payload.
     transmit_time: Option<usize>,
-    /// When the last messages were sent, by the sender's clock, at their numbers modulo the length; warm-up first.
+    /// When the last messages were sent, in true time, at their numbers modulo the length; warm-up first.
     sent: [Vec<(u32, RunTime)>; 2],
 }
 
 impl Looks {
-    /// Where a message carries its transmit time, and which.
+    /// Where a message carries its transmit time, and which, in true time.
     fn transmit_time(&self, frame: &Frame) -> Option<(usize, RunTime)> {
         let message = frame.message();
         let sent = &self.sent[usize::from(!message.flags.has(Flags::WARM_UP))];
@@ -130,7 +130,7 @@ impl Captures {
         self.transmit_times
     }
 
-    /// A message was handed down at `time` by its sender's clock.
+    /// A message was handed down at `time`, in true time.
     pub(crate) fn sent(&mut self, frame: &Frame, time: RunTime) {
         let Message { flow, sequence, flags } = frame.message();
         let Some(looks) = self.looks.get_mut(&flow) else { return };
@@ -159,23 +159,24 @@ impl Captures {
         }
     }
 
-    /// Writes a frame that `port` of `node` sent or received at `time` by its clock.
+    /// Writes a frame that `port` of `node` sent or received at `time`; `shown` is what the clock of a node shows.
     pub(crate) fn write(
         &mut self,
         (node, port): (NodeIndex, u16),
         direction: Direction,
         time: RunTime,
         frame: &Frame,
+        shown: impl Fn(NodeIndex, RunTime) -> RunTime,
         sink: &mut impl Sink,
     ) {
         let mut bytes = [0; LONGEST];
         // A frame that has no bytes, which no plan makes, is left blank.
-        let frame = self.image(frame).write(&mut bytes).unwrap_or_default();
+        let frame = self.image(frame, &shown).write(&mut bytes).unwrap_or_default();
         let Some(tapped) = self.nodes.get_mut(&node) else { return };
         let Ok(interface) = tapped.ports.binary_search_by_key(&port, |port| port.number) else { return };
         tapped.ports[interface].frames += 1;
         self.blocks.clear();
-        let (ticks, length) = (ticks(time), frame.len());
+        let (ticks, length) = (ticks(shown(node, time)), frame.len());
         pcapng::packet(&mut self.blocks, interface as u32, ticks, direction, &[frame], length, tapped.snap);
         sink.captured(node, &self.blocks, true);
     }
@@ -193,7 +194,7 @@ impl Captures {
     }
 
     /// What a frame looks like on the wire.
-    fn image(&self, frame: &Frame) -> Image {
+    fn image(&self, frame: &Frame, shown: &impl Fn(NodeIndex, RunTime) -> RunTime) -> Image {
         let length = usize::from(frame.length).clamp(64, LONGEST);
         let Message { flow, sequence, flags } = frame.message();
         let looks = self.looks.get(&flow);
@@ -218,7 +219,10 @@ impl Captures {
                     Fill::Sequential => Pattern::Sequential,
                     Fill::Random => Pattern::Random { seed: self.seed, flow, sequence },
                 },
-                transmit_time: looks.and_then(|looks| looks.transmit_time(frame)),
+                transmit_time: looks.and_then(|looks| {
+                    let (at, time) = looks.transmit_time(frame)?;
+                    Some((at, shown(looks.flow.from, time)))
+                }),
                 damaged: flags.has(Flags::DAMAGED),
             }
         });

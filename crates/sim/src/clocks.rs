@@ -1,51 +1,27 @@
-//! The clocks of nodes that are not perfect: what befalls each oscillator, fed to it ahead of time.
+//! The clocks of nodes that are not perfect, and what befalls each: its temperature and its being set stand in the plan, its
+//! wander is drawn.
 //!
-//! Everything that changes an oscillator is known beforehand: its temperature and its being set stand in the plan,
-//! its wander is drawn. So changes are handed in [`AHEAD`] of the time they come to act, once a second, and a deadline
-//! within that span is converted once and for all; a later one is converted again at every such hand-over.
-//! What has passed is forgotten, so that memory stays flat.
+//! A node has one [clock](wg_core::clock); its devices, senders and records hold a handle on it or ask the node. It is changed
+//! at the instant of the change, and what was planned by it is then planned again. What has passed is forgotten, so that
+//! memory stays flat.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
-use wg_core::oscillator::{Change, FrequencyError, LocalClock, LocalTime, Oscillator, TrueTime};
+use wg_core::Deadline;
+use wg_core::clock::{ClockError, DisciplinedClock, LocalClock, LocalTime, SharedClock};
+use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{Clock, Incident, IncidentKind, NodeIndex};
 
 use crate::error::SimError;
 use crate::random::{Purpose, Stream};
 
-/// Time between two hand-overs of changes, and between two steps of wander.
-pub(crate) const TICK: Span = Span::from_millis(1_000);
+/// Time between two steps of wander; also how long a change of the past is remembered.
+const TICK: Span = Span::from_millis(1_000);
 /// Time between two comparisons with the true time.
 pub(crate) const SAMPLE: Span = Span::from_millis(100);
-/// How far ahead changes are known.
-const AHEAD: Span = Span::from_millis(2_000);
-
-/// The clock a device acts by.
-#[derive(Clone, Debug)]
-pub(crate) enum DeviceClock {
-    /// A perfect one.
-    True,
-    /// One of its own.
-    Own(Oscillator),
-}
-
-impl LocalClock for DeviceClock {
-    #[inline]
-    fn read(&self, time: RunTime) -> LocalTime {
-        match self {
-            Self::True => TrueTime.read(time),
-            Self::Own(oscillator) => oscillator.read(time),
-        }
-    }
-    #[inline]
-    fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime> {
-        match self {
-            Self::True => TrueTime.true_time(local, from),
-            Self::Own(oscillator) => oscillator.true_time(local, from),
-        }
-    }
-}
 
 /// A change the plan states.
 #[derive(Clone, Copy, Debug)]
@@ -60,24 +36,27 @@ enum Stated {
 #[derive(Debug)]
 pub(crate) struct NodeClock {
     node: NodeIndex,
-    oscillator: Oscillator,
-    /// In 10⁻¹⁵, not limited.
+    clock: SharedClock,
+    /// Of its oscillator, in 10⁻¹⁵, not limited.
     frequency: i64,
     /// Standard deviation of its change in a second, in 10⁻¹⁵.
     wander: i64,
     chance: Stream,
     /// Ascending.
     stated: VecDeque<(RunTime, Stated)>,
-    next_wander: RunTime,
+    next_wander: Deadline,
+    /// Readings of any instant before are still asked for.
+    remembers: bool,
 }
 
 impl NodeClock {
-    /// The clock of `node`; nothing for one that shows true time throughout.
+    /// The clock of `node`; nothing for one that shows true time throughout. One that `remembers` forgets nothing of the past.
     pub(crate) fn new(
         node: NodeIndex,
         clock: &Clock,
         incidents: &[Incident],
         seed: u64,
+        remembers: bool,
     ) -> Result<Option<Self>, SimError> {
         let steps = incidents.iter().filter_map(|incident| match incident.kind {
             IncidentKind::ClockStep { node: which, by } if which == node => {
@@ -96,82 +75,83 @@ impl NodeClock {
         stated.extend(drifts);
         stated.sort_by_key(|(at, _)| *at);
         let frequency = clock.drift_ppb.saturating_mul(1_000_000);
-        let oscillator = Oscillator::new(clock.offset, limited(frequency), clock.granularity)
-            .map_err(|error| SimError::plan(format!("the clock of node {node}: {error}")))?;
+        let oscillator = Oscillator::new(FrequencyOffset::nearest(frequency));
+        let disciplined = DisciplinedClock::new(oscillator, clock.offset, clock.granularity)
+            .map_err(|error| refused(node, error))?;
+        let wander = i64::from(clock.wander_ppb) * 1_000_000;
         let mut new = Self {
             node,
-            oscillator,
+            clock: Rc::new(RefCell::new(disciplined)),
             frequency,
-            wander: i64::from(clock.wander_ppb) * 1_000_000,
+            wander,
             chance: Stream::new(seed, Purpose::ClockWander, u32::from(node)),
             stated: stated.into(),
-            next_wander: RunTime::ZERO + TICK,
+            next_wander: if wander == 0 { Deadline::NEVER } else { Deadline::at(RunTime::ZERO + TICK) },
+            remembers,
         };
-        new.hand_over(RunTime::ZERO)?;
+        new.handle_deadline(RunTime::ZERO)?;
         Ok(Some(new))
     }
 
-    /// Hands all changes up to [`AHEAD`] of `now` to the oscillator and forgets those that ended a second ago.
-    pub(crate) fn hand_over(&mut self, now: RunTime) -> Result<(), SimError> {
-        let until = now + AHEAD;
-        loop {
-            let stated = self.stated.front().map(|(at, _)| *at).filter(|at| *at <= until);
-            let wander = (self.wander != 0 && self.next_wander <= until).then_some(self.next_wander);
-            let (at, change) = match (stated, wander) {
-                (Some(at), wander) if wander.is_none_or(|wander| at <= wander) => {
-                    let Some((_, stated)) = self.stated.pop_front() else { return Ok(()) };
-                    let change = match stated {
-                        Stated::Drift(by) => self.frequency_changed(by),
-                        Stated::Step(by) => Change::Step(by),
-                    };
-                    (at, change)
+    /// When it changes next by itself.
+    pub(crate) fn next_deadline(&self) -> Deadline {
+        let stated = self.stated.front().map_or(Deadline::NEVER, |(at, _)| Deadline::at(*at));
+        stated.min(self.next_wander)
+    }
+
+    /// Changes as is due at `now`.
+    pub(crate) fn handle_deadline(&mut self, now: RunTime) -> Result<(), SimError> {
+        let clock = &mut *self.clock.borrow_mut();
+        while let Some(&(at, stated)) = self.stated.front()
+            && at <= now
+        {
+            self.stated.pop_front();
+            let changed = match stated {
+                Stated::Step(by) => clock.step(at, by),
+                Stated::Drift(by) => {
+                    self.frequency = self.frequency.saturating_add(by);
+                    clock.set_drift(at, FrequencyOffset::nearest(self.frequency))
                 }
-                (_, Some(at)) => {
-                    self.next_wander = at + TICK;
-                    let by = (i128::from(self.wander) * i128::from(normal(&mut self.chance))) >> 32;
-                    (at, self.frequency_changed(i64::try_from(by).unwrap_or(0)))
-                }
-                (_, None) => break,
             };
-            self.oscillator
-                .handle_change(at, change)
-                .map_err(|error| SimError::plan(format!("the clock of node {}: {error}", self.node)))?;
+            changed.map_err(|error| refused(self.node, error))?;
         }
-        self.oscillator.forget_before(now - TICK);
+        if self.next_wander.is_due(now) {
+            self.next_wander = Deadline::at(now + TICK);
+            let by = (i128::from(self.wander) * i128::from(normal(&mut self.chance))) >> 32;
+            self.frequency = self.frequency.saturating_add(i64::try_from(by).unwrap_or(0));
+            let changed = clock.set_drift(now, FrequencyOffset::nearest(self.frequency));
+            changed.map_err(|error| refused(self.node, error))?;
+        }
+        if !self.remembers {
+            clock.forget_before(now - TICK);
+        }
         Ok(())
     }
 
-    /// As a device is given it.
-    pub(crate) fn for_device(&self) -> DeviceClock {
-        DeviceClock::Own(self.oscillator.clone())
+    /// A handle for a device.
+    pub(crate) fn shared(&self) -> SharedClock {
+        self.clock.clone()
     }
 
     /// What it shows at `time`.
     #[inline]
     pub(crate) fn read(&self, time: RunTime) -> RunTime {
-        RunTime::from_picos(self.oscillator.read(time).as_picos())
+        RunTime::from_picos(self.clock.read(time).as_picos())
     }
 
-    /// The first instant from `from` on at which it shows `local` or more.
+    /// The first instant from `from` on at which it shows `local` or more, if it is not changed before.
     pub(crate) fn instant(&self, local: RunTime, from: RunTime) -> Option<RunTime> {
-        self.oscillator.true_time(LocalTime::from_picos(local.as_picos()), from)
+        self.clock.true_time(LocalTime::from_picos(local.as_picos()), from)
     }
 
     /// What it shows at `time` less the true time, in picoseconds.
     pub(crate) fn offset_ps(&self, time: RunTime) -> i64 {
         (self.read(time) - time).as_picos()
     }
-
-    fn frequency_changed(&mut self, by: i64) -> Change {
-        self.frequency = self.frequency.saturating_add(by);
-        Change::Frequency(limited(self.frequency))
-    }
 }
 
-/// The nearest frequency an oscillator can have.
-fn limited(quadrillionths: i64) -> FrequencyError {
-    let limit = FrequencyError::LIMIT.quadrillionths();
-    FrequencyError::from_quadrillionths(quadrillionths.clamp(-limit, limit)).unwrap_or(FrequencyError::LIMIT)
+fn refused(node: NodeIndex, error: ClockError) -> SimError {
+    SimError::plan(format!("the clock of node {node}: {error}"))
 }
 
 /// A draw of mean 0 and standard deviation 2³², nearly normal: the sum of twelve uniform draws (Irwin and Hall),
@@ -201,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_temperature_and_steps_add_up_however_often_changes_are_handed_over() {
+    fn drift_temperature_and_steps_add_up() {
         let clock = Clock {
             offset: Span::from_micros(5),
             drift_ppb: 20_000,
@@ -212,12 +192,15 @@ mod tests {
         let other = IncidentKind::ClockStep { node: 8, by: Span::from_micros(1) };
         let at = Span::from_millis(2_500);
         let incidents = [Incident { at, kind: other }, Incident { at, kind: step }];
-        let mut built = NodeClock::new(7, &clock, &incidents, 1).expect("a clock").expect("not perfect");
-        for second in 1..=9 {
-            built.hand_over(ms(1_000 * second)).expect("in order");
+        let mut built =
+            NodeClock::new(7, &clock, &incidents, 1, true).expect("a clock").expect("not perfect");
+        assert_eq!(built.next_deadline(), Deadline::at(ms(1_500)));
+        while let Some(at) = built.next_deadline().instant() {
+            built.handle_deadline(at).expect("in order");
         }
+        assert_eq!(built.offset_ps(ms(2_000)), 5_000_000 + 30_000_000 - 5_000_000, "the past is remembered");
         // 5 µs + 20 ppm · 1.5 s − 10 ppm · 8.5 s − 100 µs.
         assert_eq!(built.offset_ps(ms(10_000)), 5_000_000 + 30_000_000 - 85_000_000 - 100_000_000);
-        assert!(NodeClock::new(6, &Clock::default(), &incidents, 1).expect("a clock").is_none());
+        assert!(NodeClock::new(6, &Clock::default(), &incidents, 1, true).expect("a clock").is_none());
     }
 }

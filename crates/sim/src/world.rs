@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wg_core::Deadline;
 use wg_core::arinc664::VirtualLinkId;
+use wg_core::clock::SharedClock;
 use wg_core::end_system::Host;
 use wg_core::fifo::Fifo;
 use wg_core::frame::{Frame, Mac, NetworkId};
@@ -18,7 +19,7 @@ use wg_core::switch::Switch;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
 
-use crate::clocks::{DeviceClock, NodeClock};
+use crate::clocks::NodeClock;
 use crate::error::SimError;
 use crate::faults::{Fate, Rule};
 use crate::incidents::Deed;
@@ -98,13 +99,18 @@ impl NodeState {
     pub(crate) fn read(&self, time: RunTime) -> RunTime {
         self.clock.as_ref().map_or(time, |clock| clock.read(time))
     }
+
+    /// A handle on its clock for a device.
+    pub(crate) fn shared_clock(&self) -> Option<SharedClock> {
+        self.clock.as_ref().map(|clock| clock.shared())
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct HostNode {
     pub(crate) node: NodeIndex,
     pub(crate) address: Mac,
-    pub(crate) core: Host<Selection, DeviceClock>,
+    pub(crate) core: Host<Selection, Option<SharedClock>>,
     /// When its timer goes off.
     pub(crate) timer: Deadline,
     /// Ascending by number.
@@ -127,7 +133,7 @@ pub(crate) struct HostPort {
 #[derive(Debug)]
 pub(crate) struct SwitchNode {
     pub(crate) node: NodeIndex,
-    pub(crate) core: Switch<Selection, Option<CriticalIngress>, DeviceClock>,
+    pub(crate) core: Switch<Selection, Option<CriticalIngress>, Option<SharedClock>>,
     /// When its timer goes off.
     pub(crate) timer: Deadline,
     pub(crate) processing_delay: Span,
@@ -279,6 +285,8 @@ pub(crate) struct Sender {
     /// The next message.
     pub(crate) due: Option<Due>,
     pub(crate) pacer: Pacer,
+    /// Where it paces by what it sent: when the last message was planned by its clock, and when it is sent.
+    pub(crate) paced: Option<(RunTime, RunTime)>,
     pub(crate) wake_ups: Stream,
     pub(crate) done: u64,
     pub(crate) late: u64,

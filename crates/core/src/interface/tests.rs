@@ -5,8 +5,9 @@ use std::vec::Vec;
 
 use super::*;
 use crate::arinc664::regulator::output_jitter;
+use crate::clock::{DisciplinedClock, TrueTime};
 use crate::frame::{Handle, Mac, Marks};
-use crate::oscillator::{Change, FrequencyError, Oscillator, TrueTime};
+use crate::oscillator::Oscillator;
 
 const BAG: Span = Span::from_millis(1);
 
@@ -112,13 +113,13 @@ fn what_is_due_first_goes_first_though_a_message_comes_that_need_not_wait() {
 fn a_schedule_sends_at_its_instants_by_the_local_clock() {
     let mut core = interface();
     let mut clock =
-        Oscillator::new(Span::from_micros(50), FrequencyError::NONE, Span::from_picos(1)).unwrap();
+        DisciplinedClock::new(Oscillator::default(), Span::from_micros(50), Span::from_picos(1)).unwrap();
     assert_eq!(send(&mut core, &clock, us(10), tt(0)), []);
     assert_eq!(core.next_deadline(), Deadline::at(us(150)));
     assert_eq!(polled(&mut core, &clock, us(150)), [(0, 0, us(150))]);
     assert_eq!(send(&mut core, &clock, us(160), tt(1)), []);
     // Set back by 100 µs, the clock comes to 200 µs again.
-    clock.handle_change(us(170), Change::Step(Span::from_micros(-100))).unwrap();
+    clock.step(us(170), Span::from_micros(-100)).unwrap();
     core.handle_clock_change(us(170), &clock);
     assert_eq!(core.next_deadline(), Deadline::at(us(250)));
     let mut lost = Vec::new();

@@ -1,8 +1,8 @@
 //! One queue after another, in time with its line. Arbitrary sequences are in `tests/protocols`.
 
 use super::*;
+use crate::clock::TrueTime;
 use crate::frame::{Handle, Mac, Marks, NetworkId, TrafficClass};
-use crate::oscillator::TrueTime;
 use crate::selection::StrictPriority;
 use alloc::vec::Vec;
 use proptest::prelude::*;

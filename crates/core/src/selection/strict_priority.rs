@@ -3,8 +3,8 @@
 //! With all priorities in one queue, it is first in, first out.
 
 use super::{Admission, Moment, TransmissionSelection};
+use crate::clock::LocalClock;
 use crate::frame::Frame;
-use crate::oscillator::LocalClock;
 
 /// The algorithm.
 #[derive(Clone, Copy, Debug, Default)]

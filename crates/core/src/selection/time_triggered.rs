@@ -20,9 +20,9 @@ use wg_frame::time::RunTime;
 
 use super::{Admission, Moment, Newcomer, TransmissionSelection, next_admission};
 use crate::cause::Cause;
+use crate::clock::LocalClock;
 use crate::deadline::Deadline;
 use crate::frame::{Frame, TrafficClass};
-use crate::oscillator::LocalClock;
 use crate::queue::{Place, QUEUES};
 use crate::tte::access::{DeltaRaster, Integration, MediaAccess};
 use crate::tte::schedule::PortSchedule;

@@ -6,10 +6,10 @@ use std::vec::Vec;
 use wg_frame::time::{RunTime, Span};
 
 use super::*;
+use crate::clock::TrueTime;
 use crate::forwarding::{Learning, PortSet};
 use crate::frame::{Handle, Mac, NetworkId, TrafficClass};
 use crate::line::{GAP, LineRate};
-use crate::oscillator::TrueTime;
 use crate::port::{Port, PortConfig};
 use crate::queue::Limit;
 use crate::selection::StrictPriority;

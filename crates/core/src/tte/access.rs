@@ -34,7 +34,7 @@
 use wg_frame::time::{RunTime, Span};
 
 use super::schedule::PortSchedule;
-use crate::oscillator::{LocalClock, LocalTime};
+use crate::clock::{LocalClock, LocalTime};
 
 /// How other traffic is kept out of a time-triggered frame's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +220,8 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::oscillator::{FrequencyError, Oscillator, TrueTime};
+    use crate::clock::{DisciplinedClock, TrueTime};
+    use crate::oscillator::{FrequencyOffset, Oscillator};
     use crate::tte::schedule::Window;
 
     const RATE: u64 = 100_000_000;
@@ -268,8 +269,9 @@ mod tests {
     /// (203 − 30) / 1.1 µs of true time, rounded up to a picosecond.
     #[test]
     fn boundaries_move_with_the_clock() {
-        let fast = FrequencyError::from_ppb(100_000_000).unwrap();
-        let clock = Oscillator::new(Span::from_micros(30), fast, Span::from_micros(7)).unwrap();
+        let fast = FrequencyOffset::from_ppb(100_000_000).unwrap();
+        let clock = DisciplinedClock::new(Oscillator::new(fast), Span::from_micros(30), Span::from_micros(7))
+            .unwrap();
         let mut port = MediaAccess::new(schedule(&[200], 10), Integration::TimelyBlock, None);
         port.look(at(0), &clock);
         let opens = RunTime::from_picos(173_000_000_i64 * 10 / 11 + 1);

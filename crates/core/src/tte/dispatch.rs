@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use wg_frame::time::Span;
 pub use wg_frame::tte::TransparentClock;
 
-use crate::oscillator::LocalTime;
+use crate::clock::LocalTime;
 
 /// What becomes of messages that are faster than the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use wg_frame::ethernet::wire_len;
 use wg_frame::time::Span;
 
-use crate::oscillator::LocalTime;
+use crate::clock::LocalTime;
 
 /// Most times that windows open in one cycle.
 pub const MAX_OPENINGS: usize = 65_536;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
+use wg_core::clock::SharedClock;
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::{Mac, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
@@ -23,7 +24,6 @@ use wg_plan::{
 };
 
 use super::{Ports, position};
-use crate::clocks::DeviceClock;
 use crate::error::SimError;
 use crate::models::{Capabilities, port_config, switch_config, traffic_class};
 use crate::world::World;
@@ -96,7 +96,7 @@ pub(super) fn switch(
     world: &World,
     site: &Site<'_>,
     stations: &BTreeSet<(u16, NodeIndex, u16)>,
-) -> Result<Switch<Selection, Option<CriticalIngress>, DeviceClock>, SimError> {
+) -> Result<Switch<Selection, Option<CriticalIngress>, Option<SharedClock>>, SimError> {
     let Site { model, ports, node, .. } = *site;
     let own = &ports[usize::from(node)];
     let mut forwarding = Forwarding::new(own.len(), model.learning.then_some(LEARNING));
@@ -133,8 +133,7 @@ pub(super) fn switch(
         Ok(Port::new(port_config(model, line), selection))
     });
     let egress = egress.collect::<Result<Vec<_>, SimError>>()?;
-    let clock = &world.nodes[usize::from(node)].clock;
-    let clock = clock.as_ref().map_or(DeviceClock::True, |clock| clock.for_device());
+    let clock = world.nodes[usize::from(node)].shared_clock();
     Ok(Switch::new(config, egress, forwarding, rule, clock))
 }
 

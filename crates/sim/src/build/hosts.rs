@@ -2,12 +2,12 @@
 
 use wg_core::arinc664::redundancy::Redundancy;
 use wg_core::arinc664::regulator::{MAX_OUTPUT_JITTER, output_jitter};
+use wg_core::clock::{LocalClock, SharedClock};
 use wg_core::end_system::Host;
 use wg_core::frame::NetworkId;
 use wg_core::interface::{
     IncomingLink, IncomingSchedule, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
 };
-use wg_core::oscillator::LocalClock;
 use wg_core::port::Port;
 use wg_core::selection::Selection;
 use wg_core::tte::dispatch::{Buffer, Instants};
@@ -17,7 +17,6 @@ use wg_plan::{
 };
 
 use super::forwarding::{acceptance, contract, selection};
-use crate::clocks::DeviceClock;
 use crate::error::SimError;
 use crate::models::{host_config, host_port_config};
 use crate::world::World;
@@ -34,7 +33,7 @@ pub(super) struct Site<'a> {
 }
 
 /// Builds the host.
-pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, DeviceClock>, SimError> {
+pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Option<SharedClock>>, SimError> {
     let Site { network, node, own, model, .. } = *site;
     let networks: Vec<NetworkId> =
         own.iter().map(|&(_, channel)| network_id(network.links[channel / 2].network)).collect();
@@ -48,8 +47,7 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Dev
             format!("end system {node} has {} links, not one or one on each network", networks.len());
         return Err(SimError::plan(problem));
     }
-    let clock = world.nodes[usize::from(node)].clock.as_ref();
-    let clock = clock.map_or(DeviceClock::True, |clock| clock.for_device());
+    let clock = world.nodes[usize::from(node)].shared_clock();
     let interface = interface(world, site, &clock)?;
     let config = host_config(model);
     let lines = own.iter().map(|&(number, channel)| (number, world.channels[channel].line));
@@ -63,7 +61,7 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Dev
     Ok(Host::new(config, ports, interface, clock))
 }
 
-fn interface(world: &World, site: &Site<'_>, clock: &DeviceClock) -> Result<Option<Interface>, SimError> {
+fn interface(world: &World, site: &Site<'_>, clock: &impl LocalClock) -> Result<Option<Interface>, SimError> {
     let Site { run, node, own, .. } = *site;
     let mut config = InterfaceConfig::default();
     for flow in &run.flows {

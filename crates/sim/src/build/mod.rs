@@ -73,13 +73,15 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
 impl World {
     fn build_nodes(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
         let (mut hosts, mut switches, mut hubs) = (0, 0, 0);
+        // A captured frame says when its message was sent, however long ago.
+        let remember = !run.captures.is_empty() && run.sends.iter().any(|send| send.transmit_time.is_some());
         for (index, node) in (0..).zip(&network.nodes) {
             let (counter, place): (_, fn(u32) -> Place) = match node.kind {
                 NodeKind::EndSystem { .. } => (&mut hosts, Place::Host),
                 NodeKind::Switch(_) => (&mut switches, Place::Switch),
                 NodeKind::Hub { .. } => (&mut hubs, Place::Hub),
             };
-            let clock = NodeClock::new(index, &node.clock, &run.incidents, run.seed)?;
+            let clock = NodeClock::new(index, &node.clock, &run.incidents, run.seed, remember)?;
             self.clocked.extend(clock.is_some().then_some(index));
             self.nodes.push(NodeState { place: place(*counter), clock: clock.map(Box::new) });
             *counter += 1;

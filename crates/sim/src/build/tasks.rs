@@ -76,6 +76,7 @@ impl World {
                 schedule,
                 due: None,
                 pacer: Pacer::new(pacing(send.pacing)),
+                paced: None,
                 wake_ups: Stream::new(run.seed, Purpose::SendingThread, u32::from(facts.id)),
                 done: 0,
                 late: 0,

@@ -58,8 +58,7 @@ impl<S: Sink> Engine<'_, S> {
                 node.access[protocol].sent += 1;
                 self.note(frame, index, port, Point::ApplicationSend, handed.application);
                 if self.captures.want_transmit_times() {
-                    let time = self.world.nodes[usize::from(index)].read(handed.application);
-                    self.captures.sent(frame, time);
+                    self.captures.sent(frame, handed.application);
                 }
                 Some(handed.application)
             }

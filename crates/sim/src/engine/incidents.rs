@@ -6,7 +6,7 @@ use wg_record::TruthKind;
 
 use super::Engine;
 use crate::agenda::Class;
-use crate::clocks::{SAMPLE, TICK};
+use crate::clocks::SAMPLE;
 use crate::error::SimError;
 use crate::incidents::Deed;
 use crate::sink::Sink;
@@ -55,27 +55,31 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
-    /// Hands the changes of a clock's time ahead over, and plans again what was planned by it.
+    /// A clock changes as the plan or chance has it.
     pub(super) fn clock(&mut self, number: usize) -> Result<(), SimError> {
         let node = self.world.clocked[number];
-        let state = &mut self.world.nodes[usize::from(node)];
-        let Some(clock) = &mut state.clock else { return Ok(()) };
-        clock.hand_over(self.now)?;
-        self.agenda.set(Class::Clock, number, Deadline::at(self.now + TICK));
-        let place = state.place;
-        let clock = clock.for_device();
-        match place {
+        let Some(clock) = &mut self.world.nodes[usize::from(node)].clock else { return Ok(()) };
+        clock.handle_deadline(self.now)?;
+        self.agenda.set(Class::Clock, number, clock.next_deadline());
+        self.clock_changed(node);
+        Ok(())
+    }
+
+    /// The clock of `node` was changed now: what was planned by it is planned again.
+    fn clock_changed(&mut self, node: NodeIndex) {
+        match self.world.nodes[usize::from(node)].place {
             Place::Switch(at) => {
                 let at = at as usize;
-                self.world.switches[at].core.handle_clock(self.now, |own| *own = clock);
+                self.world.switches[at].core.handle_clock_change(self.now);
                 self.drain_switch(at);
             }
             Place::Host(at) => {
                 let at = at as usize;
-                self.world.hosts[at].core.handle_clock(self.now, |own| *own = clock);
+                self.world.hosts[at].core.handle_clock_change(self.now);
                 self.drain_host(at);
                 for number in 0..self.world.senders.len() {
                     if self.world.senders[number].host == at {
+                        self.pace_again(number);
                         self.plan_send(number);
                     }
                 }
@@ -87,7 +91,6 @@ impl<S: Sink> Engine<'_, S> {
             }
             Place::Hub(_) => {}
         }
-        Ok(())
     }
 
     pub(super) fn sample(&mut self, number: usize) {

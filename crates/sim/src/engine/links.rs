@@ -4,7 +4,7 @@ use wg_capture::Direction;
 use wg_core::Deadline;
 use wg_core::frame::{Frame, Marks};
 use wg_frame::time::{RunTime, Span};
-use wg_plan::LinkFaultKind;
+use wg_plan::{LinkFaultKind, NodeIndex};
 use wg_record::TruthKind;
 
 use super::Engine;
@@ -204,8 +204,9 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn capture(&mut self, number: usize, end: usize, frame: &Frame, time: RunTime) {
         let Some(extra) = &self.world.channels[number].extra else { return };
         let Some((node, port)) = extra.taps[end] else { return };
-        let shown = self.world.nodes[usize::from(node)].clock.as_ref().map_or(time, |clock| clock.read(time));
         let direction = if end == 0 { Direction::Outbound } else { Direction::Inbound };
-        self.captures.write((node, port), direction, shown, frame, self.sink);
+        let nodes = &self.world.nodes;
+        let shown = |node: NodeIndex, time| nodes[usize::from(node)].read(time);
+        self.captures.write((node, port), direction, time, frame, shown, self.sink);
     }
 }

@@ -8,6 +8,8 @@ mod summary;
 mod switches;
 mod tasks;
 
+use std::collections::VecDeque;
+
 use wg_core::Deadline;
 use wg_core::frame::Frame;
 use wg_frame::time::RunTime;
@@ -16,7 +18,7 @@ use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags
 
 use crate::agenda::{Agenda, Class, Source};
 use crate::capture::Captures;
-use crate::clocks::TICK;
+use crate::clocks::NodeClock;
 use crate::error::SimError;
 use crate::message::{Carries, Flags, Message};
 use crate::report::SimReport;
@@ -60,6 +62,7 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
         events: 0,
         frame_hops: 0,
         records,
+        ahead: VecDeque::new(),
     };
     engine.begin();
     engine.run()?;
@@ -79,6 +82,8 @@ struct Engine<'a, S> {
     frame_hops: u64,
     /// By node.
     records: Box<[u64]>,
+    /// Records that wait for their time, by the clocks of their nodes.
+    ahead: VecDeque<Record>,
 }
 
 impl<S: Sink> Engine<'_, S> {
@@ -93,7 +98,9 @@ impl<S: Sink> Engine<'_, S> {
             self.agenda.set(Class::Incident, 0, Deadline::at(*at));
         }
         for number in 0..self.world.clocked.len() {
-            self.agenda.set(Class::Clock, number, Deadline::at(RunTime::ZERO + TICK));
+            let clock = &self.world.nodes[usize::from(self.world.clocked[number])].clock;
+            let next = clock.as_ref().map_or(Deadline::NEVER, |clock| clock.next_deadline());
+            self.agenda.set(Class::Clock, number, next);
             self.agenda.set(Class::Sample, number, Deadline::at(RunTime::ZERO));
         }
     }
@@ -129,6 +136,7 @@ impl<S: Sink> Engine<'_, S> {
             self.end_relay(relay);
         }
         self.settle_begun();
+        self.write_ahead(|_, _, _| true);
         self.sink.advance(self.now, self.now)
     }
 
@@ -146,24 +154,40 @@ impl<S: Sink> Engine<'_, S> {
 
     /// Inlined to where a record is put together, so that it need not be as a whole.
     #[inline(always)]
-    fn write(&mut self, mut record: Record) {
+    fn write(&mut self, record: Record) {
         // Background load leaves no records: it is counted at the ports.
         if record.flow == FLOW_FOREIGN {
             return;
         }
         self.records[usize::from(record.node)] += 1;
-        if record.clock == Clock::Simulated && !self.world.clocked.is_empty() {
-            (record.time, record.clock) = self.shown(record.node, record.time);
+        if self.world.clocked.is_empty() {
+            self.sink.record(&record);
+        } else {
+            self.write_as_shown(record);
         }
-        self.sink.record(&record);
     }
 
-    /// What the clock of `node` shows at `time`, and which clock that is.
+    /// Writes a record as the clock of its node shows its time. One of an instant ahead at which that clock may have been
+    /// changed waits for it, and those behind it with it, so that their order stays.
     #[cold]
-    fn shown(&self, node: NodeIndex, time: RunTime) -> (RunTime, Clock) {
-        match &self.world.nodes[usize::from(node)].clock {
-            None => (time, Clock::Simulated),
-            Some(clock) => (clock.read(time), Clock::Local),
+    fn write_as_shown(&mut self, record: Record) {
+        self.ahead.push_back(record);
+        self.write_ahead(|record, now, clock| {
+            record.time <= now || Deadline::at(record.time) < clock.next_deadline()
+        });
+    }
+
+    /// Writes the records that wait for their time, up to one whose reading is not certain.
+    fn write_ahead(&mut self, certain: impl Fn(&Record, RunTime, &NodeClock) -> bool) {
+        while let Some(&Record { node, time, clock, .. }) = self.ahead.front() {
+            let own =
+                self.world.nodes[usize::from(node)].clock.as_ref().filter(|_| clock == Clock::Simulated);
+            if own.is_some_and(|own| !certain(&self.ahead[0], self.now, own)) {
+                break;
+            }
+            let Some(record) = self.ahead.pop_front() else { break };
+            let shown = own.map(|own| Record { time: own.read(time), clock: Clock::Local, ..record });
+            self.sink.record(&shown.unwrap_or(record));
         }
     }
 

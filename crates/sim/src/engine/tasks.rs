@@ -34,6 +34,17 @@ impl<S: Sink> Engine<'_, S> {
         self.agenda.set(Class::Send, number, at.into());
     }
 
+    /// The clock of a sender was changed: a message that it has yet to send, it sends at another reading.
+    pub(super) fn pace_again(&mut self, number: usize) {
+        let sender = &mut self.world.senders[number];
+        let node = self.world.hosts[sender.host].node;
+        if let Some((planned, sent)) = sender.paced
+            && sent >= self.now
+        {
+            sender.pacer.handle_sent(planned, self.world.nodes[usize::from(node)].read(sent));
+        }
+    }
+
     pub(super) fn send(&mut self, number: usize) {
         let sender = &mut self.world.senders[number];
         let Some(due) = sender.due else { return };
@@ -47,6 +58,7 @@ impl<S: Sink> Engine<'_, S> {
             // The next one may be of this instant, which the host is told with this one: so before it is handed down.
             let sent = node.core.call_at(self.now, wake_up).unwrap_or(self.now);
             sender.pacer.handle_sent(due.at, self.world.nodes[usize::from(index)].read(sent));
+            sender.paced = Some((due.at, sent));
         }
         self.plan_next(number);
         let what = (Point::IntendedSend, Clock::Schedule, Crc::Unchecked, DropReason::None);

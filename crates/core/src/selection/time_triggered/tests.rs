@@ -6,9 +6,9 @@ use std::vec::Vec;
 use wg_frame::time::Span;
 
 use super::*;
+use crate::clock::DisciplinedClock;
 use crate::frame::{Handle, Mac, Marks, NetworkId};
 use crate::line::{GAP, LineRate};
-use crate::oscillator::{Change, Oscillator};
 use crate::port::{Device, Effect, Port, PortConfig};
 use crate::queue::Limit;
 use crate::tte::schedule::Window;
@@ -56,7 +56,7 @@ enum Event {
 
 struct Bench {
     port: Port<TimeTriggered>,
-    device: Device<Oscillator>,
+    device: Device<DisciplinedClock>,
     events: Vec<(RunTime, Event)>,
 }
 
@@ -76,7 +76,7 @@ impl Bench {
         let limit = Limit::frames(10);
         Self {
             port: Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)),
-            device: Device::new(limit, Oscillator::perfect()),
+            device: Device::new(limit, DisciplinedClock::default()),
             events: Vec::new(),
         }
     }
@@ -198,7 +198,7 @@ fn a_step_of_the_clock_moves_the_window() {
     let mut bench = Bench::new(Integration::TimelyBlock, 30, Missed::Keep);
     bench.arrive(us(10), tt(0));
     bench.run_before(us(50));
-    bench.device.clock.handle_change(us(50), Change::Step(Span::from_micros(100))).expect("in order");
+    bench.device.clock.step(us(50), Span::from_micros(100)).expect("in order");
     bench.port.handle_clock_change(us(50), &bench.device);
     assert_eq!(bench.finish(), [(us(100), Event::Begun(0))]);
 }

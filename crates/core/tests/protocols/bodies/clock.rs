@@ -1,6 +1,7 @@
-//! Oscillators.
+//! Disciplined clocks.
 
-use wg_core::oscillator::{Change, FrequencyError, LocalTime, Oscillator};
+use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime};
+use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -10,8 +11,8 @@ use crate::input::Input;
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);
     let granularity = Span::from_picos(input.extreme() >> (input.byte() % 64));
-    let Ok(mut clock) = Oscillator::new(Span::from_picos(input.extreme()), FrequencyError::NONE, granularity)
-    else {
+    let offset = Span::from_picos(input.extreme());
+    let Ok(mut clock) = DisciplinedClock::new(Oscillator::default(), offset, granularity) else {
         assert!(granularity <= Span::ZERO);
         return;
     };
@@ -21,18 +22,8 @@ pub(crate) fn body(data: &[u8]) {
             0..=2 => {
                 let unit = 1 << (input.byte() % 50);
                 let at = changed_at.saturating_add(input.step(unit));
-                let change = if input.one_in(2) {
-                    Change::Step(Span::from_picos(input.extreme() >> (input.byte() % 64)))
-                } else {
-                    let Ok(error) =
-                        FrequencyError::from_quadrillionths(input.extreme() >> (input.byte() % 64))
-                    else {
-                        continue;
-                    };
-                    Change::Frequency(error)
-                };
                 let before = clock.clone();
-                if clock.handle_change(RunTime::from_picos(at), change).is_ok() {
+                if change(&mut clock, RunTime::from_picos(at), &mut input) {
                     assert!(at >= changed_at);
                     changed_at = at;
                 } else {
@@ -57,4 +48,16 @@ pub(crate) fn body(data: &[u8]) {
             }
         }
     }
+}
+
+/// Whether the clock took it.
+fn change(clock: &mut DisciplinedClock, at: RunTime, input: &mut Input<'_>) -> bool {
+    let kind = input.byte() % 3;
+    let by = input.extreme() >> (input.byte() % 64);
+    if kind == 0 {
+        return clock.step(at, Span::from_picos(by)).is_ok();
+    }
+    let Ok(frequency) = FrequencyOffset::from_quadrillionths(by) else { return false };
+    let changed = if kind == 1 { clock.set_frequency(at, frequency) } else { clock.set_drift(at, frequency) };
+    changed.is_ok()
 }

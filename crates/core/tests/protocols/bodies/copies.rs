@@ -4,6 +4,7 @@
 use wg_core::Cause;
 use wg_core::arinc664::redundancy::Redundancy;
 use wg_core::arinc664::{Bag, Contract};
+use wg_core::clock::{LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
@@ -11,7 +12,6 @@ use wg_core::interface::{
     IncomingLink, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
 };
 use wg_core::line::{GAP, LineRate};
-use wg_core::oscillator::{LocalClock, LocalTime, TrueTime};
 use wg_core::port::{Life, Port, PortConfig, Transmission};
 use wg_core::queue::Limit;
 use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};

@@ -1,15 +1,18 @@
 //! A switch of critical ports behind filter and policing.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use wg_core::arinc664::filter::Entry;
 use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
+use wg_core::clock::{DisciplinedClock, SharedClock};
 use wg_core::forwarding::{Forwarding, PortSet};
 use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{GAP, LineRate};
-use wg_core::oscillator::{Change, FrequencyError, Oscillator};
+use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Limit;
 use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
@@ -51,7 +54,8 @@ pub(crate) fn body(data: &[u8]) {
 }
 
 struct Run {
-    switch: Switch<Selection, CriticalIngress, Oscillator>,
+    switch: Switch<Selection, CriticalIngress, SharedClock>,
+    clock: SharedClock,
     mirror: CriticalIngress,
     mode: Mode,
     now: RunTime,
@@ -119,11 +123,13 @@ impl Run {
         let processing_delay = Span::from_picos(input.below(3_000_000) as i64);
         let shared = Limit { bytes: u64::MAX, frames: 5 + input.below(30) as u32 };
         let mirror = rule(input);
-        let frequency = FrequencyError::from_ppb(input.below(200_000) as i64 - 100_000).expect("in range");
-        let clock = Oscillator::new(Span::ZERO, frequency, Span::from_picos(1)).expect("a clock");
+        let frequency = FrequencyOffset::from_ppb(input.below(200_000) as i64 - 100_000).expect("in range");
+        let clock = DisciplinedClock::new(Oscillator::new(frequency), Span::ZERO, Span::from_picos(1));
+        let clock = Rc::new(RefCell::new(clock.expect("a clock")));
         let config = SwitchConfig { processing_delay, mode, shared };
         Self {
-            switch: Switch::new(config, ports, forwarding, mirror.clone(), clock),
+            switch: Switch::new(config, ports, forwarding, mirror.clone(), clock.clone()),
+            clock,
             mirror,
             mode,
             now: RunTime::ZERO,
@@ -160,9 +166,8 @@ impl Run {
     fn change_clock(&mut self, input: &mut Input<'_>) {
         let step = Span::from_picos(input.below(2_000_000_000) as i64 - 1_000_000_000);
         let now = self.now;
-        self.switch
-            .handle_clock(now, |clock| clock.handle_change(now, Change::Step(step)))
-            .expect("in order");
+        self.clock.borrow_mut().step(now, step).expect("in order");
+        self.switch.handle_clock_change(now);
     }
 
     fn restart(&mut self, input: &mut Input<'_>) {
@@ -240,7 +245,7 @@ impl Run {
         if self.mode == Mode::StoreAndForward && frame.marks.has(Marks::FCS_ERROR) {
             return Err(Cause::FrameCheck);
         }
-        let members: BTreeSet<usize> = match self.mirror.judge(self.switch.clock(), arrival) {
+        let members: BTreeSet<usize> = match self.mirror.judge(&self.clock, arrival) {
             Verdict::Refuse(cause) => return Err(cause),
             Verdict::Bridge => (0..PORTS).collect(),
             Verdict::ToGroup(group) => GROUPS[group].iter().copied().collect(),

@@ -1,6 +1,6 @@
 //! Dispatch at planned instants, acceptance windows and permanence.
 
-use wg_core::oscillator::LocalTime;
+use wg_core::clock::LocalTime;
 use wg_core::tte::dispatch::{
     Acceptance, AcceptanceWindow, Buffer, Dispatch, Dispatcher, Instants, PermanenceQueue, TransparentClock,
 };

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use wg_core::Cause;
+use wg_core::clock::TrueTime;
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
 use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
-use wg_core::oscillator::TrueTime;
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Limit;
 use wg_core::selection::StrictPriority;

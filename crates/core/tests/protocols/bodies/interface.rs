@@ -1,16 +1,19 @@
 //! A host on both networks with virtual links, time-triggered flows and best effort.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
 use wg_core::arinc664::redundancy::{Receiver, Redundancy};
 use wg_core::arinc664::{Bag, Contract};
+use wg_core::clock::{DisciplinedClock, LocalClock, SharedClock};
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
 use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::interface::{
     IncomingLink, IncomingSchedule, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
 };
 use wg_core::line::{GAP, LineRate};
-use wg_core::oscillator::{Change, FrequencyError, Oscillator};
+use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Limit;
 use wg_core::selection::{Missed, TimeTriggered, WindowConfig};
@@ -71,7 +74,8 @@ struct Message {
 }
 
 struct Run {
-    host: Host<TimeTriggered, Oscillator>,
+    host: Host<TimeTriggered, SharedClock>,
+    clock: SharedClock,
     schedule: PortSchedule,
     now: RunTime,
     free_at: [RunTime; 2],
@@ -92,7 +96,7 @@ fn redundancy() -> Redundancy {
     Redundancy::FirstValidWins { skew_max: Span::from_millis(3) }
 }
 
-fn interface(start: RunTime, clock: &Oscillator) -> Interface {
+fn interface(start: RunTime, clock: &DisciplinedClock) -> Interface {
     let contract = Contract::new(Bag::ALL[0], 400).expect("a contract");
     let instants = |us| Instants::new(Span::from_micros(us), BAG).expect("within the period");
     let window = AcceptanceWindow::new(instants(200), Span::from_micros(100), Span::from_micros(100));
@@ -134,10 +138,10 @@ fn interface(start: RunTime, clock: &Oscillator) -> Interface {
 
 impl Run {
     fn new(input: &mut Input<'_>) -> Self {
-        let frequency = FrequencyError::from_ppb(input.below(200_000) as i64 - 100_000).expect("in range");
+        let frequency = FrequencyOffset::from_ppb(input.below(200_000) as i64 - 100_000).expect("in range");
         let offset = Span::from_picos(input.below(1 << 40) as i64 - (1 << 39));
         let granularity = Span::from_picos(if input.one_in(2) { 1 } else { 8_000 });
-        let clock = Oscillator::new(offset, frequency, granularity).expect("a clock");
+        let clock = DisciplinedClock::new(Oscillator::new(frequency), offset, granularity).expect("a clock");
         let window = |flow, us| Window {
             flow,
             offset: Span::from_micros(us),
@@ -174,8 +178,10 @@ impl Run {
         };
         let receiver = || Receiver::new(redundancy(), Bag::ALL[0]).expect("a receiver");
         let interface = interface(RunTime::ZERO, &clock);
+        let clock = Rc::new(RefCell::new(clock));
         Self {
-            host: Host::new(config, ports.into(), Some(interface), clock),
+            host: Host::new(config, ports.into(), Some(interface), clock.clone()),
+            clock,
             schedule,
             now: RunTime::ZERO,
             free_at: [RunTime::ZERO; 2],
@@ -211,9 +217,17 @@ impl Run {
     }
 
     fn change_clock(&mut self, input: &mut Input<'_>) {
-        let step = Span::from_picos(input.below(4_000_000_000) as i64 - 2_000_000_000);
         let now = self.now;
-        self.host.handle_clock(now, |clock| clock.handle_change(now, Change::Step(step))).expect("in order");
+        let changed = if input.one_in(2) {
+            let step = Span::from_picos(input.below(4_000_000_000) as i64 - 2_000_000_000);
+            self.clock.borrow_mut().step(now, step)
+        } else {
+            let ppb = input.below(200_000) as i64 - 100_000;
+            let frequency = FrequencyOffset::from_ppb(ppb).expect("in range");
+            self.clock.borrow_mut().set_frequency(now, frequency)
+        };
+        changed.expect("in order");
+        self.host.handle_clock_change(now);
     }
 
     fn restart(&mut self) {
@@ -321,7 +335,7 @@ impl Run {
             },
             TrafficClass::TimeTriggered if link != 0 => Some(Cause::Filtered),
             TrafficClass::TimeTriggered => {
-                let phase = self.host.clock().read(self.now).as_picos().rem_euclid(BAG.as_picos());
+                let phase = self.clock.read(self.now).as_picos().rem_euclid(BAG.as_picos());
                 let inside = (100_000_000..=300_000_000).contains(&phase) || port == 1;
                 (!inside).then_some(Cause::OutOfWindow)
             }
@@ -397,7 +411,7 @@ impl Run {
         let number = frame.sequence as u8;
         assert!(message.number.replace(number).is_none_or(|other| other == number), "copies share a number");
         if frame.class == TT {
-            let open = self.schedule.open_at(self.host.clock().read(self.now)).expect("a window is open");
+            let open = self.schedule.open_at(self.clock.read(self.now)).expect("a window is open");
             assert_eq!(self.schedule.windows()[open.window].flow, frame.virtual_link);
             return;
         }

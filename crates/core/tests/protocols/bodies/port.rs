@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime};
 use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::{GAP, LineRate};
-use wg_core::oscillator::{Change, FrequencyError, LocalTime, Oscillator};
+use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Device, Effect, Port, PortConfig};
 use wg_core::queue::Limit;
 use wg_core::selection::{Missed, TimeTriggered, WindowConfig};
@@ -52,7 +53,7 @@ struct Sent {
 
 struct Run {
     port: Port<TimeTriggered>,
-    device: Device<Oscillator>,
+    device: Device<DisciplinedClock>,
     schedule: PortSchedule,
     integration: Integration,
     raster: Option<DeltaRaster>,
@@ -88,10 +89,10 @@ impl Run {
             DeltaRaster::new(slot, 1 + u16::from(input.byte() % 3)).expect("positive")
         });
         let frequency =
-            FrequencyError::from_ppb(input.below(200_000_000) as i64 - 100_000_000).expect("in range");
+            FrequencyOffset::from_ppb(input.below(200_000_000) as i64 - 100_000_000).expect("in range");
         let granularity = Span::from_picos(if input.one_in(2) { 1 } else { 1 + input.below(50_000) as i64 });
         let offset = Span::from_picos(input.below(1 << 50) as i64 - (1 << 49));
-        let clock = Oscillator::new(offset, frequency, granularity).expect("a clock");
+        let clock = DisciplinedClock::new(Oscillator::new(frequency), offset, granularity).expect("a clock");
         let missed = if input.one_in(3) { Missed::Drop } else { Missed::Keep };
         let capacity = 1 + usize::from(input.byte() % 3);
         let line = LineRate::new(LINE_RATE).expect("a rate");
@@ -118,7 +119,7 @@ impl Run {
 
     fn call(
         &mut self,
-        call: impl FnOnce(&mut Port<TimeTriggered>, &mut Device<Oscillator>, &mut dyn FnMut(Effect)),
+        call: impl FnOnce(&mut Port<TimeTriggered>, &mut Device<DisciplinedClock>, &mut dyn FnMut(Effect)),
     ) -> bool {
         let mut effects = Vec::new();
         call(&mut self.port, &mut self.device, &mut |effect| effects.push(effect));
@@ -146,13 +147,14 @@ impl Run {
     }
 
     fn change_clock(&mut self, input: &mut Input<'_>) {
-        let change = if input.one_in(2) {
-            Change::Step(Span::from_picos(input.below(200_000_000) as i64 - 100_000_000))
-        } else {
-            let ppb = input.below(200_000_000) as i64 - 100_000_000;
-            Change::Frequency(FrequencyError::from_ppb(ppb).expect("in range"))
+        let (now, clock) = (self.now, &mut self.device.clock);
+        let by = input.below(200_000_000) as i64 - 100_000_000;
+        let changed = match input.byte() % 4 {
+            0 | 1 => clock.step(now, Span::from_picos(by)),
+            2 => clock.set_frequency(now, FrequencyOffset::from_ppb(by).expect("in range")),
+            _ => clock.set_drift(now, FrequencyOffset::from_ppb(by).expect("in range")),
         };
-        self.device.clock.handle_change(self.now, change).expect("in order");
+        changed.expect("in order");
         self.port.handle_clock_change(self.now, &self.device);
     }
 

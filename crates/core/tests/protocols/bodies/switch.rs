@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wg_core::Cause;
+use wg_core::clock::TrueTime;
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
-use wg_core::oscillator::TrueTime;
 use wg_core::port::{Port, PortConfig, Transmission};
 use wg_core::queue::Limit;
 use wg_core::selection::StrictPriority;
