@@ -20,15 +20,15 @@ PACKAGE = ROOT / "python" / "wiregauge"
 # Which of our crates a crate may name, dev-dependencies included.
 CRATES = {
     "frame": set(),
-    "plan": {"frame"},
+    # core: what a core is built from is stated in its own type.
+    "plan": {"core", "frame"},
     "net": {"frame"},
     "core": {"frame"},
     "record": {"frame", "plan"},
     "capture": {"frame", "plan", "record"},
-    "traffic": {"core", "frame", "plan"},
-    "sim": {"capture", "core", "frame", "plan", "record", "traffic"},
+    "sim": {"capture", "core", "frame", "plan", "record"},
     # core: the live agent drives the cores it shares with the simulator (the relay).
-    "agent": {"capture", "core", "frame", "net", "plan", "record", "traffic"},
+    "agent": {"capture", "core", "frame", "net", "plan", "record"},
     "py": {"capture", "frame", "plan", "record", "sim"},
 }
 

@@ -61,7 +61,7 @@ impl Route {
         };
         let Addresses { mac, ipv4, port } = addresses;
         Self {
-            mac: [MacAddress(mac.source.unwrap_or(from.mac)), MacAddress(mac.destination.unwrap_or(to.mac))],
+            mac: [mac.source.unwrap_or(MacAddress(from.mac)), mac.destination.unwrap_or(MacAddress(to.mac))],
             udp: [
                 // Not from the access point's port: a connected socket there would take what is sent to it.
                 udp(ipv4.source, from.ipv4, port.source, STREAM_PORT),

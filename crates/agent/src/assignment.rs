@@ -14,7 +14,7 @@ use wg_plan::{
 use crate::access::{Access, Route};
 use crate::buffer::MAX_PAYLOAD;
 use crate::planted_clock::PlantedClock;
-use wg_traffic::sending::Schedule;
+use wg_plan::schedule::Schedule;
 
 /// UDP port of every access point: outside the ranges hosts give to outgoing connections.
 pub const PROBE_PORT: u16 = 61_188;
@@ -302,7 +302,7 @@ impl Assignment {
             })?;
         refuse_unsupported(run)?;
         let addresses =
-            network.nodes.iter().map(|n| Address { mac: n.mac, ipv4: Ipv4Addr::from(n.ipv4) }).collect();
+            network.nodes.iter().map(|n| Address { mac: n.mac.0, ipv4: Ipv4Addr::from(n.ipv4) }).collect();
         let mut assignment = Self {
             name: end_system.into(),
             node,
@@ -521,8 +521,8 @@ impl Assignment {
 
 fn port_of(network: &Network, run: &Run, node: NodeIndex) -> (u16, Option<u64>) {
     let at = |link: &wg_plan::Link| link.ends.into_iter().find(|end| end.node == node);
-    let found = network.links.iter().find_map(|link| Some((at(link)?.port, link.rate_bps)));
-    found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate_bps.unwrap_or(rate))))
+    let found = network.links.iter().find_map(|link| Some((at(link)?.port, link.rate)));
+    found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate.unwrap_or(rate).bits_per_second())))
 }
 
 /// Messages that may arrive at an access point.

@@ -8,7 +8,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use wg_frame::fill::Pattern;
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_plan::Fill;
-use wg_traffic::sending::Due;
+use wg_plan::schedule::Due;
 
 use crate::assignment::{Assignment, SendTask};
 use crate::buffer::{Buffer, Outgoing};

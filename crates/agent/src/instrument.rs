@@ -26,8 +26,8 @@ use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::arrivals::{Arrival, Selection};
 use wg_net::transmit::{Backend, Order};
 use wg_net::{FloodSocket, Interface, clock, realtime};
+use wg_plan::schedule::Schedule;
 use wg_plan::{Captures, Replay, Wanted};
-use wg_traffic::sending::Schedule;
 
 use crate::numbers::within;
 

@@ -5,7 +5,6 @@ use wg_core::relay::{Output, Relay};
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::NodeIndex;
-use wg_traffic::relaying::faults;
 
 use crate::assignment::{Assignment, FlowFacts, RelayTask};
 use crate::buffer::Buffer;
@@ -50,7 +49,7 @@ impl RelayState {
             flow: task.flow,
             from: facts.from,
             payload: facts.payload,
-            core: Relay::new(faults(&task.relay), period, assignment.drain),
+            core: Relay::new(task.relay.planted(), period, assignment.drain),
             handled: 0,
             damaged: 0,
         }

@@ -14,8 +14,8 @@ use tonic::transport::Channel;
 use wg_agent::proto::{self, agent_client::AgentClient};
 use wg_frame::time::Span;
 use wg_plan::{
-    Attachment, Clock, Fault, FaultKind, Fill, Flow, Hop, HostModel, Network, NetworkId, Node, NodeKind,
-    Protocol, Receive, Relay, Route, Run, Send, Turn,
+    Attachment, Clock, Fault, FaultKind, Fill, Flow, Hop, HostModel, MacAddress, Network, NetworkId, Node,
+    NodeKind, Protocol, Receive, Relay, Route, Run, Send, Turn,
 };
 use wg_record::segment::{SegmentReader, segment_files};
 use wg_record::{Crc, DropReason, Point, Record, RecordFlags};
@@ -56,7 +56,7 @@ fn network() -> Network {
     let node = |i: usize| Node {
         name: format!("n{i}"),
         kind: NodeKind::EndSystem { host: HostModel::default() },
-        mac: [2, 0, 0, 0, 0, i as u8 + 1],
+        mac: MacAddress([2, 0, 0, 0, 0, i as u8 + 1]),
         ipv4: [198, 18, 0, i as u8 + 1],
         clock: Clock::default(),
     };
@@ -69,7 +69,7 @@ fn build(network: &Network) {
     ip("link set hub up");
     for (i, node) in network.nodes.iter().enumerate() {
         let name = &node.name;
-        let mac = node.mac.map(|byte| format!("{byte:02x}")).join(":");
+        let mac = node.mac;
         ip(&format!("netns add {name}"));
         ip(&format!("link add port{i} type veth peer name eth0 netns {name} address {mac}"));
         ip(&format!("link set port{i} master hub up"));
@@ -79,7 +79,7 @@ fn build(network: &Network) {
     }
     for (i, node) in network.nodes.iter().enumerate() {
         for (j, other) in network.nodes.iter().enumerate().filter(|(j, _)| *j != i) {
-            let mac = other.mac.map(|byte| format!("{byte:02x}")).join(":");
+            let mac = other.mac;
             let name = &node.name;
             ip(&format!("-n {name} neigh replace 198.18.0.{} lladdr {mac} dev eth0 nud permanent", j + 1));
         }

@@ -8,7 +8,7 @@ use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{HostModel, Network, Node, NodeIndex, NodeKind, Run};
 
-#[path = "../../traffic/tests/bodies/relay.rs"]
+#[path = "../../core/tests/contracts/relay.rs"]
 mod body;
 
 use body::{Done, FLOW, MESSAGES, RELAY, SENDER};

@@ -12,18 +12,19 @@ use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
 use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, PortSet};
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, VirtualLinkEntry};
 use wg_core::interface::{IncomingLink, Interface, InterfaceConfig, Networks, OutgoingLink};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig};
-use wg_core::queue::Limit;
+use wg_core::queue::Capacity;
 use wg_core::selection::{
     Missed, Selection, StrictPriority, TimeTriggered, TransmissionSelection, WindowConfig,
 };
-use wg_core::switch::{self, AdmitAll, Arrival, Ingress, Mode, Switch, SwitchConfig};
+use wg_core::switch::{self, AdmitAll, Arrival, ForwardingMode, Ingress, Switch, SwitchConfig};
 use wg_core::tte::access::Integration;
 use wg_core::tte::schedule::{PortSchedule, Window};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 const PORTS: usize = 8;
@@ -37,11 +38,11 @@ fn main() {
     // A build without optimisation measures nothing: it only shows, in the tests, that this runs.
     let frames = frames.unwrap_or(if cfg!(debug_assertions) { 1_000 } else { 4_000_000 });
     let line = LineRate::new(RATE).expect("a rate");
-    let limit = Limit::bytes(1 << 20);
+    let limit = Capacity::bytes(1 << 20);
     let plain = || Port::new(PortConfig::strict_priority(line, limit), StrictPriority);
     let critical = || Port::new(PortConfig::critical(line, limit), Selection::StrictPriority(StrictPriority));
-    let shared = Limit::bytes(u64::MAX);
-    let config = SwitchConfig { processing_delay: Span::ZERO, mode: Mode::StoreAndForward, shared };
+    let shared = Capacity::bytes(u64::MAX);
+    let config = SwitchConfig { processing_delay: Span::ZERO, mode: ForwardingMode::StoreAndForward, shared };
     let ports = |_| plain();
     let switch = Switch::new(config, (0..PORTS).map(ports).collect(), forwarding(), AdmitAll, TrueTime);
     report("switch, by address", frames, through_switch(switch, TrafficClass::BestEffort, frames));
@@ -76,7 +77,7 @@ fn frame(class: TrafficClass, number: u32) -> Frame {
     let link = (number % u32::from(LINKS)) as u16;
     let destination = match class {
         TrafficClass::BestEffort => station(link),
-        _ => Mac(VirtualLinkId(link).destination().0),
+        _ => MacAddress(VirtualLinkId(link).destination().0),
     };
     Frame {
         destination,
@@ -93,9 +94,9 @@ fn frame(class: TrafficClass, number: u32) -> Frame {
     }
 }
 
-fn station(number: u16) -> Mac {
+fn station(number: u16) -> MacAddress {
     let [high, low] = number.to_be_bytes();
-    Mac([2, 0, 0, 0, high, low])
+    MacAddress([2, 0, 0, 0, high, low])
 }
 
 /// The way of link `n`: in by port `n % 8`, out by the next but two.

@@ -36,11 +36,12 @@ use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
 use crate::interface::{Departure, Interface, Networks};
 use crate::line::LineRate;
 use crate::port::{Device, Effect, Life, Port, Transmission};
-use crate::queue::{Fill, Full, Limit};
+use crate::queue::{Capacity, Fill, Full};
 use crate::selection::TransmissionSelection;
 
 /// What handing a frame over costs a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cost {
     /// For any frame.
     pub fixed: Span,
@@ -56,9 +57,15 @@ impl Cost {
 }
 
 /// When the interface tells the host of frames in the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "type", rename_all = "kebab-case")
+)]
 pub enum Interrupts {
     /// As soon as one is there.
+    #[default]
     EachFrame,
     /// When so many are there, or when the first has waited so long.
     Coalesced {
@@ -214,7 +221,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         Self {
             config,
             ports,
-            device: Device::new(Limit { bytes: u64::MAX, frames: u32::MAX }, clock),
+            device: Device::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
             interface: interface.map(Box::new),
             handed: Fifo::new(),
             ahead: Fifo::new(),

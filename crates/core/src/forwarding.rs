@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 
 use wg_frame::time::{RunTime, Span};
 
-use crate::frame::{Frame, Mac};
+use crate::frame::Frame;
+use wg_frame::ethernet::MacAddress;
 
 /// Neighbouring places an address may take.
 const PROBES: usize = 8;
@@ -146,12 +147,12 @@ impl Forwarding {
     }
 
     /// Frames to `station` in `vlan` leave by `port`, whatever is learnt.
-    pub fn set_station(&mut self, vlan: u16, station: Mac, port: usize) {
+    pub fn set_station(&mut self, vlan: u16, station: MacAddress, port: usize) {
         self.set_fixed(vlan, station, port as u32);
     }
 
     /// Frames to `address` in `vlan` leave by `members`.
-    pub fn set_group(&mut self, vlan: u16, address: Mac, members: PortSet) {
+    pub fn set_group(&mut self, vlan: u16, address: MacAddress, members: PortSet) {
         let group = self.groups.len() as u32;
         self.groups.push(members);
         self.set_fixed(vlan, address, GROUP | group);
@@ -242,13 +243,13 @@ impl Forwarding {
     }
 
     /// Learning is per VLAN where tags are looked at (independent VLAN learning).
-    fn key(&self, vlan: u16, address: Mac) -> u64 {
+    fn key(&self, vlan: u16, address: MacAddress) -> u64 {
         let vlan = if self.vlans.is_some() { vlan } else { 0 };
         u64::from(vlan) << 48 | address.bits()
     }
 
     /// The table grows until every entry finds a place near its own: entries come from the plan and are few.
-    fn set_fixed(&mut self, vlan: u16, address: Mac, port: u32) {
+    fn set_fixed(&mut self, vlan: u16, address: MacAddress, port: u32) {
         let key = self.key(vlan, address);
         let place = Place { key, port, seen: RunTime::ZERO };
         if !put(&mut self.fixed, place) {

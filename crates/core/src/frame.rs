@@ -4,25 +4,7 @@
 //! it. The driver knows a frame and its payload by the [`Handle`] it gave it: a simulator by the message, a live program by
 //! the buffer.
 
-/// A MAC address (IEEE Std 802-2014, 8.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mac(pub [u8; 6]);
-
-impl Mac {
-    /// All stations.
-    pub const BROADCAST: Self = Self([0xff; 6]);
-
-    /// Whether it names a group: its individual/group bit is set.
-    pub const fn is_group(self) -> bool {
-        self.0[0] & 1 == 1
-    }
-
-    /// The 48 bits as a number.
-    pub const fn bits(self) -> u64 {
-        let [a, b, c, d, e, f] = self.0;
-        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
-    }
-}
+use wg_frame::ethernet::MacAddress;
 
 /// The kind of traffic a frame belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,12 +20,20 @@ pub enum TrafficClass {
 
 /// One of the redundant networks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NetworkId {
     /// Network A, or the only one.
     #[default]
     A,
     /// Network B.
     B,
+}
+
+impl NetworkId {
+    /// Whether it is network A, or the only one.
+    pub const fn is_a(&self) -> bool {
+        matches!(self, Self::A)
+    }
 }
 
 /// What a driver knows a frame by. Cores carry it from the frame that came in to every copy of it, and never look at it.
@@ -84,9 +74,9 @@ impl Marks {
 #[repr(align(16))]
 pub struct Frame {
     /// Where it goes.
-    pub destination: Mac,
+    pub destination: MacAddress,
     /// Where it comes from.
-    pub source: Mac,
+    pub source: MacAddress,
     /// Length in bytes, destination address to FCS inclusive (RFC 1242, 3.5), as sent: padding included.
     pub length: u16,
     /// VLAN identifier; 0 without tag or [priority-tagged](Marks::TAGGED) (IEEE Std 802.1Q-2022, 9.6).

@@ -63,6 +63,14 @@ pub enum Rate {
 }
 
 impl Rate {
+    /// The rate of so many bits per second; `None`: half-duplex Ethernet has no such.
+    pub const fn new(bits_per_second: u64) -> Option<Self> {
+        match bits_per_second {
+            10_000_000 => Some(Self::TenMegabit),
+            100_000_000 => Some(Self::HundredMegabit),
+            _ => None,
+        }
+    }
     /// One bit time.
     pub const fn bit(self) -> Span {
         match self {

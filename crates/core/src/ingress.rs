@@ -196,18 +196,19 @@ mod tests {
     use crate::arinc664::policing::Mode;
     use crate::arinc664::{Bag, Contract, VirtualLinkId};
     use crate::clock::{DisciplinedClock, TrueTime};
-    use crate::frame::{Handle, Mac, Marks, NetworkId};
+    use crate::frame::{Handle, Marks, NetworkId};
     use crate::oscillator::Oscillator;
     use crate::tte::dispatch::Instants;
+    use wg_frame::ethernet::MacAddress;
 
     fn frame(class: TrafficClass, id: u16, length: u16) -> Frame {
         let destination = match class {
-            TrafficClass::BestEffort => Mac([2, 0, 0, 0, 0, 1]),
-            _ => Mac(VirtualLinkId(id).destination().0),
+            TrafficClass::BestEffort => MacAddress([2, 0, 0, 0, 0, 1]),
+            _ => MacAddress(VirtualLinkId(id).destination().0),
         };
         Frame {
             destination,
-            source: Mac::default(),
+            source: MacAddress::default(),
             length,
             vlan: 0,
             virtual_link: id,

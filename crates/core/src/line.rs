@@ -5,27 +5,54 @@
 //! later. A frame shorter than the smallest is padded to it, so no frame occupies less than 84 bytes.
 
 use wg_frame::time::Span;
+use wg_frame::{ethernet, vlan};
 
 /// Preamble and start frame delimiter, bytes (IEEE Std 802.3-2022, 3.2.1 and 3.2.2).
-pub const PREAMBLE: u32 = 8;
+pub const PREAMBLE: u32 = ethernet::PREAMBLE_LEN as u32;
 /// Inter-packet gap, bytes (IEEE Std 802.3-2022, 4.4.2: 96 bit).
-pub const GAP: u32 = 12;
+pub const GAP: u32 = ethernet::GAP_LEN as u32;
 /// Smallest frame, destination address to FCS, bytes (IEEE Std 802.3-2022, 4.4.2).
-pub const SMALLEST_FRAME: u16 = 64;
-/// Destination, source and EtherType, bytes: what cut-through forwarding must have seen of an untagged frame.
-const HEADER: u32 = 14;
+pub const SMALLEST_FRAME: u16 = ethernet::MIN_FRAME_LEN as u16;
+/// What cut-through forwarding must have seen of an untagged frame, bytes.
+const HEADER: u32 = ethernet::HEADER_LEN as u32;
 /// 802.1Q tag, bytes.
-const TAG: u32 = 4;
+const TAG: u32 = vlan::TAG_LEN as u32;
 
 /// The bit rate of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "u64", into = "u64")
+)]
 pub struct LineRate {
     bits_per_second: u64,
     /// Picoseconds of a byte where they are whole, as at every rate Ethernet has; else 0.
     picos_per_byte: i64,
 }
 
+/// A line that is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a line of {0} bit/s carries nothing; give it a rate")]
+pub struct LineRateError(pub u64);
+
+impl TryFrom<u64> for LineRate {
+    type Error = LineRateError;
+    fn try_from(bits_per_second: u64) -> Result<Self, LineRateError> {
+        Self::new(bits_per_second).ok_or(LineRateError(bits_per_second))
+    }
+}
+
+impl From<LineRate> for u64 {
+    fn from(line: LineRate) -> Self {
+        line.bits_per_second
+    }
+}
+
 impl LineRate {
+    /// 1 Gbit/s.
+    pub const GIGABIT: Self = Self { bits_per_second: 1_000_000_000, picos_per_byte: 8_000 };
+
     /// A line of `bits_per_second`; `None` for zero, or when a largest frame would take more than 106 days.
     pub const fn new(bits_per_second: u64) -> Option<Self> {
         if Span::of_bits(8 * (1 << 16), bits_per_second).is_none() {

@@ -18,6 +18,7 @@ use wg_frame::time::{RunTime, Span};
 
 /// What is kept when a message is late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Pacing {
     /// The schedule.
     #[default]

@@ -16,7 +16,7 @@ use crate::clock::LocalClock;
 use crate::deadline::Deadline;
 use crate::frame::{Frame, TrafficClass};
 use crate::line::{GAP, LineRate};
-use crate::queue::{Fill, Limit, PRIORITIES, Place, QUEUES, Queues, SharedBuffer};
+use crate::queue::{Capacity, Fill, PRIORITIES, Place, QUEUES, Queues, SharedBuffer};
 use crate::selection::{Admission, Moment, Newcomer, TransmissionSelection};
 
 /// What a port is built from.
@@ -24,10 +24,10 @@ use crate::selection::{Admission, Moment, Newcomer, TransmissionSelection};
 pub struct PortConfig {
     /// The line it feeds.
     pub line: LineRate,
-    /// Limit of each queue.
-    pub queue_limits: [Limit; QUEUES],
-    /// Limit of all queues together, or where rate-constrained frames have a buffer of their own, of either buffer.
-    pub limit: Limit,
+    /// Capacity of each queue.
+    pub queue_limits: [Capacity; QUEUES],
+    /// Capacity of all queues together, or where rate-constrained frames have a buffer of their own, of either buffer.
+    pub limit: Capacity,
     /// Whether rate-constrained frames have a buffer of their own.
     pub own_buffer: bool,
     /// Queue of each priority (IEEE Std 802.1Q-2022, table 8-5); all alike makes one first-in first-out queue.
@@ -38,23 +38,23 @@ pub struct PortConfig {
 
 impl PortConfig {
     /// One queue of its own for every priority, each as large as the port; rate-constrained frames are frames like others.
-    pub const fn strict_priority(line: LineRate, limit: Limit) -> Self {
+    pub const fn strict_priority(line: LineRate, limit: Capacity) -> Self {
         let own = [0, 1, 2, 3, 4, 5, 6, 7];
         Self::new(line, limit, own, own)
     }
     /// One queue for everything.
-    pub const fn first_in_first_out(line: LineRate, limit: Limit) -> Self {
+    pub const fn first_in_first_out(line: LineRate, limit: Capacity) -> Self {
         Self::new(line, limit, [0; PRIORITIES], [0; PRIORITIES])
     }
     /// As [`strict_priority`](Self::strict_priority), with two queues above all others for rate-constrained frames: the
     /// more urgent for priorities 4 to 7 (ARINC 664 part 7 gives a virtual link one of two priorities). They have a buffer
     /// of their own, as large as that of the others.
-    pub const fn critical(line: LineRate, limit: Limit) -> Self {
+    pub const fn critical(line: LineRate, limit: Capacity) -> Self {
         let config = Self::new(line, limit, [0, 1, 2, 3, 4, 5, 6, 7], [8, 8, 8, 8, 9, 9, 9, 9]);
         Self { own_buffer: true, ..config }
     }
 
-    const fn new(line: LineRate, limit: Limit, others: [u8; PRIORITIES], rc: [u8; PRIORITIES]) -> Self {
+    const fn new(line: LineRate, limit: Capacity, others: [u8; PRIORITIES], rc: [u8; PRIORITIES]) -> Self {
         Self {
             line,
             queue_limits: [limit; QUEUES],
@@ -79,7 +79,7 @@ pub struct Device<C> {
 
 impl<C> Device<C> {
     /// A device with an empty buffer, that follows no copies.
-    pub const fn new(limit: Limit, clock: C) -> Self {
+    pub const fn new(limit: Capacity, clock: C) -> Self {
         Self { buffer: SharedBuffer::new(limit), clock, follows: false }
     }
 }

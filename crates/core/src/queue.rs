@@ -23,14 +23,26 @@ pub const QUEUES: usize = PRIORITIES + 2;
 
 /// The most a queue, a port or a shared buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Capacity {
     /// Bytes of frames, destination address to FCS.
     pub bytes: u64,
-    /// Frames.
+    /// Frames; as many as there are numbers: unlimited.
+    #[cfg_attr(feature = "serde", serde(default = "unlimited", skip_serializing_if = "is_unlimited"))]
     pub frames: u32,
 }
 
-impl Limit {
+#[cfg(feature = "serde")]
+const fn unlimited() -> u32 {
+    u32::MAX
+}
+
+#[cfg(feature = "serde")]
+const fn is_unlimited(frames: &u32) -> bool {
+    *frames == u32::MAX
+}
+
+impl Capacity {
     /// So many bytes, in however many frames.
     pub const fn bytes(bytes: u64) -> Self {
         Self { bytes, frames: u32::MAX }
@@ -51,7 +63,7 @@ pub struct Fill {
 }
 
 impl Fill {
-    fn has_room(self, length: u16, limit: Limit) -> bool {
+    fn has_room(self, length: u16, limit: Capacity) -> bool {
         self.frames < limit.frames
             && self.bytes.checked_add(u64::from(length)).is_some_and(|sum| sum <= limit.bytes)
     }
@@ -79,14 +91,14 @@ pub enum Full {
 /// The buffer all ports of a device share.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedBuffer {
-    limit: Limit,
+    limit: Capacity,
     fill: Fill,
     apart: u32,
 }
 
 impl SharedBuffer {
     /// An empty buffer.
-    pub const fn new(limit: Limit) -> Self {
+    pub const fn new(limit: Capacity) -> Self {
         Self { limit, fill: Fill { bytes: 0, frames: 0 }, apart: 0 }
     }
     /// What waits in it, in all ports together.
@@ -136,11 +148,11 @@ pub struct Queues {
 struct Room {
     waiting: [VecDeque<Frame>; QUEUES],
     fills: [Fill; QUEUES],
-    limits: [Limit; QUEUES],
+    limits: [Capacity; QUEUES],
     port: Fill,
     /// The part of `port` that is rate-constrained, where it has a buffer of its own.
     critical: Option<Fill>,
-    port_limit: Limit,
+    port_limit: Capacity,
     peak_bytes: u64,
     apart: Vec<Apart>,
 }
@@ -185,8 +197,8 @@ impl Queues {
     /// Empty queues with a limit for each and for all together, or `two_buffers` for the rate-constrained ones together and
     /// the others together; and `apart` from them, one for each number of frames.
     pub fn new(
-        limits: [Limit; QUEUES],
-        port_limit: Limit,
+        limits: [Capacity; QUEUES],
+        port_limit: Capacity,
         two_buffers: bool,
         apart: impl IntoIterator<Item = usize>,
     ) -> Self {

@@ -28,21 +28,27 @@ pub const HOLD_PERIODS: i64 = 4;
 /// Longest of the shortest waits.
 pub const LONGEST_LEAST: Span = Span::from_millis(100);
 
-/// What a relay does to a message.
+/// What a test plants in a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Treatment {
-    /// Sends it back.
-    Return,
-    /// Planted: does not send it on.
-    Drop,
-    /// Planted: sends it back twice.
-    Twice,
-    /// Planted: sends it back after its successor.
-    Swap,
-    /// Planted: inverts a bit of its last payload byte, then sends it back.
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "type", rename_all = "lowercase")
+)]
+pub enum FaultKind {
+    /// The message is not sent on.
+    Loss,
+    /// It is sent on twice.
+    Duplicate,
+    /// It is sent on after its successor.
+    Reorder,
+    /// One bit of its last payload byte is inverted after the CRC was written.
     Corrupt,
-    /// Planted: sends it to this node instead, a number of the driver's.
-    Misdirect(u16),
+    /// It is sent to this node instead.
+    Misdirect {
+        /// Where it goes, a number of the driver's.
+        to: u16,
+    },
 }
 
 /// What the driver owes a message. Each message comes out once.
@@ -64,15 +70,15 @@ pub enum Output<M> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// First and last sequence number, ascending and disjoint.
-    ranges: Vec<(u32, u32, Treatment)>,
+    ranges: Vec<(u32, u32, FaultKind)>,
 }
 
 impl Faults {
     /// From inclusive ranges of sequence numbers; where some overlap, the one given first counts. A range that ends
     /// before it begins names nothing.
-    pub fn new(given: impl IntoIterator<Item = (u32, u32, Treatment)>) -> Self {
-        let mut ranges: Vec<(u32, u32, Treatment)> = Vec::new();
-        for (first, last, treatment) in given {
+    pub fn new(given: impl IntoIterator<Item = (u32, u32, FaultKind)>) -> Self {
+        let mut ranges: Vec<(u32, u32, FaultKind)> = Vec::new();
+        for (first, last, fault) in given {
             let mut free = Vec::new();
             let mut from = Some(first);
             for &(taken_first, taken_last, _) in &ranges {
@@ -81,23 +87,23 @@ impl Faults {
                     continue;
                 }
                 if taken_first > at {
-                    free.push((at, taken_first - 1, treatment));
+                    free.push((at, taken_first - 1, fault));
                 }
                 from = taken_last.checked_add(1);
             }
-            free.extend(from.filter(|at| *at <= last).map(|at| (at, last, treatment)));
+            free.extend(from.filter(|at| *at <= last).map(|at| (at, last, fault)));
             ranges.extend(free);
             ranges.sort_unstable_by_key(|range| range.0);
         }
         Self { ranges }
     }
 
-    /// What is done to message `sequence`.
-    pub fn treatment(&self, sequence: u32) -> Treatment {
+    /// What was planted for message `sequence`, if anything.
+    pub fn of(&self, sequence: u32) -> Option<FaultKind> {
         let after = self.ranges.partition_point(|range| range.0 <= sequence);
         match after.checked_sub(1).map(|at| self.ranges[at]) {
-            Some((_, last, treatment)) if sequence <= last => treatment,
-            _ => Treatment::Return,
+            Some((_, last, fault)) if sequence <= last => Some(fault),
+            _ => None,
         }
     }
 }
@@ -128,27 +134,33 @@ impl<M> Relay<M> {
     }
 
     /// Takes an intact message and says what becomes of it.
-    pub fn handle_message(&mut self, now: RunTime, sequence: u32, warm_up: bool, message: M) -> Treatment {
-        let treatment = if warm_up { Treatment::Return } else { self.faults.treatment(sequence) };
-        match treatment {
-            Treatment::Drop => self.out.push_back(Output::Drop(message)),
-            Treatment::Corrupt => self.out.push_back(Output::Corrupt(message)),
-            Treatment::Misdirect(to) => self.out.push_back(Output::Misdirect(message, to)),
-            Treatment::Swap if self.held.len() < MOST_HELD => {
+    pub fn handle_message(
+        &mut self,
+        now: RunTime,
+        sequence: u32,
+        warm_up: bool,
+        message: M,
+    ) -> Option<FaultKind> {
+        let fault = if warm_up { None } else { self.faults.of(sequence) };
+        match fault {
+            Some(FaultKind::Loss) => self.out.push_back(Output::Drop(message)),
+            Some(FaultKind::Corrupt) => self.out.push_back(Output::Corrupt(message)),
+            Some(FaultKind::Misdirect { to }) => self.out.push_back(Output::Misdirect(message, to)),
+            Some(FaultKind::Reorder) if self.held.len() < MOST_HELD => {
                 self.held.push_back((sequence, message));
                 let at = now.as_picos().saturating_add(self.patience.as_picos());
                 self.flush_at = Deadline::at(RunTime::from_picos(at));
             }
-            Treatment::Swap => self.out.push_back(Output::Return(message)),
-            Treatment::Return | Treatment::Twice => {
-                let twice = treatment == Treatment::Twice;
+            Some(FaultKind::Reorder) => self.out.push_back(Output::Return(message)),
+            None | Some(FaultKind::Duplicate) => {
+                let twice = fault == Some(FaultKind::Duplicate);
                 self.out.push_back(if twice { Output::Twice(message) } else { Output::Return(message) });
                 if !warm_up {
                     self.release_behind(sequence);
                 }
             }
         }
-        treatment
+        fault
     }
 
     /// The next effect.
@@ -197,13 +209,13 @@ mod tests {
 
     use super::*;
 
-    fn treatment() -> impl Strategy<Value = Treatment> {
+    fn fault() -> impl Strategy<Value = FaultKind> {
         prop_oneof![
-            Just(Treatment::Drop),
-            Just(Treatment::Twice),
-            Just(Treatment::Swap),
-            Just(Treatment::Corrupt),
-            Just(Treatment::Misdirect(3)),
+            Just(FaultKind::Loss),
+            Just(FaultKind::Duplicate),
+            Just(FaultKind::Reorder),
+            Just(FaultKind::Corrupt),
+            Just(FaultKind::Misdirect { to: 3 }),
         ]
     }
 
@@ -218,7 +230,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_fault_that_names_a_sequence_counts(
-            given in prop::collection::vec((treatment(), 0_u32..60, 0_u32..10), 0..8), high: bool, sequence in 0_u32..80
+            given in prop::collection::vec((fault(), 0_u32..60, 0_u32..10), 0..8), high: bool, sequence in 0_u32..80
         ) {
             // The same at the end of all numbers, where a range cannot be followed by another.
             let base = if high { u32::MAX - 70 } else { 0 };
@@ -226,7 +238,7 @@ mod tests {
             let faults = Faults::new(ranges.clone());
             let sequence = base.saturating_add(sequence);
             let named = ranges.into_iter().find(|(first, last, _)| (*first..=*last).contains(&sequence));
-            prop_assert_eq!(faults.treatment(sequence), named.map_or(Treatment::Return, |(.., what)| what));
+            prop_assert_eq!(faults.of(sequence), named.map(|(.., what)| what));
         }
 
         /// Played through in order: nothing vanishes, and exactly the swapped messages that have an unswapped successor
@@ -235,7 +247,7 @@ mod tests {
         fn swapped_messages_all_leave_and_only_behind_a_later_one(
             swapped in prop::collection::btree_set(0_u32..40, 0..MOST_HELD)
         ) {
-            let faults = Faults::new(swapped.iter().map(|&at| (at, at, Treatment::Swap)));
+            let faults = Faults::new(swapped.iter().map(|&at| (at, at, FaultKind::Reorder)));
             let mut relay = Relay::new(faults, Span::from_millis(1), Span::from_millis(10));
             for sequence in 0..40 {
                 relay.handle_message(RunTime::ZERO, sequence, false, sequence);
@@ -259,12 +271,13 @@ mod tests {
 
     #[test]
     fn each_treatment_asks_for_its_own() {
-        let whats = [Treatment::Drop, Treatment::Twice, Treatment::Corrupt, Treatment::Misdirect(7)];
+        let whats =
+            [FaultKind::Loss, FaultKind::Duplicate, FaultKind::Corrupt, FaultKind::Misdirect { to: 7 }];
         let faults = Faults::new((1..).zip(whats).map(|(at, what)| (at, at, what)));
         let mut relay = Relay::new(faults, Span::from_millis(1), Span::ZERO);
         let done: Vec<_> = (0..6).map(|n| relay.handle_message(at(0), n, false, n)).collect();
-        assert_eq!(done[1..5], whats);
-        assert_eq!((done[0], done[5]), (Treatment::Return, Treatment::Return));
+        assert_eq!(done[1..5], whats.map(Some));
+        assert_eq!((done[0], done[5]), (None, None));
         let expected = vec![
             Output::Return(0),
             Output::Drop(1),
@@ -274,13 +287,14 @@ mod tests {
             Output::Return(5),
         ];
         assert_eq!(drained(&mut relay), expected);
-        assert_eq!(relay.handle_message(at(0), 1, true, 1), Treatment::Return, "a warm-up message");
+        assert_eq!(relay.handle_message(at(0), 1, true, 1), None, "a warm-up message");
     }
 
     /// A warm-up message is numbered on its own, so it is no successor.
     #[test]
     fn a_warm_up_message_lets_nothing_go() {
-        let mut relay = Relay::new(Faults::new([(0, 0, Treatment::Swap)]), Span::from_millis(1), Span::ZERO);
+        let mut relay =
+            Relay::new(Faults::new([(0, 0, FaultKind::Reorder)]), Span::from_millis(1), Span::ZERO);
         relay.handle_message(at(0), 0, false, 0);
         relay.handle_message(at(0), 5, true, 5);
         assert_eq!(drained(&mut relay), [Output::Return(5)]);
@@ -290,7 +304,7 @@ mod tests {
 
     #[test]
     fn where_too_many_wait_the_next_leaves_at_once() {
-        let faults = Faults::new([(0, 99, Treatment::Swap)]);
+        let faults = Faults::new([(0, 99, FaultKind::Reorder)]);
         let mut relay = Relay::new(faults, Span::from_millis(1), Span::ZERO);
         for sequence in 0..=MOST_HELD as u32 {
             relay.handle_message(at(0), sequence, false, sequence);
@@ -304,7 +318,7 @@ mod tests {
     #[test]
     fn patience_is_four_periods_but_at_least_half_the_drain() {
         let leaves = |period, drain| {
-            let faults = Faults::new([(0, 0, Treatment::Swap)]);
+            let faults = Faults::new([(0, 0, FaultKind::Reorder)]);
             let mut relay = Relay::new(faults, Span::from_millis(period), Span::from_millis(drain));
             relay.handle_message(at(0), 0, false, 0);
             let deadline = relay.next_deadline().instant()?;

@@ -28,13 +28,15 @@ use crate::forwarding::{Forwarding, PortSet, Route};
 use crate::frame::{Frame, Marks};
 use crate::line::LineRate;
 use crate::port::{Device, Effect, Life, Port, Transmission};
-use crate::queue::{Fill, Limit};
+use crate::queue::{Capacity, Fill};
 use crate::selection::TransmissionSelection;
 
 /// When a frame is forwarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum ForwardingMode {
     /// When all of it is there.
+    #[default]
     StoreAndForward,
     /// When its header is there, if the egress port is idle and as fast as the ingress port.
     CutThrough,
@@ -88,9 +90,9 @@ pub struct SwitchConfig {
     /// From the last bit in (cut-through: the last bit of the header) to the earliest first bit out.
     pub processing_delay: Span,
     /// Store-and-forward or cut-through.
-    pub mode: Mode,
+    pub mode: ForwardingMode,
     /// What all ports together can hold.
-    pub shared: Limit,
+    pub shared: Capacity,
 }
 
 /// A frame coming in.
@@ -187,7 +189,7 @@ pub struct Switch<S, I, C> {
     forwarding: Forwarding,
     ingress: I,
     processing_delay: Span,
-    mode: Mode,
+    mode: ForwardingMode,
     /// After a restart: frames that begin before are not received.
     back_at: Option<RunTime>,
     /// Ordered by instant, equal instants by arrival.
@@ -237,8 +239,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// hand it in.
     pub fn ready_at(&self, header: RunTime, complete: RunTime) -> RunTime {
         match self.mode {
-            Mode::StoreAndForward => complete + self.processing_delay,
-            Mode::CutThrough => header + self.processing_delay,
+            ForwardingMode::StoreAndForward => complete + self.processing_delay,
+            ForwardingMode::CutThrough => header + self.processing_delay,
         }
     }
 
@@ -256,7 +258,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             self.drop(arrival.port, arrival.frame, Cause::Down);
             return;
         }
-        if self.mode == Mode::StoreAndForward {
+        if self.mode == ForwardingMode::StoreAndForward {
             let ready = arrival.complete + self.processing_delay;
             if ready > now {
                 self.keep(ready, Stage::Arrival(arrival));
@@ -406,7 +408,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     fn forward(&mut self, now: RunTime, arrival: Arrival, more: bool) {
         let Arrival { port, frame, .. } = arrival;
         let damaged = frame.marks.has(Marks::FCS_ERROR);
-        if damaged && self.mode == Mode::StoreAndForward {
+        if damaged && self.mode == ForwardingMode::StoreAndForward {
             self.drop(port, frame, Cause::FrameCheck);
             return;
         }
@@ -468,7 +470,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
 
     fn send(&mut self, now: RunTime, egress: usize, arrival: Arrival, more: bool) {
         let complete = arrival.complete + self.processing_delay;
-        if self.mode == Mode::StoreAndForward || complete <= now {
+        if self.mode == ForwardingMode::StoreAndForward || complete <= now {
             self.offer(now, egress, (arrival.frame, now), more);
             return;
         }

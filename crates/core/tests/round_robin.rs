@@ -3,12 +3,13 @@
 
 use wg_core::clock::{LocalClock, TrueTime};
 use wg_core::forwarding::Forwarding;
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig};
-use wg_core::queue::{Limit, QUEUES};
+use wg_core::queue::{Capacity, QUEUES};
 use wg_core::selection::{Admission, Moment, Newcomer, TransmissionSelection};
-use wg_core::switch::{AdmitAll, Arrival, Mode, Output, Switch, SwitchConfig};
+use wg_core::switch::{AdmitAll, Arrival, ForwardingMode, Output, Switch, SwitchConfig};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 /// Queues in turn, from the one after the last that sent downwards.
@@ -41,8 +42,8 @@ impl TransmissionSelection for RoundRobin {
 
 fn frame(sequence: u32, priority: u8) -> Frame {
     Frame {
-        destination: Mac([2, 0, 0, 0, 0, 1]),
-        source: Mac::default(),
+        destination: MacAddress([2, 0, 0, 0, 0, 1]),
+        source: MacAddress::default(),
         length: 1_000,
         vlan: 0,
         virtual_link: 0,
@@ -59,11 +60,12 @@ fn frame(sequence: u32, priority: u8) -> Frame {
 /// others a picosecond apart behind them.
 fn order_of_leaving(together: &[u8], others: &[u8]) -> Vec<u8> {
     let line = LineRate::new(100_000_000).expect("a rate");
-    let limit = Limit::frames(100);
+    let limit = Capacity::frames(100);
     let port = || Port::new(PortConfig::strict_priority(line, limit), RoundRobin::default());
     let mut forwarding = Forwarding::new(3, None);
     forwarding.set_station(0, frame(0, 0).destination, 2);
-    let config = SwitchConfig { processing_delay: Span::ZERO, mode: Mode::StoreAndForward, shared: limit };
+    let config =
+        SwitchConfig { processing_delay: Span::ZERO, mode: ForwardingMode::StoreAndForward, shared: limit };
     let mut switch = Switch::new(config, vec![port(), port(), port()], forwarding, AdmitAll, TrueTime);
     let mut now = RunTime::ZERO;
     for (sequence, &priority) in (0..).zip(together) {

@@ -9,10 +9,11 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime, SharedClock};
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::interface::{Interface, InterfaceConfig, Networks, OutgoingSchedule};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::tte::dispatch::{Buffer, Instants};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 const PERIOD_PS: i64 = 125_000_000;
@@ -44,8 +45,8 @@ fn interface(offset_ps: i64, start: LocalTime) -> Interface {
 
 fn message(number: usize) -> Frame {
     Frame {
-        destination: Mac::BROADCAST,
-        source: Mac::default(),
+        destination: MacAddress::BROADCAST,
+        source: MacAddress::default(),
         length: 64,
         vlan: 0,
         virtual_link: 3,

@@ -18,8 +18,12 @@ pub const FCS_LEN: usize = 4;
 pub const MIN_FRAME_LEN: usize = 64;
 /// Shortest frame without its FCS, in bytes: what a sender hands over, padded if need be (802.3, 3.2.8).
 pub const MIN_FRAME_LEN_WITHOUT_FCS: usize = MIN_FRAME_LEN - FCS_LEN;
-/// Preamble 7, start delimiter 1 and interpacket gap 12 (802.3, 3.2.1, 3.2.2 and 4A.4.2), in bytes.
-pub const WIRE_OVERHEAD: usize = 20;
+/// Preamble 7 and start delimiter 1 (802.3, 3.2.1 and 3.2.2), in bytes.
+pub const PREAMBLE_LEN: usize = 8;
+/// Interpacket gap (802.3, 4A.4.2), in bytes.
+pub const GAP_LEN: usize = 12;
+/// What a frame occupies the line with beside itself, in bytes.
+pub const WIRE_OVERHEAD: usize = PREAMBLE_LEN + GAP_LEN;
 /// What the shortest frame occupies on the line, in bytes.
 pub const MIN_WIRE_LEN: usize = MIN_FRAME_LEN + WIRE_OVERHEAD;
 
@@ -32,6 +36,7 @@ pub const fn wire_len(frame_len: usize) -> usize {
 
 /// A MAC address (IEEE 802-2014, clause 8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
@@ -41,6 +46,11 @@ impl MacAddress {
     /// Whether it names a group of stations (I/G bit; broadcast is a group).
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
+    }
+    /// The 48 bits as a number.
+    pub const fn bits(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
     /// Whether it was assigned locally (U/L bit).
     pub const fn is_local(self) -> bool {

@@ -1,11 +1,20 @@
 //! The network under test: nodes, links, clocks and what each of them is made of.
 //!
 //! Every default of the test language is applied here, so a bench reads figures and never invents one. A bench that runs
-//! on real machines takes from this what it can build and leaves the rest to the machine.
+//! on real machines takes from this what it can build and leaves the rest to the machine. What a core is built from is stated
+//! in the core's own type, so that a plan holds only what makes one.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use wg_core::arinc664::policing;
+pub use wg_core::end_system::{Cost, Interrupts};
+pub use wg_core::frame::NetworkId;
+pub use wg_core::line::LineRate;
+pub use wg_core::queue::Capacity;
+pub use wg_core::switch::ForwardingMode;
+pub use wg_core::tte::access::{DeltaRaster, Integration};
+pub use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
 use crate::campaign::{Hop, Route};
@@ -50,7 +59,7 @@ pub struct Node {
     /// What it is.
     pub kind: NodeKind,
     /// MAC address; locally administered, derived from the node's index.
-    pub mac: [u8; 6],
+    pub mac: MacAddress,
     /// IPv4 address in 198.18.0.0/15, the range RFC 2544 reserves for benchmarks.
     pub ipv4: [u8; 4],
     /// Its clock; a perfect one where the test gives none.
@@ -65,7 +74,7 @@ impl Node {
         Self {
             name: name.into(),
             kind,
-            mac: [0x02, 0x57, 0x47, 0x00, high, low],
+            mac: MacAddress([0x02, 0x57, 0x47, 0x00, high, low]),
             ipv4: [198, 18, high, low],
             clock: Clock::default(),
         }
@@ -132,7 +141,7 @@ pub struct SwitchModel {
     pub integration: Integration,
     /// Alternating slots for time-triggered and other frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raster: Option<Raster>,
+    pub raster: Option<DeltaRaster>,
 }
 
 impl SwitchModel {
@@ -145,7 +154,7 @@ impl SwitchModel {
             processing_delay: Span::ZERO,
             learning: false,
             strict_priority: false,
-            port_buffer: Capacity { bytes, frames: None },
+            port_buffer: Capacity::bytes(bytes),
             queue_buffer: None,
             shared_buffer: None,
             vlans: Vec::new(),
@@ -208,27 +217,6 @@ pub enum SwitchKind {
     MixedCriticality,
 }
 
-/// When a switch forwards a frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ForwardingMode {
-    /// When all of it is there.
-    #[default]
-    StoreAndForward,
-    /// When its header is there and the way out is free.
-    CutThrough,
-}
-
-/// The most a queue, a port or a shared buffer holds. Both count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Capacity {
-    /// Bytes, destination address to FCS of each frame.
-    pub bytes: u64,
-    /// Frames; unlimited where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frames: Option<u32>,
-}
-
 /// The ports that carry a VLAN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VlanPorts {
@@ -251,26 +239,15 @@ pub enum Policing {
     Frames,
 }
 
-/// How other frames are kept out of a time-triggered frame's way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Integration {
-    /// What is in the way is aborted and sent again.
-    Preemption,
-    /// Nothing begins that would be in the way.
-    #[default]
-    TimelyBlock,
-    /// What is in progress finishes first.
-    Shuffling,
-}
-
-/// Alternating slots of a port: one for time-triggered frames, `others` for the rest (Verbree and Shvartsman 2015).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Raster {
-    /// Length of a slot.
-    pub slot: Span,
-    /// The delta raster parameter.
-    pub others: u16,
+impl Policing {
+    /// How an account charges; `None`: there is none.
+    pub const fn mode(self) -> Option<policing::Mode> {
+        match self {
+            Self::Off => None,
+            Self::Bytes => Some(policing::Mode::ByteBased),
+            Self::Frames => Some(policing::Mode::FrameBased),
+        }
+    }
 }
 
 /// A node's oscillator. Readings are `offset + (1 + drift) · time`, rounded down to the granularity.
@@ -331,29 +308,13 @@ pub struct Link {
     /// Its two ends.
     pub ends: [Attachment; 2],
     /// Bit rate on the wire, each direction; half duplex at a hub.
-    pub rate_bps: u64,
+    #[serde(rename = "rate_bps")]
+    pub rate: LineRate,
     /// Propagation delay, one way.
     pub delay: Span,
     /// The redundant network it belongs to.
     #[serde(default)]
     pub network: NetworkId,
-}
-
-/// One of two redundant networks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum NetworkId {
-    /// Network A, or the only one.
-    #[default]
-    A,
-    /// Network B.
-    B,
-}
-
-impl NetworkId {
-    /// Whether it is network A, or the only one.
-    pub const fn is_a(&self) -> bool {
-        matches!(self, Self::A)
-    }
 }
 
 /// A port of a node.
@@ -369,9 +330,9 @@ pub struct Attachment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostModel {
     /// From the application's call to the egress queue.
-    pub transmit: HostCost,
+    pub transmit: Cost,
     /// From the woken thread to the application.
-    pub receive: HostCost,
+    pub receive: Cost,
     /// From the driver to the first bit on the wire.
     pub interface_delay: Span,
     /// From the interrupt, or the poll, to the driver's look at the ring.
@@ -396,8 +357,8 @@ impl HostModel {
     /// A host that takes no time: what is left is the network itself.
     pub fn ideal() -> Self {
         Self {
-            transmit: HostCost::default(),
-            receive: HostCost::default(),
+            transmit: Cost::default(),
+            receive: Cost::default(),
             interface_delay: Span::ZERO,
             interrupt_latency: Span::ZERO,
             interrupts: Interrupts::EachFrame,
@@ -419,8 +380,8 @@ impl Default for HostModel {
         let spinner =
             [(0, ns(50)), (500_000, ns(100)), (990_000, ns(300)), (999_000, us(3)), (1_000_000, us(20))];
         Self {
-            transmit: HostCost { fixed: ns(2_500), per_byte: Span::from_picos(150) },
-            receive: HostCost { fixed: ns(2_000), per_byte: Span::from_picos(150) },
+            transmit: Cost { fixed: ns(2_500), per_byte: Span::from_picos(150) },
+            receive: Cost { fixed: ns(2_000), per_byte: Span::from_picos(150) },
             interface_delay: ns(600),
             interrupt_latency: us(1),
             send_wake_up: Distribution { quantiles: spinner.to_vec() },
@@ -429,36 +390,6 @@ impl Default for HostModel {
             ..Self::ideal()
         }
     }
-}
-
-/// What handing a frame over costs a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostCost {
-    /// For any frame.
-    pub fixed: Span,
-    /// For each byte, destination address to FCS.
-    pub per_byte: Span,
-}
-
-/// When an interface tells its host of received frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Interrupts {
-    /// As soon as one is there.
-    #[default]
-    EachFrame,
-    /// When so many are there, or when the first has waited so long.
-    Coalesced {
-        /// At least 1.
-        frames: u32,
-        /// Longest wait of the first.
-        wait: Span,
-    },
-    /// At the multiples of a period.
-    Polled {
-        /// More than 0.
-        period: Span,
-    },
 }
 
 /// Times drawn at random: a piecewise linear distribution through quantiles.

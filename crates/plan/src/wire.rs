@@ -1,23 +1,21 @@
-//! Sizes and ranges of the frames that carry messages; one place for every number from the standards.
+//! Sizes and ranges of the frames that carry messages.
+
+use wg_frame::{arinc664, ethernet, ipv4, probe, udp, vlan};
 
 use crate::campaign::{Protocol, VlanTag};
 
 /// Bytes of the probe header, the first part of every payload.
-pub const PROBE_HEADER: u32 = 12;
+pub const PROBE_HEADER: u32 = probe::LEN as u32;
 /// Largest payload of an Ethernet frame (IEEE 802.3-2022, 3.2.7).
 pub const MTU: u32 = 1_500;
-/// IPv4 header without options (RFC 791) and UDP header (RFC 768).
-const IP_UDP: u32 = 20 + 8;
-/// Sequence number of a virtual link, the last byte before the FCS (ARINC 664 part 7).
-const SEQUENCE_NUMBER: u32 = 1;
-/// Smallest frame, destination address to FCS (IEEE 802.3-2022, 4A.4.2).
-const SMALLEST_FRAME: u32 = 64;
+const IP_UDP: u32 = (ipv4::HEADER_LEN + udp::HEADER_LEN) as u32;
+const SEQUENCE_NUMBER: u32 = arinc664::SEQUENCE_LEN as u32;
+const SMALLEST_FRAME: u32 = ethernet::MIN_FRAME_LEN as u32;
 /// Destination, source, EtherType and FCS.
-const ETHERNET: u32 = 6 + 6 + 2 + 4;
-/// 802.1Q tag.
-const TAG: u32 = 4;
-/// Preamble 7, start delimiter 1, inter-packet gap 12: on the wire but not in the frame.
-pub(crate) const AROUND_FRAME: u32 = 20;
+const ETHERNET: u32 = (ethernet::HEADER_LEN + ethernet::FCS_LEN) as u32;
+const TAG: u32 = vlan::TAG_LEN as u32;
+/// On the wire but not in the frame.
+pub(crate) const AROUND_FRAME: u32 = ethernet::WIRE_OVERHEAD as u32;
 
 /// Smallest and largest payload of a message, in bytes.
 ///

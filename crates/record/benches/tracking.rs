@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{
-    Attachment, Flow, Hop, HostModel, Network, NetworkId, Node, NodeKind, Protocol, Relay, Route, Run, Send,
-    Turn,
+    Attachment, Flow, Hop, HostModel, MacAddress, Network, NetworkId, Node, NodeKind, Protocol, Relay, Route,
+    Run, Send, Turn,
 };
 use wg_record::parquet::{RecordWriter, read_records};
 use wg_record::segment::{SegmentInfo, SegmentReader, SegmentWriter, segment_files};
@@ -107,7 +107,7 @@ fn plan() -> (Network, Run) {
     let node = |i: u8| Node {
         name: format!("n{i}"),
         kind: NodeKind::EndSystem { host: HostModel::default() },
-        mac: [2, 0, 0, 0, 0, i],
+        mac: MacAddress([2, 0, 0, 0, 0, i]),
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
     };

@@ -10,7 +10,8 @@ use std::time::Instant;
 use serde_json::json;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{
-    Attachment, Flow, Hop, HostModel, Network, NetworkId, Node, NodeKind, Protocol, Route, Run, Send,
+    Attachment, Flow, Hop, HostModel, MacAddress, Network, NetworkId, Node, NodeKind, Protocol, Route, Run,
+    Send,
 };
 use wg_record::parquet::RecordWriter;
 use wg_record::tracking::Measure;
@@ -85,7 +86,7 @@ fn plan(records: u64) -> (Network, Run) {
     let node = |i: u8| Node {
         name: format!("n{i}"),
         kind: NodeKind::EndSystem { host: HostModel::default() },
-        mac: [2, 0, 0, 0, 0, i],
+        mac: MacAddress([2, 0, 0, 0, 0, i]),
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
     };

@@ -12,11 +12,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use wg_core::arinc664::{Bag, Contract};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::wire::frame_length;
 use wg_plan::{
-    Attachment, Flow, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Protocol, Receive,
-    Route, Run, Send, SwitchKind, SwitchModel, VirtualLink,
+    Attachment, Flow, HostModel, LineRate, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Protocol,
+    Receive, Route, Run, Send, SwitchKind, SwitchModel, VirtualLink,
 };
 use wg_record::Record;
 use wg_sim::{SimError, SimReport, Sink, Spool, simulate};
@@ -159,7 +160,7 @@ fn network(size: Size, protocol: Protocol) -> Network {
     };
     let mut link = |a: NodeIndex, b: NodeIndex, rate_bps: u64| Link {
         ends: [port(a), port(b)],
-        rate_bps,
+        rate: LineRate::new(rate_bps).expect("a rate"),
         delay: Span::from_nanos(100),
         network: NetworkId::A,
     };
@@ -177,14 +178,14 @@ fn run(size: Size, network: &Network, protocol: Protocol, seconds: i64) -> Run {
         // Spread without a random source: strides that share no factor with what they run over.
         let from = index % size.end_systems;
         let to = (from + 1 + (u32::from(index) * 23 % u32::from(size.reach)) as u16) % size.end_systems;
-        let bag = Span::from_millis(1 << (index % 8));
+        let bag = Bag::ALL[usize::from(index % 8)];
+        let gap = bag.span();
         // The longest fits a frame of either kind.
         let payload = 18 + (u32::from(index) * 389) % (1_471 - 18 + 1);
         let id = index + 1;
         let virtual_link = (protocol == Protocol::Rc).then(|| VirtualLink {
             id,
-            bag,
-            lmax: frame_length(protocol, None, payload) as u16,
+            contract: Contract::new(bag, frame_length(protocol, None, payload) as u16).expect("a contract"),
             sub_links: 1,
             queue: 64,
             skew_max: Span::from_millis(5),
@@ -193,9 +194,9 @@ fn run(size: Size, network: &Network, protocol: Protocol, seconds: i64) -> Run {
             priority: VirtualLink::usual_priority(),
         });
         flows.push(Flow { virtual_link, ..Flow::plain(id, protocol, route(network, from, to)) });
-        let offset = Span::from_micros(i64::from(index) * 7_919 % (bag.as_picos() / 1_000_000));
-        let count = ((duration - offset).as_picos() / bag.as_picos()) as u32;
-        sends.push(Send { offset, ..Send::periodic(id, bag, payload, count) });
+        let offset = Span::from_micros(i64::from(index) * 7_919 % (gap.as_picos() / 1_000_000));
+        let count = ((duration - offset).as_picos() / gap.as_picos()) as u32;
+        sends.push(Send { offset, ..Send::periodic(id, gap, payload, count) });
         receives.push(Receive { flow: id, on: to });
     }
     Run { seed: 1, duration, drain: Span::from_millis(100), flows, sends, receives, ..Run::default() }

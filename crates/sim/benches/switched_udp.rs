@@ -9,8 +9,8 @@
 
 use wg_frame::time::Span;
 use wg_plan::{
-    Attachment, Flow, HostModel, Link, Network, NetworkId, Node, NodeKind, Protocol, Receive, Run, Send,
-    SwitchModel,
+    Attachment, Flow, HostModel, LineRate, Link, Network, NetworkId, Node, NodeKind, Protocol, Receive, Run,
+    Send, SwitchModel,
 };
 use wg_sim::{Spool, simulate};
 
@@ -70,7 +70,7 @@ fn network() -> Network {
     // The port towards the uplink is the first; those of a switch for what is at it follow.
     let links = (0..END_SYSTEMS).chain(END_SYSTEMS + 1..END_SYSTEMS + SWITCHES).map(|node| Link {
         ends: [Attachment { node, port: 1 }, Attachment { node: uplink(node), port: 2 + node }],
-        rate_bps: 1_000_000_000,
+        rate: LineRate::GIGABIT,
         delay: Span::from_nanos(100),
         network: NetworkId::A,
     });

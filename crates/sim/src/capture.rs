@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use wg_capture::pcapng::{self, Interface, Resolution, Statistics};
 use wg_capture::{Direction, Timestamps};
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Marks, NetworkId, TrafficClass};
 use wg_frame::arinc664::{Sender, VirtualLinkId};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::fill::Pattern;
@@ -78,7 +78,7 @@ struct Port {
 pub(crate) struct Captures {
     nodes: BTreeMap<NodeIndex, Tapped>,
     looks: BTreeMap<u16, Looks>,
-    addresses: Vec<([u8; 6], [u8; 4])>,
+    addresses: Vec<(MacAddress, [u8; 4])>,
     seed: u64,
     /// Whether any captured frame carries a transmit time.
     transmit_times: bool,
@@ -93,7 +93,7 @@ impl Captures {
             let mut ports = Vec::new();
             for link in &network.links {
                 for end in link.ends.iter().filter(|end| end.node == capture.on) {
-                    let rate_bps = run.link_rate_bps.unwrap_or(link.rate_bps);
+                    let rate_bps = run.link_rate.unwrap_or(link.rate).bits_per_second();
                     let name = format!("{name}:{}", end.port);
                     ports.push(Port { number: end.port, name, rate_bps, frames: 0 });
                 }
@@ -266,18 +266,13 @@ impl Captures {
                 id: VlanId::new(tag.id).ok()?,
             })
         });
-        Envelope {
-            destination: MacAddress(frame.destination.0),
-            source: MacAddress(frame.source.0),
-            tag,
-            carrier,
-        }
+        Envelope { destination: frame.destination, source: frame.source, tag, carrier }
     }
 
     /// ARINC 664 part 7: the source address names the end system and the network, the destination the virtual link;
     /// the UDP checksum is not used.
     fn virtual_link(&self, frame: &Frame) -> Envelope {
-        let station = self.addresses.iter().position(|(mac, _)| *mac == frame.source.0).unwrap_or(0);
+        let station = self.addresses.iter().position(|(mac, _)| *mac == frame.source).unwrap_or(0);
         let [network, device] = (station as u16 + 1).to_be_bytes();
         let interface = match frame.network {
             NetworkId::A => 1,
@@ -290,17 +285,17 @@ impl Captures {
         if let Carrier::Udp { checksummed, .. } = &mut carrier {
             *checksummed = false;
         }
-        Envelope {
-            destination: MacAddress(frame.destination.0),
-            source: sender.address(),
-            tag: None,
-            carrier,
-        }
+        Envelope { destination: frame.destination, source: sender.address(), tag: None, carrier }
     }
 
     /// Address of the station with this MAC address; where a flow chose a MAC address, of its end system.
-    fn station(&self, address: Mac, looks: Option<&Looks>, end: impl Fn(&Flow) -> NodeIndex) -> Ipv4Addr {
-        let found = self.addresses.iter().find(|(mac, _)| *mac == address.0);
+    fn station(
+        &self,
+        address: MacAddress,
+        looks: Option<&Looks>,
+        end: impl Fn(&Flow) -> NodeIndex,
+    ) -> Ipv4Addr {
+        let found = self.addresses.iter().find(|(mac, _)| *mac == address);
         let of_end = || self.addresses.get(usize::from(end(&looks?.flow)));
         found.or_else(of_end).map_or(Ipv4Addr::UNSPECIFIED, |(_, ip)| Ipv4Addr::from(*ip))
     }

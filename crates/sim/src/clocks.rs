@@ -16,7 +16,7 @@ use wg_frame::time::{RunTime, Span};
 use wg_plan::{Clock, Incident, IncidentKind, NodeIndex};
 
 use crate::error::SimError;
-use crate::random::{Purpose, Stream};
+use wg_plan::random::{Purpose, Stream};
 
 /// Time between two steps of wander; also how long a change of the past is remembered.
 const TICK: Span = Span::from_millis(1_000);

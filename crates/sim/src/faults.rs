@@ -10,7 +10,7 @@ use wg_plan::{LinkFault, LinkFaultKind, Victims};
 
 use crate::error::SimError;
 use crate::message::{Carries, Flags};
-use crate::random::{Purpose, Stream};
+use wg_plan::random::{Purpose, Stream};
 
 /// A fault in one direction of a link.
 #[derive(Debug)]
@@ -83,12 +83,16 @@ const FEW: u64 = 64;
 
 impl BitErrors {
     fn new(mean_bits: u64, mut chance: Stream) -> Result<Self, SimError> {
-        let problem = || SimError::plan("a bit error rate is not between 1 and 1 in 10^17");
+        let problem = || SimError::plan("a bit error rate is not between 1 and 1 in 10^18");
         if mean_bits == 0 {
             return Err(problem());
         }
-        // The generator's greatest mean is 10^18.
-        let unit = if mean_bits < 1 << 39 { 1 << 20 } else { 4 };
+        // The generator's greatest mean is 10^18, and so is the language's.
+        let unit = match mean_bits {
+            0..0x80_0000_0000 => 1 << 20,
+            0x80_0000_0000..=250_000_000_000_000_000 => 4,
+            _ => 1,
+        };
         let mean =
             mean_bits.checked_mul(unit).ok_or_else(problem)? - unit / 2 - unit / (12 * mean_bits.min(unit));
         let mean = Span::from_picos(i64::try_from(mean).map_err(|_| problem())?);

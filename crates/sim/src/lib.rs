@@ -27,8 +27,6 @@ mod report;
 mod sink;
 mod world;
 
-use wg_traffic::{random, sending};
-
 pub use campaign::simulate_campaign;
 pub use engine::simulate;
 pub use error::SimError;

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use wg_core::end_system::{Cost, HostConfig, Interrupts};
+use wg_core::end_system::HostConfig;
 use wg_core::frame::TrafficClass;
 use wg_core::line::LineRate;
 use wg_core::port::PortConfig;
-use wg_core::queue::{Limit, PRIORITIES, QUEUES};
-use wg_core::switch::{Mode, SwitchConfig};
+use wg_core::queue::{Capacity, PRIORITIES, QUEUES};
+use wg_core::switch::SwitchConfig;
 use wg_frame::time::Span;
-use wg_plan::{
-    Capacity, Distribution, ForwardingMode, HostCost, HostModel, Integration, Protocol, SwitchKind,
-    SwitchModel,
-};
+use wg_plan::{Distribution, HostModel, Integration, Protocol, SwitchKind, SwitchModel};
 
 use crate::error::SimError;
-use crate::random::Stream;
+use wg_plan::random::Stream;
 
 /// Times drawn at random by the quantiles of the plan.
 ///
@@ -87,19 +84,12 @@ impl Draws {
 }
 
 pub(crate) fn host_config(model: &HostModel) -> HostConfig {
-    let cost = |cost: HostCost| Cost { fixed: cost.fixed, per_byte: cost.per_byte };
     HostConfig {
-        transmit: cost(model.transmit),
-        receive: cost(model.receive),
+        transmit: model.transmit,
+        receive: model.receive,
         backlog: model.backlog,
         ring: model.ring,
-        interrupts: match model.interrupts {
-            wg_plan::Interrupts::EachFrame => Interrupts::EachFrame,
-            wg_plan::Interrupts::Coalesced { frames, wait } => {
-                Interrupts::Coalesced { frames: frames.max(1), wait }
-            }
-            wg_plan::Interrupts::Polled { period } => Interrupts::Polled { period },
-        },
+        interrupts: model.interrupts,
         interrupt_latency: model.interrupt_latency,
     }
 }
@@ -107,7 +97,7 @@ pub(crate) fn host_config(model: &HostModel) -> HostConfig {
 /// A port of an end system that feeds `line`. Ordinary frames wait in one queue: the host's own queueing discipline knows
 /// no priorities, as on the live bench. Virtual links go before them.
 pub(crate) fn host_port_config(model: &HostModel, line: LineRate, critical: bool) -> PortConfig {
-    let limit = Limit::bytes(model.egress_bytes);
+    let limit = Capacity::bytes(model.egress_bytes);
     if !critical {
         return PortConfig::first_in_first_out(line, limit);
     }
@@ -139,27 +129,20 @@ impl Capabilities {
 pub(crate) fn switch_config(model: &SwitchModel) -> SwitchConfig {
     SwitchConfig {
         processing_delay: model.processing_delay,
-        mode: match model.forwarding_mode {
-            ForwardingMode::StoreAndForward => Mode::StoreAndForward,
-            ForwardingMode::CutThrough => Mode::CutThrough,
-        },
-        shared: model.shared_buffer.map_or(Limit::bytes(u64::MAX), limit),
+        mode: model.forwarding_mode,
+        shared: model.shared_buffer.unwrap_or(Capacity::bytes(u64::MAX)),
     }
 }
 
 /// An egress port of a switch that feeds `line`.
 pub(crate) fn port_config(model: &SwitchModel, line: LineRate) -> PortConfig {
-    let port = limit(model.port_buffer);
+    let port = model.port_buffer;
     let config = match (model.strict_priority, Capabilities::of(model).virtual_links) {
         (false, _) => PortConfig::first_in_first_out(line, port),
         (true, false) => PortConfig::strict_priority(line, port),
         (true, true) => PortConfig::critical(line, port),
     };
-    PortConfig { queue_limits: [model.queue_buffer.map_or(port, limit); QUEUES], ..config }
-}
-
-fn limit(capacity: Capacity) -> Limit {
-    Limit { bytes: capacity.bytes, frames: capacity.frames.unwrap_or(u32::MAX) }
+    PortConfig { queue_limits: [model.queue_buffer.unwrap_or(port); QUEUES], ..config }
 }
 
 pub(crate) const fn traffic_class(protocol: Protocol) -> TrafficClass {
@@ -173,7 +156,7 @@ pub(crate) const fn traffic_class(protocol: Protocol) -> TrafficClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Purpose;
+    use wg_plan::random::Purpose;
 
     #[test]
     fn draws_follow_the_quantiles() {

@@ -8,7 +8,7 @@ use wg_core::arinc664::VirtualLinkId;
 use wg_core::clock::SharedClock;
 use wg_core::end_system::Host;
 use wg_core::fifo::Fifo;
-use wg_core::frame::{Frame, Mac, NetworkId};
+use wg_core::frame::{Frame, NetworkId};
 use wg_core::hub::Hub;
 use wg_core::ingress::CriticalIngress;
 use wg_core::line::LineRate;
@@ -16,6 +16,7 @@ use wg_core::pacing::Pacer;
 use wg_core::port::Transmission;
 use wg_core::selection::Selection;
 use wg_core::switch::Switch;
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
 
@@ -24,8 +25,8 @@ use crate::error::SimError;
 use crate::faults::{Fate, Rule};
 use crate::incidents::Deed;
 use crate::models::Draws;
-use crate::random::Stream;
-use crate::sending::{Due, Schedule};
+use wg_plan::random::Stream;
+use wg_plan::schedule::{Due, Schedule};
 
 /// A frame on its way over a link.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +110,7 @@ impl NodeState {
 #[derive(Debug)]
 pub(crate) struct HostNode {
     pub(crate) node: NodeIndex,
-    pub(crate) address: Mac,
+    pub(crate) address: MacAddress,
     pub(crate) core: Host<Selection, Option<SharedClock>>,
     /// When its timer goes off.
     pub(crate) timer: Deadline,
@@ -258,7 +259,7 @@ pub(crate) struct FlowState {
     pub(crate) access: usize,
     pub(crate) from: NodeIndex,
     /// The address its frames were given in place of their receiver's.
-    pub(crate) destination: Option<Mac>,
+    pub(crate) destination: Option<MacAddress>,
     pub(crate) relay: Option<usize>,
     pub(crate) planned: u64,
     /// What came back to its sender.
@@ -339,7 +340,7 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<NodeState>,
     /// Nodes whose clocks are not perfect, ascending: numbers of their sources of events.
     pub(crate) clocked: Vec<NodeIndex>,
-    pub(crate) addresses: Vec<Mac>,
+    pub(crate) addresses: Vec<MacAddress>,
     pub(crate) hosts: Vec<HostNode>,
     pub(crate) switches: Vec<SwitchNode>,
     pub(crate) hubs: Vec<HubNode>,

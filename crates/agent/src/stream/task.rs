@@ -12,9 +12,9 @@ use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_frame::vlan::{Priority, VlanId};
 use wg_net::transmit::{Backend, Order, Stopper, trial_frame};
 use wg_net::{Interface, clock};
+use wg_plan::schedule::Schedule;
 use wg_plan::{Inject, Pattern, Protocol, Replay};
 use wg_record::{Clock, Crc, DropReason, Point};
-use wg_traffic::sending::{self, Schedule};
 
 use super::despatch::{Despatch, Despatched, Due, Nobody, Witness};
 use super::way::{Chosen, Demand, Way, WayError, Wish, choose};
@@ -119,7 +119,7 @@ impl StreamTask {
             // Those of a replay never are.
             _ => lengths.iter().map(|length| shape(usize::from(*length).saturating_sub(around))).collect(),
         };
-        let pacing = sending::pacing(task.send.pacing);
+        let pacing = task.send.pacing.unwrap_or_default();
         let constant = task.send.pattern == Pattern::Periodic
             && task.send.activity.is_none()
             && task.send.rate_limit_bps.is_none()
@@ -161,7 +161,7 @@ impl StreamTask {
         distrusted: &[(Backend, String)],
     ) -> Result<Self, WayError> {
         let LoadTask { inject, schedule, .. } = task;
-        let pacing = sending::pacing(inject.pacing);
+        let pacing = inject.pacing.unwrap_or_default();
         let one_by_one = inject.burst == 1 && !inject.exponential && inject.activity.is_none();
         let gap = if inject.burst == 1 { inject.interval.as_picos() } else { 0 };
         let chosen = choose(&Demand {

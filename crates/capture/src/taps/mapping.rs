@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wg_plan::{Flow, Network, NodeIndex, Run};
+use wg_plan::{Flow, LineRate, Network, NodeIndex, Run};
 use wg_record::Point;
 
 use crate::Direction;
@@ -65,7 +65,7 @@ impl Map {
                 });
             };
             let mut found = place(network, node, port);
-            found.rate_bps = run.link_rate_bps.or(found.rate_bps);
+            found.rate_bps = run.link_rate.map(LineRate::bits_per_second).or(found.rate_bps);
             places.push(found);
         }
         Ok(Self { places, of_test: true })
@@ -137,7 +137,7 @@ fn place(network: &Network, node: NodeIndex, port: u16) -> Place {
     Place {
         node,
         port,
-        rate_bps: link.map(|link| link.rate_bps),
+        rate_bps: link.map(|link| link.rate.bits_per_second()),
         is_end_system: network.nodes.get(usize::from(node)).is_some_and(wg_plan::Node::is_end_system),
     }
 }

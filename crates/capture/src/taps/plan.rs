@@ -2,7 +2,7 @@
 
 use wg_frame::time::Span;
 use wg_plan::{
-    Attachment, Bench, Campaign, Fill, Flow, Link, Network, NetworkId, Node, NodeIndex, NodeKind,
+    Attachment, Bench, Campaign, Fill, Flow, LineRate, Link, Network, NetworkId, Node, NodeIndex, NodeKind,
     PLAN_SCHEMA, Protocol, Receive, Relay, Route, Run, Send, Turn,
 };
 
@@ -12,7 +12,7 @@ use crate::taps::scan::{Contents, Passing};
 /// The far end of what only one tap saw.
 const BEYOND: &str = "beyond the tap";
 /// Rate of a line nobody knows the rate of; nothing is computed from it where timestamps need not be moved.
-const SOME_RATE: u64 = 1_000_000_000;
+const SOME_RATE: LineRate = LineRate::GIGABIT;
 
 /// Taps as end systems; flows from the first tap that sees them to the last.
 pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
@@ -86,7 +86,7 @@ pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
             let rate = |node: NodeIndex| contents.taps.get(usize::from(node)).and_then(|tap| tap.rate_bps);
             Link {
                 ends: [attach(a), attach(b)],
-                rate_bps: rate(a).or(rate(b)).or(order.rate_bps).unwrap_or(SOME_RATE),
+                rate: rate(a).or(rate(b)).or(order.rate_bps).and_then(LineRate::new).unwrap_or(SOME_RATE),
                 delay: Span::ZERO,
                 network: NetworkId::A,
             }

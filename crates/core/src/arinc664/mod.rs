@@ -25,7 +25,25 @@ pub const SHORTEST_FRAME_LEN: usize = MIN_FRAME_LEN;
 /// Bandwidth allocation gap: 2^k ms with k from 0 to 7 (AIM reference manual; the step and range of the
 /// standard).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Span", into = "Span")
+)]
 pub struct Bag(u8);
+
+impl TryFrom<Span> for Bag {
+    type Error = ContractError;
+    fn try_from(span: Span) -> Result<Self, ContractError> {
+        Self::new(span)
+    }
+}
+
+impl From<Bag> for Span {
+    fn from(bag: Bag) -> Self {
+        bag.span()
+    }
+}
 
 impl Bag {
     /// All gaps, shortest first.
@@ -46,9 +64,37 @@ impl Bag {
 
 /// What a virtual link may send: one frame of at most `lmax` bytes in every BAG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Terms", into = "Terms")
+)]
 pub struct Contract {
     bag: Bag,
     lmax: u16,
+}
+
+/// As it is stated, before it is known to be one.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Terms {
+    bag: Bag,
+    lmax: u16,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Terms> for Contract {
+    type Error = ContractError;
+    fn try_from(Terms { bag, lmax }: Terms) -> Result<Self, ContractError> {
+        Self::new(bag, lmax)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Contract> for Terms {
+    fn from(Contract { bag, lmax }: Contract) -> Self {
+        Self { bag, lmax }
+    }
 }
 
 impl Contract {

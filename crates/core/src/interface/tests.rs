@@ -6,8 +6,9 @@ use std::vec::Vec;
 use super::*;
 use crate::arinc664::regulator::output_jitter;
 use crate::clock::{DisciplinedClock, TrueTime};
-use crate::frame::{Handle, Mac, Marks};
+use crate::frame::{Handle, Marks};
 use crate::oscillator::Oscillator;
+use wg_frame::ethernet::MacAddress;
 
 const BAG: Span = Span::from_millis(1);
 
@@ -17,8 +18,8 @@ fn us(us: i64) -> RunTime {
 
 fn frame(class: TrafficClass, id: u16, sequence: u32) -> Frame {
     Frame {
-        destination: Mac::BROADCAST,
-        source: Mac::default(),
+        destination: MacAddress::BROADCAST,
+        source: MacAddress::default(),
         length: 100,
         vlan: 0,
         virtual_link: id,

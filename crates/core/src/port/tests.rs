@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::clock::TrueTime;
-use crate::frame::{Handle, Mac, Marks, NetworkId, TrafficClass};
+use crate::frame::{Handle, Marks, NetworkId, TrafficClass};
 use crate::selection::StrictPriority;
 use alloc::vec::Vec;
 use proptest::prelude::*;
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
 /// Open in the first half of every cycle, for urgent queues only in the second.
@@ -53,8 +54,8 @@ fn begun<S: TransmissionSelection>(
 
 fn frame(sequence: u32, priority: u8, length: u16) -> Frame {
     Frame {
-        destination: Mac::BROADCAST,
-        source: Mac::default(),
+        destination: MacAddress::BROADCAST,
+        source: MacAddress::default(),
         length,
         vlan: 0,
         virtual_link: 0,
@@ -77,8 +78,8 @@ proptest! {
     ) {
         let line = LineRate::new(100_000_000).expect("a rate");
         let gate = Halves { half };
-        let mut port = Port::new(PortConfig::strict_priority(line, Limit::frames(100)), Halves { half });
-        let mut device = Device::new(Limit::frames(100), TrueTime);
+        let mut port = Port::new(PortConfig::strict_priority(line, Capacity::frames(100)), Halves { half });
+        let mut device = Device::new(Capacity::frames(100), TrueTime);
         let mut waiting: Vec<Frame> = Vec::new();
         let (mut now, mut free_at) = (RunTime::ZERO, RunTime::ZERO);
         let begin = |waiting: &mut Vec<Frame>, free_at: &mut RunTime, now: RunTime, frame: Frame| {
@@ -121,8 +122,8 @@ proptest! {
 #[test]
 fn an_unanswered_transmission_keeps_the_port_silent() {
     let line = LineRate::new(100_000_000).expect("a rate");
-    let mut port = Port::new(PortConfig::first_in_first_out(line, Limit::frames(9)), StrictPriority);
-    let mut device = Device::new(Limit::frames(9), TrueTime);
+    let mut port = Port::new(PortConfig::first_in_first_out(line, Capacity::frames(9)), StrictPriority);
+    let mut device = Device::new(Capacity::frames(9), TrueTime);
     let late = RunTime::from_picos(i64::MAX / 2);
     let (_, transmission) =
         begun(&mut port, &mut device, RunTime::ZERO, Some(frame(0, 0, 64))).expect("the line is free");

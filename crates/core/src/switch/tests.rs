@@ -8,11 +8,12 @@ use wg_frame::time::{RunTime, Span};
 use super::*;
 use crate::clock::TrueTime;
 use crate::forwarding::{Learning, PortSet};
-use crate::frame::{Handle, Mac, NetworkId, TrafficClass};
+use crate::frame::{Handle, NetworkId, TrafficClass};
 use crate::line::{GAP, LineRate};
 use crate::port::{Port, PortConfig};
-use crate::queue::Limit;
+use crate::queue::Capacity;
 use crate::selection::StrictPriority;
+use wg_frame::ethernet::MacAddress;
 
 /// Sends rate-constrained frames to the group their virtual link names.
 struct ByNumber;
@@ -36,8 +37,8 @@ fn line() -> LineRate {
     LineRate::new(100_000_000).expect("a rate")
 }
 
-fn switch(mode: Mode, forwarding: Forwarding) -> Switch<StrictPriority, ByNumber, TrueTime> {
-    let limit = Limit::frames(100);
+fn switch(mode: ForwardingMode, forwarding: Forwarding) -> Switch<StrictPriority, ByNumber, TrueTime> {
+    let limit = Capacity::frames(100);
     let ports = vec![Port::new(PortConfig::strict_priority(line(), limit), StrictPriority); PORTS];
     let config = SwitchConfig { processing_delay: Span::ZERO, mode, shared: limit };
     Switch::new(config, ports, forwarding, ByNumber, TrueTime)
@@ -47,8 +48,8 @@ fn learning() -> Forwarding {
     Forwarding::new(PORTS, Some(Learning { ageing: Span::from_millis(1_000), places: 64 }))
 }
 
-fn station(last: u8) -> Mac {
-    Mac([2, 0, 0, 0, 0, last])
+fn station(last: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, last])
 }
 
 fn frame(from: u8, to: u8, sequence: u32) -> Frame {
@@ -101,7 +102,7 @@ fn drain(
 
 #[test]
 fn a_restart_gives_back_all_it_held_and_forgets_what_it_learnt() {
-    let mut switch = switch(Mode::StoreAndForward, learning());
+    let mut switch = switch(ForwardingMode::StoreAndForward, learning());
     assert_eq!(arrive(&mut switch, us(0), 1, frame(1, 9, 0)).len(), 3, "an unknown station is flooded to");
     // Port 1 is learnt; of three frames one is on the wire at 1000 µs and two wait.
     for sequence in 1..4 {
@@ -121,9 +122,9 @@ fn a_restart_gives_back_all_it_held_and_forgets_what_it_learnt() {
 #[test]
 fn damage_stops_at_a_store_and_forward_switch_only() {
     let damaged = Frame { marks: Marks::FCS_ERROR, ..frame(2, 1, 0) };
-    let mut store = switch(Mode::StoreAndForward, learning());
+    let mut store = switch(ForwardingMode::StoreAndForward, learning());
     assert_eq!(arrive(&mut store, us(0), 0, damaged), [(0, Some(Cause::FrameCheck))]);
-    let mut cut = switch(Mode::CutThrough, learning());
+    let mut cut = switch(ForwardingMode::CutThrough, learning());
     cut.handle_frame(us(0), Arrival { port: 0, frame: damaged, complete: us(80) }, false);
     assert_eq!(drain(&mut cut, us(0)), [(1, None), (2, None), (3, None)]);
     // Its source was not learnt.
@@ -135,10 +136,10 @@ fn virtual_links_go_to_their_group_whatever_vlans_and_learning_say() {
     let mut forwarding = learning();
     forwarding.set_vlan(5, PortSet::of(PORTS, [0, 1]));
     assert_eq!(forwarding.add_group(PortSet::of(PORTS, [0, 2, 3])), 0);
-    let mut switch = switch(Mode::StoreAndForward, forwarding);
+    let mut switch = switch(ForwardingMode::StoreAndForward, forwarding);
     let multicast = Frame {
         class: TrafficClass::RateConstrained,
-        destination: Mac([3, 0, 0, 0, 0, 0]),
+        destination: MacAddress([3, 0, 0, 0, 0, 0]),
         ..frame(1, 0, 0)
     };
     assert_eq!(arrive(&mut switch, us(0), 0, multicast), [(2, None), (3, None)]);
@@ -173,7 +174,7 @@ fn begun(switch: &mut Switch<StrictPriority, ByNumber, TrueTime>, now: RunTime) 
 
 #[test]
 fn an_idle_port_chooses_among_all_frames_of_an_instant() {
-    let mut switch = switch(Mode::StoreAndForward, known());
+    let mut switch = switch(ForwardingMode::StoreAndForward, known());
     let at = |port, frame, now| Arrival { port, frame, complete: now };
     for (port, (sequence, priority)) in [(0, 1), (1, 5), (2, 5)].into_iter().enumerate() {
         switch.handle_frame(us(0), at(port, urgent(sequence, priority), us(0)), port < 2);
@@ -196,7 +197,7 @@ fn an_idle_port_chooses_among_all_frames_of_an_instant() {
 
 #[test]
 fn of_two_headers_of_an_instant_the_more_urgent_is_cut_through_and_the_other_stored() {
-    let mut switch = switch(Mode::CutThrough, known());
+    let mut switch = switch(ForwardingMode::CutThrough, known());
     for (port, priority) in [(0, 1), (1, 5)] {
         let arrival = Arrival { port, frame: urgent(port as u32, priority), complete: us(80) };
         switch.handle_frame(us(0), arrival, true);
@@ -212,10 +213,10 @@ fn of_two_headers_of_an_instant_the_more_urgent_is_cut_through_and_the_other_sto
 
 #[test]
 fn best_effort_takes_no_room_of_virtual_links() {
-    let limit = Limit::frames(2);
+    let limit = Capacity::frames(2);
     let ports = vec![Port::new(PortConfig::critical(line(), limit), StrictPriority); PORTS];
-    let shared = Limit::frames(100);
-    let config = SwitchConfig { processing_delay: Span::ZERO, mode: Mode::StoreAndForward, shared };
+    let shared = Capacity::frames(100);
+    let config = SwitchConfig { processing_delay: Span::ZERO, mode: ForwardingMode::StoreAndForward, shared };
     let mut forwarding = known();
     assert_eq!(forwarding.add_group(PortSet::of(PORTS, [3])), 0);
     let mut switch = Switch::new(config, ports, forwarding, ByNumber, TrueTime);

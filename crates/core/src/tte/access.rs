@@ -37,21 +37,52 @@ use super::schedule::PortSchedule;
 use crate::clock::{LocalClock, LocalTime};
 
 /// How other traffic is kept out of a time-triggered frame's way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Integration {
-    /// Abort what is in the way.
+    /// Abort what is in the way, and send it again.
     Preemption,
     /// Start nothing that would be in the way.
+    #[default]
     TimelyBlock,
     /// Let what is in progress finish.
     Shuffling,
 }
 
-/// Alternation of time-triggered and other traffic in slots of fixed length, from local time zero.
+/// Alternation of time-triggered and other traffic in slots of fixed length, from local time zero (Verbree and Shvartsman
+/// 2015).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Slots", into = "Slots")
+)]
 pub struct DeltaRaster {
-    slot_ps: i64,
-    others: i64,
+    slot: Span,
+    others: u16,
+}
+
+/// As it is stated, before it is known to be one.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Slots {
+    slot: Span,
+    others: u16,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Slots> for DeltaRaster {
+    type Error = RasterError;
+    fn try_from(Slots { slot, others }: Slots) -> Result<Self, RasterError> {
+        Self::new(slot, others)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<DeltaRaster> for Slots {
+    fn from(DeltaRaster { slot, others }: DeltaRaster) -> Self {
+        Self { slot, others }
+    }
 }
 
 /// A raster without time: the plan's fault.
@@ -86,15 +117,21 @@ impl DeltaRaster {
         if slot <= Span::ZERO || others == 0 || total.is_none() {
             return Err(error);
         }
-        Ok(Self { slot_ps: slot.as_picos(), others: i64::from(others) })
+        Ok(Self { slot, others })
+    }
+
+    /// Length of the slots of others in a row.
+    pub const fn others(&self) -> Span {
+        Span::from_picos(self.slot.as_picos() * self.others as i64)
     }
 
     /// Whose turn it is at `now`.
     pub fn phase_at(&self, now: LocalTime) -> RasterPhase {
-        let total_ps = self.slot_ps * (self.others + 1);
+        let slot_ps = self.slot.as_picos();
+        let total_ps = slot_ps + self.others().as_picos();
         let phase_ps = now.as_picos().rem_euclid(total_ps);
-        let time_triggered = phase_ps < self.slot_ps;
-        let end_ps = if time_triggered { self.slot_ps } else { total_ps };
+        let time_triggered = phase_ps < slot_ps;
+        let end_ps = if time_triggered { slot_ps } else { total_ps };
         RasterPhase { time_triggered, ends: now + Span::from_picos(end_ps - phase_ps) }
     }
 }

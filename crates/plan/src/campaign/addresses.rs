@@ -1,13 +1,14 @@
 //! Addresses a flow's frames carry in place of those of its end systems.
 
 use serde::{Deserialize, Serialize};
+use wg_frame::ethernet::MacAddress;
 
 /// What is not given is the end system's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Addresses {
     /// MAC addresses.
     #[serde(default, skip_serializing_if = "Ends::is_none")]
-    pub mac: Ends<[u8; 6]>,
+    pub mac: Ends<MacAddress>,
     /// IPv4 addresses.
     #[serde(default, skip_serializing_if = "Ends::is_none")]
     pub ipv4: Ends<[u8; 4]>,

@@ -1,6 +1,7 @@
 //! Flows: who sends to whom, in which frames, under which contract or schedule.
 
 use serde::{Deserialize, Serialize};
+use wg_core::arinc664::Contract;
 use wg_frame::time::Span;
 
 use super::addresses::Addresses;
@@ -115,10 +116,9 @@ impl Flow {
 pub struct VirtualLink {
     /// Its number, which is the end of the destination address.
     pub id: u16,
-    /// Bandwidth allocation gap: 1, 2, 4, … 128 ms.
-    pub bag: Span,
-    /// Longest frame, destination address to FCS, in bytes.
-    pub lmax: u16,
+    /// Its gap and longest frame.
+    #[serde(flatten)]
+    pub contract: Contract,
     /// Sub-virtual-links, 1 to 4.
     pub sub_links: u8,
     /// Frames each sub-virtual-link holds.

@@ -19,10 +19,10 @@ pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, V
 pub use self::flows::{Flow, FlowId, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag};
 pub use self::routes::{Hop, Route};
 pub use self::tasks::{
-    Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Mode, Pattern, Receive, Relay,
-    Send, Turn,
+    Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Pacing, Pattern, Receive,
+    Relay, Send, Turn,
 };
-use crate::network::{Network, SwitchChange};
+use crate::network::{LineRate, Network, SwitchChange};
 
 /// Version of the JSON form of [`Campaign`]; raised when a reader of an older form would misread it.
 pub const PLAN_SCHEMA: u32 = 4;
@@ -88,8 +88,8 @@ pub struct Run {
     /// Seed of this run, derived from the campaign's.
     pub seed: u64,
     /// Rate of every link in bit/s where the sweep sets it; else each link has its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link_rate_bps: Option<u64>,
+    #[serde(default, rename = "link_rate_bps", skip_serializing_if = "Option::is_none")]
+    pub link_rate: Option<LineRate>,
     /// What the sweep changes in the switches.
     #[serde(default, skip_serializing_if = "SwitchChange::is_none")]
     pub switches: SwitchChange,

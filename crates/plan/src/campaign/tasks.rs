@@ -1,6 +1,10 @@
 //! Tasks: what end systems do with flows, and the load and captures beside them.
 
 use serde::{Deserialize, Serialize};
+pub use wg_core::generator::Activity;
+pub use wg_core::pacing::Pacing;
+pub use wg_core::relay::FaultKind;
+use wg_core::relay::Faults;
 use wg_frame::time::Span;
 
 use super::flows::FlowId;
@@ -53,7 +57,7 @@ pub struct Send {
     pub seed: Option<u64>,
     /// What is kept when a message is late; absent: the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pacing: Option<Mode>,
+    pub pacing: Option<Pacing>,
     /// How its frames leave a real host; absent: whichever fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
@@ -71,25 +75,6 @@ pub struct Send {
 /// A message is late that is sent more than its sender's period divided by this after its intended instant: a tenth of the period
 /// is what validity grades a sender by, in every bench and in the measures.
 pub const LATE_DIVISOR: i64 = 10;
-
-/// A cycle of sending and silence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activity {
-    /// How long it sends.
-    pub active: Span,
-    /// How long it is silent then.
-    pub pause: Span,
-}
-
-/// What a sender keeps when a message is late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// The schedule: what is due leaves at once.
-    Rate,
-    /// The time between two messages: everything after a late one is late as well.
-    Gap,
-}
 
 /// How frames leave a real host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -233,25 +218,6 @@ pub struct Fault {
     pub sequences: Vec<(u32, u32)>,
 }
 
-/// What a planted fault does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum FaultKind {
-    /// The message is not sent on.
-    Loss,
-    /// It is sent on twice.
-    Duplicate,
-    /// It is sent on after its successor.
-    Reorder,
-    /// One bit of its last payload byte is inverted after the CRC was written.
-    Corrupt,
-    /// It is sent to this end system instead.
-    Misdirect {
-        /// Where it goes.
-        to: NodeIndex,
-    },
-}
-
 /// Background load: bursts of UDP frames that nobody measures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inject {
@@ -277,13 +243,21 @@ pub struct Inject {
     pub activity: Option<Activity>,
     /// What is kept when a burst is late; absent: the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pacing: Option<Mode>,
+    pub pacing: Option<Pacing>,
     /// How its frames leave a real host; absent: whichever fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
     /// Whether the interface of a real host launches its frames; absent: where a card does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<bool>,
+}
+
+impl Relay {
+    /// Its planted faults, as the core of a relay takes them.
+    pub fn planted(&self) -> Faults {
+        let range = |fault: &Fault, (first, last)| (first, last, fault.kind);
+        Faults::new(self.faults.iter().flat_map(|f| f.sequences.iter().map(|sequences| range(f, *sequences))))
+    }
 }
 
 impl Inject {

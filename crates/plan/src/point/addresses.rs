@@ -6,7 +6,7 @@ use super::PointCheck;
 use crate::campaign::{Addresses, Backend, Ends, Fill, Protocol};
 use crate::diagnostic::Findings;
 use crate::model::FlowModel;
-use crate::network::NodeIndex;
+use crate::network::{MacAddress, NodeIndex};
 use crate::reader::{Maybe, Sourced};
 
 impl FlowModel {
@@ -31,7 +31,7 @@ impl FlowModel {
 
 impl PointCheck<'_> {
     pub(super) fn addresses(&self, found: &mut Findings) {
-        let mut leads: BTreeMap<[u8; 6], (NodeIndex, u16)> = BTreeMap::new();
+        let mut leads: BTreeMap<MacAddress, (NodeIndex, u16)> = BTreeMap::new();
         for flow in self.model.flows.iter().filter(|flow| !flow.addresses().is_none()) {
             let written = &flow.carriage.addresses;
             let Some((from, to)) = &flow.ends else { continue };
@@ -76,7 +76,7 @@ impl PointCheck<'_> {
     fn taken(
         &self,
         flow: &FlowModel,
-        mac: &Sourced<[u8; 6]>,
+        mac: &Sourced<MacAddress>,
         own: NodeIndex,
         why: &str,
         found: &mut Findings,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use wg_core::hub::{Hub, HubError, MAX_STATIONS, Rate, StationPlan};
 use wg_frame::time::Span;
 
 use super::PointCheck;
@@ -12,12 +13,10 @@ use crate::model::FlowModel;
 use crate::network::{Link, NodeIndex, NodeKind, SwitchKind};
 use crate::quantity::show_rate;
 
-/// Rates of half-duplex Ethernet (IEEE Std 802.3-2022, clauses 14 and 25).
-const HALF_DUPLEX: [u64; 2] = [10_000_000, 100_000_000];
 /// Time in which two stations on one medium must have noticed each other, in bits (IEEE Std 802.3-2022, 4.4.2).
 const SLOT_BITS: u64 = 512;
-/// Longest frame with a tag, preamble, start delimiter and gap, in bytes.
-pub(super) const LONGEST_OCCUPATION: u64 = 1_522 + 20;
+/// Longest frame with a tag, in bytes.
+pub(super) const LONGEST_FRAME: u16 = 1_522;
 
 impl PointCheck<'_> {
     pub(super) fn carriers(&self, found: &mut Findings) {
@@ -116,7 +115,7 @@ impl PointCheck<'_> {
                 let rate = self.rate(*number);
                 let own = || &self.topology.link_places[*number as usize];
                 let place = self.model.rate.as_ref().map_or_else(own, |rate| &rate.place);
-                if !HALF_DUPLEX.contains(&rate) {
+                if Rate::new(rate).is_none() {
                     let message = format!("hub \"{}\" has a link of {}", hub.name, show_rate(rate));
                     let cure = "write one of the two rates of half-duplex Ethernet";
                     found.error(place, message, "10Mbit/s or 100Mbit/s", cure);
@@ -133,6 +132,7 @@ impl PointCheck<'_> {
                     break;
                 }
             }
+            self.collision_domain(node, delay, first, &links, found);
             let mut delays: Vec<Span> = links.iter().map(|(_, link)| link.delay).collect();
             delays.sort_unstable();
             let farthest = delays.iter().rev().take(2).fold(delay, |sum, delay| sum + *delay);
@@ -148,6 +148,39 @@ impl PointCheck<'_> {
         }
     }
 
+    /// As the core of a hub has it.
+    fn collision_domain(
+        &self,
+        node: usize,
+        delay: Span,
+        rate: u64,
+        links: &[(u32, &Link)],
+        found: &mut Findings,
+    ) {
+        let stations: Vec<_> =
+            links.iter().map(|(_, link)| StationPlan { delay: link.delay, queue: 1 }).collect();
+        let name = &self.topology.network.nodes[node].name;
+        let (message, limit, cure) = match Rate::new(rate).map(|rate| Hub::<()>::new(rate, delay, &stations))
+        {
+            Some(Err(HubError::Stations(count))) => (
+                format!("hub \"{name}\" has {count} links"),
+                format!("1 to {MAX_STATIONS}"),
+                "put some of the end systems at another hub",
+            ),
+            Some(Err(HubError::Delay(delay, limit))) => (
+                format!("a delay of {delay} at hub \"{name}\" is longer than 1024 bit times"),
+                limit.to_string(),
+                "write a shorter delay of the hub and its links",
+            ),
+            Some(Ok(_)) | None => return,
+        };
+        let longest = links.iter().max_by_key(|(_, link)| link.delay);
+        let Some(place) = longest.map(|(number, _)| &self.topology.link_places[*number as usize]) else {
+            return;
+        };
+        found.error(place, message, limit, cure);
+    }
+
     /// A frame that fits into no slot would wait for ever.
     fn rasters(&self, found: &mut Findings) {
         let mut told = BTreeSet::new();
@@ -155,7 +188,7 @@ impl PointCheck<'_> {
         for (link, at) in links.flat_map(|(number, link)| link.ends.map(|end| (number, end))) {
             let Some(raster) = self.topology.rasters.get(&at.node) else { continue };
             let rate = self.rate(link);
-            let needed = Span::of_bits(LONGEST_OCCUPATION * 8, rate).unwrap_or(Span::ZERO);
+            let needed = self.line(link).occupation(LONGEST_FRAME);
             if raster.value < needed && told.insert(at.node) {
                 let message = format!(
                     "{} of switch \"{}\" is shorter than a frame at {}, a link of {}",

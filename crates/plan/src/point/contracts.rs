@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wg_core::arinc664::regulator::{MAX_OUTPUT_JITTER, output_jitter};
+use wg_core::arinc664::{Bag, Contract};
+use wg_frame::ethernet::wire_len;
 use wg_frame::time::Span;
 
 use super::{PICOS_PER_SECOND, PointCheck, Said, WholeSend, show_load};
@@ -14,11 +17,6 @@ use crate::topology::on_line;
 
 /// Virtual links one end system sends, at most (ARINC 664 part 7, as published tools have it).
 const MOST_PER_END_SYSTEM: usize = 128;
-/// Bytes a frame takes on the wire besides itself: preamble, start delimiter and gap.
-const AROUND_FRAME: u64 = 20;
-/// Technological part of an end system's output jitter, and the most it may be in all (ARINC 664 part 7).
-const TECHNOLOGICAL_JITTER: Span = Span::from_micros(40);
-const MOST_JITTER: Span = Span::from_micros(500);
 /// Sequence numbers repeat after 255; a skew this many BAGs long could not tell a copy from a later frame.
 const SKEW_BAGS: i64 = 254;
 const DEFAULT_QUEUE: u32 = 64;
@@ -27,8 +25,8 @@ const DEFAULT_JITTER: Span = Span::from_micros(500);
 
 /// A virtual link's load in micro-bit/s: one longest frame per BAG.
 fn load(link: &VirtualLink) -> u128 {
-    let bits = (u64::from(link.lmax) + AROUND_FRAME) * 8;
-    u128::from(bits) * PICOS_PER_SECOND * 1_000_000 / link.bag.as_picos().max(1) as u128
+    let bits = wire_len(link.contract.lmax().into()) as u128 * 8;
+    bits * PICOS_PER_SECOND * 1_000_000 / link.contract.bag().span().as_picos().unsigned_abs() as u128
 }
 
 impl PointCheck<'_> {
@@ -124,8 +122,7 @@ impl PointCheck<'_> {
         }
         Some(VirtualLink {
             id: number(flow),
-            bag: bag.value,
-            lmax,
+            contract: Contract::new(Bag::new(bag.value).ok()?, lmax).ok()?,
             sub_links: carriage.sub_links.as_ref().map_or(1, |links| links.value),
             queue: carriage.queue.as_ref().map_or(DEFAULT_QUEUE, |queue| queue.value),
             skew_max,
@@ -187,13 +184,11 @@ impl PointCheck<'_> {
             }
             let first_links = first_hops.remove(&node).unwrap_or_default();
             let Some(rate) = first_links.into_iter().map(|link| self.rate(link)).min() else { continue };
-            let bytes: u64 = flows.iter().map(|flow| u64::from(links[&flow.id].lmax) + AROUND_FRAME).sum();
-            let jitter =
-                Span::of_bits(bytes * 8, rate).and_then(|time| time.checked_add(TECHNOLOGICAL_JITTER));
-            if jitter.is_none_or(|jitter| jitter > MOST_JITTER) {
+            let jitter = output_jitter(flows.iter().map(|flow| links[&flow.id].contract), rate);
+            if jitter.is_none_or(|jitter| jitter > MAX_OUTPUT_JITTER) {
                 let mut largest = flows.clone();
                 largest.sort_by_key(|flow| {
-                    std::cmp::Reverse((links[&flow.id].lmax, std::cmp::Reverse(flow.id)))
+                    std::cmp::Reverse((links[&flow.id].contract.lmax(), std::cmp::Reverse(flow.id)))
                 });
                 let shown = jitter.map_or("106 days".to_owned(), |jitter| jitter.to_string());
                 let message = format!(
@@ -201,7 +196,8 @@ impl PointCheck<'_> {
                     show_rate(rate),
                     listed(&largest, |flow| format!(
                         "{} (lmax {}B)",
-                        links[&flow.id].id, links[&flow.id].lmax
+                        links[&flow.id].id,
+                        links[&flow.id].contract.lmax()
                     ))
                 );
                 let cure = "write a smaller lmax, or send some of them from another end system";

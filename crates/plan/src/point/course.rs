@@ -126,7 +126,7 @@ impl SendModel {
 impl WholeSend<'_> {
     pub(super) fn activity(&self) -> Option<Activity> {
         let (active, pause) = self.send.course.shaping.activity.as_ref()?;
-        Some(Activity { active: active.value, pause: pause.value })
+        Activity::new(active.value, pause.value).ok()
     }
 
     /// Messages due before `room` ps are over, pauses and ramp counted in.
@@ -148,7 +148,9 @@ impl WholeSend<'_> {
 
     /// Active time that fits before the measured part into `room`: the end of a cycle is its pause.
     pub(super) fn active_before(&self, room: Span) -> Span {
-        let Some(Activity { active, pause }) = self.activity() else { return room };
+        let Some((active, pause)) = self.activity().map(|cycle| (cycle.active(), cycle.pause())) else {
+            return room;
+        };
         let cycle = active.as_picos() + pause.as_picos();
         let rest = room.as_picos() % cycle;
         Span::from_picos(room.as_picos() / cycle * active.as_picos() + (rest - pause.as_picos()).max(0))
@@ -181,8 +183,9 @@ impl WholeSend<'_> {
         }
         let whole = match self.activity() {
             // The last pause is not waited for.
-            Some(Activity { active: on, pause }) if active > 0 => {
-                let (on, pause) = (i128::from(on.as_picos()), i128::from(pause.as_picos()));
+            Some(cycle) if active > 0 => {
+                let (on, pause) =
+                    (i128::from(cycle.active().as_picos()), i128::from(cycle.pause().as_picos()));
                 active + (active - 1) / on * pause
             }
             _ => active,
@@ -192,8 +195,9 @@ impl WholeSend<'_> {
 }
 
 /// Active time in the first `room` ps of cycles.
-fn active_in(Activity { active, pause }: Activity, room: i128) -> i128 {
-    let (active, cycle) = (i128::from(active.as_picos()), i128::from(active.as_picos() + pause.as_picos()));
+fn active_in(activity: Activity, room: i128) -> i128 {
+    let (active, pause) = (i128::from(activity.active().as_picos()), i128::from(activity.pause().as_picos()));
+    let cycle = active + pause;
     room.max(0) / cycle * active + (room.max(0) % cycle).min(active)
 }
 

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
-use super::windows::{AROUND_FRAME, HEADER, PREAMBLE};
 use super::{Carried, PointCheck, WholeSend};
 use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol};
@@ -99,14 +98,14 @@ impl PointCheck<'_> {
     fn room(&self, carried: &Carried, flow: FlowId, hop: Hop, next: Option<Hop>, sent: u32) -> Option<Room> {
         let schedule = carried.schedules.get(&flow)?;
         let window = |hop: Hop| schedule.windows.iter().find(|window| window.at == hop.from);
-        let time = |bytes: u64, hop: Hop| Span::of_bits(bytes * 8, self.rate(hop.link));
+        let (line, sent) = (self.line(hop.link), u16::try_from(sent).ok()?);
         let opens = window(hop)?.offset;
         let into = hop.to;
         let (Some(next), NodeKind::Switch(switch)) =
             (next, &self.topology.network.nodes[usize::from(into.node)].kind)
         else {
             // A frame shorter than planned is there sooner than the instant.
-            let sooner = time(u64::from(schedule.longest_frame).saturating_sub(u64::from(sent)), hop)?;
+            let sooner = line.time_of(schedule.longest_frame.saturating_sub(sent).into());
             let name = self.topology.name(into.node);
             let (early, late) = (schedule.early, schedule.late);
             return Some(Room {
@@ -116,14 +115,14 @@ impl PointCheck<'_> {
             });
         };
         let needed = match switch.forwarding_mode {
-            ForwardingMode::StoreAndForward => PREAMBLE + u64::from(sent),
-            ForwardingMode::CutThrough => PREAMBLE + HEADER,
+            ForwardingMode::StoreAndForward => line.transmission(sent),
+            ForwardingMode::CutThrough => line.header(false),
         };
         let delay = self.topology.network.links[hop.link as usize].delay + switch.processing_delay;
-        let ready = opens.checked_add(time(needed, hop)?)?.checked_add(delay)?;
+        let ready = opens.checked_add(needed)?.checked_add(delay)?;
         let onwards = window(next)?;
         let waits = (onwards.offset - ready).as_picos().rem_euclid(schedule.period.as_picos());
-        let spare = onwards.length - time(u64::from(sent).max(64) + AROUND_FRAME, next)?;
+        let spare = onwards.length - self.line(next.link).occupation(sent);
         let late = Span::from_picos(waits) + spare.max(Span::ZERO);
         let port = self.topology.port_name(onwards.at);
         Some(Room {

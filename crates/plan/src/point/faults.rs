@@ -1,16 +1,20 @@
 //! The faults of the network at one point: whether what they name is there, and what the plan says of them.
 
+use std::collections::BTreeMap;
+
+use wg_frame::ethernet::wire_len;
 use wg_frame::time::Span;
 
 use super::{Carried, PointCheck, WholeSend};
 use crate::campaign::{Incident, IncidentKind, LinkFault, LinkFaultKind, Send, Victims};
 use crate::diagnostic::Findings;
 use crate::disturbances::{FrameFaultModel, IncidentWhat, WhomModel};
+use crate::network::NodeIndex;
 use crate::reader::Sourced;
 use crate::statements::{FrameFaultKind, Pace};
 
-/// Bytes a frame takes on the wire besides itself.
-const AROUND_FRAME: u64 = 20;
+/// A clock cannot show more than 106 days, its offset and a run of some days included.
+const MOST_SET: Span = Span::from_millis(50 * 86_400_000);
 
 impl PointCheck<'_> {
     pub(super) fn link_faults(&self, sends: &[Send], found: &mut Findings) -> Vec<LinkFault> {
@@ -92,6 +96,7 @@ impl PointCheck<'_> {
         found: &mut Findings,
     ) -> Vec<Incident> {
         let mut incidents = Vec::new();
+        let mut set: BTreeMap<NodeIndex, Span> = BTreeMap::new();
         for incident in &self.disturbances.incidents {
             let kind = match &incident.what {
                 IncidentWhat::Cut { link, until } => {
@@ -100,15 +105,26 @@ impl PointCheck<'_> {
                 IncidentWhat::Restart { switch, until } => {
                     IncidentKind::Restart { switch: *switch, until: until.value }
                 }
-                IncidentWhat::StepClock { node, by } => IncidentKind::ClockStep { node: *node, by: *by },
+                IncidentWhat::StepClock { node, by } => {
+                    let set = set.entry(*node).or_default();
+                    let sum = set.checked_add(if *by < Span::ZERO { -*by } else { *by });
+                    if sum.is_none_or(|sum| sum > MOST_SET) {
+                        let name = self.topology.name(*node);
+                        let message = format!("the clock of \"{name}\" is set by too much in all");
+                        let cure = "write shorter steps, or fewer";
+                        found.error(&incident.place, message, MOST_SET.to_string(), cure);
+                    }
+                    *set = sum.unwrap_or(*set);
+                    IncidentKind::ClockStep { node: *node, by: *by }
+                }
                 IncidentWhat::Babble { flow, until, pace, length } => {
                     let Some(sender) = senders.iter().find(|send| send.send.flow == *flow) else { continue };
                     let model = &self.model.flows[*flow];
-                    let link = carried.virtual_links.get(&model.id).map(|link| link.lmax);
+                    let link = carried.virtual_links.get(&model.id).map(|link| link.contract.lmax());
                     let schedule = carried.schedules.get(&model.id).map(|schedule| schedule.longest_frame);
                     let own = link.or(schedule).or(u16::try_from(sender.frame).ok());
                     let Some(length) = length.as_ref().map(|length| length.value).or(own) else { continue };
-                    let bits = (u64::from(length) + AROUND_FRAME) * 8;
+                    let bits = wire_len(length.into()) as u64 * 8;
                     let Some(period) = self.babble_period(*flow, pace, bits, found) else { continue };
                     IncidentKind::Babble { flow: model.id, period, length, until: until.value }
                 }

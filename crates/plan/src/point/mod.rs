@@ -17,6 +17,7 @@ mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wg_frame::ethernet::MIN_FRAME_LEN;
 use wg_frame::time::Span;
 
 use crate::campaign::Hop;
@@ -24,7 +25,8 @@ use crate::campaign::{FaultKind, Flow, FlowId, Protocol, Route, Run, TimeTrigger
 use crate::diagnostic::Findings;
 use crate::disturbances::Disturbances;
 use crate::model::{FlowModel, Model};
-use crate::network::{Attachment, NodeKind, SwitchKind};
+use crate::network::{Attachment, LineRate, NodeKind, SwitchKind};
+use crate::schedule::Schedule;
 use crate::statements::{PROTOCOLS, Statements, homes};
 use crate::topology::Topology;
 use senders::{Medium, WholeSend};
@@ -99,8 +101,8 @@ impl PointCheck<'_> {
             self.warn_of_late_faults(warm_up + duration + drain, found);
             self.warn_of_parting_clocks(&senders, &carried, warm_up + duration, found);
         }
-        Run {
-            link_rate_bps: self.model.rate.as_ref().map(|rate| rate.value),
+        let run = Run {
+            link_rate: self.model.rate.as_ref().and_then(|rate| LineRate::new(rate.value)),
             switches: self.model.switches,
             warm_up,
             duration,
@@ -114,12 +116,33 @@ impl PointCheck<'_> {
             link_faults,
             incidents,
             ..Run::default()
+        };
+        self.due(&run, found);
+        run
+    }
+
+    /// Every sender has a schedule: what a bench will ask for is asked for here.
+    fn due(&self, run: &Run, found: &mut Findings) {
+        if !found.clean() {
+            return;
+        }
+        for send in &run.sends {
+            // Its length has no part in whether there is one.
+            let Err(error) = Schedule::new(run, send, MIN_FRAME_LEN as u16) else { continue };
+            let task = self.model.sends.iter().find(|task| self.model.flows[task.flow].id == send.flow);
+            let Some(task) = task else { continue };
+            let cure = "write a shorter period or offset, or fewer messages";
+            found.error(&task.place, format!("flow {}: {error}", send.flow), "", cure);
         }
     }
 
+    fn line(&self, link: u32) -> LineRate {
+        let set = self.model.rate.as_ref().and_then(|rate| LineRate::new(rate.value));
+        set.unwrap_or(self.topology.network.links[link as usize].rate)
+    }
+
     fn rate(&self, link: u32) -> u64 {
-        let own = || self.topology.network.links[link as usize].rate_bps;
-        self.model.rate.as_ref().map_or_else(own, |rate| rate.value)
+        self.line(link).bits_per_second()
     }
 
     fn flows(&self, found: &mut Findings) {

@@ -167,7 +167,7 @@ impl PointCheck<'_> {
                 .shaping
                 .activity
                 .as_ref()
-                .map(|(active, pause)| Activity { active: active.value, pause: pause.value }),
+                .and_then(|(active, pause)| Activity::new(active.value, pause.value).ok()),
             pacing: inject.shaping.pacing,
             backend: inject.shaping.backend.as_ref().map(|backend| backend.value),
             launch: inject.shaping.launch.as_ref().and_then(|launch| launch.value),

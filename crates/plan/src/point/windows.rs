@@ -11,9 +11,10 @@
 
 use std::collections::BTreeMap;
 
+use wg_core::line::{GAP, LineRate, PREAMBLE};
 use wg_frame::time::Span;
 
-use super::carriers::LONGEST_OCCUPATION;
+use super::carriers::LONGEST_FRAME;
 use super::contracts::number;
 use super::{PointCheck, Said, WholeSend};
 use crate::campaign::Hop;
@@ -34,12 +35,6 @@ const MOST_CLASHES: usize = 50;
 const DEFAULT_EARLY: Span = Span::from_micros(1);
 /// Most openings of all windows of a port until all begin together again.
 const MOST_OPENINGS: i128 = 65_536;
-/// Preamble and start delimiter, bytes.
-pub(super) const PREAMBLE: u64 = 8;
-/// Destination, source and EtherType, bytes: what cut-through waits for.
-pub(super) const HEADER: u64 = 14;
-/// Preamble, start delimiter and gap, bytes.
-pub(super) const AROUND_FRAME: u64 = 20;
 
 /// A window on its way to the plan, with where it comes from.
 struct Placed<'m> {
@@ -249,11 +244,11 @@ impl PointCheck<'_> {
         let mut before = dispatch;
         for hop in hops {
             let (out, into) = (hop.from, hop.to);
-            let rate = self.rate(hop.link);
+            let line = self.line(hop.link);
             let opening = match plan.openings.get(&out) {
                 Some(opening) => *opening,
                 None => {
-                    let Some(opening) = self.open(plan, (out, rate), ready, before, found) else {
+                    let Some(opening) = self.open(plan, (out, line), ready, before, found) else {
                         plan.whole = false;
                         return;
                     };
@@ -261,14 +256,12 @@ impl PointCheck<'_> {
                     opening
                 }
             };
-            let time =
-                |bytes: u64| Span::of_bits(bytes * 8, rate).map_or(0, |time| i128::from(time.as_picos()));
             let delay = i128::from(self.topology.network.links[hop.link as usize].delay.as_picos());
-            let last_bit = opening.opens + time(u64::from(plan.frame) + PREAMBLE) + delay;
+            let last_bit = opening.opens + i128::from(line.transmission(plan.frame).as_picos()) + delay;
             match &self.topology.network.nodes[usize::from(into.node)].kind {
                 NodeKind::Switch(switch) => {
                     let processing = i128::from(switch.processing_delay.as_picos());
-                    let header = opening.opens + time(HEADER + PREAMBLE) + delay;
+                    let header = opening.opens + i128::from(line.header(false).as_picos()) + delay;
                     let complete = last_bit + processing;
                     let earliest = match switch.forwarding_mode {
                         ForwardingMode::StoreAndForward => complete,
@@ -279,8 +272,8 @@ impl PointCheck<'_> {
                 _ => {
                     let period = i128::from(plan.period.as_picos());
                     let offset = Span::from_picos(last_bit.rem_euclid(period) as i64);
-                    let missing = time(u64::from(plan.frame)) - time(u64::from(plan.sent));
-                    plan.sooner = plan.sooner.max(Span::from_picos(missing.max(0) as i64));
+                    let missing = line.time_of(plan.frame.into()) - line.time_of(plan.sent);
+                    plan.sooner = plan.sooner.max(missing);
                     plan.receptions.push(TtReception { at: into, offset });
                 }
             }
@@ -292,16 +285,16 @@ impl PointCheck<'_> {
     fn open<'m>(
         &self,
         plan: &mut Plan<'m>,
-        (at, rate): (Attachment, u64),
+        (at, line): (Attachment, LineRate),
         ready: Ready,
         before: i128,
         found: &mut Findings,
     ) -> Option<Opening> {
         let flow = plan.flow;
         let period = i128::from(plan.period.as_picos());
-        let occupied = Span::of_bits((u64::from(plan.frame).max(64) + AROUND_FRAME) * 8, rate)?;
+        let occupied = line.occupation(plan.frame);
         // Longer than any period: no window holds the frame then, and many hops add up to no more.
-        let late = (ready.late + self.hold_up(at, rate, occupied)).min(ENDLESS);
+        let late = (ready.late + self.hold_up(at, line, occupied)).min(ENDLESS);
         let by_hand: Option<&'m HandSet> = flow.windows.iter().find(|window| window.at == at);
         let own_length = by_hand.and_then(|window| window.length.as_ref());
         let written = own_length.or(flow.carriage.window.as_ref());
@@ -376,19 +369,17 @@ impl PointCheck<'_> {
     }
 
     /// How long other traffic can hold a time-triggered frame up at a port whose window is open.
-    fn hold_up(&self, at: Attachment, rate: u64, occupied: Span) -> Span {
+    fn hold_up(&self, at: Attachment, line: LineRate, occupied: Span) -> Span {
         let NodeKind::Switch(switch) = &self.topology.network.nodes[usize::from(at.node)].kind else {
             return Span::ZERO;
         };
-        let time = |bytes: u64| Span::of_bits(bytes * 8, rate).unwrap_or(Span::ZERO);
         if let Some(raster) = switch.raster {
-            let others = raster.slot.checked_mul(i64::from(raster.others)).unwrap_or(Span::ZERO);
-            return others + occupied;
+            return raster.others() + occupied;
         }
         match switch.integration {
             Integration::TimelyBlock => Span::ZERO,
-            Integration::Preemption => time(AROUND_FRAME),
-            Integration::Shuffling => time(LONGEST_OCCUPATION),
+            Integration::Preemption => line.time_of(PREAMBLE + GAP),
+            Integration::Shuffling => line.occupation(LONGEST_FRAME),
         }
     }
 

@@ -9,8 +9,8 @@ use crate::reader::{Maybe, Reader};
 /// What was written; outer `None` of a value: nothing, or something that was refused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WrittenAddresses {
-    pub(crate) source_mac: Maybe<[u8; 6]>,
-    pub(crate) destination_mac: Maybe<[u8; 6]>,
+    pub(crate) source_mac: Maybe<MacAddress>,
+    pub(crate) destination_mac: Maybe<MacAddress>,
     pub(crate) source_ip: Maybe<[u8; 4]>,
     pub(crate) destination_ip: Maybe<[u8; 4]>,
     pub(crate) source_port: Maybe<u16>,
@@ -28,16 +28,15 @@ pub(super) fn addresses(reader: &mut Reader<'_>) -> WrittenAddresses {
     }
 }
 
-fn mac(reader: &mut Reader<'_>, attribute: &'static str) -> Maybe<[u8; 6]> {
+fn mac(reader: &mut Reader<'_>, attribute: &'static str) -> Maybe<MacAddress> {
     let written = reader.element.get(attribute)?;
     let limit = "an address of one station";
-    let Ok(MacAddress(mac)) = written.parse() else {
+    let Ok(mac) = written.parse::<MacAddress>() else {
         let cure = "write six bytes in hex, for example 02:00:00:00:00:07";
         reader.refuse(attribute, written, "is no MAC address", limit, cure);
         return None;
     };
-    // IEEE Std 802-2014, 8.2.2: the lowest bit of the first byte tells a group from a station.
-    if mac[0] & 1 == 1 {
+    if mac.is_group() {
         let cure = match attribute {
             "source-mac" => "clear the lowest bit of its first byte; nobody can send as a group",
             _ => "clear the lowest bit of its first byte, or name several receivers in to=\"…\"",
@@ -45,7 +44,7 @@ fn mac(reader: &mut Reader<'_>, attribute: &'static str) -> Maybe<[u8; 6]> {
         reader.refuse(attribute, written, "is the address of a group", limit, cure);
         return None;
     }
-    if mac == [0; 6] {
+    if mac == MacAddress::default() {
         reader.refuse(attribute, written, "is nobody's address", limit, "write another one");
         return None;
     }

@@ -1,5 +1,6 @@
 //! Flows: who sends what to whom, and the contract or schedule it is carried under.
 
+use wg_core::arinc664::{Bag, Contract};
 use wg_frame::time::Span;
 
 use super::addresses::{WrittenAddresses, addresses};
@@ -167,7 +168,7 @@ fn carriage(reader: &mut Reader<'_>) -> Carriage {
         networks: reader.optional_choice("networks", &networks).flatten().map(|networks| networks.value),
         vl: reader.optional_whole("vl", 1, 65_535).flatten(),
         lmax: element.get("lmax").and_then(|w| reader.quantity("lmax", w, Kind::Size, lmax)).filter(|lmax| {
-            let fits = (64..=1_518).contains(&lmax.value);
+            let fits = Contract::new(Bag::ALL[0], lmax.value).is_ok();
             if !fits {
                 let cure = "write the longest frame, destination address to FCS";
                 reader.refuse("lmax", &lmax.written, "is no length of a frame", "64B to 1518B", cure);
@@ -216,11 +217,9 @@ fn lmax(text: &str) -> Result<u16, QuantityError> {
 
 /// Refuses what is no BAG (ARINC 664 part 7: 2^k ms, k = 0 … 7); true for one.
 pub(crate) fn check_bag(bag: &Sourced<Span>, found: &mut Findings) -> bool {
-    const MILLISECOND: i64 = 1_000_000_000;
-    let picos = bag.value.as_picos();
-    let number = picos / MILLISECOND;
-    let sound = picos % MILLISECOND == 0 && (1..=128).contains(&number) && number.count_ones() == 1;
+    let sound = Bag::new(bag.value).is_ok();
     if !sound {
+        let number = bag.value.as_picos() / Span::from_millis(1).as_picos();
         let near = (number.clamp(1, 128) as u64).next_power_of_two();
         let message = format!("{} is no bandwidth allocation gap", bag.named());
         let limit = "1, 2, 4, 8, 16, 32, 64 or 128 ms";

@@ -4,8 +4,8 @@ use wg_frame::time::Span;
 
 use crate::diagnostic::{Findings, Place};
 use crate::network::{
-    Clock, Distribution, ForwardingMode, HostCost, HostModel, Integration, Interrupts, NetworkId, Policing,
-    Raster, SwitchKind, TemperatureStep, VlanPorts,
+    Clock, Cost, DeltaRaster, Distribution, ForwardingMode, HostModel, Integration, Interrupts, NetworkId,
+    Policing, SwitchKind, TemperatureStep, VlanPorts,
 };
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
@@ -48,7 +48,7 @@ pub(crate) struct SwitchStatement {
     pub(crate) shared: Limits,
     pub(crate) policing: Policing,
     pub(crate) integration: Integration,
-    pub(crate) raster: Option<(Raster, Sourced<Span>)>,
+    pub(crate) raster: Option<(DeltaRaster, Sourced<Span>)>,
     pub(crate) vlans: Vec<(VlanPorts, Place)>,
 }
 
@@ -160,10 +160,10 @@ fn overrides(reader: &mut Reader<'_>, model: &mut HostModel) {
             *into = time.value;
         }
     };
-    let HostCost { fixed, per_byte } = &mut model.transmit;
+    let Cost { fixed, per_byte } = &mut model.transmit;
     set("transmit", fixed);
     set("transmit-per-byte", per_byte);
-    let HostCost { fixed, per_byte } = &mut model.receive;
+    let Cost { fixed, per_byte } = &mut model.receive;
     set("receive", fixed);
     set("receive-per-byte", per_byte);
     set("interface-delay", &mut model.interface_delay);
@@ -382,7 +382,7 @@ fn belongings(reader: &mut Reader<'_>, kind: SwitchKind) {
     }
 }
 
-fn raster(reader: &mut Reader<'_>) -> Option<(Raster, Sourced<Span>)> {
+fn raster(reader: &mut Reader<'_>) -> Option<(DeltaRaster, Sourced<Span>)> {
     let others: Option<Maybe<u16>> = reader.optional_whole("raster-others", 1, 65_535);
     let Some(written) = reader.element.get("raster") else {
         if others.is_some() {
@@ -397,7 +397,7 @@ fn raster(reader: &mut Reader<'_>) -> Option<(Raster, Sourced<Span>)> {
         None => 1,
         Some(others) => others?.value,
     };
-    Some((Raster { slot: slot.value, others }, slot))
+    Some((DeltaRaster::new(slot.value, others).ok()?, slot))
 }
 
 fn vlan(element: &Element, found: &mut Findings) -> Option<(VlanPorts, Place)> {

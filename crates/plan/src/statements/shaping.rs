@@ -2,12 +2,12 @@
 
 use wg_frame::time::Span;
 
-use crate::campaign::{Backend, Mode};
+use crate::campaign::{Backend, Pacing};
 use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
 
 /// What is kept when a message is late.
-const MODES: [(&str, Mode); 2] = [("rate", Mode::Rate), ("gap", Mode::Gap)];
+const MODES: [(&str, Pacing); 2] = [("rate", Pacing::Rate), ("gap", Pacing::Gap)];
 /// How frames leave a real host; `auto` is none of them.
 const BACKENDS: [(&str, Option<Backend>); 5] = [
     ("auto", None),
@@ -25,7 +25,7 @@ const LAUNCHES: [(&str, Option<bool>); 3] = [("auto", None), ("on", Some(true)),
 pub(crate) struct Shaping {
     /// Active time and pause.
     pub(crate) activity: Option<(Sourced<Span>, Sourced<Span>)>,
-    pub(crate) pacing: Option<Mode>,
+    pub(crate) pacing: Option<Pacing>,
     pub(crate) backend: Maybe<Backend>,
     pub(crate) launch: Maybe<Option<bool>>,
 }

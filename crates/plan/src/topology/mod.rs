@@ -17,7 +17,9 @@ use wg_frame::time::Span;
 
 use crate::campaign::Hop;
 use crate::diagnostic::{Findings, Place};
-use crate::network::{Attachment, Link, Network, NetworkId, Node, NodeIndex, NodeKind, SwitchChange};
+use crate::network::{
+    Attachment, LineRate, Link, Network, NetworkId, Node, NodeIndex, NodeKind, SwitchChange,
+};
 use crate::reader::Sourced;
 use crate::statements::{End, LinkStatement, NodeStatement, Statements, What};
 
@@ -161,7 +163,7 @@ impl Topology {
         // A link that is only mis-rated still carries routes; the value is never used, as the test is refused.
         self.network.links.push(Link {
             ends,
-            rate_bps: link.rate.as_ref().map_or(1_000_000_000, |rate| rate.value),
+            rate: link.rate.as_ref().and_then(|rate| LineRate::new(rate.value)).unwrap_or(LineRate::GIGABIT),
             delay: link.delay.as_ref().map_or(Span::ZERO, |delay| delay.value),
             network: link.network,
         });

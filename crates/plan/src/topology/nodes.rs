@@ -19,7 +19,10 @@ fn model(switch: &SwitchStatement) -> SwitchModel {
     let bytes = switch.buffer.as_ref().map_or(0, |buffer| buffer.value);
     let limited = |limits: &Limits, otherwise: u64| {
         let written = limits.bytes.is_some() || limits.frames.is_some();
-        written.then(|| Capacity { bytes: limits.bytes.unwrap_or(otherwise), frames: limits.frames })
+        written.then(|| Capacity {
+            bytes: limits.bytes.unwrap_or(otherwise),
+            frames: limits.frames.unwrap_or(u32::MAX),
+        })
     };
     SwitchModel {
         kind: switch.kind,
@@ -27,7 +30,7 @@ fn model(switch: &SwitchStatement) -> SwitchModel {
         processing_delay: switch.delay.as_ref().map_or(Span::ZERO, |delay| delay.value),
         learning: switch.learning,
         strict_priority: switch.strict,
-        port_buffer: Capacity { bytes, frames: switch.frames },
+        port_buffer: Capacity { bytes, frames: switch.frames.unwrap_or(u32::MAX) },
         queue_buffer: limited(&switch.queue, bytes),
         // What all ports can hold together: bytes alone then never limit.
         shared_buffer: limited(&switch.shared, bytes * u64::from(MOST_PORTS)),

@@ -308,8 +308,8 @@ proptest! {
                 prop_assert_eq!(wrong, 0);
                 for (flow, link) in campaign.runs[0].flows.iter().zip(&links) {
                     let contract = flow.virtual_link.expect("rate-constrained");
-                    prop_assert_eq!(u64::from(contract.lmax), link.lmax);
-                    prop_assert_eq!(contract.bag, Span::from_millis(link.bag_ms as i64));
+                    prop_assert_eq!(u64::from(contract.contract.lmax()), link.lmax);
+                    prop_assert_eq!(contract.contract.bag().span(), Span::from_millis(link.bag_ms as i64));
                 }
             }
             Err(found) => prop_assert_eq!(found.len() as u32, wrong, "{}", shown(&found)),

@@ -58,10 +58,10 @@ fn a_sweep_reaches_only_what_it_names() {
     let run = &campaign.runs[1];
     assert_eq!(run.sends.iter().map(|send| send.period).collect::<Vec<_>>(), [2, 4].map(Span::from_millis));
     assert_eq!(run.relays[0].through, Turn::Task);
-    assert_eq!(run.link_rate_bps, None);
+    assert_eq!(run.link_rate, None);
     let rates = good(&sweep("  axis of=rate values='100Mbit/s 1Gbit/s'\n"));
     assert_eq!(
-        rates.runs.iter().map(|run| run.link_rate_bps).collect::<Vec<_>>(),
+        rates.runs.iter().map(|run| run.link_rate.map(u64::from)).collect::<Vec<_>>(),
         [Some(100_000_000), Some(1_000_000_000)]
     );
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use wg_plan::{NetworkId, NodeKind};
 
-use crate::outline::{good, refused, shown};
+use crate::outline::{BASE, good, refused, shown};
 
 /// Switches of one network: `i > 0` hangs on a switch before it; end system `k` hangs on switch `homes[k]`.
 #[derive(Clone, Debug)]
@@ -130,4 +130,33 @@ fn a_hub_is_a_network_of_its_own() {
     let far = text.replacen("rate=10Mbit/s", "rate=10Mbit/s delay=30us", 1);
     let warnings = good(&far).warnings;
     assert!(warnings.iter().any(|warning| warning.contains("slot time")), "{warnings:?}");
+}
+
+/// What the core of a hub would refuse, the test is refused for.
+#[test]
+fn a_hub_longer_than_its_signals_is_refused() {
+    let test = |delay: &str| {
+        format!(
+            "test name=hub\n network\n  end-system name=a\n  end-system name=b\n  hub name=h\n  \
+             link between='a h' rate=10Mbit/s delay={delay}\n  link between='b h' rate=10Mbit/s\n flows\n  \
+             flow id=1 protocol=udp from=a to=b\n tasks\n  send flow=1 period=10ms payload=64B count=3\n  receive flow=1\n"
+        )
+    };
+    good(&test("102us"));
+    let said = shown(&refused(&test("103us")));
+    assert!(
+        said.contains("a delay of 103us at hub \"h\" is longer than 1024 bit times (limit: 102400ns)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_clock_that_is_set_beyond_all_time_is_refused() {
+    let test = |steps: u32| {
+        let each = (0..steps).map(|k| format!("  step-clock on=mac at={}ms by=86400s\n", k + 1));
+        format!("{BASE} faults\n{}", each.collect::<String>())
+    };
+    good(&test(50));
+    let said = shown(&refused(&test(51)));
+    assert!(said.contains("the clock of \"mac\" is set by too much in all"), "{said}");
 }

@@ -82,7 +82,7 @@ proptest! {
         prop_assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), ports.len());
         for (index, node) in network.nodes.iter().enumerate() {
             let [high, low] = (index as u16 + 1).to_be_bytes();
-            prop_assert_eq!(node.mac, [0x02, 0x57, 0x47, 0x00, high, low]);
+            prop_assert_eq!(node.mac.0, [0x02, 0x57, 0x47, 0x00, high, low]);
             prop_assert_eq!(node.ipv4, [198, 18, high, low]);
             let mut own: Vec<u16> = ports.iter().filter(|p| usize::from(p.node) == index).map(|p| p.port).collect();
             own.sort_unstable();

@@ -99,7 +99,7 @@ impl FlowSeries {
             spaced: Default::default(),
             is_relayed,
             is_on_both: flow.network.is_none(),
-            bag_ps: flow.virtual_link.as_ref().map(|link| link.bag.as_picos()),
+            bag_ps: flow.virtual_link.as_ref().map(|link| link.contract.bag().span().as_picos()),
             schedule: schedule_of(flow, to),
             before: [None; 2],
             arrived: None,

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{
-    Attachment, Flow, FlowId, Hop, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Protocol,
-    Relay, Route, Run, Send, SwitchModel, Turn,
+    Attachment, Flow, FlowId, Hop, HostModel, LineRate, Link, MacAddress, Network, NetworkId, Node,
+    NodeIndex, NodeKind, Protocol, Relay, Route, Run, Send, SwitchModel, Turn,
 };
 use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
 
@@ -30,13 +30,13 @@ pub(crate) fn network() -> Network {
         } else {
             NodeKind::Switch(SwitchModel::cots(1 << 16))
         },
-        mac: [2, 0, 0, 0, 0, i],
+        mac: MacAddress([2, 0, 0, 0, 0, i]),
         ipv4: [198, 18, 0, i],
         clock: wg_plan::Clock::default(),
     };
     let link = |end_system: u16, (switch, port, network)| Link {
         ends: [Attachment { node: end_system, port }, Attachment { node: switch, port: end_system + 1 }],
-        rate_bps: 1_000_000_000,
+        rate: LineRate::GIGABIT,
         delay: Span::ZERO,
         network,
     };

@@ -2,25 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use wg_core::arinc664::VirtualLinkId;
 use wg_core::arinc664::filter::Entry;
-use wg_core::arinc664::policing::{self, Account};
-use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
+use wg_core::arinc664::policing::Account;
 use wg_core::clock::SharedClock;
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
-use wg_core::frame::{Mac, TrafficClass};
+use wg_core::frame::TrafficClass;
 use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{LineRate, SMALLEST_FRAME};
 use wg_core::port::Port;
 use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
 use wg_core::switch::Switch;
-use wg_core::tte::access::{self, DeltaRaster};
 use wg_core::tte::dispatch::{AcceptanceWindow, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
-    Attachment, Flow, Integration, Network, NodeIndex, Policing, Protocol, Raster, Route, Run, SwitchModel,
-    VirtualLink,
+    Attachment, DeltaRaster, Flow, Integration, Network, NodeIndex, Policing, Protocol, Route, Run,
+    SwitchModel, VirtualLink,
 };
 
 use super::{Ports, position};
@@ -34,16 +34,16 @@ const LEARNING: Learning = Learning { ageing: Span::from_millis(300_000), places
 /// The destination address of a flow's frames: the receiver's, or a group's.
 ///
 /// Groups of ordinary flows are those of IPv4 groups 239.87.0.0/16 (RFC 1112, 6.4), numbered by flow.
-pub(super) fn destination(flow: &Flow, addresses: &[Mac]) -> Mac {
+pub(super) fn destination(flow: &Flow, addresses: &[MacAddress]) -> MacAddress {
     match (flow.protocol, &flow.virtual_link, &flow.schedule) {
-        (Protocol::Rc, Some(link), _) => Mac(VirtualLinkId(link.id).destination().0),
-        (Protocol::Tt, _, Some(schedule)) => Mac(CriticalTrafficId(schedule.id).destination().0),
+        (Protocol::Rc, Some(link), _) => MacAddress(VirtualLinkId(link.id).destination().0),
+        (Protocol::Tt, _, Some(schedule)) => MacAddress(CriticalTrafficId(schedule.id).destination().0),
         _ if flow.also_to.is_empty() => {
-            flow.addresses.mac.destination.map_or(addresses[usize::from(flow.to)], Mac)
+            flow.addresses.mac.destination.unwrap_or(addresses[usize::from(flow.to)])
         }
         _ => {
             let [high, low] = flow.id.to_be_bytes();
-            Mac([0x01, 0x00, 0x5e, 0x57, high, low])
+            MacAddress([0x01, 0x00, 0x5e, 0x57, high, low])
         }
     }
 }
@@ -175,7 +175,11 @@ fn ingress(
         };
         match (flow.protocol, &flow.virtual_link, &flow.schedule) {
             (Protocol::Rc, Some(link), _) => tables[*enters].virtual_links.push(VirtualLinkEntry {
-                entry: Entry { virtual_link: VirtualLinkId(link.id), lmin: SMALLEST_FRAME, lmax: link.lmax },
+                entry: Entry {
+                    virtual_link: VirtualLinkId(link.id),
+                    lmin: SMALLEST_FRAME,
+                    lmax: link.contract.lmax(),
+                },
                 account: account(link, site.model.policing)?,
                 group: group(forwarding),
             }),
@@ -198,19 +202,9 @@ fn ingress(
 }
 
 fn account(link: &VirtualLink, policing: Policing) -> Result<Option<Account>, SimError> {
-    let mode = match policing {
-        Policing::Off => return Ok(None),
-        Policing::Bytes => policing::Mode::ByteBased,
-        Policing::Frames => policing::Mode::FrameBased,
-    };
-    let account = Account::new(contract(link)?, link.jitter, mode);
+    let Some(mode) = policing.mode() else { return Ok(None) };
+    let account = Account::new(link.contract, link.jitter, mode);
     account.map(Some).map_err(|error| SimError::plan(format!("virtual link {}: {error}", link.id)))
-}
-
-/// The contract of a virtual link.
-pub(super) fn contract(link: &VirtualLink) -> Result<Contract, SimError> {
-    let contract = Bag::new(link.bag).and_then(|bag| Contract::new(bag, link.lmax));
-    contract.map_err(|error| SimError::plan(format!("virtual link {}: {error}", link.id)))
 }
 
 /// When a port accepts frames of a schedule, where the plan says so.
@@ -233,7 +227,7 @@ pub(super) fn selection(
     at: Attachment,
     line: LineRate,
     integration: Integration,
-    raster: Option<Raster>,
+    raster: Option<DeltaRaster>,
 ) -> Result<Selection, SimError> {
     let schedules = run.flows.iter().filter_map(|flow| flow.schedule.as_ref());
     let windows: Vec<Window> = schedules
@@ -247,11 +241,9 @@ pub(super) fn selection(
             })
         })
         .collect();
-    let raster = raster.map(|raster| DeltaRaster::new(raster.slot, raster.others)).transpose();
     let named = |error: &dyn std::fmt::Display| {
         SimError::plan(format!("port {} of node {}: {error}", at.port, at.node))
     };
-    let raster = raster.map_err(|error| named(&error))?;
     if windows.is_empty() && raster.is_none() {
         return Ok(Selection::StrictPriority(StrictPriority));
     }
@@ -267,11 +259,6 @@ pub(super) fn selection(
     let cycle = cycle.map_or(Span::from_millis(1), Span::from_picos);
     let schedule = PortSchedule::new(cycle, windows, line.bits_per_second())
         .map_err(|faults| faults.first().map_or_else(|| named(&"no schedule"), |fault| named(fault)))?;
-    let integration = match integration {
-        Integration::Preemption => access::Integration::Preemption,
-        Integration::TimelyBlock => access::Integration::TimelyBlock,
-        Integration::Shuffling => access::Integration::Shuffling,
-    };
     let windows = WindowConfig { schedule, integration, raster, frames: 1, missed: Missed::Keep };
     Ok(Selection::TimeTriggered(Box::new(TimeTriggered::new(windows))))
 }

@@ -16,7 +16,7 @@ use wg_plan::{
     Attachment, Flow, HostModel, Integration, Network, NodeIndex, Protocol, Run, TimeTriggered, VirtualLink,
 };
 
-use super::forwarding::{acceptance, contract, selection};
+use super::forwarding::{acceptance, selection};
 use crate::error::SimError;
 use crate::models::{host_config, host_port_config};
 use crate::world::World;
@@ -36,7 +36,7 @@ pub(super) struct Site<'a> {
 pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Option<SharedClock>>, SimError> {
     let Site { network, node, own, model, .. } = *site;
     let networks: Vec<NetworkId> =
-        own.iter().map(|&(_, channel)| network_id(network.links[channel / 2].network)).collect();
+        own.iter().map(|&(_, channel)| network.links[channel / 2].network).collect();
     let sound = match networks[..] {
         [_] => true,
         [one, other] => one != other,
@@ -78,7 +78,7 @@ fn interface(world: &World, site: &Site<'_>, clock: &impl LocalClock) -> Result<
                     } else {
                         Redundancy::Off
                     };
-                    let bag = contract(link)?.bag();
+                    let bag = link.contract.bag();
                     config.incoming_links.push(IncomingLink { id: link.id, bag, redundancy });
                 }
             }
@@ -122,13 +122,12 @@ fn outgoing(
     link: &VirtualLink,
 ) -> Result<OutgoingLink, SimError> {
     let own = site.run.flows.iter().filter(|other| other.from == site.node);
-    let contracts = own.filter_map(|other| other.virtual_link.as_ref()).map(contract);
-    let contracts = contracts.collect::<Result<Vec<_>, _>>()?;
+    let contracts = own.filter_map(|other| other.virtual_link.as_ref()).map(|link| link.contract);
     let rates = site.own.iter().map(|&(_, channel)| world.channels[channel].line.bits_per_second());
     let budget = output_jitter(contracts, rates.min().unwrap_or(0)).unwrap_or(MAX_OUTPUT_JITTER);
     Ok(OutgoingLink {
         id: link.id,
-        contract: contract(link)?,
+        contract: link.contract,
         queues: vec![link.queue as usize; usize::from(link.sub_links)],
         networks: networks(flow),
         jitter_budget: budget.min(MAX_OUTPUT_JITTER),
@@ -142,7 +141,7 @@ fn incoming(
 ) -> Result<IncomingSchedule, SimError> {
     let mut windows = [None; 2];
     for &(port, channel) in own {
-        let network = network_id(site.network.links[channel / 2].network);
+        let network = site.network.links[channel / 2].network;
         let window = acceptance(schedule, Attachment { node: site.node, port })?;
         windows[usize::from(network == NetworkId::B)] = window;
     }
@@ -152,12 +151,5 @@ fn incoming(
 }
 
 fn networks(flow: &Flow) -> Networks {
-    flow.network.map_or(Networks::Both, |network| Networks::One(network_id(network)))
-}
-
-pub(super) const fn network_id(network: wg_plan::NetworkId) -> NetworkId {
-    match network {
-        wg_plan::NetworkId::A => NetworkId::A,
-        wg_plan::NetworkId::B => NetworkId::B,
-    }
+    flow.network.map_or(Networks::Both, |network| Networks::One(network))
 }

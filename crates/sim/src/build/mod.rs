@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wg_core::Deadline;
 use wg_core::fifo::Fifo;
-use wg_core::frame::Mac;
 use wg_core::hub::{Hub, Rate, StationPlan};
-use wg_core::line::LineRate;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{ForwardingMode, HostModel, Network, NodeIndex, NodeKind, Run};
 
@@ -19,11 +17,11 @@ use crate::error::SimError;
 use crate::faults::Rule;
 use crate::incidents;
 use crate::models::{Capabilities, Draws};
-use crate::random::{Purpose, Stream};
 use crate::world::{
     Channel, Extra, HostNode, HostPort, HubNode, NodeState, Place, Station, Strays, SwitchNode, SwitchPort,
     World,
 };
+use wg_plan::random::{Purpose, Stream};
 
 /// By node: its ports, ascending by number, each with the channel that leads out of it.
 pub(crate) type Ports = Vec<Vec<(u16, usize)>>;
@@ -33,7 +31,7 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     let mut world = World {
         nodes: Vec::new(),
         clocked: Vec::new(),
-        addresses: network.nodes.iter().map(|node| Mac(node.mac)).collect(),
+        addresses: network.nodes.iter().map(|node| node.mac).collect(),
         hosts: Vec::new(),
         switches: Vec::new(),
         hubs: Vec::new(),
@@ -90,10 +88,8 @@ impl World {
     }
 
     fn build_channels(&mut self, network: &Network, run: &Run, ports: &Ports) -> Result<(), SimError> {
-        for (number, link) in network.links.iter().enumerate() {
-            let rate = run.link_rate_bps.unwrap_or(link.rate_bps);
-            let line = LineRate::new(rate)
-                .ok_or_else(|| SimError::plan(format!("link {number} has a rate of {rate} bit/s")))?;
+        for link in &network.links {
+            let line = run.link_rate.unwrap_or(link.rate);
             for side in [0, 1] {
                 let (from, to) = (link.ends[side], link.ends[1 - side]);
                 let lead = match &network.nodes[usize::from(from.node)].kind {
@@ -218,15 +214,12 @@ impl World {
             let (host, host_port) = (host as usize, self.channels[out].to_port as usize);
             stations.push(Station { host, host_port, channels: [back, out], transmission: None, fate: None });
         }
-        let rates = own.iter().map(|&(_, out)| self.channels[out].line.bits_per_second());
-        let rate = match (rates.clone().min(), rates.max()) {
-            (Some(10_000_000), Some(10_000_000)) => Rate::TenMegabit,
-            (Some(100_000_000), Some(100_000_000)) => Rate::HundredMegabit,
-            _ => {
-                let problem = format!("the links of hub '{name}' are not all of 10 or all of 100 Mbit/s");
-                return Err(SimError::plan(problem));
-            }
-        };
+        let mut lines = own.iter().map(|&(_, out)| self.channels[out].line);
+        let first = lines.next();
+        let rate = first.filter(|first| lines.all(|line| line == *first));
+        let rate = rate.and_then(|line| Rate::new(line.bits_per_second())).ok_or_else(|| {
+            SimError::plan(format!("the links of hub '{name}' are not all of 10 or all of 100 Mbit/s"))
+        })?;
         // A frame waits at its station only while it is sent: what queues, queues at the host.
         let plans: Vec<_> =
             own.iter().map(|&(_, out)| StationPlan { delay: self.channels[out].delay, queue: 1 }).collect();

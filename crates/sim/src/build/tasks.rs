@@ -3,22 +3,21 @@
 use std::collections::VecDeque;
 
 use wg_core::arinc664::VirtualLinkId;
-use wg_core::frame::{Frame, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Marks, NetworkId, TrafficClass};
 use wg_core::pacing::Pacer;
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
+use wg_plan::schedule::Schedule;
 use wg_plan::wire::frame_length;
 use wg_plan::{Flow, FlowId, IncidentKind, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
-use wg_traffic::relaying::faults;
 
 use super::forwarding::destination;
-use super::hosts::network_id;
 use crate::error::SimError;
 use crate::message::{Flags, Message};
 use crate::models::traffic_class;
-use crate::random::{Purpose, Stream};
-use crate::sending::{Schedule, pacing};
 use crate::world::{Babbler, FlowState, Injector, Place, Reception, Relay, Sender, World, access};
+use wg_plan::random::{Purpose, Stream};
 
 impl World {
     pub(super) fn build_tasks(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {
@@ -36,7 +35,7 @@ impl World {
                 id: flow.id,
                 access: access(flow.protocol),
                 from: flow.from,
-                destination: flow.addresses.mac.destination.map(Mac),
+                destination: flow.addresses.mac.destination,
                 relay: None,
                 planned: 0,
                 at_from: Reception::default(),
@@ -75,7 +74,7 @@ impl World {
                 late_after: send.late_after(),
                 schedule,
                 due: None,
-                pacer: Pacer::new(pacing(send.pacing)),
+                pacer: Pacer::new(send.pacing.unwrap_or_default()),
                 paced: None,
                 wake_ups: Stream::new(run.seed, Purpose::SendingThread, u32::from(facts.id)),
                 done: 0,
@@ -96,7 +95,7 @@ impl World {
         };
         Frame {
             destination: destination(flow, &self.addresses),
-            source: flow.addresses.mac.source.map_or(self.addresses[usize::from(flow.from)], Mac),
+            source: flow.addresses.mac.source.unwrap_or(self.addresses[usize::from(flow.from)]),
             length,
             vlan: flow.vlan.map_or(0, |tag| tag.id),
             virtual_link: id.or(flow.schedule.as_ref().map(|schedule| schedule.id)).unwrap_or(0),
@@ -104,7 +103,7 @@ impl World {
             handle: Message { flow: flow.id, sequence: 0, flags: Flags::default() }.handle(),
             priority,
             class,
-            network: flow.network.map_or(NetworkId::A, network_id),
+            network: flow.network.unwrap_or_default(),
             marks: Marks::none()
                 .with(if both { Marks::BOTH_NETWORKS } else { Marks::none() })
                 .with(if flow.vlan.is_some() { Marks::TAGGED } else { Marks::none() }),
@@ -133,8 +132,8 @@ impl World {
                 node: relay.on,
                 through: relay.through,
                 vl: relay.vl.map(VirtualLinkId),
-                network: facts.network.map_or(NetworkId::A, network_id),
-                core: wg_core::relay::Relay::new(faults(relay), period.unwrap_or(Span::ZERO), run.drain),
+                network: facts.network.unwrap_or_default(),
+                core: wg_core::relay::Relay::new(relay.planted(), period.unwrap_or(Span::ZERO), run.drain),
                 coming: VecDeque::new(),
                 wake_ups: Stream::new(run.seed, Purpose::RelayTask, u32::from(relay.flow)),
                 handled: 0,
@@ -190,7 +189,7 @@ impl World {
                 planned,
                 schedule,
                 due,
-                pacer: Pacer::new(pacing(inject.pacing)),
+                pacer: Pacer::new(inject.pacing.unwrap_or_default()),
                 done: 0,
             });
         }
@@ -237,10 +236,10 @@ impl World {
     /// The network of a host's first port.
     fn network(&self, network: &Network, host: usize) -> NetworkId {
         let first = self.hosts[host].ports.first();
-        first.map_or(NetworkId::A, |port| network_id(network.links[port.channel / 2].network))
+        first.map_or(NetworkId::A, |port| network.links[port.channel / 2].network)
     }
 
-    fn address(&self, host: usize) -> Mac {
+    fn address(&self, host: usize) -> MacAddress {
         self.hosts[host].address
     }
 

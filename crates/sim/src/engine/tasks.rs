@@ -1,8 +1,9 @@
 //! Senders, relays, background load and babblers.
 
 use wg_core::Deadline;
-use wg_core::frame::{Frame, Mac};
-use wg_core::relay::{Output, Treatment};
+use wg_core::frame::Frame;
+use wg_core::relay::Output;
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point, TruthKind};
@@ -136,8 +137,8 @@ impl<S: Sink> Engine<'_, S> {
         let (host, node) = (relay.host, relay.node);
         let Message { sequence, flags, .. } = frame.message();
         let warm_up = flags.has(Flags::WARM_UP);
-        let treatment = relay.core.handle_message(self.now, sequence, warm_up, frame);
-        if treatment != Treatment::Return {
+        let fault = relay.core.handle_message(self.now, sequence, warm_up, frame);
+        if fault.is_some() {
             let port = self.world.hosts[host].ports[0].number;
             self.reveal(TruthKind::RelayFault, &frame, node, port, 0);
         }
@@ -189,7 +190,7 @@ impl<S: Sink> Engine<'_, S> {
         let frame = frame.flagged(Flags::RETURN);
         let frame = match relay.vl {
             Some(link) => {
-                let destination = Mac(link.destination().0);
+                let destination = MacAddress(link.destination().0);
                 // Not numbered yet, so it names its sub-virtual-link, the only one.
                 let (virtual_link, network) = (link.0, relay.network);
                 let back = Frame { virtual_link, network, sequence: 0, ..frame };

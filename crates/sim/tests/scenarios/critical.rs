@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use wg_core::arinc664::{Bag, Contract};
+use wg_core::line::LineRate;
 use wg_frame::time::Span;
 use wg_plan::{
     Attachment, Bench, Campaign, Flow, HostModel, Inject, Integration, Link, LinkFault, LinkFaultKind,
@@ -24,7 +26,7 @@ fn two_networks() -> Network {
     };
     let link = |host, switch, port, network| Link {
         ends: [Attachment { node: host, port }, Attachment { node: switch, port: host + 1 }],
-        rate_bps: 100_000_000,
+        rate: LineRate::new(100_000_000).expect("a rate"),
         delay: Span::ZERO,
         network,
     };
@@ -36,8 +38,7 @@ fn two_networks() -> Network {
 fn virtual_link(id: u16) -> Flow {
     let link = VirtualLink {
         id,
-        bag: Span::from_millis(2),
-        lmax: 300,
+        contract: Contract::new(Bag::ALL[1], 300).expect("a contract"),
         sub_links: 1,
         queue: 16,
         skew_max: Span::from_millis(5),

@@ -14,8 +14,8 @@ mod replays;
 
 use wg_frame::time::Span;
 use wg_plan::{
-    Attachment, Flow, Hop, HostModel, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Receive, Route,
-    Run, Send, SwitchModel,
+    Attachment, Flow, Hop, HostModel, LineRate, Link, Network, NetworkId, Node, NodeIndex, NodeKind, Receive,
+    Route, Run, Send, SwitchModel,
 };
 use wg_record::{DropReason, Point, Record, Truth, TruthKind};
 use wg_sim::{Kept, SimReport, simulate};
@@ -28,7 +28,7 @@ fn star(hosts: u16, centre: NodeKind, rate_bps: u64) -> Network {
     nodes.push(Node::new(hosts, "centre", centre));
     let link = |index: NodeIndex| Link {
         ends: [Attachment { node: index, port: 1 }, Attachment { node: hosts, port: index + 1 }],
-        rate_bps,
+        rate: LineRate::new(rate_bps).expect("a rate"),
         delay: Span::from_nanos(500),
         network: NetworkId::A,
     };

@@ -1,15 +1,14 @@
 //! Senders that keep their schedule or their gaps where something holds their messages up.
 
 use proptest::prelude::*;
-use wg_core::pacing::Pacing;
 use wg_frame::time::{RunTime, Span};
+use wg_plan::schedule::Schedule;
 use wg_plan::{
-    Clock, Flow, HostCost, HostModel, Incident, IncidentKind, Mode, Network, NodeKind, Pattern, Protocol,
-    Run, Send,
+    Clock, Cost, Flow, HostModel, Incident, IncidentKind, Network, NodeKind, Pacing, Pattern, Protocol, Run,
+    Send,
 };
 use wg_record::{Point, Record};
 use wg_sim::Kept;
-use wg_traffic::sending::Schedule;
 
 use crate::contract::{self, Sent};
 use crate::{at, run, simulated, star, switch, way};
@@ -23,7 +22,7 @@ fn us(us: i64) -> Span {
 /// Two end systems at a switch; what host 0 takes to hand a message down, and how many it may have in hand.
 fn network(fixed: Span, backlog: u32) -> Network {
     let mut network = star(2, switch(), 100_000_000);
-    let transmit = HostCost { fixed, ..HostCost::default() };
+    let transmit = Cost { fixed, ..Cost::default() };
     let host = HostModel { transmit, backlog, ..HostModel::ideal() };
     network.nodes[0].kind = NodeKind::EndSystem { host };
     network
@@ -62,8 +61,8 @@ fn a_busy_lane_shifts_what_comes_behind_by_all_that_it_held_up() {
     let other = Send { offset: us(900), ..Send::periodic(2, us(100_000), 64, 1) };
     for (mode, expected) in [
         (None, [0, 1_300, 2_000, 3_000]),
-        (Some(Mode::Rate), [0, 1_300, 2_000, 3_000]),
-        (Some(Mode::Gap), [0, 1_300, 2_300, 3_300]),
+        (Some(Pacing::Rate), [0, 1_300, 2_000, 3_000]),
+        (Some(Pacing::Gap), [0, 1_300, 2_300, 3_300]),
     ] {
         let send = Send { pacing: mode, ..Send::periodic(1, us(1_000), 64, 4) };
         let (kept, report) = simulated(&network(us(400), 10), &both(&send, &other));
@@ -78,7 +77,7 @@ fn a_busy_lane_shifts_what_comes_behind_by_all_that_it_held_up() {
 fn a_refused_message_was_sent_when_it_was_refused() {
     // The lane has room for one: message 1 is refused at once, and nothing moves.
     let other = Send { offset: us(900), ..Send::periodic(2, us(100_000), 64, 1) };
-    let send = Send { pacing: Some(Mode::Gap), ..Send::periodic(1, us(1_000), 64, 4) };
+    let send = Send { pacing: Some(Pacing::Gap), ..Send::periodic(1, us(1_000), 64, 4) };
     let (kept, _) = simulated(&network(us(400), 1), &both(&send, &other));
     assert_eq!(micros(&of_flow_1(&kept, Point::ApplicationSend)), [0, 1_000, 2_000, 3_000]);
     assert_eq!(micros(&of_flow_1(&kept, Point::Drop)), [1_000]);
@@ -88,7 +87,7 @@ fn a_refused_message_was_sent_when_it_was_refused() {
 fn a_message_in_a_queue_was_sent() {
     // A long frame of the other flow holds the wire for 121.6 us from 950 us on: no sender sees that.
     let other = Send { offset: us(950), ..Send::periodic(2, us(100_000), 1_472, 1) };
-    let send = Send { pacing: Some(Mode::Gap), ..Send::periodic(1, us(1_000), 64, 3) };
+    let send = Send { pacing: Some(Pacing::Gap), ..Send::periodic(1, us(1_000), 64, 3) };
     let (kept, _) = simulated(&network(Span::ZERO, 10), &both(&send, &other));
     assert_eq!(micros(&of_flow_1(&kept, Point::ApplicationSend)), [0, 1_000, 2_000]);
     let wire = micros(&of_flow_1(&kept, Point::WireSend));
@@ -97,7 +96,7 @@ fn a_message_in_a_queue_was_sent() {
 
 #[test]
 fn a_clock_that_is_set_forward_makes_no_burst_where_gaps_are_kept() {
-    for (mode, at_once) in [(Mode::Rate, 5), (Mode::Gap, 1)] {
+    for (mode, at_once) in [(Pacing::Rate, 5), (Pacing::Gap, 1)] {
         let mut network = network(Span::ZERO, 10);
         network.nodes[0].clock = Clock::default();
         let send = Send { pacing: Some(mode), ..Send::periodic(1, us(10_000), 64, 50) };
@@ -130,7 +129,7 @@ proptest! {
         }
         let (size, spacing) = bursts;
         let pattern = Pattern::Bursts { size, spacing: us(spacing) };
-        let mode = if gaps { Mode::Gap } else { Mode::Rate };
+        let mode = if gaps { Pacing::Gap } else { Pacing::Rate };
         let send = Send { pattern, pacing: Some(mode), ..Send::periodic(1, us(2_000), 64, 30) };
         let pattern = Pattern::Bursts { size: others, spacing: Span::ZERO };
         let offset = us(offset);

@@ -6,7 +6,7 @@ use wg_record::{Crc, DropReason, Point, RecordFlags, TruthKind};
 
 use super::{at, simulated, star, switch, truths};
 
-#[path = "../../../traffic/tests/bodies/relay.rs"]
+#[path = "../../../core/tests/contracts/relay.rs"]
 mod body;
 
 use body::{Done, RELAY, SENDER};

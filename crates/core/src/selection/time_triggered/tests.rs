@@ -7,11 +7,12 @@ use wg_frame::time::Span;
 
 use super::*;
 use crate::clock::DisciplinedClock;
-use crate::frame::{Handle, Mac, Marks, NetworkId};
+use crate::frame::{Handle, Marks, NetworkId};
 use crate::line::{GAP, LineRate};
 use crate::port::{Device, Effect, Port, PortConfig};
-use crate::queue::Limit;
+use crate::queue::Capacity;
 use crate::tte::schedule::Window;
+use wg_frame::ethernet::MacAddress;
 
 /// A longest frame with preamble and gap at 100 Mbit/s.
 const LONGEST: Span = Span::from_nanos(123_040);
@@ -25,8 +26,8 @@ fn us(us: i64) -> RunTime {
 
 fn frame(class: TrafficClass, length: u16, sequence: u32) -> Frame {
     Frame {
-        destination: Mac::BROADCAST,
-        source: Mac::default(),
+        destination: MacAddress::BROADCAST,
+        source: MacAddress::default(),
         length,
         vlan: 0,
         virtual_link: 7,
@@ -73,7 +74,7 @@ impl Bench {
         };
         let schedule = PortSchedule::new(Span::from_millis(1), vec![window], 100_000_000).expect("sound");
         let windows = WindowConfig { schedule, integration, raster: None, frames: 2, missed };
-        let limit = Limit::frames(10);
+        let limit = Capacity::frames(10);
         Self {
             port: Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)),
             device: Device::new(limit, DisciplinedClock::default()),

@@ -7,18 +7,19 @@ use wg_core::arinc664::{Bag, Contract};
 use wg_core::clock::{LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::interface::{
     IncomingLink, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
 };
 use wg_core::line::{GAP, LineRate};
 use wg_core::port::{Life, Port, PortConfig, Transmission};
-use wg_core::queue::Limit;
+use wg_core::queue::Capacity;
 use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
-use wg_core::switch::{self, Arrival, Ingress, Mode, Switch, SwitchConfig, Verdict};
+use wg_core::switch::{self, Arrival, ForwardingMode, Ingress, Switch, SwitchConfig, Verdict};
 use wg_core::tte::access::Integration;
 use wg_core::tte::dispatch::{Buffer, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -129,7 +130,7 @@ fn selection(input: &mut Input<'_>) -> Selection {
 
 fn port(input: &mut Input<'_>) -> Port<Selection> {
     let line = LineRate::new(RATE).expect("a rate");
-    let limit = Limit::frames(1 + input.below(6) as u32);
+    let limit = Capacity::frames(1 + input.below(6) as u32);
     Port::new(PortConfig::critical(line, limit), selection(input))
 }
 
@@ -139,9 +140,9 @@ fn frame(input: &mut Input<'_>, handle: Handle) -> Frame {
         1 => TrafficClass::RateConstrained,
         _ => TrafficClass::BestEffort,
     };
-    let station = |number: u8| Mac([2, 0, 0, 0, 0, number % 4]);
+    let station = |number: u8| MacAddress([2, 0, 0, 0, 0, number % 4]);
     Frame {
-        destination: if input.one_in(3) { Mac::BROADCAST } else { station(input.byte()) },
+        destination: if input.one_in(3) { MacAddress::BROADCAST } else { station(input.byte()) },
         source: station(input.byte()),
         length: 64 + input.below(if class == TrafficClass::TimeTriggered { 100 } else { 1_400 }) as u16,
         vlan: 0,
@@ -174,8 +175,8 @@ fn through_switch(input: &mut Input<'_>) {
     for group in GROUPS {
         forwarding.add_group(PortSet::of(PORTS, group.iter().copied()));
     }
-    let mode = if input.one_in(3) { Mode::CutThrough } else { Mode::StoreAndForward };
-    let shared = Limit::frames(2 + input.below(12) as u32);
+    let mode = if input.one_in(3) { ForwardingMode::CutThrough } else { ForwardingMode::StoreAndForward };
+    let shared = Capacity::frames(2 + input.below(12) as u32);
     let config = SwitchConfig { processing_delay: Span::from_nanos(500), mode, shared };
     let ports = (0..PORTS).map(|_| port(input)).collect();
     let mut switch = Switch::new(config, ports, forwarding, Rule, TrueTime);

@@ -9,17 +9,18 @@ use wg_core::arinc664::policing::{self, Account};
 use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
 use wg_core::clock::{DisciplinedClock, SharedClock};
 use wg_core::forwarding::{Forwarding, PortSet};
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Port, PortConfig};
-use wg_core::queue::Limit;
+use wg_core::queue::Capacity;
 use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
-use wg_core::switch::{Arrival, Ingress, Mode, Output, Switch, SwitchConfig, Verdict};
+use wg_core::switch::{Arrival, ForwardingMode, Ingress, Output, Switch, SwitchConfig, Verdict};
 use wg_core::tte::access::Integration;
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_core::{Cause, Deadline};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -57,7 +58,7 @@ struct Run {
     switch: Switch<Selection, CriticalIngress, SharedClock>,
     clock: SharedClock,
     mirror: CriticalIngress,
-    mode: Mode,
+    mode: ForwardingMode,
     now: RunTime,
     incoming_free: [RunTime; PORTS],
     free_at: [RunTime; PORTS],
@@ -99,7 +100,7 @@ impl Run {
             1 => Integration::TimelyBlock,
             _ => Integration::Shuffling,
         };
-        let limit = Limit { bytes: 200 + input.below(20_000), frames: 1 + input.below(20) as u32 };
+        let limit = Capacity { bytes: 200 + input.below(20_000), frames: 1 + input.below(20) as u32 };
         let config = PortConfig::critical(line, limit);
         let mut port = |scheduled| {
             let missed = if input.one_in(2) { Missed::Keep } else { Missed::Drop };
@@ -119,9 +120,9 @@ impl Run {
         for group in GROUPS {
             forwarding.add_group(PortSet::of(PORTS, group.iter().copied()));
         }
-        let mode = if input.one_in(3) { Mode::CutThrough } else { Mode::StoreAndForward };
+        let mode = if input.one_in(3) { ForwardingMode::CutThrough } else { ForwardingMode::StoreAndForward };
         let processing_delay = Span::from_picos(input.below(3_000_000) as i64);
-        let shared = Limit { bytes: u64::MAX, frames: 5 + input.below(30) as u32 };
+        let shared = Capacity { bytes: u64::MAX, frames: 5 + input.below(30) as u32 };
         let mirror = rule(input);
         let frequency = FrequencyOffset::from_ppb(input.below(200_000) as i64 - 100_000).expect("in range");
         let clock = DisciplinedClock::new(Oscillator::new(frequency), Span::ZERO, Span::from_picos(1));
@@ -187,12 +188,12 @@ impl Run {
             _ => TrafficClass::RateConstrained,
         };
         let destination = match class {
-            TrafficClass::BestEffort => Mac::BROADCAST,
-            _ => Mac(VirtualLinkId(flow as u16).destination().0),
+            TrafficClass::BestEffort => MacAddress::BROADCAST,
+            _ => MacAddress(VirtualLinkId(flow as u16).destination().0),
         };
         let frame = Frame {
             destination,
-            source: Mac::default(),
+            source: MacAddress::default(),
             length: 64 + input.below(if class == TrafficClass::TimeTriggered { 150 } else { 560 }) as u16,
             vlan: 0,
             virtual_link: flow as u16,
@@ -242,7 +243,7 @@ impl Run {
         if begun < self.back_at {
             return Err(Cause::Down);
         }
-        if self.mode == Mode::StoreAndForward && frame.marks.has(Marks::FCS_ERROR) {
+        if self.mode == ForwardingMode::StoreAndForward && frame.marks.has(Marks::FCS_ERROR) {
             return Err(Cause::FrameCheck);
         }
         let members: BTreeSet<usize> = match self.mirror.judge(&self.clock, arrival) {

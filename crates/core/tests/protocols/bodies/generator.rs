@@ -1,6 +1,6 @@
 //! Traffic generators.
 
-use wg_core::generator::{Bursts, Exponential, Pace, Periodic, RateLimit};
+use wg_core::generator::{Exponential, RateLimit};
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -11,30 +11,6 @@ const MANY: usize = 64;
 pub(crate) fn body(data: &[u8]) {
     let mut input = Input(data);
     let start = RunTime::from_picos(input.extreme());
-    let pace = if input.one_in(2) {
-        Pace::every(Span::from_picos(input.extreme() >> (input.byte() % 64)))
-    } else {
-        let (share, shift) = (input.word() as u32, input.byte() % 64);
-        Pace::share_of_line(share, input.word() >> shift, input.word() as u16)
-    };
-    if let Ok(pace) = pace {
-        let count = input.below(MANY as u64);
-        let times: Vec<_> = Periodic::new(start, pace, count).collect();
-        assert!(times.len() as u64 <= count && times.is_sorted());
-        let steps =
-            times.windows(2).map(|pair| i128::from(pair[1].as_picos()) - i128::from(pair[0].as_picos()));
-        let whole = i128::from(pace.interval().as_picos());
-        assert!(steps.into_iter().all(|step| step == whole || step == whole + 1));
-        let size = 1 + input.below(20);
-        let spacing = Span::from_picos(input.extreme() >> (input.byte() % 64));
-        if let Ok(bursts) = Bursts::new(start, pace, size, spacing, count) {
-            let times: Vec<_> = bursts.collect();
-            assert!(times.len() as u64 <= count && times.is_sorted());
-        }
-        if let Ok(burst) = pace.times(input.byte().into()) {
-            assert!(burst.interval() >= pace.interval());
-        }
-    }
     let mean = Span::from_picos(input.extreme() >> (input.byte() % 64));
     let samples: Vec<_> = (0..MANY).map(|_| input.word()).collect();
     if let Ok(times) = Exponential::new(start, mean, samples.into_iter()) {

@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use wg_core::Cause;
 use wg_core::clock::TrueTime;
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig};
-use wg_core::queue::Limit;
+use wg_core::queue::Capacity;
 use wg_core::selection::StrictPriority;
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -33,7 +34,7 @@ pub(crate) fn body(data: &[u8]) {
     };
     let ring = u32::from(input.byte() % 6);
     let backlog = u32::from(input.byte() % 6);
-    let limit = Limit::frames(u32::from(input.byte() % 6));
+    let limit = Capacity::frames(u32::from(input.byte() % 6));
     let port = PortConfig::first_in_first_out(line, limit);
     let ports = vec![(NetworkId::A, Port::new(port, StrictPriority))];
     let config = HostConfig { transmit, receive, backlog, ring, interrupts, interrupt_latency };
@@ -103,8 +104,8 @@ struct Run {
 
 fn frame(sequence: u32, input: &mut Input<'_>) -> Frame {
     Frame {
-        destination: Mac::BROADCAST,
-        source: Mac::default(),
+        destination: MacAddress::BROADCAST,
+        source: MacAddress::default(),
         length: 64 + input.below(1_455) as u16,
         vlan: 0,
         virtual_link: 0,

@@ -8,19 +8,20 @@ use wg_core::arinc664::redundancy::{Receiver, Redundancy};
 use wg_core::arinc664::{Bag, Contract};
 use wg_core::clock::{DisciplinedClock, LocalClock, SharedClock};
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::interface::{
     IncomingLink, IncomingSchedule, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
 };
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Port, PortConfig};
-use wg_core::queue::Limit;
+use wg_core::queue::Capacity;
 use wg_core::selection::{Missed, TimeTriggered, WindowConfig};
 use wg_core::tte::access::Integration;
 use wg_core::tte::dispatch::{AcceptanceWindow, Buffer, Instants};
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_core::{Cause, Deadline};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -164,7 +165,7 @@ impl Run {
                 frames: 2,
                 missed: Missed::Keep,
             };
-            let limit = Limit::frames(u32::MAX);
+            let limit = Capacity::frames(u32::MAX);
             (network, Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)))
         });
         let cost = Cost { fixed: Span::from_picos(input.below(3_000_000) as i64), per_byte: Span::ZERO };
@@ -254,8 +255,8 @@ impl Run {
 
     fn frame(&self, class: TrafficClass, input: &mut Input<'_>) -> Frame {
         Frame {
-            destination: Mac::BROADCAST,
-            source: Mac::default(),
+            destination: MacAddress::BROADCAST,
+            source: MacAddress::default(),
             length: 64 + input.below(if class == TT { 100 } else { 330 }) as u16,
             vlan: 0,
             virtual_link: 0,

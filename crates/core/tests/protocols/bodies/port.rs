@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime};
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Device, Effect, Port, PortConfig};
-use wg_core::queue::Limit;
+use wg_core::queue::Capacity;
 use wg_core::selection::{Missed, TimeTriggered, WindowConfig};
 use wg_core::tte::access::{DeltaRaster, Integration};
 use wg_core::tte::schedule::{PortSchedule, Window};
 use wg_core::{Cause, Deadline};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -96,12 +97,12 @@ impl Run {
         let missed = if input.one_in(3) { Missed::Drop } else { Missed::Keep };
         let capacity = 1 + usize::from(input.byte() % 3);
         let line = LineRate::new(LINE_RATE).expect("a rate");
-        let limit = Limit::frames(1 + u32::from(input.byte() % 20));
+        let limit = Capacity::frames(1 + u32::from(input.byte() % 20));
         let windows =
             WindowConfig { schedule: schedule.clone(), integration, raster, frames: capacity as u32, missed };
         Self {
             port: Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)),
-            device: Device::new(Limit { bytes: u64::MAX, frames: u32::MAX }, clock),
+            device: Device::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
             schedule,
             integration,
             raster,
@@ -174,8 +175,8 @@ impl Run {
         let short = class == TT && !input.one_in(8);
         let length = 64 + input.below(if short { 40 } else { 1_459 }) as u16;
         let frame = Frame {
-            destination: Mac::BROADCAST,
-            source: Mac::default(),
+            destination: MacAddress::BROADCAST,
+            source: MacAddress::default(),
             length,
             vlan: 0,
             virtual_link: u16::from(input.byte() % 6),

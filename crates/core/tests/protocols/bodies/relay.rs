@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wg_core::relay::{Faults, MOST_HELD, Output, Relay, Treatment};
+use wg_core::relay::{FaultKind, Faults, MOST_HELD, Output, Relay};
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
@@ -15,17 +15,17 @@ pub(crate) fn body(data: &[u8]) {
         let first = input.below(200) as u32;
         let last = first + input.below(20) as u32;
         let what = match input.byte() % 5 {
-            0 => Treatment::Drop,
-            1 => Treatment::Twice,
-            2 => Treatment::Corrupt,
-            3 => Treatment::Misdirect(u16::from(input.byte())),
-            _ => Treatment::Swap,
+            0 => FaultKind::Loss,
+            1 => FaultKind::Duplicate,
+            2 => FaultKind::Corrupt,
+            3 => FaultKind::Misdirect { to: u16::from(input.byte()) },
+            _ => FaultKind::Reorder,
         };
         given.push((first, last, what));
     }
     let planned = |sequence: u32| {
         let first = given.iter().find(|(first, last, _)| (*first..=*last).contains(&sequence));
-        first.map_or(Treatment::Return, |(.., what)| *what)
+        first.map(|(.., what)| *what)
     };
     let (period, drain) = (input.step(1_000).abs(), input.step(50_000).abs());
     let mut core =
@@ -46,18 +46,18 @@ pub(crate) fn body(data: &[u8]) {
             _ => {
                 let (sequence, warm_up) = (input.below(220) as u32, input.one_in(8));
                 let what = core.handle_message(now, sequence, warm_up, ticket);
-                assert_eq!(what, if warm_up { Treatment::Return } else { planned(sequence) });
-                let returns = matches!(what, Treatment::Return | Treatment::Twice);
-                if what == Treatment::Swap && held.len() < MOST_HELD {
+                assert_eq!(what, if warm_up { None } else { planned(sequence) });
+                let returns = matches!(what, None | Some(FaultKind::Duplicate));
+                if what == Some(FaultKind::Reorder) && held.len() < MOST_HELD {
                     held.insert(ticket, (sequence, time));
                 } else {
                     let out = core.poll_output().expect("what is not held leaves at once");
                     let expected = match what {
-                        Treatment::Return | Treatment::Swap => Output::Return(ticket),
-                        Treatment::Twice => Output::Twice(ticket),
-                        Treatment::Corrupt => Output::Corrupt(ticket),
-                        Treatment::Misdirect(to) => Output::Misdirect(ticket, to),
-                        Treatment::Drop => Output::Drop(ticket),
+                        None | Some(FaultKind::Reorder) => Output::Return(ticket),
+                        Some(FaultKind::Duplicate) => Output::Twice(ticket),
+                        Some(FaultKind::Corrupt) => Output::Corrupt(ticket),
+                        Some(FaultKind::Misdirect { to }) => Output::Misdirect(ticket, to),
+                        Some(FaultKind::Loss) => Output::Drop(ticket),
                     };
                     assert_eq!(out, expected);
                     assert!(left.insert(ticket));

@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_core::Cause;
 use wg_core::clock::TrueTime;
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
-use wg_core::frame::{Frame, Handle, Mac, Marks, NetworkId, TrafficClass};
+use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig, Transmission};
-use wg_core::queue::Limit;
+use wg_core::queue::Capacity;
 use wg_core::selection::StrictPriority;
-use wg_core::switch::{AdmitAll, Arrival, Mode, Output, Switch, SwitchConfig};
+use wg_core::switch::{AdmitAll, Arrival, ForwardingMode, Output, Switch, SwitchConfig};
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use crate::input::Input;
 
 const AGEING: i64 = 50_000_000_000;
-const GROUP: Mac = Mac([3, 0, 0, 0, 0, 1]);
+const GROUP: MacAddress = MacAddress([3, 0, 0, 0, 0, 1]);
 
 /// Any frames, stations, VLANs, limits and calls, handed in early, in time or late: a frame goes where an
 /// independent reading of the rules sends it and nowhere else, each copy is transmitted or dropped with a reason, no
@@ -50,9 +51,9 @@ struct Fate {
 struct Run {
     switch: Switch<StrictPriority, AdmitAll, TrueTime>,
     count: usize,
-    mode: Mode,
+    mode: ForwardingMode,
     delay: Span,
-    limit: Limit,
+    limit: Capacity,
     answers_at_once: bool,
     learns: bool,
     tagged: bool,
@@ -65,18 +66,18 @@ struct Run {
     fates: Vec<Fate>,
     /// Frames in the order in which the switch takes note of them, with the instant.
     noted: Vec<(RunTime, Arrival)>,
-    stations: BTreeMap<(u16, Mac), (usize, RunTime)>,
+    stations: BTreeMap<(u16, MacAddress), (usize, RunTime)>,
     last_of_way: BTreeMap<(usize, usize, u8), u32>,
 }
 
 impl Run {
     fn new(input: &mut Input<'_>) -> Self {
         let count = 2 + usize::from(input.byte() % 4);
-        let mode = if input.one_in(2) { Mode::CutThrough } else { Mode::StoreAndForward };
+        let mode = if input.one_in(2) { ForwardingMode::CutThrough } else { ForwardingMode::StoreAndForward };
         let delay = Span::from_picos(if input.one_in(3) { 0 } else { input.below(3_000_000) as i64 });
         let learns = !input.one_in(4);
         let tagged = input.one_in(3);
-        let limit = Limit { bytes: 64 + input.below(6_000), frames: 1 + input.below(9) as u32 };
+        let limit = Capacity { bytes: 64 + input.below(6_000), frames: 1 + input.below(9) as u32 };
         let ports = (0..count)
             .map(|_| {
                 let rate = if input.one_in(3) { 10_000_000 } else { 100_000_000 };
@@ -98,7 +99,7 @@ impl Run {
         for vlan in 0..=2 {
             forwarding.set_group(vlan, GROUP, PortSet::of(count, [0, 1]));
         }
-        let shared = Limit { bytes: u64::MAX, frames: 2 + input.below(20) as u32 };
+        let shared = Capacity { bytes: u64::MAX, frames: 2 + input.below(20) as u32 };
         let config = SwitchConfig { processing_delay: delay, mode, shared };
         Self {
             switch: Switch::new(config, ports, forwarding, AdmitAll, TrueTime),
@@ -150,9 +151,9 @@ impl Run {
 
     fn arrive(&mut self, input: &mut Input<'_>) {
         let port = usize::from(input.byte()) % self.count;
-        let station = |byte: u8| Mac([2, 0, 0, 0, 0, 1 + byte % 6]);
+        let station = |byte: u8| MacAddress([2, 0, 0, 0, 0, 1 + byte % 6]);
         let destination = match input.byte() {
-            0..30 => Mac::BROADCAST,
+            0..30 => MacAddress::BROADCAST,
             30..60 => GROUP,
             other => station(other),
         };
@@ -176,7 +177,7 @@ impl Run {
             (begun + line.header(frame.vlan != 0), begun + line.transmission(frame.length));
         self.incoming_free[port] = begun + line.occupation(frame.length);
         let ready = self.switch.ready_at(header, complete);
-        let early = self.mode == Mode::StoreAndForward && input.one_in(3);
+        let early = self.mode == ForwardingMode::StoreAndForward && input.one_in(3);
         if !early {
             self.now = self.now.max(ready);
             if input.one_in(4) {
@@ -249,7 +250,10 @@ impl Run {
                     assert!(fate.expected.contains(&port) && fate.ended.insert(port), "not a planned copy");
                     if self.now < fate.complete + self.delay {
                         let lines = [fate.came_by, port].map(|port| self.switch.line(port));
-                        assert!(self.mode == Mode::CutThrough && lines[0] == lines[1], "cut through in vain");
+                        assert!(
+                            self.mode == ForwardingMode::CutThrough && lines[0] == lines[1],
+                            "cut through in vain"
+                        );
                     }
                     let way = (fate.queue.0, port, fate.queue.1);
                     let before = self.last_of_way.insert(way, frame.handle.0 as u32);

@@ -2,15 +2,15 @@
 //!
 //! Even spacing and bursts are closed forms of the message's number and cost nothing to carry on; exponential intervals and
 //! rate limits come from the core's generators; a replay has the times and lengths of its capture. Times are of the
-//! sender's own clock.
+//! sender's own clock. Simulated and real senders ask here and get the same answer, to the picosecond: otherwise they would
+//! not offer the same traffic.
 
-use wg_core::generator::{self, Exponential, GeneratorError, Ramp, RateLimit};
-use wg_core::line::{GAP, PREAMBLE, SMALLEST_FRAME};
-use wg_core::pacing::Pacing;
-use wg_frame::time::{RunTime, Span};
-use wg_plan::{Activity, Inject, Mode, Pattern, Replay, Run, Send};
-
+use crate::campaign::{Activity, Inject, Pattern, Run, Send};
 use crate::random::{Purpose, Stream};
+use crate::trace::Replay;
+use wg_core::generator::{Exponential, GeneratorError, Ramp, RateLimit};
+use wg_frame::ethernet::wire_len;
+use wg_frame::time::{RunTime, Span};
 
 /// A schedule no sender can keep. The plan's fault; a compiled plan has none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,14 +27,6 @@ pub enum ScheduleError {
     /// In a generator.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
-}
-
-/// What a sender of the plan keeps when a message is late.
-pub const fn pacing(mode: Option<Mode>) -> Pacing {
-    match mode {
-        None | Some(Mode::Rate) => Pacing::Rate,
-        Some(Mode::Gap) => Pacing::Gap,
-    }
 }
 
 /// A message that is due.
@@ -106,7 +98,7 @@ impl Iterator for Base {
 struct Paused {
     base: Base,
     /// The cycle, and when its first begins.
-    activity: Option<(generator::Activity, RunTime)>,
+    activity: Option<(Activity, RunTime)>,
     bits: u64,
 }
 
@@ -207,13 +199,11 @@ impl Schedule {
             }
             _ => None,
         };
-        let bits = 8 * u64::from(u32::from(length.max(SMALLEST_FRAME)) + PREAMBLE + GAP);
+        let bits = 8 * wire_len(length.into()) as u64;
         let times = match base {
             None => Times::Even(bursts),
             Some(base) => {
-                let cycle = |Activity { active, pause }| generator::Activity::new(active, pause);
-                let activity = send.activity.map(cycle).transpose()?;
-                let activity = activity.map(|activity| (activity, bursts.first_measured));
+                let activity = send.activity.map(|activity| (activity, bursts.first_measured));
                 let paused = Paused { base, activity, bits };
                 match send.rate_limit_bps {
                     Some(rate) => Times::Limited(Box::new(RateLimit::new(rate, bits, bits, paused)?)),
