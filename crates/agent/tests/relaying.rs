@@ -8,7 +8,7 @@ use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{HostModel, Network, Node, NodeIndex, NodeKind, Run};
 
-#[path = "../../core/tests/contracts/relay.rs"]
+#[path = "../../plan/tests/contracts/relay.rs"]
 mod body;
 
 use body::{Done, FLOW, MESSAGES, RELAY, SENDER};

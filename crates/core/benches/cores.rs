@@ -14,7 +14,6 @@ use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, PortSet};
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::ingress::{CriticalIngress, InputTable, VirtualLinkEntry};
-use wg_core::interface::{IncomingLink, Interface, InterfaceConfig, Networks, OutgoingLink};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Capacity;
@@ -24,6 +23,9 @@ use wg_core::selection::{
 use wg_core::switch::{self, AdmitAll, Arrival, ForwardingMode, Ingress, Switch, SwitchConfig};
 use wg_core::tte::access::Integration;
 use wg_core::tte::schedule::{PortSchedule, Window};
+use wg_core::virtual_link_layer::{
+    IncomingLink, Networks, OutgoingLink, VirtualLinkLayer, VirtualLinkLayerConfig,
+};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
@@ -63,7 +65,7 @@ fn main() {
     report("the same around windows", frames, through_switch(switch, TrafficClass::RateConstrained, frames));
     let host = through_host(TrafficClass::BestEffort, plain(), TrueTime, None, frames);
     report("end system, best effort", frames, host);
-    let interface = Interface::new(interface(), LocalTime::ZERO).expect("an interface");
+    let interface = VirtualLinkLayer::new(interface(), LocalTime::ZERO).expect("an interface");
     let clock = DisciplinedClock::default();
     let host = through_host(TrafficClass::RateConstrained, critical(), clock, Some(interface), frames);
     report("end system, virtual links", frames, host);
@@ -182,11 +184,11 @@ fn through_switch<S: TransmissionSelection, I: Ingress, C: LocalClock>(
     begun.elapsed().as_secs_f64()
 }
 
-fn interface() -> InterfaceConfig {
+fn interface() -> VirtualLinkLayerConfig {
     let contract = Contract::new(Bag::ALL[0], 600).expect("a contract");
     let budget = Span::from_micros(500);
     let ids = 0..LINKS / 8;
-    InterfaceConfig {
+    VirtualLinkLayerConfig {
         outgoing_links: ids
             .clone()
             .map(|id| OutgoingLink {
@@ -200,7 +202,7 @@ fn interface() -> InterfaceConfig {
         incoming_links: ids
             .map(|id| IncomingLink { id, bag: Bag::ALL[0], redundancy: Redundancy::Off })
             .collect(),
-        ..InterfaceConfig::default()
+        ..VirtualLinkLayerConfig::default()
     }
 }
 
@@ -209,7 +211,7 @@ fn through_host<S: TransmissionSelection, C: LocalClock>(
     class: TrafficClass,
     port: Port<S>,
     clock: C,
-    interface: Option<Interface>,
+    interface: Option<VirtualLinkLayer>,
     frames: u32,
 ) -> f64 {
     let cost = Cost { fixed: Span::from_nanos(2_000), per_byte: Span::from_picos(150) };

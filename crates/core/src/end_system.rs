@@ -1,11 +1,11 @@
 //! The end system as a host: what lies between an application and the wire.
 //!
 //! ```text
-//! application ── transmit lane ──▶ critical interface ──▶ egress queues ── driver ──▶ wire
-//! application ◀── receive lane ◀── ring ◀── interrupt ◀── critical interface ◀────── wire
+//! application ── transmit lane ──▶ virtual link layer ──▶ egress queues ── driver ──▶ wire
+//! application ◀── receive lane ◀── ring ◀── interrupt ◀── virtual link layer ◀────── wire
 //! ```
 //!
-//! One or two ports, one for each redundant network. The [critical interface](crate::interface) is there where virtual
+//! One or two ports, one for each redundant network. The [virtual link layer](crate::virtual_link_layer) is there where virtual
 //! links or time-triggered flows begin or end; like the hardware it stands for it works at the wire, before the ring. A
 //! frame whose check sequence is wrong gets no further than the port.
 //!
@@ -33,11 +33,11 @@ use crate::contention::Contenders;
 use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::frame::{Frame, Marks, NetworkId, TrafficClass};
-use crate::interface::{Departure, Interface, Networks};
 use crate::line::LineRate;
-use crate::port::{Device, Effect, Life, Port, Transmission};
+use crate::port::{Effect, Life, NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill, Full};
 use crate::selection::TransmissionSelection;
+use crate::virtual_link_layer::{Departure, Networks, VirtualLinkLayer};
 
 /// What handing a frame over costs a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub struct HostConfig {
 pub struct Handed {
     /// The application calls.
     pub application: RunTime,
-    /// The frame joins the egress queue, or comes to the critical interface.
+    /// The frame joins the egress queue, or comes to the virtual link layer.
     pub queued: RunTime,
 }
 
@@ -187,11 +187,11 @@ struct Contender {
 pub struct Host<S, C> {
     config: HostConfig,
     ports: Vec<(NetworkId, Port<S>)>,
-    device: Device<C>,
-    interface: Option<Box<Interface>>,
+    device: NodeShared<C>,
+    layer: Option<Box<VirtualLinkLayer>>,
     /// Handed down, but not yet in the queue; ordered, because the lane is one thread.
     handed: Fifo<(RunTime, Frame)>,
-    /// Handed down and with the critical interface already, which holds it longer than the lane does: when the lane will be
+    /// Handed down and with the virtual link layer already, which holds it longer than the lane does: when the lane will be
     /// through with it.
     ahead: Fifo<RunTime>,
     transmit_free: RunTime,
@@ -212,7 +212,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     pub fn new(
         config: HostConfig,
         ports: Vec<(NetworkId, Port<S>)>,
-        interface: Option<Interface>,
+        layer: Option<VirtualLinkLayer>,
         clock: C,
     ) -> Self {
         let fine = ports.len() == 1 || ports.len() == 2 && ports[0].0 != ports[1].0;
@@ -221,8 +221,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         Self {
             config,
             ports,
-            device: Device::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
-            interface: interface.map(Box::new),
+            device: NodeShared::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
+            layer: layer.map(Box::new),
             handed: Fifo::new(),
             ahead: Fifo::new(),
             transmit_free: beginning,
@@ -283,7 +283,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// the queues past every regulator and schedule. A frame of a virtual link or schedule that begins here is numbered
     /// and goes where its flow does. With `more` other inputs of this instant may follow.
     pub fn handle_generated(&mut self, now: RunTime, frame: Frame, more: bool) {
-        let numbered = self.interface.as_mut().and_then(|interface| interface.number(frame));
+        let numbered = self.layer.as_mut().and_then(|layer| layer.number(frame));
         match numbered {
             None => self.send_on(now, frame, networks_of(&frame), now, more),
             Some((frame, networks)) => {
@@ -301,9 +301,9 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             self.outputs.push_back(Output::lost(port, frame, Cause::FrameCheck));
             return;
         }
-        if let Some(interface) = &mut self.interface {
+        if let Some(layer) = &mut self.layer {
             let network = self.ports[port].0;
-            if let Err(cause) = interface.handle_frame(now, &self.device.clock, network, &frame) {
+            if let Err(cause) = layer.handle_frame(now, &self.device.clock, network, &frame) {
                 self.outputs.push_back(Output::lost(port, frame, cause));
                 return;
             }
@@ -336,7 +336,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// Does what is due at `now`: messages handed down join the queue or come to the critical interface, that hands on
+    /// Does what is due at `now`: messages handed down join the queue or come to the virtual link layer, that hands on
     /// what is due, a free line takes the next frame, a due interrupt looks at the ring. Early calls do nothing; a late
     /// call acts as of `now`.
     pub fn handle_deadline(&mut self, now: RunTime) {
@@ -354,8 +354,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             self.settle(now);
         }
         for (port, (_, egress)) in self.ports.iter_mut().enumerate() {
-            let (outputs, interface) = (&mut self.outputs, &mut self.interface);
-            let effect = &mut |effect| carry_out(outputs, interface, now, port, effect);
+            let (outputs, layer) = (&mut self.outputs, &mut self.layer);
+            let effect = &mut |effect| carry_out(outputs, layer, now, port, effect);
             egress.handle_deadline(now, &mut self.device, effect);
         }
         if self.interrupt_at.is_due(now) {
@@ -370,8 +370,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
 
     /// The clock of the host was set at `now`, or runs differently from then on: instants and windows move with it.
     pub fn handle_clock_change(&mut self, now: RunTime) {
-        if let Some(interface) = &mut self.interface {
-            interface.handle_clock_change(now, &self.device.clock);
+        if let Some(layer) = &mut self.layer {
+            layer.handle_clock_change(now, &self.device.clock);
         }
         for (_, port) in &mut self.ports {
             port.handle_clock_change(now, &self.device);
@@ -381,7 +381,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// The host restarts at `now`: what waits in it is dropped, what it sends is cut off, numbers begin anew. What was
     /// delivered stays delivered.
     pub fn handle_restart(&mut self, now: RunTime) {
-        let Self { ports, device, interface, handed, unnoticed, leaving, contenders, outputs, .. } = self;
+        let Self { ports, device, layer, handed, unnoticed, leaving, contenders, outputs, .. } = self;
         let down = Cause::Down;
         for (port, Contender { frame, .. }) in contenders.take() {
             outputs.push_back(Output::lost(port, frame, down));
@@ -393,8 +393,8 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             outputs.push_back(Output::lost(port.into(), frame, down));
         }
         self.ahead.clear();
-        if let Some(interface) = interface {
-            interface.handle_restart(now, &device.clock, |frame| {
+        if let Some(layer) = layer {
+            layer.handle_restart(now, &device.clock, |frame| {
                 outputs.push_back(Output::lost_before_ports(frame, down));
             });
         }
@@ -422,7 +422,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         let handed = self.handed.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));
-        let due = self.interface.as_ref().map_or(Deadline::NEVER, |interface| interface.next_deadline());
+        let due = self.layer.as_ref().map_or(Deadline::NEVER, |layer| layer.next_deadline());
         let own = handed.min(self.interrupt_at).min(due).min(self.contenders.deadline());
         if self.device.buffer.is_idle() && !self.device.follows {
             return own;
@@ -430,9 +430,9 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.ports.iter().fold(own, |earliest, (_, port)| earliest.min(port.next_deadline(&self.device)))
     }
 
-    /// Its critical interface.
-    pub fn interface(&self) -> Option<&Interface> {
-        self.interface.as_deref()
+    /// Its virtual link layer.
+    pub fn virtual_link_layer(&self) -> Option<&VirtualLinkLayer> {
+        self.layer.as_deref()
     }
 
     /// The network of `port`.
@@ -455,22 +455,22 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.ports[port].1.fill()
     }
 
-    /// Messages between application and egress queue or critical interface, and frames in the ring that nobody has
+    /// Messages between application and egress queue or virtual link layer, and frames in the ring that nobody has
     /// noticed.
     pub fn in_hand(&self) -> (usize, usize) {
         (self.handed.len(), self.unnoticed.len())
     }
 
-    /// Hands a message that leaves the lane at `queued` to the critical interface now, if that holds it longer: it then
+    /// Hands a message that leaves the lane at `queued` to the virtual link layer now, if that holds it longer: it then
     /// needs no instant of its own. None of its virtual link may be in the lane before it.
     #[inline]
     fn hand_ahead(&mut self, queued: RunTime, frame: Frame) -> Result<(), Frame> {
-        let Some(interface) = self.interface.as_mut() else { return Err(frame) };
+        let Some(layer) = self.layer.as_mut() else { return Err(frame) };
         let follows = |(_, other): &(RunTime, Frame)| other.virtual_link == frame.virtual_link;
         if frame.class != TrafficClass::RateConstrained || self.handed.iter().any(follows) {
             return Err(frame);
         }
-        interface.handle_ahead(queued, frame)?;
+        layer.handle_ahead(queued, frame)?;
         self.ahead.push_back(queued);
         Ok(())
     }
@@ -479,19 +479,18 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     #[inline]
     fn has_due(&self, now: RunTime) -> bool {
         self.handed.front().is_some_and(|(at, _)| *at <= now)
-            || self.interface.as_ref().is_some_and(|interface| interface.next_deadline().is_due(now))
+            || self.layer.as_ref().is_some_and(|layer| layer.next_deadline().is_due(now))
     }
 
     /// A message leaves the lane.
     #[inline]
     fn submit(&mut self, now: RunTime, frame: Frame, more: bool) {
-        let Some(interface) = self.interface.as_mut().filter(|_| frame.class != TrafficClass::BestEffort)
-        else {
+        let Some(layer) = self.layer.as_mut().filter(|_| frame.class != TrafficClass::BestEffort) else {
             self.send_on(now, frame, networks_of(&frame), now, more);
             return;
         };
         let outputs = &mut self.outputs;
-        let departure = interface.handle_message(now, &self.device.clock, frame, |frame, cause| {
+        let departure = layer.handle_message(now, &self.device.clock, frame, |frame, cause| {
             outputs.push_back(Output::lost_before_ports(frame, cause));
         });
         if let Some(Departure { frame, networks, due }) = departure {
@@ -499,13 +498,13 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
-    /// Hands on what the critical interface has due.
+    /// Hands on what the virtual link layer has due.
     fn depart(&mut self, now: RunTime) {
         while let Some(departure) = self
-            .interface
+            .layer
             .as_mut()
-            .filter(|interface| interface.next_deadline().is_due(now))
-            .and_then(|interface| interface.poll_departure(now, &self.device.clock))
+            .filter(|layer| layer.next_deadline().is_due(now))
+            .and_then(|layer| layer.poll_departure(now, &self.device.clock))
         {
             self.send_on(now, departure.frame, departure.networks, departure.due, false);
         }
@@ -514,7 +513,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     /// Puts a frame, or a copy on each network, into the queues.
     #[inline]
     fn send_on(&mut self, now: RunTime, frame: Frame, networks: Networks, due: RunTime, more: bool) {
-        if let ([(network, egress)], None) = (&mut self.ports[..], &self.interface)
+        if let ([(network, egress)], None) = (&mut self.ports[..], &self.layer)
             && networks.has(*network)
             && !more
             && self.contenders.is_empty()
@@ -549,16 +548,16 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     #[inline]
     fn enqueue(&mut self, now: RunTime, port: usize, contender: Contender) {
         let Contender { frame, due, unscheduled } = contender;
-        let (outputs, interface) = (&mut self.outputs, &mut self.interface);
+        let (outputs, layer) = (&mut self.outputs, &mut self.layer);
         if unscheduled {
             let effect = &mut |effect| outputs.push_back(Output::of(port, effect));
             self.ports[port].1.handle_unscheduled(now, frame, &mut self.device, effect);
             return;
         }
-        if let Some(interface) = interface {
-            interface.joins(port, &frame, due);
+        if let Some(layer) = layer {
+            layer.joins(port, &frame, due);
         }
-        let effect = &mut |effect| carry_out(outputs, interface, now, port, effect);
+        let effect = &mut |effect| carry_out(outputs, layer, now, port, effect);
         self.ports[port].1.handle_frame(now, frame, &mut self.device, effect);
     }
 
@@ -646,16 +645,16 @@ fn urgency(port: &Port<impl TransmissionSelection>, contender: &Contender) -> Op
 #[inline]
 fn carry_out(
     outputs: &mut Fifo<Output>,
-    interface: &mut Option<Box<Interface>>,
+    layer: &mut Option<Box<VirtualLinkLayer>>,
     now: RunTime,
     port: usize,
     effect: Effect,
 ) {
-    if let Some(interface) = interface {
+    if let Some(layer) = layer {
         match &effect {
-            Effect::Transmit { frame, .. } => interface.begins(port, frame, now),
-            Effect::Abort { frame, .. } => interface.waits_again(port, frame),
-            Effect::Drop { frame, .. } => interface.leaves(port, frame),
+            Effect::Transmit { frame, .. } => layer.begins(port, frame, now),
+            Effect::Abort { frame, .. } => layer.waits_again(port, frame),
+            Effect::Drop { frame, .. } => layer.leaves(port, frame),
             Effect::Follow { .. } => {}
         }
     }

@@ -56,7 +56,6 @@ pub mod frame;
 pub mod generator;
 pub mod hub;
 pub mod ingress;
-pub mod interface;
 pub mod line;
 pub mod oscillator;
 pub mod pacing;
@@ -66,6 +65,7 @@ pub mod relay;
 pub mod selection;
 pub mod switch;
 pub mod tte;
+pub mod virtual_link_layer;
 
 pub use cause::Cause;
 pub use deadline::Deadline;

@@ -16,7 +16,7 @@ use crate::clock::LocalClock;
 use crate::deadline::Deadline;
 use crate::frame::{Frame, TrafficClass};
 use crate::line::{GAP, LineRate};
-use crate::queue::{Capacity, Fill, PRIORITIES, Place, QUEUES, Queues, SharedBuffer};
+use crate::queue::{Capacity, Fill, PRIORITIES, QUEUES, QueuePosition, Queues, SharedBuffer};
 use crate::selection::{Admission, Moment, Newcomer, TransmissionSelection};
 
 /// What a port is built from.
@@ -68,7 +68,7 @@ impl PortConfig {
 
 /// What the ports of a device share.
 #[derive(Clone, Debug)]
-pub struct Device<C> {
+pub struct NodeShared<C> {
     /// The buffer.
     pub buffer: SharedBuffer,
     /// The clock.
@@ -77,14 +77,14 @@ pub struct Device<C> {
     pub follows: bool,
 }
 
-impl<C> Device<C> {
+impl<C> NodeShared<C> {
     /// A device with an empty buffer, that follows no copies.
     pub const fn new(limit: Capacity, clock: C) -> Self {
         Self { buffer: SharedBuffer::new(limit), clock, follows: false }
     }
 }
 
-/// What becomes of a frame inside a device, told where that [follows](Device::follows) copies: a driver that keeps the bytes of
+/// What becomes of a frame inside a device, told where that [follows](NodeShared::follows) copies: a driver that keeps the bytes of
 /// a frame in a buffer then knows when nobody needs them any more.
 ///
 /// A frame that is handed in is one copy. Each copy has one end: [`Sent`](Self::Sent), or a drop, or at a host the delivery. An
@@ -204,7 +204,7 @@ impl<S: TransmissionSelection> Port<S> {
         &mut self,
         now: RunTime,
         frame: Frame,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         let queue = self.queue_of(&frame);
@@ -217,7 +217,7 @@ impl<S: TransmissionSelection> Port<S> {
         &mut self,
         now: RunTime,
         frame: Frame,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         self.take(now, &Newcomer { frame: &frame, queue: QUEUES - 1, unscheduled: true }, device, effect);
@@ -228,7 +228,7 @@ impl<S: TransmissionSelection> Port<S> {
     pub fn handle_deadline<C: LocalClock>(
         &mut self,
         now: RunTime,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         self.pass(now, device, effect);
@@ -249,7 +249,7 @@ impl<S: TransmissionSelection> Port<S> {
     }
 
     /// The clock of `device` was set, or runs differently from `now` on.
-    pub fn handle_clock_change<C: LocalClock>(&mut self, now: RunTime, device: &Device<C>) {
+    pub fn handle_clock_change<C: LocalClock>(&mut self, now: RunTime, device: &NodeShared<C>) {
         self.selection.handle_clock_change(&moment!(self, now, device));
     }
 
@@ -258,7 +258,7 @@ impl<S: TransmissionSelection> Port<S> {
     pub fn handle_restart<C: LocalClock>(
         &mut self,
         now: RunTime,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         let cause = Cause::Down;
@@ -278,7 +278,7 @@ impl<S: TransmissionSelection> Port<S> {
 
     /// When [`handle_deadline`](Self::handle_deadline) may have something to do.
     #[inline]
-    pub fn next_deadline<C: LocalClock>(&self, device: &Device<C>) -> Deadline {
+    pub fn next_deadline<C: LocalClock>(&self, device: &NodeShared<C>) -> Deadline {
         let Line::FreeAt(free_at) = self.line else { return Deadline::NEVER };
         if self.is_at_rest(device) {
             return Deadline::NEVER;
@@ -291,7 +291,7 @@ impl<S: TransmissionSelection> Port<S> {
 
     /// Whether no frame waits here, nor is one to be told as sent: then nothing is due before the next input.
     #[inline]
-    pub fn is_at_rest<C>(&self, device: &Device<C>) -> bool {
+    pub fn is_at_rest<C>(&self, device: &NodeShared<C>) -> bool {
         self.queues.is_empty() && self.queues.apart() == 0 && !(device.follows && self.on_wire.is_some())
     }
 
@@ -334,7 +334,7 @@ impl<S: TransmissionSelection> Port<S> {
         &mut self,
         now: RunTime,
         newcomer: &Newcomer<'_>,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         if self.selection.has_schedule() {
@@ -349,7 +349,7 @@ impl<S: TransmissionSelection> Port<S> {
         &mut self,
         now: RunTime,
         newcomer: &Newcomer<'_>,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         self.take_any(now, newcomer, device, effect);
@@ -360,7 +360,7 @@ impl<S: TransmissionSelection> Port<S> {
         &mut self,
         now: RunTime,
         newcomer: &Newcomer<'_>,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         let frame = *newcomer.frame;
@@ -395,7 +395,7 @@ impl<S: TransmissionSelection> Port<S> {
 
     /// Tells that the frame sent last was sent, once the line is free of it.
     #[inline]
-    fn release<C>(&mut self, now: RunTime, device: &Device<C>, effect: &mut impl FnMut(Effect)) {
+    fn release<C>(&mut self, now: RunTime, device: &NodeShared<C>, effect: &mut impl FnMut(Effect)) {
         if device.follows
             && self.is_line_free(now)
             && let Some(OnWire { frame, .. }) = self.on_wire.take()
@@ -406,7 +406,12 @@ impl<S: TransmissionSelection> Port<S> {
 
     /// Time has come to `now`: what the selection says is of no use any more is dropped.
     #[inline]
-    fn pass<C: LocalClock>(&mut self, now: RunTime, device: &mut Device<C>, effect: &mut impl FnMut(Effect)) {
+    fn pass<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        device: &mut NodeShared<C>,
+        effect: &mut impl FnMut(Effect),
+    ) {
         self.seen = now;
         self.release(now, device, effect);
         if self.selection.has_schedule()
@@ -421,8 +426,14 @@ impl<S: TransmissionSelection> Port<S> {
 
     /// Tells the selection of the first frame of a queue, which was taken out to be dropped.
     #[cold]
-    fn discarded<C: LocalClock>(&mut self, now: RunTime, queue: usize, frame: &Frame, device: &Device<C>) {
-        let place = Place { queue, overtakes: self.queues.len(queue) };
+    fn discarded<C: LocalClock>(
+        &mut self,
+        now: RunTime,
+        queue: usize,
+        frame: &Frame,
+        device: &NodeShared<C>,
+    ) {
+        let place = QueuePosition { queue, overtakes: self.queues.len(queue) };
         self.selection.handle_discard(&moment!(self, now, device), place, frame);
     }
 
@@ -431,7 +442,7 @@ impl<S: TransmissionSelection> Port<S> {
     fn begin_due<C: LocalClock>(
         &mut self,
         now: RunTime,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         if !self.selection.has_schedule() {
@@ -460,7 +471,7 @@ impl<S: TransmissionSelection> Port<S> {
         &mut self,
         now: RunTime,
         queue: usize,
-        device: &mut Device<C>,
+        device: &mut NodeShared<C>,
         effect: &mut impl FnMut(Effect),
     ) {
         if let Some(frame) = self.queues.pop(queue, &mut device.buffer) {
@@ -475,7 +486,7 @@ impl<S: TransmissionSelection> Port<S> {
         now: RunTime,
         queue: usize,
         frame: &Frame,
-        device: &Device<C>,
+        device: &NodeShared<C>,
     ) -> Transmission {
         self.on_wire = Some(OnWire { frame: *frame, queue: queue as u16, since: now });
         self.line = Line::Taken;
@@ -514,7 +525,7 @@ impl<S: TransmissionSelection> Port<S> {
 }
 
 #[inline]
-fn waits<C>(frame: &Frame, device: &Device<C>, effect: &mut impl FnMut(Effect)) {
+fn waits<C>(frame: &Frame, device: &NodeShared<C>, effect: &mut impl FnMut(Effect)) {
     if device.follows {
         effect(Effect::Follow { frame: *frame, life: Life::Waits });
     }

@@ -117,14 +117,14 @@ impl SharedBuffer {
 
 /// Where a frame joins a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueuePosition {
     /// Which queue.
     pub queue: usize,
     /// How many of those that wait there it goes before: none where frames keep the order they come in.
     pub overtakes: usize,
 }
 
-impl Place {
+impl QueuePosition {
     /// Behind all others.
     #[inline]
     pub const fn last(queue: usize) -> Self {
@@ -220,8 +220,13 @@ impl Queues {
     ///
     /// # Errors
     /// What is full; the frame is then not taken and nothing has changed.
-    pub fn push(&mut self, place: Place, frame: Frame, shared: &mut SharedBuffer) -> Result<(), Full> {
-        let Place { queue, overtakes } = place;
+    pub fn push(
+        &mut self,
+        place: QueuePosition,
+        frame: Frame,
+        shared: &mut SharedBuffer,
+    ) -> Result<(), Full> {
+        let QueuePosition { queue, overtakes } = place;
         if !self.room.fills[queue].has_room(frame.length, self.room.limits[queue]) {
             return Err(Full::Queue);
         }
@@ -240,7 +245,12 @@ impl Queues {
     }
 
     /// Puts `frame` into a queue apart; gives back the oldest frame there if it was full.
-    pub fn push_apart(&mut self, place: Place, frame: Frame, shared: &mut SharedBuffer) -> Option<Frame> {
+    pub fn push_apart(
+        &mut self,
+        place: QueuePosition,
+        frame: Frame,
+        shared: &mut SharedBuffer,
+    ) -> Option<Frame> {
         let Apart { frames, capacity } = &mut self.room.apart[place.queue - QUEUES];
         insert(frames, place.overtakes, frame);
         self.apart += 1;

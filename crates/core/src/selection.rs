@@ -11,7 +11,7 @@
 //! - a credit-based shaper gives `admission` by its credit and counts that in `handle_begin` and `handle_end`;
 //! - time-aware gates give `admission` by their list, read with the clock: not before the gate opens, and, where the frame is
 //!   to fit, not unless its occupation ends before the gate closes;
-//! - an asynchronous shaper gives each frame an eligibility time, and with it a [place](Place) in the queue, in
+//! - an asynchronous shaper gives each frame an eligibility time, and with it a [place](QueuePosition) in the queue, in
 //!   `handle_enqueue`;
 //! - cyclic queuing gives a frame the queue of the cycle it came in, in `handle_enqueue`;
 //! - round robin overrides [`select`](TransmissionSelection::select);
@@ -41,7 +41,7 @@ use crate::clock::LocalClock;
 use crate::deadline::Deadline;
 use crate::frame::Frame;
 use crate::line::LineRate;
-use crate::queue::{Place, Queues};
+use crate::queue::{QueuePosition, Queues};
 
 /// What a selection sees when it is told or asked something.
 #[derive(Debug)]
@@ -127,9 +127,9 @@ pub trait TransmissionSelection {
         &mut self,
         at: &Moment<'_, C>,
         newcomer: &Newcomer<'_>,
-    ) -> Result<Place, Cause> {
+    ) -> Result<QueuePosition, Cause> {
         let _ = at;
-        Ok(Place::last(newcomer.queue))
+        Ok(QueuePosition::last(newcomer.queue))
     }
 
     /// A frame begins, and waits no more. The line is taken.
@@ -152,7 +152,7 @@ pub trait TransmissionSelection {
 
     /// A frame that waited, or found no room, is dropped: the one at `place`, counted from the last.
     #[inline]
-    fn handle_discard<C: LocalClock>(&mut self, at: &Moment<'_, C>, place: Place, frame: &Frame) {
+    fn handle_discard<C: LocalClock>(&mut self, at: &Moment<'_, C>, place: QueuePosition, frame: &Frame) {
         let _ = (at, place, frame);
     }
 
@@ -258,7 +258,7 @@ impl TransmissionSelection for Selection {
         &mut self,
         at: &Moment<'_, C>,
         newcomer: &Newcomer<'_>,
-    ) -> Result<Place, Cause> {
+    ) -> Result<QueuePosition, Cause> {
         each!(self, of => of.handle_enqueue(at, newcomer))
     }
     #[inline]
@@ -274,7 +274,7 @@ impl TransmissionSelection for Selection {
         each!(self, of => of.handle_abort(at, queue, frame));
     }
     #[inline]
-    fn handle_discard<C: LocalClock>(&mut self, at: &Moment<'_, C>, place: Place, frame: &Frame) {
+    fn handle_discard<C: LocalClock>(&mut self, at: &Moment<'_, C>, place: QueuePosition, frame: &Frame) {
         each!(self, of => of.handle_discard(at, place, frame));
     }
     #[inline]

@@ -27,7 +27,7 @@ use crate::fifo::Fifo;
 use crate::forwarding::{Forwarding, PortSet, Route};
 use crate::frame::{Frame, Marks};
 use crate::line::LineRate;
-use crate::port::{Device, Effect, Life, Port, Transmission};
+use crate::port::{Effect, Life, NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill};
 use crate::selection::TransmissionSelection;
 
@@ -185,7 +185,7 @@ pub struct Switch<S, I, C> {
     ports: Vec<Port<S>>,
     /// Ports where frames wait: the others have nothing to do by themselves.
     waiting: PortSet,
-    device: Device<C>,
+    device: NodeShared<C>,
     forwarding: Forwarding,
     ingress: I,
     processing_delay: Span,
@@ -218,7 +218,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         Self {
             waiting: PortSet::none(ports.len()),
             ports,
-            device: Device::new(config.shared, clock),
+            device: NodeShared::new(config.shared, clock),
             forwarding,
             ingress,
             processing_delay: config.processing_delay,

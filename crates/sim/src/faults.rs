@@ -17,13 +17,13 @@ use wg_plan::random::{Purpose, Stream};
 pub(crate) struct Rule {
     /// What is done.
     pub(crate) kind: LinkFaultKind,
-    whom: Whom,
+    target: FaultTarget,
     begin: RunTime,
     end: RunTime,
 }
 
 #[derive(Debug)]
-enum Whom {
+enum FaultTarget {
     Share { ppm: u32, chance: Stream },
     Bits(BitErrors),
     Messages { flow: u16, sequences: Vec<(u32, u32)> },
@@ -33,15 +33,15 @@ impl Rule {
     /// Fault `number` of the plan, in the direction from end `side` of its link.
     pub(crate) fn new(number: u32, side: u32, fault: &LinkFault, seed: u64) -> Result<Self, SimError> {
         let chance = Stream::new(seed, Purpose::LinkFault, 2 * number + side);
-        let whom = match &fault.whom {
-            Victims::Share { ppm } => Whom::Share { ppm: *ppm, chance },
-            Victims::Bits { mean_bits } => Whom::Bits(BitErrors::new(*mean_bits, chance)?),
+        let target = match &fault.whom {
+            Victims::Share { ppm } => FaultTarget::Share { ppm: *ppm, chance },
+            Victims::Bits { mean_bits } => FaultTarget::Bits(BitErrors::new(*mean_bits, chance)?),
             Victims::Messages { flow, sequences } => {
-                Whom::Messages { flow: *flow, sequences: sequences.clone() }
+                FaultTarget::Messages { flow: *flow, sequences: sequences.clone() }
             }
         };
         let end = fault.until.map_or(RunTime::from_picos(i64::MAX), |end| RunTime::ZERO + end);
-        Ok(Self { kind: fault.kind, whom, begin: RunTime::ZERO + fault.from, end })
+        Ok(Self { kind: fault.kind, target, begin: RunTime::ZERO + fault.from, end })
     }
 
     /// Whether it strikes `frame`, whose first bit enters the link at `now`.
@@ -49,12 +49,12 @@ impl Rule {
         if now < self.begin || now >= self.end {
             return false;
         }
-        match &mut self.whom {
-            Whom::Share { ppm, chance } => {
+        match &mut self.target {
+            FaultTarget::Share { ppm, chance } => {
                 (u128::from(chance.next_u64()) * 1_000_000) >> 64 < u128::from(*ppm)
             }
-            Whom::Bits(errors) => errors.pass(8 * u64::from(frame.length)),
-            Whom::Messages { flow, sequences } => {
+            FaultTarget::Bits(errors) => errors.pass(8 * u64::from(frame.length)),
+            FaultTarget::Messages { flow, sequences } => {
                 let message = frame.message();
                 let after = sequences.partition_point(|range| range.0 <= message.sequence);
                 let named = after.checked_sub(1).is_some_and(|at| message.sequence <= sequences[at].1);
@@ -127,7 +127,7 @@ fn draw(mean: Span, unit: u64, chance: &mut Stream) -> u64 {
 
 /// What becomes of a frame on a faulty link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fate {
+pub(crate) struct LinkEffect {
     /// The frame, with what was done to it.
     pub(crate) frame: Frame,
     /// It does not arrive.
@@ -138,7 +138,7 @@ pub(crate) struct Fate {
     pub(crate) twice: bool,
 }
 
-impl Fate {
+impl LinkEffect {
     /// Nothing happens to it.
     pub(crate) const fn of(frame: Frame) -> Self {
         Self { frame, lost: false, by: Span::ZERO, twice: false }

@@ -5,7 +5,7 @@ use wg_plan::{Incident, IncidentKind, NodeIndex, Run};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum NetworkEvent {
     /// A link is cut.
     Cut(usize),
     /// A cut ends.
@@ -26,33 +26,35 @@ pub(crate) enum Deed {
 
 /// The incidents of `run` and the temperature steps of its clocks, ascending; at equal instants in the order of the
 /// plan, an end after its own beginning.
-pub(crate) fn deeds(
+pub(crate) fn network_events(
     run: &Run,
     temperatures: impl Iterator<Item = (NodeIndex, Span)>,
-) -> Vec<(RunTime, Deed)> {
+) -> Vec<(RunTime, NetworkEvent)> {
     let at = |span: Span| RunTime::ZERO + span;
-    let mut deeds = Vec::new();
+    let mut network_events = Vec::new();
     let mut babblers = 0;
     for &Incident { at: when, kind } in &run.incidents {
         let when = at(when);
         match kind {
             IncidentKind::Cut { link, until } => {
-                deeds.push((when, Deed::Cut(link as usize)));
-                deeds.extend(until.map(|until| (at(until), Deed::Restored(link as usize))));
+                network_events.push((when, NetworkEvent::Cut(link as usize)));
+                network_events.extend(until.map(|until| (at(until), NetworkEvent::Restored(link as usize))));
             }
             IncidentKind::Babble { until, .. } => {
-                deeds.push((when, Deed::BabbleBegins(babblers)));
-                deeds.push((at(until), Deed::BabbleEnds(babblers)));
+                network_events.push((when, NetworkEvent::BabbleBegins(babblers)));
+                network_events.push((at(until), NetworkEvent::BabbleEnds(babblers)));
                 babblers += 1;
             }
             IncidentKind::Restart { switch, until } => {
-                deeds.push((when, Deed::Down(switch, at(until))));
-                deeds.push((at(until), Deed::Up(switch)));
+                network_events.push((when, NetworkEvent::Down(switch, at(until))));
+                network_events.push((at(until), NetworkEvent::Up(switch)));
             }
-            IncidentKind::ClockStep { node, by } => deeds.push((when, Deed::ClockStepped(node, by))),
+            IncidentKind::ClockStep { node, by } => {
+                network_events.push((when, NetworkEvent::ClockStepped(node, by)))
+            }
         }
     }
-    deeds.extend(temperatures.map(|(node, when)| (at(when), Deed::DriftChanged(node))));
-    deeds.sort_by_key(|(when, _)| *when);
-    deeds
+    network_events.extend(temperatures.map(|(node, when)| (at(when), NetworkEvent::DriftChanged(node))));
+    network_events.sort_by_key(|(when, _)| *when);
+    network_events
 }

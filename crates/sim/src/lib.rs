@@ -6,19 +6,19 @@
 //! same bytes.
 //!
 //! A run is built from the plan once (`build`, into the `world`) and then driven event by event (`engine`, in the order
-//! of the `agenda`). Models of hosts and switches are the plan's: this crate has no figures of its own.
+//! of the `queue`). Models of hosts and switches are the plan's: this crate has no figures of its own.
 //!
 //! - [`simulate`] runs one run of a plan into a [`Sink`].
 //! - [`simulate_campaign`] runs all of them, in parallel, each into segments of its own.
 #![forbid(unsafe_code)]
 
-mod agenda;
 mod build;
 mod campaign;
 mod capture;
 mod clocks;
 mod engine;
 mod error;
+mod event_queue;
 mod faults;
 mod incidents;
 mod message;

@@ -22,15 +22,15 @@ use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
 
 use crate::clocks::NodeClock;
 use crate::error::SimError;
-use crate::faults::{Fate, Rule};
-use crate::incidents::Deed;
+use crate::faults::{LinkEffect, Rule};
+use crate::incidents::NetworkEvent;
 use crate::models::Draws;
 use wg_plan::random::Stream;
 use wg_plan::schedule::{Due, Schedule};
 
 /// A frame on its way over a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flying {
+pub(crate) struct InFlight {
     /// When the far end takes note of it.
     pub(crate) at: RunTime,
     /// When its last bit is in.
@@ -42,7 +42,7 @@ pub(crate) struct Flying {
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Channel {
-    pub(crate) to: Place,
+    pub(crate) to: CoreIndex,
     /// Port of the far end, by index.
     pub(crate) to_port: u32,
     pub(crate) line: LineRate,
@@ -54,7 +54,7 @@ pub(crate) struct Channel {
     pub(crate) by_header: bool,
     /// What the far end then takes to decide.
     pub(crate) processing: Span,
-    pub(crate) in_flight: Fifo<Flying>,
+    pub(crate) in_flight: Fifo<InFlight>,
     /// What few links have; the many pay for it with this one look.
     pub(crate) extra: Option<Box<Extra>>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Extra {
     /// Cuts in force.
     pub(crate) cuts: u32,
     /// Frames that were held back or doubled, by arrival and then by departure.
-    pub(crate) stragglers: BTreeMap<(RunTime, u64), Flying>,
+    pub(crate) stragglers: BTreeMap<(RunTime, u64), InFlight>,
     pub(crate) departures: u64,
     /// Number of its source of stragglers.
     pub(crate) source: usize,
@@ -80,7 +80,7 @@ pub(crate) struct Extra {
 
 /// Where a node is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum CoreIndex {
     Host(u32),
     Switch(u32),
     Hub(u32),
@@ -89,7 +89,7 @@ pub(crate) enum Place {
 /// What every node has.
 #[derive(Debug)]
 pub(crate) struct NodeState {
-    pub(crate) place: Place,
+    pub(crate) place: CoreIndex,
     /// Its clock, where it is not perfect.
     pub(crate) clock: Option<Box<NodeClock>>,
 }
@@ -152,12 +152,12 @@ pub(crate) struct SwitchPort {
     pub(crate) bytes: u64,
     /// It may cut off what it sends.
     pub(crate) preempts: bool,
-    pub(crate) seldom: Box<Seldom>,
+    pub(crate) stats: Box<PortStats>,
 }
 
 /// What a port of a switch has that frames passing through do not touch.
 #[derive(Debug, Default)]
-pub(crate) struct Seldom {
+pub(crate) struct PortStats {
     pub(crate) dropped: BTreeMap<&'static str, u64>,
     /// A frame that a port has begun and may cut off: its record is written when nothing can cut it off any more.
     pub(crate) begun: Option<(Frame, RunTime)>,
@@ -183,7 +183,7 @@ pub(crate) struct Station {
     /// What its port waits for.
     pub(crate) transmission: Option<Transmission>,
     /// What became of its last frame on the way to the hub.
-    pub(crate) fate: Option<Fate>,
+    pub(crate) effect: Option<LinkEffect>,
 }
 
 /// How applications reach the network; by the names agents use.
@@ -348,7 +348,7 @@ pub(crate) struct World {
     /// Channels with something extra, by the number of their source of stragglers.
     pub(crate) unusual: Vec<usize>,
     pub(crate) flows: Vec<FlowState>,
-    /// Place in `flows` by flow number; `u16::MAX`: none.
+    /// CoreIndex in `flows` by flow number; `u16::MAX`: none.
     pub(crate) flow_of_id: Box<[u16]>,
     pub(crate) senders: Vec<Sender>,
     /// Senders that have messages left.
@@ -359,7 +359,7 @@ pub(crate) struct World {
     pub(crate) injectors: Vec<Injector>,
     pub(crate) babblers: Vec<Babbler>,
     /// Ascending in time.
-    pub(crate) deeds: Vec<(RunTime, Deed)>,
+    pub(crate) network_events: Vec<(RunTime, NetworkEvent)>,
     /// Access points of the run's flows, by index, ascending.
     pub(crate) access_points: Vec<usize>,
     /// The measured part ends then.

@@ -98,12 +98,12 @@ pub struct InputFilter {
     /// Lowest number of a virtual link that may enter.
     first: u16,
     /// By number from the lowest on. A search by halves waits for memory at every step.
-    places: Vec<Place>,
+    places: Vec<QueuePosition>,
 }
 
 /// What is asked of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct QueuePosition {
     /// Its place among the entries.
     at: u16,
     lmin: u16,
@@ -111,7 +111,7 @@ struct Place {
 }
 
 /// No entry: bounds that contradict themselves.
-const NOWHERE: Place = Place { at: 0, lmin: 1, lmax: 0 };
+const NOWHERE: QueuePosition = QueuePosition { at: 0, lmin: 1, lmax: 0 };
 
 impl InputFilter {
     /// A filter that lets `entries` in.
@@ -132,7 +132,7 @@ impl InputFilter {
         let numbers = entries.last().map_or(0, |last| usize::from(last.virtual_link.0 - first) + 1);
         let mut places = alloc::vec![NOWHERE; numbers];
         for (at, &Entry { virtual_link, lmin, lmax }) in (0..=u16::MAX).zip(&entries) {
-            places[usize::from(virtual_link.0 - first)] = Place { at, lmin, lmax };
+            places[usize::from(virtual_link.0 - first)] = QueuePosition { at, lmin, lmax };
         }
         Ok(Self { entries, first, places })
     }
@@ -165,7 +165,7 @@ impl InputFilter {
         let virtual_link =
             VirtualLinkId::from_destination(frame.destination).ok_or(FilterDrop::ConstantField)?;
         let place = virtual_link.0.checked_sub(self.first).and_then(|at| self.places.get(usize::from(at)));
-        let Some(&Place { at, lmin, lmax }) = place.filter(|place| place.lmin <= place.lmax) else {
+        let Some(&QueuePosition { at, lmin, lmax }) = place.filter(|place| place.lmin <= place.lmax) else {
             return Err(FilterDrop::UnknownVirtualLink(virtual_link));
         };
         if frame.frame_len < usize::from(lmin) {

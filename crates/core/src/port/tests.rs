@@ -36,7 +36,7 @@ impl TransmissionSelection for Halves {
 /// What a port begins, by handing it a frame or coming at a deadline.
 fn begun<S: TransmissionSelection>(
     port: &mut Port<S>,
-    device: &mut Device<TrueTime>,
+    device: &mut NodeShared<TrueTime>,
     now: RunTime,
     newcomer: Option<Frame>,
 ) -> Option<(Frame, Transmission)> {
@@ -79,7 +79,7 @@ proptest! {
         let line = LineRate::new(100_000_000).expect("a rate");
         let gate = Halves { half };
         let mut port = Port::new(PortConfig::strict_priority(line, Capacity::frames(100)), Halves { half });
-        let mut device = Device::new(Capacity::frames(100), TrueTime);
+        let mut device = NodeShared::new(Capacity::frames(100), TrueTime);
         let mut waiting: Vec<Frame> = Vec::new();
         let (mut now, mut free_at) = (RunTime::ZERO, RunTime::ZERO);
         let begin = |waiting: &mut Vec<Frame>, free_at: &mut RunTime, now: RunTime, frame: Frame| {
@@ -123,7 +123,7 @@ proptest! {
 fn an_unanswered_transmission_keeps_the_port_silent() {
     let line = LineRate::new(100_000_000).expect("a rate");
     let mut port = Port::new(PortConfig::first_in_first_out(line, Capacity::frames(9)), StrictPriority);
-    let mut device = Device::new(Capacity::frames(9), TrueTime);
+    let mut device = NodeShared::new(Capacity::frames(9), TrueTime);
     let late = RunTime::from_picos(i64::MAX / 2);
     let (_, transmission) =
         begun(&mut port, &mut device, RunTime::ZERO, Some(frame(0, 0, 64))).expect("the line is free");

@@ -23,7 +23,7 @@ use crate::cause::Cause;
 use crate::clock::LocalClock;
 use crate::deadline::Deadline;
 use crate::frame::{Frame, TrafficClass};
-use crate::queue::{Place, QUEUES};
+use crate::queue::{QUEUES, QueuePosition};
 use crate::tte::access::{DeltaRaster, Integration, MediaAccess};
 use crate::tte::schedule::PortSchedule;
 
@@ -146,12 +146,12 @@ impl TransmissionSelection for TimeTriggered {
         &mut self,
         _at: &Moment<'_, C>,
         newcomer: &Newcomer<'_>,
-    ) -> Result<Place, Cause> {
+    ) -> Result<QueuePosition, Cause> {
         if !Self::goes_by_window(newcomer) {
-            return Ok(Place::last(newcomer.queue));
+            return Ok(QueuePosition::last(newcomer.queue));
         }
         let flow = self.flows.binary_search(&newcomer.frame.virtual_link);
-        flow.map(|at| Place::last(QUEUES + at)).map_err(|_| Cause::NoWindow)
+        flow.map(|at| QueuePosition::last(QUEUES + at)).map_err(|_| Cause::NoWindow)
     }
 
     fn handle_clock_change<C: LocalClock>(&mut self, at: &Moment<'_, C>) {

@@ -21,12 +21,12 @@ use crate::clock::LocalTime;
 
 /// What becomes of messages that are faster than the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buffer {
+pub enum PortMode {
     /// The last one wins (state message). So behave the cards of the MAPS evaluation: of several messages within
     /// one period "only the last packet would be transmitted".
-    LastWins,
+    Sampling,
     /// They wait in order, at most this many.
-    Queue(usize),
+    Queuing(usize),
 }
 
 /// Instants offset + k·period that make no schedule: the plan's fault.
@@ -116,7 +116,7 @@ pub enum Unsent<M> {
 #[derive(Clone, Debug)]
 pub struct Dispatcher<M> {
     instants: Instants,
-    buffer: Buffer,
+    buffer: PortMode,
     waiting: VecDeque<M>,
     next: LocalTime,
     now: LocalTime,
@@ -128,8 +128,8 @@ impl<M> Dispatcher<M> {
     ///
     /// # Errors
     /// [`InstantsError::NoRoom`] for a queue of no messages.
-    pub fn new(instants: Instants, buffer: Buffer, start: LocalTime) -> Result<Self, InstantsError> {
-        if buffer == Buffer::Queue(0) {
+    pub fn new(instants: Instants, buffer: PortMode, start: LocalTime) -> Result<Self, InstantsError> {
+        if buffer == PortMode::Queuing(0) {
             return Err(InstantsError::NoRoom);
         }
         let next = instants.at_or_after(start);
@@ -143,16 +143,16 @@ impl<M> Dispatcher<M> {
             self.dispatch(self.now - Span::from_picos(1));
         }
         match self.buffer {
-            Buffer::LastWins => {
+            PortMode::Sampling => {
                 let old = self.waiting.pop_front();
                 self.waiting.push_back(message);
                 old.map(Unsent::Overwritten)
             }
-            Buffer::Queue(capacity) if self.waiting.len() < capacity => {
+            PortMode::Queuing(capacity) if self.waiting.len() < capacity => {
                 self.waiting.push_back(message);
                 None
             }
-            Buffer::Queue(_) => Some(Unsent::QueueFull(message)),
+            PortMode::Queuing(_) => Some(Unsent::QueueFull(message)),
         }
     }
 
@@ -388,7 +388,7 @@ mod tests {
     }
 
     /// What was sent at which instant, and how many instants were empty.
-    fn sent(buffer: Buffer, arrivals: &[i64], wake: i64) -> (Vec<(usize, i64)>, u64, usize) {
+    fn sent(buffer: PortMode, arrivals: &[i64], wake: i64) -> (Vec<(usize, i64)>, u64, usize) {
         let mut core = Dispatcher::new(instants(100), buffer, at(0)).unwrap();
         let (mut out, mut empty, mut unsent) = (Vec::new(), 0, 0);
         let mut take = |core: &mut Dispatcher<usize>| {
@@ -425,7 +425,7 @@ mod tests {
                 let last = arrivals.iter().rposition(|&arrival| arrival <= instant)?;
                 (arrivals[last] > instant - PERIOD).then_some((last, instant))
             }).collect();
-            let (out, empty, unsent) = sent(Buffer::LastWins, &arrivals, wake);
+            let (out, empty, unsent) = sent(PortMode::Sampling, &arrivals, wake);
             prop_assert_eq!(unsent, arrivals.len() - expected.len());
             prop_assert_eq!(empty, 200 - expected.len() as u64);
             prop_assert_eq!(out, expected);
@@ -444,7 +444,7 @@ mod tests {
                 free = instant + PERIOD;
                 (message, instant)
             }).collect();
-            let (out, empty, unsent) = sent(Buffer::Queue(60), &arrivals, wake);
+            let (out, empty, unsent) = sent(PortMode::Queuing(60), &arrivals, wake);
             prop_assert_eq!((unsent, empty), (0, 200 - arrivals.len() as u64));
             prop_assert_eq!(out, expected);
         }
@@ -503,9 +503,13 @@ mod tests {
     fn wrong_dispatch_is_found_out() {
         let arrivals = [10, 50, 100, 101, 5_000];
         let right = (vec![(2, 100), (3, 1_100), (4, 5_100)], 197, 2);
-        assert_eq!(sent(Buffer::LastWins, &arrivals, 0), right);
-        assert_ne!(sent(Buffer::Queue(1), &arrivals, 0), right, "the first wins instead of the last");
-        assert_ne!(sent(Buffer::LastWins, &[10, 50, 101, 101, 5_000], 0), right, "at the instant is in time");
+        assert_eq!(sent(PortMode::Sampling, &arrivals, 0), right);
+        assert_ne!(sent(PortMode::Queuing(1), &arrivals, 0), right, "the first wins instead of the last");
+        assert_ne!(
+            sent(PortMode::Sampling, &[10, 50, 101, 101, 5_000], 0),
+            right,
+            "at the instant is in time"
+        );
         let clocks = |shown: u64| permanence_pit(at(0), ps(1_000), TransparentClock(shown));
         assert_eq!(clocks(65_536), Ok(at(0)), "one nanosecond is 65536 units");
         assert_eq!(clocks(0), Ok(at(1_000)));
@@ -540,13 +544,13 @@ mod tests {
         for (early, late) in [(-1, 0), (0, -1), (500, 500), (i64::MAX, 1)] {
             assert!(AcceptanceWindow::new(instants(0), ps(early), ps(late)).is_err());
         }
-        let none = Dispatcher::<u8>::new(instants(0), Buffer::Queue(0), at(0));
+        let none = Dispatcher::<u8>::new(instants(0), PortMode::Queuing(0), at(0));
         assert_eq!(none.err(), Some(InstantsError::NoRoom));
         let mut full = PermanenceQueue::new(ps(1_000), 1);
         assert_eq!(full.handle_frame(at(0), TransparentClock(0), 'a'), Ok(()));
         let refused = full.handle_frame(at(0), TransparentClock(0), 'b');
         assert_eq!(refused, Err(('b', NotHeld::Full { capacity: 1 })));
-        let mut core = Dispatcher::new(instants(0), Buffer::Queue(1), at(1)).unwrap();
+        let mut core = Dispatcher::new(instants(0), PortMode::Queuing(1), at(1)).unwrap();
         assert_eq!(core.handle_message(at(1), 'a'), None);
         assert_eq!(core.handle_message(at(1), 'b'), Some(Unsent::QueueFull('b')));
     }

@@ -1,16 +1,17 @@
-//! What an end system is built from: ports, and the critical interface where its flows need one.
+//! What an end system is built from: ports, and the virtual link layer where its flows need one.
 
 use wg_core::arinc664::redundancy::Redundancy;
 use wg_core::arinc664::regulator::{MAX_OUTPUT_JITTER, output_jitter};
 use wg_core::clock::{LocalClock, SharedClock};
 use wg_core::end_system::Host;
 use wg_core::frame::NetworkId;
-use wg_core::interface::{
-    IncomingLink, IncomingSchedule, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
-};
 use wg_core::port::Port;
 use wg_core::selection::Selection;
-use wg_core::tte::dispatch::{Buffer, Instants};
+use wg_core::tte::dispatch::{Instants, PortMode};
+use wg_core::virtual_link_layer::{
+    IncomingLink, IncomingSchedule, Networks, OutgoingLink, OutgoingSchedule, VirtualLinkLayer,
+    VirtualLinkLayerConfig,
+};
 use wg_frame::time::RunTime;
 use wg_plan::{
     Attachment, Flow, HostModel, Integration, Network, NodeIndex, Protocol, Run, TimeTriggered, VirtualLink,
@@ -48,22 +49,26 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Opt
         return Err(SimError::plan(problem));
     }
     let clock = world.nodes[usize::from(node)].shared_clock();
-    let interface = interface(world, site, &clock)?;
+    let layer = layer(world, site, &clock)?;
     let config = host_config(model);
     let lines = own.iter().map(|&(number, channel)| (number, world.channels[channel].line));
     let ports = networks.into_iter().zip(lines);
     let ports = ports.map(|(network, (number, line))| {
-        let config = host_port_config(model, line, interface.is_some());
+        let config = host_port_config(model, line, layer.is_some());
         let at = Attachment { node, port: number };
         Ok((network, Port::new(config, selection(site.run, at, line, Integration::TimelyBlock, None)?)))
     });
     let ports = ports.collect::<Result<Vec<_>, SimError>>()?;
-    Ok(Host::new(config, ports, interface, clock))
+    Ok(Host::new(config, ports, layer, clock))
 }
 
-fn interface(world: &World, site: &Site<'_>, clock: &impl LocalClock) -> Result<Option<Interface>, SimError> {
+fn layer(
+    world: &World,
+    site: &Site<'_>,
+    clock: &impl LocalClock,
+) -> Result<Option<VirtualLinkLayer>, SimError> {
     let Site { run, node, own, .. } = *site;
-    let mut config = InterfaceConfig::default();
+    let mut config = VirtualLinkLayerConfig::default();
     for flow in &run.flows {
         let named = |error: &dyn std::fmt::Display| SimError::plan(format!("flow {}: {error}", flow.id));
         let receives = flow.receivers().any(|receiver| receiver == node);
@@ -89,7 +94,7 @@ fn interface(world: &World, site: &Site<'_>, clock: &impl LocalClock) -> Result<
                     config.outgoing_schedules.push(OutgoingSchedule {
                         id: schedule.id,
                         instants,
-                        buffer: schedule.queue.map_or(Buffer::LastWins, |n| Buffer::Queue(n as usize)),
+                        mode: schedule.queue.map_or(PortMode::Sampling, |n| PortMode::Queuing(n as usize)),
                         longest_frame: schedule.longest_frame,
                         networks: networks(flow),
                     });
@@ -101,7 +106,8 @@ fn interface(world: &World, site: &Site<'_>, clock: &impl LocalClock) -> Result<
             _ => {}
         }
     }
-    let InterfaceConfig { outgoing_links, outgoing_schedules, incoming_links, incoming_schedules } = &config;
+    let VirtualLinkLayerConfig { outgoing_links, outgoing_schedules, incoming_links, incoming_schedules } =
+        &config;
     if outgoing_links.is_empty()
         && outgoing_schedules.is_empty()
         && incoming_links.is_empty()
@@ -110,7 +116,7 @@ fn interface(world: &World, site: &Site<'_>, clock: &impl LocalClock) -> Result<
         return Ok(None);
     }
     let start = clock.read(RunTime::ZERO);
-    Interface::new(config, start)
+    VirtualLinkLayer::new(config, start)
         .map(Some)
         .map_err(|error| SimError::plan(format!("end system {node}: {error}")))
 }

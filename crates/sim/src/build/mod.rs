@@ -18,8 +18,8 @@ use crate::faults::Rule;
 use crate::incidents;
 use crate::models::{Capabilities, Draws};
 use crate::world::{
-    Channel, Extra, HostNode, HostPort, HubNode, NodeState, Place, Station, Strays, SwitchNode, SwitchPort,
-    World,
+    Channel, CoreIndex, Extra, HostNode, HostPort, HubNode, NodeState, Station, Strays, SwitchNode,
+    SwitchPort, World,
 };
 use wg_plan::random::{Purpose, Stream};
 
@@ -45,7 +45,7 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
         relays: Vec::new(),
         injectors: Vec::new(),
         babblers: Vec::new(),
-        deeds: Vec::new(),
+        network_events: Vec::new(),
         access_points: Vec::new(),
         measured_until: RunTime::ZERO + run.warm_up + run.duration,
         last_send: RunTime::ZERO + run.warm_up + run.duration,
@@ -64,7 +64,7 @@ pub(crate) fn world(network: &Network, run: &Run) -> Result<World, SimError> {
     let temperatures = (0..)
         .zip(&network.nodes)
         .flat_map(|(index, node)| node.clock.temperature.iter().map(move |step| (index, step.at)));
-    world.deeds = incidents::deeds(run, temperatures);
+    world.network_events = incidents::network_events(run, temperatures);
     Ok(world)
 }
 
@@ -74,10 +74,10 @@ impl World {
         // A captured frame says when its message was sent, however long ago.
         let remember = !run.captures.is_empty() && run.sends.iter().any(|send| send.transmit_time.is_some());
         for (index, node) in (0..).zip(&network.nodes) {
-            let (counter, place): (_, fn(u32) -> Place) = match node.kind {
-                NodeKind::EndSystem { .. } => (&mut hosts, Place::Host),
-                NodeKind::Switch(_) => (&mut switches, Place::Switch),
-                NodeKind::Hub { .. } => (&mut hubs, Place::Hub),
+            let (counter, place): (_, fn(u32) -> CoreIndex) = match node.kind {
+                NodeKind::EndSystem { .. } => (&mut hosts, CoreIndex::Host),
+                NodeKind::Switch(_) => (&mut switches, CoreIndex::Switch),
+                NodeKind::Hub { .. } => (&mut hubs, CoreIndex::Hub),
             };
             let clock = NodeClock::new(index, &node.clock, &run.incidents, run.seed, remember)?;
             self.clocked.extend(clock.is_some().then_some(index));
@@ -140,7 +140,7 @@ impl World {
                         frames: 0,
                         bytes: 0,
                         preempts: Capabilities::of(model).preemption,
-                        seldom: Box::default(),
+                        stats: Box::default(),
                     });
                     let ports = ports.collect();
                     let processing_delay = model.processing_delay;
@@ -208,11 +208,17 @@ impl World {
             // The two directions of a link lie side by side.
             let (back, link) = (out ^ 1, &network.links[out / 2]);
             let end = link.ends[1 - out % 2];
-            let Place::Host(host) = self.nodes[usize::from(end.node)].place else {
+            let CoreIndex::Host(host) = self.nodes[usize::from(end.node)].place else {
                 return Err(SimError::plan(format!("hub '{name}' joins something else than end systems")));
             };
             let (host, host_port) = (host as usize, self.channels[out].to_port as usize);
-            stations.push(Station { host, host_port, channels: [back, out], transmission: None, fate: None });
+            stations.push(Station {
+                host,
+                host_port,
+                channels: [back, out],
+                transmission: None,
+                effect: None,
+            });
         }
         let mut lines = own.iter().map(|&(_, out)| self.channels[out].line);
         let first = lines.next();
@@ -268,7 +274,7 @@ impl World {
 
     /// What a fault on the way to a hub holds back or doubles comes out of the links of all its stations.
     fn let_stragglers_out(&mut self, network: &Network, node: NodeIndex) {
-        if let Some(Place::Hub(hub)) = self.nodes.get(usize::from(node)).map(|state| state.place) {
+        if let Some(CoreIndex::Hub(hub)) = self.nodes.get(usize::from(node)).map(|state| state.place) {
             let out: Vec<_> =
                 self.hubs[hub as usize].stations.iter().map(|station| station.channels[1]).collect();
             for channel in out {

@@ -16,7 +16,7 @@ use super::forwarding::destination;
 use crate::error::SimError;
 use crate::message::{Flags, Message};
 use crate::models::traffic_class;
-use crate::world::{Babbler, FlowState, Injector, Place, Reception, Relay, Sender, World, access};
+use crate::world::{Babbler, CoreIndex, FlowState, Injector, Reception, Relay, Sender, World, access};
 use wg_plan::random::{Purpose, Stream};
 
 impl World {
@@ -216,7 +216,7 @@ impl World {
                     self.babblers.push(Babbler { host, node, frame, period, until: RunTime::ZERO + until });
                 }
                 IncidentKind::Restart { switch, .. } => {
-                    if !matches!(self.place(switch), Some(Place::Switch(_))) {
+                    if !matches!(self.place(switch), Some(CoreIndex::Switch(_))) {
                         return Err(SimError::plan(format!("node {switch} restarts and is no switch")));
                     }
                 }
@@ -251,13 +251,13 @@ impl World {
             .ok_or_else(|| SimError::plan(format!("a task uses flow {id}, which is not defined")))
     }
 
-    fn place(&self, node: NodeIndex) -> Option<Place> {
+    fn place(&self, node: NodeIndex) -> Option<CoreIndex> {
         self.nodes.get(usize::from(node)).map(|state| state.place)
     }
 
     fn host(&self, node: NodeIndex) -> Result<usize, SimError> {
         match self.place(node) {
-            Some(Place::Host(host)) => Ok(host as usize),
+            Some(CoreIndex::Host(host)) => Ok(host as usize),
             _ => Err(SimError::plan(format!("node {node} is used as an end system, which it is not"))),
         }
     }

@@ -10,10 +10,10 @@ use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point};
 
 use super::switches::reason;
 use super::{Engine, record};
-use crate::agenda::Class;
+use crate::event_queue::Class;
 use crate::message::{Carries, Flags};
 use crate::sink::Sink;
-use crate::world::{HostPort, Place, Sender};
+use crate::world::{CoreIndex, HostPort, Sender};
 
 impl<S: Sink> Engine<'_, S> {
     /// The last bit of a frame is in.
@@ -50,7 +50,7 @@ impl<S: Sink> Engine<'_, S> {
     /// Hands a message to the host; returns when the application did so, or nothing when the host refused.
     pub(super) fn hand_down(&mut self, host: usize, frame: &Frame, wake_up: Span) -> Option<RunTime> {
         let protocol = self.access(frame);
-        let more = self.agenda.has_input_at(self.now);
+        let more = self.queue.has_input_at(self.now);
         let node = &mut self.world.hosts[host];
         let (index, port) = (node.node, node.ports[0].number);
         match node.core.handle_send(self.now, *frame, wake_up, more) {
@@ -86,7 +86,7 @@ impl<S: Sink> Engine<'_, S> {
                     self.note(frame, node, number, Point::DriverSend, self.now);
                     let channel = &self.world.channels[out];
                     let wire = self.now + channel.lead;
-                    if let Place::Hub(hub) = channel.to {
+                    if let CoreIndex::Hub(hub) = channel.to {
                         let station = channel.to_port as usize;
                         self.approach_medium(hub as usize, station, wire, *frame, transmission);
                         continue;
@@ -113,7 +113,7 @@ impl<S: Sink> Engine<'_, S> {
         let timer = host.core.next_deadline();
         if timer != host.timer {
             host.timer = timer;
-            self.agenda.set(Class::Timer, usize::from(host.node), timer);
+            self.queue.set(Class::Timer, usize::from(host.node), timer);
         }
     }
 
@@ -215,7 +215,7 @@ impl<S: Sink> Engine<'_, S> {
         };
         let at = relay.coming.back().map_or(at, |(last, _)| at.max(*last));
         if relay.coming.is_empty() {
-            self.agenda.set(Class::Turn, number, Deadline::at(at));
+            self.queue.set(Class::Turn, number, Deadline::at(at));
         }
         relay.coming.push_back((at, frame));
     }

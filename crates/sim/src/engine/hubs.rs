@@ -12,11 +12,11 @@ use wg_frame::time::{RunTime, Span};
 use wg_record::{Crc, DropReason, Point, TruthKind};
 
 use super::Engine;
-use crate::agenda::Class;
-use crate::faults::Fate;
+use crate::event_queue::Class;
+use crate::faults::LinkEffect;
 use crate::message::Carries;
 use crate::sink::Sink;
-use crate::world::Flying;
+use crate::world::InFlight;
 
 impl<S: Sink> Engine<'_, S> {
     /// A driver has a frame for a station; it is at the transmitter at `ready`.
@@ -56,7 +56,7 @@ impl<S: Sink> Engine<'_, S> {
     fn plan_medium(&mut self, number: usize) {
         let hub = &self.world.hubs[number];
         let coming = hub.coming.front().map_or(Deadline::NEVER, |(at, ..)| Deadline::at(*at));
-        self.agenda.set(Class::Medium, number, coming.min(hub.core.next_deadline()));
+        self.queue.set(Class::Medium, number, coming.min(hub.core.next_deadline()));
     }
 
     fn drain_hub(&mut self, number: usize) {
@@ -118,12 +118,12 @@ impl<S: Sink> Engine<'_, S> {
         let began = self.now - self.world.channels[channel].line.transmission(frame.length);
         self.note(&frame, node, port, Point::WireSend, began);
         let faulty = self.world.channels[channel].extra.is_some();
-        let fate = faulty.then(|| {
+        let effect = faulty.then(|| {
             self.capture(channel, 0, &frame, began);
             self.capture(channel, 1, &frame, self.now);
-            self.fate(channel, frame)
+            self.effect(channel, frame)
         });
-        self.world.hubs[number].stations[station].fate = fate;
+        self.world.hubs[number].stations[station].effect = effect;
     }
 
     /// The port of a host may go on.
@@ -140,7 +140,7 @@ impl<S: Sink> Engine<'_, S> {
     /// The last bit of a frame has come to a station.
     fn reached_station(&mut self, number: usize, station: usize, from: usize, frame: Frame) {
         let hub = &self.world.hubs[number];
-        let before = hub.stations[from].fate.unwrap_or(Fate::of(frame));
+        let before = hub.stations[from].effect.unwrap_or(LinkEffect::of(frame));
         let place = &hub.stations[station];
         let (host, host_port, channel) = (place.host, place.host_port, place.channels[1]);
         if before.lost {
@@ -152,18 +152,18 @@ impl<S: Sink> Engine<'_, S> {
         if watched {
             self.capture(channel, 0, &frame, self.now);
         }
-        let after = if watched { self.fate(channel, frame) } else { Fate::of(frame) };
+        let after = if watched { self.effect(channel, frame) } else { LinkEffect::of(frame) };
         if after.lost {
             return;
         }
         let by = before.by + after.by;
-        let flying = Flying { at: self.now, complete: self.now, frame: after.frame };
+        let in_flight = InFlight { at: self.now, complete: self.now, frame: after.frame };
         let again = self.world.channels[channel].line.occupation(frame.length);
         if before.twice || after.twice {
-            self.hold_back(channel, flying, by + again);
+            self.hold_back(channel, in_flight, by + again);
         }
         if by > Span::ZERO {
-            self.hold_back(channel, flying, by);
+            self.hold_back(channel, in_flight, by);
         } else {
             if watched {
                 self.capture(channel, 1, &after.frame, self.now);

@@ -5,24 +5,24 @@ use wg_plan::NodeIndex;
 use wg_record::TruthKind;
 
 use super::Engine;
-use crate::agenda::Class;
 use crate::clocks::SAMPLE;
 use crate::error::SimError;
-use crate::incidents::Deed;
+use crate::event_queue::Class;
+use crate::incidents::NetworkEvent;
 use crate::sink::Sink;
-use crate::world::Place;
+use crate::world::CoreIndex;
 
 impl<S: Sink> Engine<'_, S> {
     pub(super) fn incident(&mut self) {
-        let Some(&(_, deed)) = self.world.deeds.get(self.next_deed) else { return };
-        self.next_deed += 1;
-        let next = self.world.deeds.get(self.next_deed).map(|(at, _)| *at);
-        self.agenda.set(Class::Incident, 0, next.into());
-        match deed {
-            Deed::Cut(link) => (0..2).for_each(|side| self.cut(2 * link + side, true)),
-            Deed::Restored(link) => (0..2).for_each(|side| self.cut(2 * link + side, false)),
-            Deed::Down(node, back_at) => {
-                let Place::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
+        let Some(&(_, event)) = self.world.network_events.get(self.next_network_event) else { return };
+        self.next_network_event += 1;
+        let next = self.world.network_events.get(self.next_network_event).map(|(at, _)| *at);
+        self.queue.set(Class::Incident, 0, next.into());
+        match event {
+            NetworkEvent::Cut(link) => (0..2).for_each(|side| self.cut(2 * link + side, true)),
+            NetworkEvent::Restored(link) => (0..2).for_each(|side| self.cut(2 * link + side, false)),
+            NetworkEvent::Down(node, back_at) => {
+                let CoreIndex::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
                 let at = at as usize;
                 let switch = &mut self.world.switches[at];
                 // A restart during a restart lengthens it.
@@ -32,26 +32,26 @@ impl<S: Sink> Engine<'_, S> {
                 self.tell(TruthKind::Down, node, 0, 0);
                 self.drain_switch(at);
             }
-            Deed::Up(node) => {
-                let Place::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
+            NetworkEvent::Up(node) => {
+                let CoreIndex::Switch(at) = self.world.nodes[usize::from(node)].place else { return };
                 if self.world.switches[at as usize].back_at == Some(self.now) {
                     self.tell(TruthKind::Up, node, 0, 0);
                 }
             }
-            Deed::BabbleBegins(number) => {
-                self.agenda.set(Class::Babble, number, Deadline::at(self.now));
+            NetworkEvent::BabbleBegins(number) => {
+                self.queue.set(Class::Babble, number, Deadline::at(self.now));
                 let (frame, node) = (self.world.babblers[number].frame, self.world.babblers[number].node);
                 self.reveal(TruthKind::BabbleBegan, &frame, node, 0, 0);
             }
-            Deed::BabbleEnds(number) => {
+            NetworkEvent::BabbleEnds(number) => {
                 let (frame, node) = (self.world.babblers[number].frame, self.world.babblers[number].node);
                 self.reveal(TruthKind::BabbleEnded, &frame, node, 0, 0);
             }
-            Deed::ClockStepped(node, by) => {
+            NetworkEvent::ClockStepped(node, by) => {
                 self.tell(TruthKind::ClockStepped, node, 0, by.as_picos());
                 self.tell_offset(node);
             }
-            Deed::DriftChanged(node) => self.tell_offset(node),
+            NetworkEvent::DriftChanged(node) => self.tell_offset(node),
         }
     }
 
@@ -60,7 +60,7 @@ impl<S: Sink> Engine<'_, S> {
         let node = self.world.clocked[number];
         let Some(clock) = &mut self.world.nodes[usize::from(node)].clock else { return Ok(()) };
         clock.handle_deadline(self.now)?;
-        self.agenda.set(Class::Clock, number, clock.next_deadline());
+        self.queue.set(Class::Clock, number, clock.next_deadline());
         self.clock_changed(node);
         Ok(())
     }
@@ -68,12 +68,12 @@ impl<S: Sink> Engine<'_, S> {
     /// The clock of `node` was changed now: what was planned by it is planned again.
     fn clock_changed(&mut self, node: NodeIndex) {
         match self.world.nodes[usize::from(node)].place {
-            Place::Switch(at) => {
+            CoreIndex::Switch(at) => {
                 let at = at as usize;
                 self.world.switches[at].core.handle_clock_change(self.now);
                 self.drain_switch(at);
             }
-            Place::Host(at) => {
+            CoreIndex::Host(at) => {
                 let at = at as usize;
                 self.world.hosts[at].core.handle_clock_change(self.now);
                 self.drain_host(at);
@@ -89,12 +89,12 @@ impl<S: Sink> Engine<'_, S> {
                     }
                 }
             }
-            Place::Hub(_) => {}
+            CoreIndex::Hub(_) => {}
         }
     }
 
     pub(super) fn sample(&mut self, number: usize) {
-        self.agenda.set(Class::Sample, number, Deadline::at(self.now + SAMPLE));
+        self.queue.set(Class::Sample, number, Deadline::at(self.now + SAMPLE));
         self.tell_offset(self.world.clocked[number]);
     }
 

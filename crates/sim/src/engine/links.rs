@@ -8,11 +8,11 @@ use wg_plan::{LinkFaultKind, NodeIndex};
 use wg_record::TruthKind;
 
 use super::Engine;
-use crate::agenda::Class;
-use crate::faults::Fate;
+use crate::event_queue::Class;
+use crate::faults::LinkEffect;
 use crate::message::Carries;
 use crate::sink::Sink;
-use crate::world::{Flying, Place};
+use crate::world::{CoreIndex, InFlight};
 
 impl<S: Sink> Engine<'_, S> {
     /// Puts a frame on a link; returns when the line is free again.
@@ -27,60 +27,60 @@ impl<S: Sink> Engine<'_, S> {
         } else {
             complete
         };
-        let flying = Flying { at: seen + channel.processing, complete, frame: *frame };
+        let in_flight = InFlight { at: seen + channel.processing, complete, frame: *frame };
         let free_at = self.now + channel.line.occupation(frame.length);
         if channel.extra.is_some() {
-            self.launch_faulty(number, flying);
+            self.launch_faulty(number, in_flight);
             return free_at;
         }
         if channel.in_flight.is_empty() {
-            self.agenda.set(Class::Arrival, number, Deadline::at(flying.at));
+            self.queue.set(Class::Arrival, number, Deadline::at(in_flight.at));
         }
-        channel.in_flight.push_back(flying);
+        channel.in_flight.push_back(in_flight);
         free_at
     }
 
-    fn launch_faulty(&mut self, number: usize, flying: Flying) {
+    fn launch_faulty(&mut self, number: usize, in_flight: InFlight) {
         let wire = self.now + self.world.channels[number].lead;
-        self.capture(number, 0, &flying.frame, wire);
-        let Fate { frame, lost, by, twice } = self.fate(number, flying.frame);
+        self.capture(number, 0, &in_flight.frame, wire);
+        let LinkEffect { frame, lost, by, twice } = self.effect(number, in_flight.frame);
         if lost {
             return;
         }
         let channel = &mut self.world.channels[number];
-        let flying = Flying { frame, ..flying };
+        let in_flight = InFlight { frame, ..in_flight };
         if by > Span::ZERO {
-            self.hold_back(number, flying, by);
+            self.hold_back(number, in_flight, by);
         } else {
             if channel.in_flight.is_empty() {
-                self.agenda.set(Class::Arrival, number, Deadline::at(flying.at));
+                self.queue.set(Class::Arrival, number, Deadline::at(in_flight.at));
             }
-            channel.in_flight.push_back(flying);
+            channel.in_flight.push_back(in_flight);
         }
         if twice {
             let after = self.world.channels[number].line.occupation(frame.length);
-            self.hold_back(number, flying, by + after);
+            self.hold_back(number, in_flight, by + after);
         }
     }
 
     /// Decides what a link does to a frame that enters it now, and writes it down.
-    pub(super) fn fate(&mut self, number: usize, frame: Frame) -> Fate {
+    pub(super) fn effect(&mut self, number: usize, frame: Frame) -> LinkEffect {
         let channel = &mut self.world.channels[number];
         let wire = self.now + channel.lead;
-        let mut fate = Fate::of(frame);
-        let Some(extra) = &mut channel.extra else { return fate };
+        let mut effect = LinkEffect::of(frame);
+        let Some(extra) = &mut channel.extra else { return effect };
         let (node, port) = (extra.node, extra.port);
         if extra.cuts > 0 {
-            fate.lost = true;
+            effect.lost = true;
         }
         let mut told = Vec::new();
         for rule in &mut extra.rules {
             // Every fault decides on every frame, so that what one decides does not hang on another.
-            if !rule.strikes(wire, &frame) || fate.lost {
+            if !rule.strikes(wire, &frame) || effect.lost {
                 continue;
             }
-            let twice = fate.twice;
-            fate.suffer(rule.kind);
+            let twice = effect.twice;
+            effect.suffer(rule.kind);
             match rule.kind {
                 LinkFaultKind::Loss => {}
                 LinkFaultKind::BitError => told.push((TruthKind::BitError, 0)),
@@ -90,74 +90,75 @@ impl<S: Sink> Engine<'_, S> {
                 LinkFaultKind::Delay { by } => told.push((TruthKind::Delayed, by.as_picos())),
             }
         }
-        if fate.lost {
+        if effect.lost {
             // What else was done to it happened to nobody.
             told = vec![(TruthKind::LinkLost, 0)];
         }
         for (kind, value) in told {
             self.reveal(kind, &frame, node, port, value);
         }
-        fate
+        effect
     }
 
     /// Lets a frame come out of a faulty link `by` later than it would.
-    pub(super) fn hold_back(&mut self, number: usize, flying: Flying, by: Span) {
+    pub(super) fn hold_back(&mut self, number: usize, in_flight: InFlight, by: Span) {
         let Some(extra) = &mut self.world.channels[number].extra else { return };
-        let late = Flying { at: flying.at + by, complete: flying.complete + by, frame: flying.frame };
+        let late =
+            InFlight { at: in_flight.at + by, complete: in_flight.complete + by, frame: in_flight.frame };
         extra.departures += 1;
         extra.stragglers.insert((late.at, extra.departures), late);
         let (source, first) = (extra.source, extra.stragglers.first_key_value().map(|((at, _), _)| *at));
-        self.agenda.set(Class::Straggler, source, first.into());
+        self.queue.set(Class::Straggler, source, first.into());
     }
 
     pub(super) fn arrival(&mut self, number: usize) {
         let channel = &mut self.world.channels[number];
-        let Some(&flying) = channel.in_flight.front() else { return };
+        let Some(&in_flight) = channel.in_flight.front() else { return };
         channel.in_flight.pop_front();
         let watched = channel.extra.is_some();
         if let Some(next) = channel.in_flight.front() {
-            self.agenda.set(Class::Arrival, number, Deadline::at(next.at));
+            self.queue.set(Class::Arrival, number, Deadline::at(next.at));
         }
         if watched {
-            self.capture(number, 1, &flying.frame, flying.complete);
+            self.capture(number, 1, &in_flight.frame, in_flight.complete);
         }
-        self.come_out(number, &flying);
+        self.come_out(number, &in_flight);
     }
 
     pub(super) fn straggler(&mut self, source: usize) {
         let number = self.world.unusual[source];
         let Some(extra) = &mut self.world.channels[number].extra else { return };
-        let Some((_, flying)) = extra.stragglers.pop_first() else { return };
+        let Some((_, in_flight)) = extra.stragglers.pop_first() else { return };
         let next = extra.stragglers.first_key_value().map(|((at, _), _)| *at);
-        self.agenda.set(Class::Straggler, source, next.into());
-        self.capture(number, 1, &flying.frame, flying.complete);
-        self.come_out(number, &flying);
+        self.queue.set(Class::Straggler, source, next.into());
+        self.capture(number, 1, &in_flight.frame, in_flight.complete);
+        self.come_out(number, &in_flight);
     }
 
     #[inline(never)]
-    fn come_out(&mut self, number: usize, flying: &Flying) {
+    fn come_out(&mut self, number: usize, in_flight: &InFlight) {
         let channel = &self.world.channels[number];
         let port = channel.to_port as usize;
         match channel.to {
-            Place::Switch(at) => self.enter_switch(at as usize, port, flying),
-            Place::Host(at) => self.enter_host(at as usize, port, &flying.frame),
+            CoreIndex::Switch(at) => self.enter_switch(at as usize, port, in_flight),
+            CoreIndex::Host(at) => self.enter_host(at as usize, port, &in_flight.frame),
             // A hub's medium carries its frames itself.
-            Place::Hub(_) => {}
+            CoreIndex::Hub(_) => {}
         }
     }
 
     /// Takes the frame back whose transmission into link `number` was cut off.
     pub(super) fn cut_short(&mut self, number: usize, frame: &Frame) {
         let channel = &mut self.world.channels[number];
-        let is_it = |flying: &Flying| {
-            let (one, other) = (flying.frame.message(), frame.message());
-            (one.flow, one.sequence, flying.frame.length) == (other.flow, other.sequence, frame.length)
+        let is_it = |in_flight: &InFlight| {
+            let (one, other) = (in_flight.frame.message(), frame.message());
+            (one.flow, one.sequence, in_flight.frame.length) == (other.flow, other.sequence, frame.length)
         };
         // A link that lost or delayed it has it no longer; a cut-through switch may have taken it by its header.
         if channel.in_flight.back().is_some_and(is_it) {
             channel.in_flight.pop_back();
             if channel.in_flight.is_empty() {
-                self.agenda.set(Class::Arrival, number, Deadline::NEVER);
+                self.queue.set(Class::Arrival, number, Deadline::NEVER);
             }
         }
     }
@@ -176,24 +177,24 @@ impl<S: Sink> Engine<'_, S> {
         extra.cuts += 1;
         let mut lost = Vec::new();
         // What is all in, and only waits for the far end to decide, is not on the link any more.
-        channel.in_flight.retain(|flying| {
-            let stays = flying.complete <= now;
+        channel.in_flight.retain(|in_flight| {
+            let stays = in_flight.complete <= now;
             if !stays {
-                lost.push(flying.frame);
+                lost.push(in_flight.frame);
             }
             stays
         });
-        extra.stragglers.retain(|_, flying| {
-            let stays = flying.complete <= now;
+        extra.stragglers.retain(|_, in_flight| {
+            let stays = in_flight.complete <= now;
             if !stays {
-                lost.push(flying.frame);
+                lost.push(in_flight.frame);
             }
             stays
         });
         let straggler = extra.stragglers.first_key_value().map(|((at, _), _)| *at);
-        let next = channel.in_flight.front().map(|flying| flying.at);
-        self.agenda.set(Class::Arrival, number, next.into());
-        self.agenda.set(Class::Straggler, source, straggler.into());
+        let next = channel.in_flight.front().map(|in_flight| in_flight.at);
+        self.queue.set(Class::Arrival, number, next.into());
+        self.queue.set(Class::Straggler, source, straggler.into());
         self.tell(TruthKind::Cut, node, port, 0);
         for frame in lost {
             self.reveal(TruthKind::LinkLost, &frame, node, port, 0);

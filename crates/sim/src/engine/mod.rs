@@ -1,4 +1,4 @@
-//! The loop: takes the first event of the agenda, hands it to its core, carries out what the core wants.
+//! The loop: takes the first event of the queue, hands it to its core, carries out what the core wants.
 
 mod hosts;
 mod hubs;
@@ -16,10 +16,10 @@ use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
 use wg_record::{Clock, Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags, Truth, TruthKind};
 
-use crate::agenda::{Agenda, Class, Source};
 use crate::capture::Captures;
 use crate::clocks::NodeClock;
 use crate::error::SimError;
+use crate::event_queue::{Class, EventQueue, Source};
 use crate::message::{Carries, Flags, Message};
 use crate::report::SimReport;
 use crate::sink::Sink;
@@ -35,7 +35,7 @@ const LOOK: u64 = 1 << 14;
 pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<SimReport, SimError> {
     let network = &*run.switches.applied(network);
     let world = World::build(network, run)?;
-    let agenda = Agenda::new([
+    let queue = EventQueue::new([
         world.clocked.len(),
         1,
         world.channels.len(),
@@ -54,10 +54,10 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
     let records = vec![0; world.nodes.len()].into_boxed_slice();
     let mut engine = Engine {
         world,
-        agenda,
+        queue,
         sink,
         captures,
-        next_deed: 0,
+        next_network_event: 0,
         now: RunTime::ZERO,
         events: 0,
         frame_hops: 0,
@@ -73,10 +73,10 @@ pub fn simulate(network: &Network, run: &Run, sink: &mut impl Sink) -> Result<Si
 
 struct Engine<'a, S> {
     world: World,
-    agenda: Agenda,
+    queue: EventQueue,
     sink: &'a mut S,
     captures: Captures,
-    next_deed: usize,
+    next_network_event: usize,
     now: RunTime,
     events: u64,
     frame_hops: u64,
@@ -94,19 +94,19 @@ impl<S: Sink> Engine<'_, S> {
         for number in 0..self.world.injectors.len() {
             self.plan_burst(number);
         }
-        if let Some((at, _)) = self.world.deeds.first() {
-            self.agenda.set(Class::Incident, 0, Deadline::at(*at));
+        if let Some((at, _)) = self.world.network_events.first() {
+            self.queue.set(Class::Incident, 0, Deadline::at(*at));
         }
         for number in 0..self.world.clocked.len() {
             let clock = &self.world.nodes[usize::from(self.world.clocked[number])].clock;
             let next = clock.as_ref().map_or(Deadline::NEVER, |clock| clock.next_deadline());
-            self.agenda.set(Class::Clock, number, next);
-            self.agenda.set(Class::Sample, number, Deadline::at(RunTime::ZERO));
+            self.queue.set(Class::Clock, number, next);
+            self.queue.set(Class::Sample, number, Deadline::at(RunTime::ZERO));
         }
     }
 
     fn run(&mut self) -> Result<(), SimError> {
-        while let Some((now, Source { class, number })) = self.agenda.next()
+        while let Some((now, Source { class, number })) = self.queue.next()
             && (self.world.sending > 0 || now <= self.world.end())
         {
             self.now = now;

@@ -29,7 +29,7 @@ impl<S: Sink> Engine<'_, S> {
                 frames: port.frames,
                 bytes: port.bytes,
                 dropped: port
-                    .seldom
+                    .stats
                     .dropped
                     .iter()
                     .map(|(reason, n)| ((*reason).to_owned(), *n))

@@ -6,14 +6,14 @@ use wg_frame::time::RunTime;
 use wg_record::{Crc, DropReason, Point, TruthKind};
 
 use super::Engine;
-use crate::agenda::Class;
+use crate::event_queue::Class;
 use crate::sink::Sink;
-use crate::world::{Flying, Place};
+use crate::world::{CoreIndex, InFlight};
 
 impl<S: Sink> Engine<'_, S> {
     #[inline]
-    pub(super) fn enter_switch(&mut self, at: usize, port: usize, flying: &Flying) {
-        let &Flying { complete, ref frame, .. } = flying;
+    pub(super) fn enter_switch(&mut self, at: usize, port: usize, in_flight: &InFlight) {
+        let &InFlight { complete, ref frame, .. } = in_flight;
         let node = &mut self.world.switches[at];
         let (index, number) = (node.node, node.ports[port].number);
         // A switch that is down sees nothing of a frame.
@@ -21,7 +21,7 @@ impl<S: Sink> Engine<'_, S> {
             let line = self.world.channels[node.ports[port].channel].line;
             complete - line.transmission(frame.length) >= back_at
         });
-        let more = self.agenda.has_input_at(self.now);
+        let more = self.queue.has_input_at(self.now);
         node.core.handle_frame(self.now, Arrival { port, frame: *frame, complete }, more);
         let taken = self.now - node.processing_delay;
         if sees {
@@ -32,14 +32,14 @@ impl<S: Sink> Engine<'_, S> {
 
     pub(super) fn timer(&mut self, node: usize) {
         match self.world.nodes[node].place {
-            Place::Switch(at) => {
+            CoreIndex::Switch(at) => {
                 let at = at as usize;
                 let switch = &mut self.world.switches[at];
                 switch.timer = Deadline::NEVER;
                 switch.core.handle_deadline(self.now);
                 self.drain_switch(at);
             }
-            Place::Host(at) => {
+            CoreIndex::Host(at) => {
                 let at = at as usize;
                 let host = &mut self.world.hosts[at];
                 host.timer = Deadline::NEVER;
@@ -47,7 +47,7 @@ impl<S: Sink> Engine<'_, S> {
                 self.drain_host(at);
             }
             // Hubs have a class of their own.
-            Place::Hub(_) => {}
+            CoreIndex::Hub(_) => {}
         }
     }
 
@@ -67,7 +67,7 @@ impl<S: Sink> Engine<'_, S> {
                     own.bytes += u64::from(frame.length);
                     let (number, channel) = (own.number, own.channel);
                     if own.preempts {
-                        let earlier = own.seldom.begun.replace((*frame, self.now));
+                        let earlier = own.stats.begun.replace((*frame, self.now));
                         self.settle(node, number, earlier);
                     } else {
                         self.note(frame, node, number, Point::SwitchOut, self.now);
@@ -79,7 +79,7 @@ impl<S: Sink> Engine<'_, S> {
                     let own = &mut self.world.switches[at].ports[port];
                     own.frames -= 1;
                     own.bytes -= u64::from(frame.length);
-                    own.seldom.begun = None;
+                    own.stats.begun = None;
                     let (number, channel) = (own.number, own.channel);
                     self.cut_short(channel, frame);
                     if self.world.switches[at].back_at.is_none_or(|back_at| back_at <= self.now) {
@@ -91,7 +91,7 @@ impl<S: Sink> Engine<'_, S> {
                 Output::Dropped { port, cause, .. } => {
                     let reason = reason(cause);
                     let own = &mut self.world.switches[at].ports[port];
-                    *own.seldom.dropped.entry(reason.name()).or_insert(0) += 1;
+                    *own.stats.dropped.entry(reason.name()).or_insert(0) += 1;
                     let number = own.number;
                     self.note_drop(frame, node, number, reason, Crc::Unchecked);
                 }
@@ -103,7 +103,7 @@ impl<S: Sink> Engine<'_, S> {
         let timer = node.core.next_deadline();
         if timer != node.timer {
             node.timer = timer;
-            self.agenda.set(Class::Timer, usize::from(node.node), timer);
+            self.queue.set(Class::Timer, usize::from(node.node), timer);
         }
     }
 
@@ -120,7 +120,7 @@ impl<S: Sink> Engine<'_, S> {
             for port in 0..self.world.switches[at].ports.len() {
                 let switch = &mut self.world.switches[at];
                 let (node, number) = (switch.node, switch.ports[port].number);
-                let begun = switch.ports[port].seldom.begun.take();
+                let begun = switch.ports[port].stats.begun.take();
                 self.settle(node, number, begun);
             }
         }

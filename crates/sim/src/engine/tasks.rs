@@ -9,7 +9,7 @@ use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point, TruthKind};
 
 use super::{Engine, record};
-use crate::agenda::Class;
+use crate::event_queue::Class;
 use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 
@@ -32,7 +32,7 @@ impl<S: Sink> Engine<'_, S> {
         let node = self.world.hosts[sender.host].node;
         let intended = sender.due.map(|due| sender.pacer.intended(due.at));
         let at = intended.and_then(|intended| self.world.instant(node, intended, self.now));
-        self.agenda.set(Class::Send, number, at.into());
+        self.queue.set(Class::Send, number, at.into());
     }
 
     /// The clock of a sender was changed: a message that it has yet to send, it sends at another reading.
@@ -86,12 +86,12 @@ impl<S: Sink> Engine<'_, S> {
         let node = self.world.hosts[injector.host].node;
         let intended = injector.due.map(|due| injector.pacer.intended(due));
         let at = intended.and_then(|intended| self.world.instant(node, intended, self.now));
-        self.agenda.set(Class::Inject, number, at.into());
+        self.queue.set(Class::Inject, number, at.into());
     }
 
     pub(super) fn inject(&mut self, number: usize) {
         if self.world.sending == 0 && self.now >= self.world.load_until() {
-            self.agenda.set(Class::Inject, number, Deadline::NEVER);
+            self.queue.set(Class::Inject, number, Deadline::NEVER);
             return;
         }
         let injector = &mut self.world.injectors[number];
@@ -104,7 +104,7 @@ impl<S: Sink> Engine<'_, S> {
         injector.done += u64::from(injector.burst);
         let (burst, frame) = (injector.burst, injector.frame);
         self.plan_burst(number);
-        let more = self.agenda.has_input_at(self.now);
+        let more = self.queue.has_input_at(self.now);
         for _ in 0..burst {
             self.world.hosts[host].core.handle_generated(self.now, frame, more);
         }
@@ -114,16 +114,16 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn babble(&mut self, number: usize) {
         let babbler = &mut self.world.babblers[number];
         if self.now >= babbler.until {
-            self.agenda.set(Class::Babble, number, Deadline::NEVER);
+            self.queue.set(Class::Babble, number, Deadline::NEVER);
             return;
         }
         let (host, node, frame) = (babbler.host, babbler.node, babbler.frame);
         let message = frame.message();
         let next = Message { sequence: message.sequence + 1, ..message };
         babbler.frame.handle = next.handle();
-        self.agenda.set(Class::Babble, number, Deadline::at(self.now + babbler.period));
+        self.queue.set(Class::Babble, number, Deadline::at(self.now + babbler.period));
         self.reveal(TruthKind::Babbled, &frame, node, 0, 0);
-        let more = self.agenda.has_input_at(self.now);
+        let more = self.queue.has_input_at(self.now);
         self.world.hosts[host].core.handle_generated(self.now, frame, more);
         self.drain_host(host);
     }
@@ -132,7 +132,7 @@ impl<S: Sink> Engine<'_, S> {
         let relay = &mut self.world.relays[number];
         let Some((_, frame)) = relay.coming.pop_front() else { return };
         let next = relay.coming.front().map(|(at, _)| *at);
-        self.agenda.set(Class::Turn, number, next.into());
+        self.queue.set(Class::Turn, number, next.into());
         relay.handled += 1;
         let (host, node) = (relay.host, relay.node);
         let Message { sequence, flags, .. } = frame.message();
@@ -178,7 +178,7 @@ impl<S: Sink> Engine<'_, S> {
                 }
             }
         }
-        self.agenda.set(Class::Flush, number, self.world.relays[number].core.next_deadline());
+        self.queue.set(Class::Flush, number, self.world.relays[number].core.next_deadline());
         self.drain_host(host);
     }
 

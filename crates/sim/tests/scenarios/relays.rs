@@ -6,7 +6,7 @@ use wg_record::{Crc, DropReason, Point, RecordFlags, TruthKind};
 
 use super::{at, simulated, star, switch, truths};
 
-#[path = "../../../core/tests/contracts/relay.rs"]
+#[path = "../../../plan/tests/contracts/relay.rs"]
 mod body;
 
 use body::{Done, RELAY, SENDER};
@@ -16,7 +16,7 @@ fn driven(run: &Run) -> Vec<(u32, Done)> {
     let (kept, _) = simulated(&network, run);
     // What became of a message is seen where it came to; which number came damaged is one thing or the other.
     let received = at(&kept, Point::ApplicationReceive);
-    let fate = |sequence| {
+    let effect = |sequence| {
         let came = received.iter().find(|r| r.sequence == sequence && r.flags.has(RecordFlags::RETURN));
         let came = came.expect("what a relay sends arrives");
         match (came.node, came.crc) {
@@ -29,7 +29,7 @@ fn driven(run: &Run) -> Vec<(u32, Done)> {
     assert_eq!(planted.len(), 13, "every planted fault has its truth");
     let done = kept.records.iter().filter(|record| record.node == RELAY);
     done.filter_map(|record| match (record.point, record.reason) {
-        (Point::ApplicationSend, _) => Some((record.sequence, fate(record.sequence))),
+        (Point::ApplicationSend, _) => Some((record.sequence, effect(record.sequence))),
         (Point::Drop, DropReason::PlantedFault) => Some((record.sequence, Done::Ended)),
         _ => None,
     })

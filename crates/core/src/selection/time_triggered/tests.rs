@@ -9,7 +9,7 @@ use super::*;
 use crate::clock::DisciplinedClock;
 use crate::frame::{Handle, Marks, NetworkId};
 use crate::line::{GAP, LineRate};
-use crate::port::{Device, Effect, Port, PortConfig};
+use crate::port::{Effect, NodeShared, Port, PortConfig};
 use crate::queue::Capacity;
 use crate::tte::schedule::Window;
 use wg_frame::ethernet::MacAddress;
@@ -57,7 +57,7 @@ enum Event {
 
 struct Bench {
     port: Port<TimeTriggered>,
-    device: Device<DisciplinedClock>,
+    device: NodeShared<DisciplinedClock>,
     events: Vec<(RunTime, Event)>,
 }
 
@@ -77,7 +77,7 @@ impl Bench {
         let limit = Capacity::frames(10);
         Self {
             port: Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)),
-            device: Device::new(limit, DisciplinedClock::default()),
+            device: NodeShared::new(limit, DisciplinedClock::default()),
             events: Vec::new(),
         }
     }

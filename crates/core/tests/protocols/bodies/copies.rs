@@ -8,17 +8,17 @@ use wg_core::clock::{LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
-use wg_core::interface::{
-    IncomingLink, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
-};
 use wg_core::line::{GAP, LineRate};
 use wg_core::port::{Life, Port, PortConfig, Transmission};
 use wg_core::queue::Capacity;
 use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
 use wg_core::switch::{self, Arrival, ForwardingMode, Ingress, Switch, SwitchConfig, Verdict};
 use wg_core::tte::access::Integration;
-use wg_core::tte::dispatch::{Buffer, Instants};
+use wg_core::tte::dispatch::{Instants, PortMode};
 use wg_core::tte::schedule::{PortSchedule, Window};
+use wg_core::virtual_link_layer::{
+    IncomingLink, Networks, OutgoingLink, OutgoingSchedule, VirtualLinkLayer, VirtualLinkLayerConfig,
+};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
@@ -269,10 +269,10 @@ fn drain_switch(
     }
 }
 
-fn interface() -> Interface {
+fn interface() -> VirtualLinkLayer {
     let contract = Contract::new(Bag::ALL[0], 600).expect("a contract");
     let instants = Instants::new(Span::from_micros(100), PERIOD).expect("sound");
-    let config = InterfaceConfig {
+    let config = VirtualLinkLayerConfig {
         outgoing_links: vec![OutgoingLink {
             id: 0,
             contract,
@@ -284,22 +284,22 @@ fn interface() -> Interface {
             OutgoingSchedule {
                 id: 1,
                 instants,
-                buffer: Buffer::LastWins,
+                mode: PortMode::Sampling,
                 longest_frame: 200,
                 networks: Networks::Both,
             },
             OutgoingSchedule {
                 id: 2,
                 instants,
-                buffer: Buffer::Queue(1),
+                mode: PortMode::Queuing(1),
                 longest_frame: 200,
                 networks: Networks::One(NetworkId::B),
             },
         ],
         incoming_links: vec![IncomingLink { id: 3, bag: Bag::ALL[0], redundancy: Redundancy::Off }],
-        ..InterfaceConfig::default()
+        ..VirtualLinkLayerConfig::default()
     };
-    Interface::new(config, LocalTime::ZERO).expect("a sound interface")
+    VirtualLinkLayer::new(config, LocalTime::ZERO).expect("a sound interface")
 }
 
 fn through_host(input: &mut Input<'_>) {

@@ -2,7 +2,7 @@
 
 use wg_core::clock::LocalTime;
 use wg_core::tte::dispatch::{
-    Acceptance, AcceptanceWindow, Buffer, Dispatch, Dispatcher, Instants, PermanenceQueue, TransparentClock,
+    Acceptance, AcceptanceWindow, Dispatch, Dispatcher, Instants, PermanenceQueue, PortMode, TransparentClock,
 };
 use wg_frame::time::Span;
 
@@ -26,7 +26,7 @@ pub(crate) fn body(data: &[u8]) {
 
 fn dispatch(input: &mut Input<'_>, instants: Instants, offset: i64, period: i64) {
     let capacity = usize::from(input.byte() % 5);
-    let buffer = if capacity == 0 { Buffer::LastWins } else { Buffer::Queue(capacity) };
+    let buffer = if capacity == 0 { PortMode::Sampling } else { PortMode::Queuing(capacity) };
     let mut time = (input.word() >> 4) as i64 - (1 << 59);
     let start = LocalTime::from_picos(time);
     let mut core = Dispatcher::new(instants, buffer, start).expect("room for one");

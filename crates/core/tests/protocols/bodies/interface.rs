@@ -9,17 +9,18 @@ use wg_core::arinc664::{Bag, Contract};
 use wg_core::clock::{DisciplinedClock, LocalClock, SharedClock};
 use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output};
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
-use wg_core::interface::{
-    IncomingLink, IncomingSchedule, Interface, InterfaceConfig, Networks, OutgoingLink, OutgoingSchedule,
-};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Capacity;
 use wg_core::selection::{Missed, TimeTriggered, WindowConfig};
 use wg_core::tte::access::Integration;
-use wg_core::tte::dispatch::{AcceptanceWindow, Buffer, Instants};
+use wg_core::tte::dispatch::{AcceptanceWindow, Instants, PortMode};
 use wg_core::tte::schedule::{PortSchedule, Window};
+use wg_core::virtual_link_layer::{
+    IncomingLink, IncomingSchedule, Networks, OutgoingLink, OutgoingSchedule, VirtualLinkLayer,
+    VirtualLinkLayerConfig,
+};
 use wg_core::{Cause, Deadline};
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
@@ -97,11 +98,11 @@ fn redundancy() -> Redundancy {
     Redundancy::FirstValidWins { skew_max: Span::from_millis(3) }
 }
 
-fn interface(start: RunTime, clock: &DisciplinedClock) -> Interface {
+fn interface(start: RunTime, clock: &DisciplinedClock) -> VirtualLinkLayer {
     let contract = Contract::new(Bag::ALL[0], 400).expect("a contract");
     let instants = |us| Instants::new(Span::from_micros(us), BAG).expect("within the period");
     let window = AcceptanceWindow::new(instants(200), Span::from_micros(100), Span::from_micros(100));
-    let config = InterfaceConfig {
+    let config = VirtualLinkLayerConfig {
         outgoing_links: LINKS
             .into_iter()
             .zip([vec![1_000], vec![2, 3]])
@@ -115,11 +116,11 @@ fn interface(start: RunTime, clock: &DisciplinedClock) -> Interface {
             .collect(),
         outgoing_schedules: SCHEDULES
             .into_iter()
-            .zip([(100, Buffer::LastWins), (600, Buffer::Queue(3))])
-            .map(|((id, networks), (offset, buffer))| OutgoingSchedule {
+            .zip([(100, PortMode::Sampling), (600, PortMode::Queuing(3))])
+            .map(|((id, networks), (offset, mode))| OutgoingSchedule {
                 id,
                 instants: instants(offset),
-                buffer,
+                mode,
                 longest_frame: 200,
                 networks,
             })
@@ -134,7 +135,7 @@ fn interface(start: RunTime, clock: &DisciplinedClock) -> Interface {
             redundancy: Redundancy::Off,
         }],
     };
-    Interface::new(config, clock.read(start)).expect("an interface")
+    VirtualLinkLayer::new(config, clock.read(start)).expect("an interface")
 }
 
 impl Run {
@@ -249,7 +250,7 @@ impl Run {
     /// Frames that wait at the ports, and before them.
     fn waiting(&self) -> (usize, usize) {
         let ports = (0..2).map(|port| self.host.fill(port).frames + self.host.port(port).scheduled());
-        let interface = self.host.interface().map_or(0, Interface::waiting);
+        let interface = self.host.virtual_link_layer().map_or(0, VirtualLinkLayer::waiting);
         (ports.sum::<u32>() as usize, self.host.in_hand().0 + interface)
     }
 
@@ -424,7 +425,7 @@ impl Run {
             assert!(eligible <= self.now, "before its gap was over");
             self.begun[port] = eligible;
             self.greatest[port] = self.greatest[port].max(self.now - eligible);
-            let account = self.host.interface().and_then(|i| i.output_jitter(LINKS[0].0, port));
+            let account = self.host.virtual_link_layer().and_then(|i| i.output_jitter(LINKS[0].0, port));
             assert_eq!(account.map(|account| account.greatest()), Some(self.greatest[port]));
         }
     }

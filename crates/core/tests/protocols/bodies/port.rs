@@ -6,7 +6,7 @@ use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime};
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
-use wg_core::port::{Device, Effect, Port, PortConfig};
+use wg_core::port::{Effect, NodeShared, Port, PortConfig};
 use wg_core::queue::Capacity;
 use wg_core::selection::{Missed, TimeTriggered, WindowConfig};
 use wg_core::tte::access::{DeltaRaster, Integration};
@@ -54,7 +54,7 @@ struct Sent {
 
 struct Run {
     port: Port<TimeTriggered>,
-    device: Device<DisciplinedClock>,
+    device: NodeShared<DisciplinedClock>,
     schedule: PortSchedule,
     integration: Integration,
     raster: Option<DeltaRaster>,
@@ -102,7 +102,7 @@ impl Run {
             WindowConfig { schedule: schedule.clone(), integration, raster, frames: capacity as u32, missed };
         Self {
             port: Port::new(PortConfig::critical(line, limit), TimeTriggered::new(windows)),
-            device: Device::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
+            device: NodeShared::new(Capacity { bytes: u64::MAX, frames: u32::MAX }, clock),
             schedule,
             integration,
             raster,
@@ -120,7 +120,7 @@ impl Run {
 
     fn call(
         &mut self,
-        call: impl FnOnce(&mut Port<TimeTriggered>, &mut Device<DisciplinedClock>, &mut dyn FnMut(Effect)),
+        call: impl FnOnce(&mut Port<TimeTriggered>, &mut NodeShared<DisciplinedClock>, &mut dyn FnMut(Effect)),
     ) -> bool {
         let mut effects = Vec::new();
         call(&mut self.port, &mut self.device, &mut |effect| effects.push(effect));

@@ -1,4 +1,4 @@
-//! The critical interface of an end system: what lies between its send and receive lanes and one or two ports.
+//! The virtual link layer of an end system: what lies between its send and receive lanes and one or two ports.
 //!
 //! ```text
 //! message ─┬─ rate-constrained: sub-virtual-links ─ regulator ─ numbering ─┬─▶ port on network A
@@ -40,7 +40,7 @@ use crate::deadline::Deadline;
 use crate::fifo::Fifo;
 use crate::frame::{Frame, NetworkId, TrafficClass};
 use crate::tte::dispatch::{
-    Acceptance, AcceptanceWindow, Buffer, Dispatch, Dispatcher, Instants, InstantsError, Unsent,
+    Acceptance, AcceptanceWindow, Dispatch, Dispatcher, Instants, InstantsError, PortMode, Unsent,
 };
 
 /// The networks a frame is sent on.
@@ -82,7 +82,7 @@ pub struct OutgoingSchedule {
     /// When it is sent, by the local clock.
     pub instants: Instants,
     /// What becomes of messages that are faster.
-    pub buffer: Buffer,
+    pub mode: PortMode,
     /// Longest frame, destination address to FCS, in bytes.
     pub longest_frame: u16,
     /// Where its frames go.
@@ -113,9 +113,9 @@ pub struct IncomingSchedule {
     pub redundancy: Redundancy,
 }
 
-/// What the interface is built from. Identifiers of virtual links and of schedules are counted apart.
+/// What the layer is built from. Identifiers of virtual links and of schedules are counted apart.
 #[derive(Clone, Debug, Default)]
-pub struct InterfaceConfig {
+pub struct VirtualLinkLayerConfig {
     /// Virtual links that begin here.
     pub outgoing_links: Vec<OutgoingLink>,
     /// Time-triggered flows that begin here.
@@ -126,9 +126,9 @@ pub struct InterfaceConfig {
     pub incoming_schedules: Vec<IncomingSchedule>,
 }
 
-/// A configuration that makes no interface: the plan's fault.
+/// A configuration that makes no layer: the plan's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InterfaceError {
+pub enum VirtualLinkLayerError {
     /// Sub-virtual-links.
     #[error("virtual link {id}: {error}")]
     Regulator {
@@ -203,9 +203,9 @@ struct Expected {
 
 const NEVER: RunTime = RunTime::from_picos(i64::MAX);
 
-/// The critical interface of an end system.
+/// The virtual link layer of an end system.
 #[derive(Debug)]
-pub struct Interface {
+pub struct VirtualLinkLayer {
     links: Table<Link>,
     schedules: Table<Schedule>,
     receivers: Table<Receiver>,
@@ -215,13 +215,13 @@ pub struct Interface {
     earliest: RunTime,
 }
 
-impl Interface {
-    /// An interface whose clock shows `start`.
+impl VirtualLinkLayer {
+    /// An layer whose clock shows `start`.
     ///
     /// # Errors
-    /// [`InterfaceError`] for the first part of the configuration that cannot work.
-    pub fn new(config: InterfaceConfig, start: LocalTime) -> Result<Self, InterfaceError> {
-        let InterfaceConfig {
+    /// [`VirtualLinkLayerError`] for the first part of the configuration that cannot work.
+    pub fn new(config: VirtualLinkLayerConfig, start: LocalTime) -> Result<Self, VirtualLinkLayerError> {
+        let VirtualLinkLayerConfig {
             mut outgoing_links,
             mut outgoing_schedules,
             mut incoming_links,
@@ -236,7 +236,7 @@ impl Interface {
             outgoing_schedules.into_iter().map(|schedule| Ok((schedule.id, Schedule::new(schedule, start)?)));
         let receivers = incoming_links.into_iter().map(|IncomingLink { id, bag, redundancy }| {
             let receiver = Receiver::new(redundancy, bag);
-            receiver.map(|receiver| (id, receiver)).map_err(|error| InterfaceError::Skew { id, error })
+            receiver.map(|receiver| (id, receiver)).map_err(|error| VirtualLinkLayerError::Skew { id, error })
         });
         let expected = incoming_schedules.into_iter().map(|flow| Ok((flow.id, Expected::new(flow)?)));
         let (links, schedules) = (Table::new(links)?, Table::new(schedules)?);
@@ -515,10 +515,10 @@ impl Interface {
 }
 
 impl Link {
-    fn new(link: OutgoingLink) -> Result<Self, InterfaceError> {
+    fn new(link: OutgoingLink) -> Result<Self, VirtualLinkLayerError> {
         let OutgoingLink { id, contract, queues, networks, jitter_budget } = link;
-        let regulator =
-            Regulator::new(contract, &queues).map_err(|error| InterfaceError::Regulator { id, error })?;
+        let regulator = Regulator::new(contract, &queues)
+            .map_err(|error| VirtualLinkLayerError::Regulator { id, error })?;
         let multiplexed = || Multiplexed {
             eligible: Fifo::new(),
             last: RunTime::ZERO,
@@ -536,19 +536,19 @@ impl Link {
 }
 
 impl Schedule {
-    fn new(schedule: OutgoingSchedule, start: LocalTime) -> Result<Self, InterfaceError> {
-        let OutgoingSchedule { id, instants, buffer, longest_frame, networks } = schedule;
-        let dispatcher = Dispatcher::new(instants, buffer, start)
-            .map_err(|error| InterfaceError::Dispatch { id, error })?;
+    fn new(schedule: OutgoingSchedule, start: LocalTime) -> Result<Self, VirtualLinkLayerError> {
+        let OutgoingSchedule { id, instants, mode, longest_frame, networks } = schedule;
+        let dispatcher = Dispatcher::new(instants, mode, start)
+            .map_err(|error| VirtualLinkLayerError::Dispatch { id, error })?;
         Ok(Self { dispatcher, longest_frame, numbers: SequenceGenerator::new(), networks })
     }
 }
 
 impl Expected {
-    fn new(schedule: IncomingSchedule) -> Result<Self, InterfaceError> {
+    fn new(schedule: IncomingSchedule) -> Result<Self, VirtualLinkLayerError> {
         let IncomingSchedule { id, period, windows, redundancy } = schedule;
         let manager = RedundancyManager::with_interval(redundancy, period)
-            .map_err(|error| InterfaceError::Skew { id, error })?;
+            .map_err(|error| VirtualLinkLayerError::Skew { id, error })?;
         Ok(Self { windows, manager })
     }
 }
@@ -557,10 +557,10 @@ fn numbered(frame: Frame, numbers: &mut SequenceGenerator) -> Frame {
     Frame { sequence: numbers.next_number().into(), ..frame }
 }
 
-fn sort<T>(list: &mut [T], id: impl Fn(&T) -> u16) -> Result<(), InterfaceError> {
+fn sort<T>(list: &mut [T], id: impl Fn(&T) -> u16) -> Result<(), VirtualLinkLayerError> {
     list.sort_by_key(&id);
     match list.windows(2).find(|pair| id(&pair[0]) == id(&pair[1])) {
-        Some(pair) => Err(InterfaceError::Twice(id(&pair[0]))),
+        Some(pair) => Err(VirtualLinkLayerError::Twice(id(&pair[0]))),
         None => Ok(()),
     }
 }
@@ -578,7 +578,9 @@ struct Table<T> {
 const FEW: usize = 16;
 
 impl<T> Table<T> {
-    fn new(entries: impl Iterator<Item = Result<(u16, T), InterfaceError>>) -> Result<Self, InterfaceError> {
+    fn new(
+        entries: impl Iterator<Item = Result<(u16, T), VirtualLinkLayerError>>,
+    ) -> Result<Self, VirtualLinkLayerError> {
         let (many, all): (Vec<u16>, Vec<T>) = entries.collect::<Result<_, _>>()?;
         let few = core::array::from_fn(|at| many.get(at).copied().unwrap_or(u16::MAX));
         Ok(Self { few, many, all })

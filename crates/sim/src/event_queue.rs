@@ -1,7 +1,7 @@
 //! The one total order of events.
 //!
 //! Every event comes from a *source*: a direction of a link, a hub, a relay, a sender, an injector, a node's own
-//! timer or clock. A source has at most one next instant, and its own events keep their order. The agenda orders the sources by
+//! timer or clock. A source has at most one next instant, and its own events keep their order. The queue orders the sources by
 //! **(time, class, number)**: the earlier instant first; at equal instants the class in the order of
 //! [`Class`]; within a class the number the plan gives. Nothing else in the simulator decides an order: there
 //! is no counter of insertions, so the order of two events never depends on what was scheduled before them.
@@ -90,7 +90,7 @@ impl Node {
 
 /// The next instant of every source.
 #[derive(Clone, Debug)]
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     /// Level by level, the leaves first; the last node is the root.
     nodes: Vec<Node>,
     /// Where each level begins in `nodes`.
@@ -122,8 +122,8 @@ pub(crate) struct Source {
     pub(crate) number: u32,
 }
 
-impl Agenda {
-    /// An empty agenda for so many sources of each class, in the order of [`Class`].
+impl EventQueue {
+    /// An empty queue for so many sources of each class, in the order of [`Class`].
     pub(crate) fn new(counts: [usize; CLASSES]) -> Self {
         let mut starts = [0; CLASSES + 1];
         for (class, count) in counts.into_iter().enumerate() {
@@ -315,7 +315,7 @@ mod tests {
         ) {
             let sources: Vec<(Class, usize)> =
                 ALL.iter().zip(counts).flat_map(|(class, n)| (0..n).map(|i| (*class, i))).collect();
-            let mut agenda = Agenda::new(counts);
+            let mut queue = EventQueue::new(counts);
             let mut now = RunTime::ZERO;
             let mut planned = std::collections::BTreeMap::new();
             for (which, time, looks) in settings {
@@ -323,17 +323,17 @@ mod tests {
                 let (class, number) = sources[which % sources.len()];
                 // As in a simulation nothing is planned for what is past; the end of all time is never.
                 let time = time.filter(|at| *at < i64::MAX).map(|at| RunTime::from_picos(at).max(now));
-                agenda.set(class, number, time.into());
+                queue.set(class, number, time.into());
                 planned.insert((class, number), time);
                 if !looks { continue; }
                 let least = planned.iter().filter_map(|(key, at)| at.map(|at| (at, key.0, key.1))).min();
-                let next = agenda.next().map(|(at, source)| (at, source.class, source.number as usize));
+                let next = queue.next().map(|(at, source)| (at, source.class, source.number as usize));
                 prop_assert_eq!(next, least);
                 if let Some((at, class, number)) = next {
                     let follows = planned.iter().any(|(key, other)| {
                         *key != (class, number) && *other == Some(at) && key.0 < Class::Timer
                     });
-                    prop_assert_eq!(agenda.has_input_at(at), follows);
+                    prop_assert_eq!(queue.has_input_at(at), follows);
                 }
                 if let Some((at, class, number)) = next {
                     planned.insert((class, number), None);

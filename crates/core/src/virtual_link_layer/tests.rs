@@ -44,19 +44,19 @@ fn instants() -> Instants {
     Instants::new(Span::from_micros(200), BAG).expect("within the period")
 }
 
-fn interface() -> Interface {
+fn layer() -> VirtualLinkLayer {
     let contract = Contract::new(Bag::ALL[0], 200).expect("a contract");
     let budget = output_jitter([contract; 2], 100_000_000).expect("a rate");
     let link =
         |id| OutgoingLink { id, contract, queues: vec![4], networks: Networks::Both, jitter_budget: budget };
     let redundancy = Redundancy::FirstValidWins { skew_max: Span::from_micros(100) };
     let window = AcceptanceWindow::new(instants(), Span::from_micros(5), Span::from_micros(10));
-    let config = InterfaceConfig {
+    let config = VirtualLinkLayerConfig {
         outgoing_links: vec![link(9), link(3)],
         outgoing_schedules: vec![OutgoingSchedule {
             id: 3,
             instants: instants(),
-            buffer: Buffer::LastWins,
+            mode: PortMode::Sampling,
             longest_frame: 100,
             networks: Networks::Both,
         }],
@@ -68,18 +68,18 @@ fn interface() -> Interface {
             redundancy,
         }],
     };
-    Interface::new(config, LocalTime::ZERO).expect("an interface")
+    VirtualLinkLayer::new(config, LocalTime::ZERO).expect("an interface")
 }
 
 /// Number in the flow, number in the virtual link, when it was due.
 type Left = (u32, u8, RunTime);
 
-fn send(core: &mut Interface, clock: &impl LocalClock, now: RunTime, frame: Frame) -> Vec<Left> {
+fn send(core: &mut VirtualLinkLayer, clock: &impl LocalClock, now: RunTime, frame: Frame) -> Vec<Left> {
     let at_once = core.handle_message(now, clock, frame, |frame, cause| panic!("{cause:?} of {frame:?}"));
     at_once.into_iter().map(left).chain(polled(core, clock, now)).collect()
 }
 
-fn polled(core: &mut Interface, clock: &impl LocalClock, now: RunTime) -> Vec<Left> {
+fn polled(core: &mut VirtualLinkLayer, clock: &impl LocalClock, now: RunTime) -> Vec<Left> {
     core::iter::from_fn(|| core.poll_departure(now, clock)).map(left).collect()
 }
 
@@ -90,7 +90,7 @@ fn left(departure: Departure) -> Left {
 
 #[test]
 fn a_virtual_link_sends_a_frame_each_gap_and_no_sooner() {
-    let mut core = interface();
+    let mut core = layer();
     assert_eq!(send(&mut core, &TrueTime, us(10), rc(3, 0)), [(0, 0, us(10))]);
     assert_eq!(send(&mut core, &TrueTime, us(20), rc(3, 1)), []);
     assert_eq!(send(&mut core, &TrueTime, us(30), rc(3, 2)), []);
@@ -103,7 +103,7 @@ fn a_virtual_link_sends_a_frame_each_gap_and_no_sooner() {
 
 #[test]
 fn what_is_due_first_goes_first_though_a_message_comes_that_need_not_wait() {
-    let mut core = interface();
+    let mut core = layer();
     send(&mut core, &TrueTime, us(10), rc(3, 0));
     send(&mut core, &TrueTime, us(10), rc(3, 1));
     let both = [(1, 1, us(1_010)), (2, 0, us(1_020))];
@@ -112,7 +112,7 @@ fn what_is_due_first_goes_first_though_a_message_comes_that_need_not_wait() {
 
 #[test]
 fn a_schedule_sends_at_its_instants_by_the_local_clock() {
-    let mut core = interface();
+    let mut core = layer();
     let mut clock =
         DisciplinedClock::new(Oscillator::default(), Span::from_micros(50), Span::from_picos(1)).unwrap();
     assert_eq!(send(&mut core, &clock, us(10), tt(0)), []);
@@ -131,7 +131,7 @@ fn a_schedule_sends_at_its_instants_by_the_local_clock() {
 
 #[test]
 fn the_first_valid_copy_wins_and_the_acceptance_window_is_of_its_network() {
-    let mut core = interface();
+    let mut core = layer();
     let numbered = |frame, number| Frame { sequence: number, ..frame };
     let mut receive = |at, network, frame| core.handle_frame(us(at), &TrueTime, network, &frame);
     let (a, b) = (NetworkId::A, NetworkId::B);
@@ -150,17 +150,20 @@ fn the_first_valid_copy_wins_and_the_acceptance_window_is_of_its_network() {
 
 #[test]
 fn what_cannot_work_is_named() {
-    let twice = InterfaceConfig {
+    let twice = VirtualLinkLayerConfig {
         incoming_links: vec![IncomingLink { id: 7, bag: Bag::ALL[0], redundancy: Redundancy::Off }; 2],
-        ..InterfaceConfig::default()
+        ..VirtualLinkLayerConfig::default()
     };
-    assert_eq!(Interface::new(twice, LocalTime::ZERO).err(), Some(InterfaceError::Twice(7)));
+    assert_eq!(VirtualLinkLayer::new(twice, LocalTime::ZERO).err(), Some(VirtualLinkLayerError::Twice(7)));
     let skew_max = Span::from_millis(255);
     let redundancy = Redundancy::FirstValidWins { skew_max };
-    let skew = InterfaceConfig {
+    let skew = VirtualLinkLayerConfig {
         incoming_links: vec![IncomingLink { id: 7, bag: Bag::ALL[0], redundancy }],
-        ..InterfaceConfig::default()
+        ..VirtualLinkLayerConfig::default()
     };
     let error = SkewError { skew_max, limit: Span::from_millis(254) };
-    assert_eq!(Interface::new(skew, LocalTime::ZERO).err(), Some(InterfaceError::Skew { id: 7, error }));
+    assert_eq!(
+        VirtualLinkLayer::new(skew, LocalTime::ZERO).err(),
+        Some(VirtualLinkLayerError::Skew { id: 7, error })
+    );
 }
