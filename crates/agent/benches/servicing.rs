@@ -6,8 +6,8 @@
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use wg_agent::log::{self, Log, Seen};
-use wg_agent::logging;
+use wg_agent::recording::record_ring::{self, MessageInfo, RecordProducer};
+use wg_agent::recording::record_writer;
 use wg_frame::time::{Epoch, WallNanos};
 use wg_net::clock;
 use wg_record::segment::SegmentInfo;
@@ -21,11 +21,11 @@ const SECONDS: u64 = if SMOKE { 1 } else { 3 };
 /// As large as a run makes its rings at most.
 const RING: usize = 1 << 20;
 
-fn seen(sequence: u32) -> Seen {
-    Seen { flow: 7, sequence, length: 64, crc: Crc::Ok, flags: RecordFlags::empty() }
+fn seen(sequence: u32) -> MessageInfo {
+    MessageInfo { flow: 7, sequence, length: 64, crc: Crc::Ok, flags: RecordFlags::empty() }
 }
 
-fn push(log: &mut Log, sequence: u32, now: WallNanos) {
+fn push(log: &mut RecordProducer, sequence: u32, now: WallNanos) {
     log.push(seen(sequence), Point::ApplicationSend, Clock::Realtime, DropReason::None, now);
 }
 
@@ -35,7 +35,7 @@ fn info(epoch: WallNanos) -> SegmentInfo {
 
 /// The median over 200 bursts of 1000 records, so that a burst in which the thread was preempted does not count.
 fn cost_ns() -> f64 {
-    let (mut log, mut source) = log::ring(4096, 0);
+    let (mut log, mut source) = record_ring::ring(4096, 0);
     let epoch = clock::realtime();
     log.begin(Epoch::new(epoch));
     let mut costs: Vec<f64> = (0..200)
@@ -55,12 +55,13 @@ fn cost_ns() -> f64 {
 
 /// Pushes at [`RATE`] in steps of 1 ms on an absolute schedule; returns records written and dropped.
 fn sustain(directory: &std::path::Path) -> Result<(u64, u64), String> {
-    let (mut log, source) = log::ring(RING, 0);
+    let (mut log, source) = record_ring::ring(RING, 0);
     let epoch = clock::realtime();
     log.begin(Epoch::new(epoch));
     let dropped = source.dropped.clone();
     let spool = directory.to_owned();
-    let logger = std::thread::spawn(move || logging::run(&spool, info(epoch), vec![source], None, None));
+    let logger =
+        std::thread::spawn(move || record_writer::run(&spool, info(epoch), vec![source], None, None));
     let per_step = RATE / 1000;
     for step in 0..SECONDS * 1000 {
         clock::sleep_until(WallNanos::new(epoch.get() + step as i64 * 1_000_000));

@@ -1,46 +1,22 @@
-//! The end-system program: tasks, servicing threads, logging, and the control service the testmaster talks to.
+//! The agent: the program that plays a role of the network under test, and the service the testmaster controls it by.
 //!
-//! The architecture is that of the MAPS paper (2015, "Test bed queues and processes"):
-//!
-//! ```text
-//!  feed ──outbox──▶ servicing ──inbox──▶ reception        one set per access point (UDP socket, packet socket)
-//!                    │  ▲ │                │
-//!                    │  │ └──▶ relay task  │              relays turn on the servicing thread or in a task
-//!                    ▼  └─────────┘        ▼
-//!                  record rings ───────▶ logging ──▶ segments
-//! ```
-//!
-//! All queues are wait-free rings between exactly two threads; frames travel through them by pointer. [`run`]
-//! owns the threads, [`service`] is the control plane, everything else is one noun per file.
+//! | module | what it is for |
+//! | --- | --- |
+//! | [`control`] | the gRPC service, the life of a run, its folder; knows no role but by the trait `Role` |
+//! | `registry` | the roles there are, a line each |
+//! | [`end_system`] | the role that sends, receives and relays messages |
+//! | [`stream`] | traffic too fast for a queue per message: paced senders, receivers, accounts; knows no plan |
+//! | [`timestamps`] | hardware timestamps: which are taken, how many, and what time they are |
+//! | [`recording`] | what is written while a run goes on: records, captures, counters of the host |
+//! | [`tools`] | measuring loops and checks that need no run |
 #![forbid(unsafe_code)]
 
-pub mod access;
-pub mod assignment;
-pub mod buffer;
-pub mod capturing;
-pub mod clocks;
-pub mod doctor;
-pub mod feed;
-pub mod gate;
-pub mod grants;
-pub mod hardware;
-pub mod log;
-pub mod logging;
-pub mod noise;
-pub mod outbox;
-pub mod planted_clock;
-pub mod reception;
-pub mod relay_task;
-pub mod relaying;
-pub mod report;
-pub mod run;
-pub mod service;
-pub mod servicing;
-pub mod spin;
-pub mod spool;
+pub mod control;
+pub mod end_system;
+pub mod recording;
 pub mod stream;
-pub mod ticks;
-pub mod wire;
+pub mod timestamps;
+pub mod tools;
 
 /// The control plane, generated from `proto/agent.proto`.
 pub mod proto {

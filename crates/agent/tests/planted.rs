@@ -220,7 +220,7 @@ fn host_interfered(reports: &[proto::AgentReport]) -> bool {
 
 /// What became of the measured messages, as seen back at the sender.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct Observed {
     lost: BTreeSet<u32>,
     twice: BTreeSet<u32>,
     reordered: BTreeSet<u32>,
@@ -229,8 +229,8 @@ struct Seen {
     dropped: BTreeSet<u32>,
 }
 
-fn outcome(records: &[Record], home: u16, returning: bool, count: u32) -> Seen {
-    let mut seen = Seen { lost: (0..count).collect(), ..Seen::default() };
+fn outcome(records: &[Record], home: u16, returning: bool, count: u32) -> Observed {
+    let mut seen = Observed { lost: (0..count).collect(), ..Observed::default() };
     let measured = records.iter().filter(|r| !r.flags.has(RecordFlags::WARM_UP));
     let mut arrivals = Vec::new();
     for record in measured {
@@ -300,11 +300,11 @@ fn faults() -> Vec<Fault> {
     ]
 }
 
-fn expected() -> Seen {
+fn expected() -> Observed {
     let dropped: BTreeSet<u32> = (100..=119).chain([5_000]).collect();
     let damaged: BTreeSet<u32> = (400..=409).collect();
     let misdirected: BTreeSet<u32> = (500..=504).collect();
-    Seen {
+    Observed {
         lost: dropped.iter().chain(&damaged).chain(&misdirected).copied().collect(),
         twice: (200..=219).collect(),
         reordered: [300, 302, 310, 311, 312, 90_000].into(),
@@ -342,7 +342,7 @@ fn every_point_of_a_one_way_message_is_recorded_in_order() {
         build(&network());
         for protocol in [Protocol::Udp, Protocol::Raw] {
             let records = undisturbed("one-way", |period| run(protocol, 500, 20 * period, None));
-            assert_eq!(outcome(&records, 1, false, 500), Seen::default());
+            assert_eq!(outcome(&records, 1, false, 500), Observed::default());
             for sequence in 0..500 {
                 let mut of_message: Vec<(Point, i64)> = records
                     .iter()

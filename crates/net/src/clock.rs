@@ -1,6 +1,6 @@
 //! Clocks of the host.
 //!
-//! Stamps are `CLOCK_REALTIME`, because the kernel's frame stamps are of that clock and because it is the one
+//! Timestamps are `CLOCK_REALTIME`, because the kernel's frame timestamps are of that clock and because it is the one
 //! hosts synchronise. `CLOCK_MONOTONIC_RAW` never steps and is never slewed; the difference of the two tells a
 //! stepped clock.
 

@@ -5,40 +5,40 @@
 //! kernel answers comes back as a value. Nothing here allocates after a socket was opened, so the calls may
 //! be used on a servicing thread while a run is going on.
 //!
-//! Not taken: an async runtime (its reactor sits between the wire and the stamp), a netlink library (the testmaster builds the network).
+//! Not taken: an async runtime (its reactor sits between the wire and the timestamp), a netlink library (the testmaster builds the network).
 #![deny(unsafe_op_in_unsafe_fn)]
 
-pub mod arrivals;
+mod ancillary;
 mod bpf;
 pub mod clock;
+pub mod clock_sources;
+mod discard;
 pub mod enclose;
 mod error;
-mod flood;
-mod hardware;
 pub mod host;
 mod interface;
 mod memory;
-mod message;
 pub mod namespace;
 mod phc;
-mod programmes;
+
 mod qdisc;
-pub mod readings;
 pub mod realtime;
+pub mod receive;
 mod ring;
 mod socket;
 mod sys;
+mod timestamping;
 pub mod transmit;
 mod wake;
 mod xdp;
 
+pub use discard::DiscardSocket;
 pub use error::NetError;
-pub use flood::FloodSocket;
-pub use hardware::{HardwareStamping, StampCapability, StampSource, stamp_capability};
 pub use interface::{
     Interface, LinkCounters, driver, hardware_address, interfaces, line_rate, link_counters,
 };
-pub use phc::{CrossMethod, CrossStamp, HardwareClock, tightest};
+pub use phc::{CrossMethod, CrossTimestamp, HardwareClock, tightest};
 pub use ring::{Captured, PacketRing, RETIRE_MS};
-pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, Target, TransmitStamp};
+pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, Target, TransmitTimestamp};
+pub use timestamping::{HardwareTimestamping, TimestampCapability, TimestampSource, timestamp_capability};
 pub use wake::Wake;

@@ -1,6 +1,6 @@
 //! The hardware clock of an interface beside the system's, read together.
 //!
-//! A stamp of the interface is a reading of its own clock, `/dev/ptpN`; to lie beside other times it needs that clock's
+//! A timestamp of the interface is a reading of its own clock, `/dev/ptpN`; to lie beside other times it needs that clock's
 //! offset to `CLOCK_REALTIME` at that time. The kernel has three ways to read both, from best to worst: by the
 //! hardware at one instant (`PTP_SYS_OFFSET_PRECISE`), between two readings of the system's clock (`_EXTENDED`), and
 //! alternating (`PTP_SYS_OFFSET`). Of the last two the sample with the least time between its readings is taken: what else
@@ -44,7 +44,7 @@ impl CrossMethod {
 
 /// Both clocks at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CrossStamp {
+pub struct CrossTimestamp {
     /// What the hardware clock showed, ns.
     pub hardware_ns: i64,
     /// What `CLOCK_REALTIME` showed then, ns.
@@ -53,8 +53,8 @@ pub struct CrossStamp {
     pub uncertainty_ns: i64,
 }
 
-impl CrossStamp {
-    /// What is to be added to a stamp of the hardware clock to make it one of `CLOCK_REALTIME`, ns.
+impl CrossTimestamp {
+    /// What is to be added to a timestamp of the hardware clock to make it one of `CLOCK_REALTIME`, ns.
     pub const fn offset_ns(self) -> i64 {
         self.realtime_ns.saturating_sub(self.hardware_ns)
     }
@@ -62,14 +62,14 @@ impl CrossStamp {
 
 /// The sample between whose outer readings of the system's clock least time passed; each is system, hardware, system, in ns.
 /// A sample whose readings go back is none: the clock was set between them.
-pub fn tightest(samples: &[[i64; 3]]) -> Option<CrossStamp> {
+pub fn tightest(samples: &[[i64; 3]]) -> Option<CrossTimestamp> {
     let widths = samples.iter().filter_map(|&[before, hardware, after]| {
         let width = after.checked_sub(before).filter(|width| *width >= 0)?;
         Some((width, before, hardware))
     });
     let (width, before, hardware_ns) = widths.min()?;
     let half = width / 2;
-    Some(CrossStamp { hardware_ns, realtime_ns: before + half, uncertainty_ns: width - half })
+    Some(CrossTimestamp { hardware_ns, realtime_ns: before + half, uncertainty_ns: width - half })
 }
 
 /// A hardware clock.
@@ -121,7 +121,7 @@ impl HardwareClock {
     ///
     /// # Errors
     /// The clock is gone.
-    pub fn cross_stamp(&self) -> io::Result<CrossStamp> {
+    pub fn cross_timestamp(&self) -> io::Result<CrossTimestamp> {
         read(&self.file, self.method)
     }
 }
@@ -130,7 +130,7 @@ fn nanos(time: libc::ptp_clock_time) -> i64 {
     time.sec.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nsec))
 }
 
-fn read(file: &File, method: CrossMethod) -> io::Result<CrossStamp> {
+fn read(file: &File, method: CrossMethod) -> io::Result<CrossTimestamp> {
     let fd = file.as_raw_fd();
     let none = || io::Error::other("the system's clock was set while it was read");
     match method {
@@ -140,7 +140,7 @@ fn read(file: &File, method: CrossMethod) -> io::Result<CrossStamp> {
             // SAFETY: `both` is the live structure this request fills.
             check(unsafe { libc::ioctl(fd, libc::PTP_SYS_OFFSET_PRECISE as _, &raw mut both) })?;
             let (hardware_ns, realtime_ns) = (nanos(both.device), nanos(both.sys_realtime));
-            Ok(CrossStamp { hardware_ns, realtime_ns, uncertainty_ns: 1 })
+            Ok(CrossTimestamp { hardware_ns, realtime_ns, uncertainty_ns: 1 })
         }
         CrossMethod::Extended => {
             // SAFETY: integers only: valid as zeroes.
@@ -176,7 +176,7 @@ mod tests {
         let samples =
             [[1_000, 500, 2_300], [5_000, 4_100, 5_401], [9_000, 8_000, 8_999], [i64::MIN, 0, i64::MAX]];
         let found = tightest(&samples).expect("there are good ones");
-        assert_eq!(found, CrossStamp { hardware_ns: 4_100, realtime_ns: 5_200, uncertainty_ns: 201 });
+        assert_eq!(found, CrossTimestamp { hardware_ns: 4_100, realtime_ns: 5_200, uncertainty_ns: 201 });
         assert_eq!(found.offset_ns(), 1_100);
         // The clock was set back in all of them, or there are none.
         assert_eq!(tightest(&[[9_000, 8_000, 8_999]]), None);

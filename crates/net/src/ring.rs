@@ -1,6 +1,6 @@
 //! The ring of frames shared with the kernel (packet socket, `TPACKET_V3`; packet_mmap in the kernel's networking documentation).
 //!
-//! The kernel fills blocks of frames, each frame with a stamp of its own, and hands over a block when it is full or a
+//! The kernel fills blocks of frames, each frame with a timestamp of its own, and hands over a block when it is full or a
 //! little time has passed; nothing is copied and no call is made per frame. What the ring has no room for the kernel counts.
 //! One ring serves two ends: a capture sees every frame both ways, the frames the interface is about to send as the
 //! driver takes them; a receiver of streams sees the frames selected, coming in.
@@ -12,10 +12,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::arrivals::Selection;
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::memory::Mapping;
+use crate::receive::FrameFilter;
 use crate::socket::{PACKET_IGNORE_OUTGOING, attach_filter};
 use crate::sys::{Plain, check, get_option, set_option};
 
@@ -26,7 +26,7 @@ const BLOCKS_OF_CAPTURE: usize = 32;
 /// Blocks of a receiver of streams: half a million short frames, a third of a second of line rate at 1 Gbit/s.
 const BLOCKS_OF_ARRIVALS: usize = 64;
 /// A block that is not full is handed over after this many ms: all blocks together then bridge more than half a second in
-/// which the reader has no core, however few frames come. Frames are stamped as they arrive, so waiting costs nothing.
+/// which the reader has no core, however few frames come. Frames are timestamped as they arrive, so waiting costs nothing.
 pub const RETIRE_MS: u32 = 20;
 
 const PACKET_OUTGOING: u8 = 4;
@@ -48,9 +48,9 @@ unsafe impl Plain for libc::tpacket_stats_v3 {}
 /// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// When, in ns of the clock that stamped.
-    pub stamp_ns: i64,
-    /// Whether the interface stamped it; otherwise the kernel did, by `CLOCK_REALTIME`.
+    /// When, in ns of the clock that timestamped.
+    pub timestamp_ns: i64,
+    /// Whether the interface timestamped it; otherwise the kernel did, by `CLOCK_REALTIME`.
     pub by_hardware: bool,
     /// The interface sent it; otherwise it received it.
     pub is_outgoing: bool,
@@ -74,8 +74,8 @@ pub struct PacketRing {
 }
 
 impl PacketRing {
-    /// A ring that sees every frame of `interface`, both ways, and keeps `snap` bytes of each. Frames are stamped by the
-    /// kernel, or, where `by_hardware` asks for it and it [stamps](crate::HardwareStamping), by the interface; each says by
+    /// A ring that sees every frame of `interface`, both ways, and keeps `snap` bytes of each. Frames are timestamped by the
+    /// kernel, or, where `by_hardware` asks for it and it [timestamps](crate::HardwareStamping), by the interface; each says by
     /// which.
     ///
     /// # Errors
@@ -92,11 +92,11 @@ impl PacketRing {
         })
     }
 
-    /// A ring that sees the frames of `selection` that `interface` receives, stamped by the kernel.
+    /// A ring that sees the frames of `selection` that `interface` receives, timestamped by the kernel.
     ///
     /// # Errors
     /// Likewise.
-    pub fn arrivals(interface: &Interface, selection: &Selection) -> Result<Self, NetError> {
+    pub fn arrivals(interface: &Interface, selection: &FrameFilter) -> Result<Self, NetError> {
         Self::open("receive streams", interface, BLOCKS_OF_ARRIVALS, &selection.filter(), |fd| {
             set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
         })
@@ -286,7 +286,7 @@ impl<'a> Iterator for Frames<'a> {
             self.left = 0;
         }
         Some(Captured {
-            stamp_ns: i64::from(seconds?) * 1_000_000_000 + i64::from(nanos?),
+            timestamp_ns: i64::from(seconds?) * 1_000_000_000 + i64::from(nanos?),
             by_hardware: status & STATUS_RAW_HARDWARE != 0,
             is_outgoing,
             tag,
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(found.iter().map(|f| f.bytes.len()).collect::<Vec<_>>(), [2, 40, 0]);
         assert_eq!(found.iter().map(|f| f.length).collect::<Vec<_>>(), [12, 50, 10]);
         assert_eq!(
-            found.iter().map(|f| f.stamp_ns).collect::<Vec<_>>(),
+            found.iter().map(|f| f.timestamp_ns).collect::<Vec<_>>(),
             [5_000_000_007, 5_000_000_008, 5_000_000_009]
         );
         assert_eq!(found.iter().map(|f| f.is_outgoing).collect::<Vec<_>>(), [false, true, false]);
@@ -394,9 +394,9 @@ mod tests {
                     if text == Some(b"wiregauge-ring-test-") && !frame.is_outgoing {
                         assert_eq!((frame.bytes.len(), frame.length), (96, 42 + 92));
                         assert!(
-                            !frame.by_hardware && frame.stamp_ns >= before,
+                            !frame.by_hardware && frame.timestamp_ns >= before,
                             "{} {before}",
-                            frame.stamp_ns
+                            frame.timestamp_ns
                         );
                         ours.push(frame.bytes[62]);
                     }

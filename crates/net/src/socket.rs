@@ -1,7 +1,7 @@
-//! The socket of an access point: UDP or raw Ethernet, with the kernel's own stamps on every frame.
+//! The socket of an access point: UDP or raw Ethernet, with the kernel's own timestamps on every frame.
 //!
-//! Both kinds behave alike from here: `send` numbers a frame, [`Socket::transmit_stamps`] later tells when the
-//! driver took the frame of that number, `receive` returns a frame with the stamp the kernel gave it on
+//! Both kinds behave alike from here: `send` numbers a frame, [`Socket::transmit_timestamps`] later tells when the
+//! driver took the frame of that number, `receive` returns a frame with the timestamp the kernel gave it on
 //! arrival. The kernel numbers sends by itself (`SOF_TIMESTAMPING_OPT_ID`); this side counts along, by the
 //! rule that a frame the queue discipline refused (`ENOBUFS`) had its number already and one refused earlier had not.
 //!
@@ -13,20 +13,20 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use wg_frame::time::WallNanos;
 
+use crate::ancillary::{ControlBuffer, read_ancillary};
+use crate::bpf::classic;
 use crate::error::NetError;
-use crate::message::{Control, notes};
-use crate::programmes;
 use crate::sys::{check, get_option, set_option};
 use crate::wake::Wake;
 
 /// Buffers asked of the kernel, in bytes. The kernel doubles the figure for its bookkeeping.
 const BUFFER_BYTES: libc::c_int = 8 << 20;
-/// Transmit stamps taken from the kernel in one call.
+/// Transmit timestamps taken from the kernel in one call.
 pub const TX_BATCH: usize = 16;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (Linux 4.20).
 pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// The kernel's own stamps, each sent frame's with its number.
+/// The kernel's own timestamps, each sent frame's with its number.
 const SOFTWARE: u32 = libc::SOF_TIMESTAMPING_SOFTWARE
     | libc::SOF_TIMESTAMPING_RX_SOFTWARE
     | libc::SOF_TIMESTAMPING_TX_SOFTWARE
@@ -38,8 +38,8 @@ const SOFTWARE: u32 = libc::SOF_TIMESTAMPING_SOFTWARE
 pub struct Socket {
     fd: OwnedFd,
     packet: bool,
-    control: Control,
-    stamp_controls: Box<[Control; TX_BATCH]>,
+    control: ControlBuffer,
+    timestamp_controls: Box<[ControlBuffer; TX_BATCH]>,
     sends: u32,
 }
 
@@ -68,7 +68,7 @@ pub struct Received {
     pub len: usize,
     /// When the kernel got it from the driver.
     pub stamp: Option<WallNanos>,
-    /// When the interface got it, in ns of its own clock; only after [`Socket::report_hardware_stamps`].
+    /// When the interface got it, in ns of its own clock; only after [`Socket::report_hardware_timestamps`].
     pub hardware_ns: Option<i64>,
     /// Where it came from; UDP only.
     pub source: Option<SocketAddrV4>,
@@ -78,7 +78,7 @@ pub struct Received {
 
 /// What the kernel tells of when a frame was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransmitStamp {
+pub enum TransmitTimestamp {
     /// When the driver took it.
     Driver(WallNanos),
     /// When the interface sent it, in ns of its own clock.
@@ -90,7 +90,7 @@ pub enum TransmitStamp {
 pub struct Ready {
     /// Frames can be received.
     pub frames: bool,
-    /// Transmit stamps can be read.
+    /// Transmit timestamps can be read.
     pub stamps: bool,
     /// The wake-up was signalled.
     pub woken: bool,
@@ -109,7 +109,7 @@ impl Socket {
     /// A UDP access point bound to `at`, and to `interface` alone where the host permits that.
     ///
     /// # Errors
-    /// The address is in use or not configured, or the kernel lacks transmit and receive stamps.
+    /// The address is in use or not configured, or the kernel lacks transmit and receive timestamps.
     pub fn udp(at: SocketAddrV4) -> Result<Self, NetError> {
         let what = format!("cannot open the UDP access point {at}");
         let socket = Self::open(libc::AF_INET, libc::SOCK_DGRAM, 0, false, &what)?;
@@ -127,7 +127,7 @@ impl Socket {
         check(bound).map_err(|e| {
             NetError::of(what.clone(), "is the address configured on this host, and no other agent on it?", e)
         })?;
-        socket.enable_stamps(&what)?;
+        socket.enable_timestamps(&what)?;
         Ok(socket)
     }
 
@@ -141,7 +141,7 @@ impl Socket {
             Protocols::Only(ether_type) => ether_type,
             Protocols::WithTags(_) => libc::ETH_P_ALL as u16,
         };
-        Self::filtered(interface, bound_to, &programmes::raw(macs, ether_type), macs)
+        Self::filtered(interface, bound_to, &classic::raw(macs, ether_type), macs)
     }
 
     /// An access point for UDP over IPv4 in whole untagged frames, for those that lead to one of `targets` whatever
@@ -151,13 +151,13 @@ impl Socket {
     /// As [`packet`](Self::packet); the filter takes some 450 targets.
     pub fn frames(interface: u32, targets: &[Target]) -> Result<Self, NetError> {
         let macs: Vec<[u8; 6]> = targets.iter().map(|target| target.mac).collect();
-        Self::filtered(interface, libc::ETH_P_IP as u16, &programmes::udp(targets), &macs)
+        Self::filtered(interface, libc::ETH_P_IP as u16, &classic::udp(targets), &macs)
     }
 
     fn filtered(
         interface: u32,
         bound_to: u16,
-        programme: &[libc::sock_filter],
+        program: &[libc::sock_filter],
         macs: &[[u8; 6]],
     ) -> Result<Self, NetError> {
         let what = format!("cannot open the raw access point on interface {interface}");
@@ -165,7 +165,7 @@ impl Socket {
         let socket = Self::open(libc::AF_PACKET, libc::SOCK_RAW, 0, true, &what)?;
         let fd = socket.fd.as_fd();
         let plain = |e| NetError::of(what.clone(), "", e);
-        attach_filter(fd, programme).map_err(plain)?;
+        attach_filter(fd, program).map_err(plain)?;
         set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
             .map_err(|e| NetError::of(what.clone(), "Linux 4.20 or later is needed", e))?;
         set_option(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1).map_err(plain)?;
@@ -191,7 +191,7 @@ impl Socket {
             libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
         };
         check(bound).map_err(plain)?;
-        socket.enable_stamps(&what)?;
+        socket.enable_timestamps(&what)?;
         Ok(socket)
     }
 
@@ -219,22 +219,22 @@ impl Socket {
                     .map_err(|e| NetError::of(what, "", e))?;
             }
         }
-        let stamp_controls = Box::new([Control::EMPTY; TX_BATCH]);
-        Ok(Self { fd, packet, control: Control::EMPTY, stamp_controls, sends: 0 })
+        let timestamp_controls = Box::new([ControlBuffer::EMPTY; TX_BATCH]);
+        Ok(Self { fd, packet, control: ControlBuffer::EMPTY, timestamp_controls, sends: 0 })
     }
 
-    fn enable_stamps(&self, what: &str) -> Result<(), NetError> {
+    fn enable_timestamps(&self, what: &str) -> Result<(), NetError> {
         set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, SOFTWARE.cast_signed()).map_err(
             |e| NetError::of(what, "the kernel must support software transmit and receive stamps", e),
         )
     }
 
-    /// Has the kernel hand over the interface's stamps beside its own: of every frame received, and of those sent with
-    /// [`send_for_hardware_stamp`](Self::send_for_hardware_stamp). The interface has to [stamp](crate::HardwareStamping).
+    /// Has the kernel hand over the interface's timestamps beside its own: of every frame received, and of those sent with
+    /// [`send_with_hardware_timestamp`](Self::send_for_hardware_stamp). The interface has to [timestamp](crate::HardwareStamping).
     ///
     /// # Errors
-    /// The kernel knows no stamps of both kinds for one frame (Linux 4.13 does).
-    pub fn report_hardware_stamps(&self) -> Result<(), NetError> {
+    /// The kernel knows no timestamps of both kinds for one frame (Linux 4.13 does).
+    pub fn report_hardware_timestamps(&self) -> Result<(), NetError> {
         let flags = SOFTWARE
             | libc::SOF_TIMESTAMPING_RX_HARDWARE
             | libc::SOF_TIMESTAMPING_RAW_HARDWARE
@@ -258,17 +258,17 @@ impl Socket {
     /// Sends one frame without waiting. `to` is the destination of a UDP datagram; a raw frame carries its own.
     ///
     /// # Errors
-    /// The frame was not sent; see [`SendFailure`]. `Ok` is the number its transmit stamp will bear.
+    /// The frame was not sent; see [`SendFailure`]. `Ok` is the number its transmit timestamp will bear.
     pub fn send(&mut self, frame: &[u8], to: Option<SocketAddrV4>) -> Result<u32, SendFailure> {
         self.send_asking(frame, to, false)
     }
 
-    /// Likewise, and asks for the interface's stamp of this frame beside the driver's. Few interfaces can hold many such
-    /// stamps at a time, so it is asked for frame by frame.
+    /// Likewise, and asks for the interface's timestamp of this frame beside the driver's. Few interfaces can hold many such
+    /// timestamps at a time, so it is asked for frame by frame.
     ///
     /// # Errors
     /// Likewise.
-    pub fn send_for_hardware_stamp(
+    pub fn send_with_hardware_timestamp(
         &mut self,
         frame: &[u8],
         to: Option<SocketAddrV4>,
@@ -326,7 +326,7 @@ impl Socket {
         Err(SendFailure::NoRoom)
     }
 
-    /// `sendmsg` with a control message that replaces, for this frame, which stamps are asked for.
+    /// `sendmsg` with a control message that replaces, for this frame, which timestamps are asked for.
     fn send_with_request(
         &self,
         frame: &[u8],
@@ -334,7 +334,7 @@ impl Socket {
         address_len: u32,
     ) -> libc::ssize_t {
         let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_TX_HARDWARE;
-        let (mut control, used) = Control::asking_for(flags);
+        let (mut control, used) = ControlBuffer::asking_for(flags);
         let mut part = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
         // SAFETY: a msghdr of zeroes is a valid "nothing"; its padding differs between C libraries.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -380,29 +380,29 @@ impl Socket {
                 _ => Err(error),
             };
         }
-        let notes = notes(&header, &self.control);
+        let ancillary = read_ancillary(&header, &self.control);
         let from = (!self.packet).then(|| {
             SocketAddrV4::new(u32::from_be(source.sin_addr.s_addr).into(), u16::from_be(source.sin_port))
         });
         Ok(Some(Received {
             len: got.unsigned_abs(),
-            stamp: notes.software_stamp,
-            hardware_ns: notes.hardware_stamp,
+            stamp: ancillary.software_timestamp,
+            hardware_ns: ancillary.hardware_timestamp,
             source: from,
-            vlan_tci: notes.vlan_tci,
+            vlan_tci: ancillary.vlan_tci,
         }))
     }
 
-    /// Hands up to [`TX_BATCH`] transmit stamps to `take`: number of the send, and when the driver took it or the interface
+    /// Hands up to [`TX_BATCH`] transmit timestamps to `take`: number of the send, and when the driver took it or the interface
     /// sent it.
     /// Returns how many entries there were; fewer than [`TX_BATCH`]: the queue is empty now.
     ///
     /// # Errors
     /// The access point is unusable.
-    pub fn transmit_stamps(&mut self, mut take: impl FnMut(u32, TransmitStamp)) -> io::Result<usize> {
+    pub fn transmit_timestamps(&mut self, mut take: impl FnMut(u32, TransmitTimestamp)) -> io::Result<usize> {
         // SAFETY: an mmsghdr of zeroes is a valid "nothing".
         let mut headers: [libc::mmsghdr; TX_BATCH] = unsafe { std::mem::zeroed() };
-        for (header, control) in headers.iter_mut().zip(self.stamp_controls.iter_mut()) {
+        for (header, control) in headers.iter_mut().zip(self.timestamp_controls.iter_mut()) {
             header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
             header.msg_hdr.msg_controllen = control.0.len() as _;
         }
@@ -425,20 +425,20 @@ impl Socket {
             };
         }
         let got = got.unsigned_abs() as usize;
-        for (header, control) in headers.iter().zip(self.stamp_controls.iter()).take(got) {
-            let notes = notes(&header.msg_hdr, control);
-            let Some(number) = notes.send_number else { continue };
-            if let Some(at) = notes.software_stamp {
-                take(number, TransmitStamp::Driver(at));
+        for (header, control) in headers.iter().zip(self.timestamp_controls.iter()).take(got) {
+            let ancillary = read_ancillary(&header.msg_hdr, control);
+            let Some(number) = ancillary.send_number else { continue };
+            if let Some(at) = ancillary.software_timestamp {
+                take(number, TransmitTimestamp::Driver(at));
             }
-            if let Some(ns) = notes.hardware_stamp {
-                take(number, TransmitStamp::Interface(ns));
+            if let Some(ns) = ancillary.hardware_timestamp {
+                take(number, TransmitTimestamp::Interface(ns));
             }
         }
         Ok(got)
     }
 
-    /// Waits for frames, transmit stamps or `wake`, at most `timeout_ns`.
+    /// Waits for frames, transmit timestamps or `wake`, at most `timeout_ns`.
     ///
     /// # Errors
     /// None in practice; a signal ends the wait early with nothing ready.
@@ -516,9 +516,9 @@ pub(crate) fn address_in(at: SocketAddrV4) -> libc::sockaddr_in {
     }
 }
 
-pub(crate) fn attach_filter(fd: BorrowedFd<'_>, programme: &[libc::sock_filter]) -> io::Result<()> {
-    let described = libc::sock_fprog { len: programme.len() as u16, filter: programme.as_ptr().cast_mut() };
-    // SAFETY: the description points at `programme` with its length; the kernel copies it and does not write.
+pub(crate) fn attach_filter(fd: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<()> {
+    let described = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the description points at `program` with its length; the kernel copies it and does not write.
     let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
@@ -548,9 +548,9 @@ mod tests {
     #[test]
     fn every_send_gets_the_stamp_of_its_number_and_every_frame_its_own() {
         let (mut sender, mut receiver, at) = pair();
-        sender.report_hardware_stamps().expect("the kernel knows stamps of both kinds");
-        receiver.report_hardware_stamps().expect("the kernel knows stamps of both kinds");
-        // The kernel turns stamping on in the background; frames from before have no receive stamp.
+        sender.report_hardware_timestamps().expect("the kernel knows stamps of both kinds");
+        receiver.report_hardware_timestamps().expect("the kernel knows stamps of both kinds");
+        // The kernel turns timestamping on in the background; frames from before have no receive timestamp.
         let mut buffer = [0_u8; 64];
         for _ in 0..200 {
             sender.send(b"first", Some(at)).expect("loopback takes it");
@@ -560,14 +560,14 @@ mod tests {
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        while sender.transmit_stamps(|_, _| {}).expect("the error queue can be read") > 0 {}
+        while sender.transmit_timestamps(|_, _| {}).expect("the error queue can be read") > 0 {}
         let mut stamps = std::collections::BTreeMap::new();
         let mut sent = Vec::new();
         for i in 0..40_u8 {
             let before = crate::clock::realtime();
-            // Where nobody can stamp in hardware a request for it changes neither the number nor the driver's stamp.
+            // Where nobody can timestamp in hardware a request for it changes neither the number nor the driver's timestamp.
             let asked = i % 3 == 0;
-            let send = if asked { Socket::send_for_hardware_stamp } else { Socket::send };
+            let send = if asked { Socket::send_with_hardware_timestamp } else { Socket::send };
             let number = send(&mut sender, &[i; 20], Some(at)).expect("loopback takes it");
             let frame = receiver.receive(&mut buffer, true).expect("it can be received").expect("in time");
             assert_eq!((frame.len, frame.source, frame.hardware_ns), (20, sender.local().ok(), None));
@@ -575,8 +575,8 @@ mod tests {
             sent.push((number, before, frame.stamp.expect("stamping is on")));
         }
         while sender
-            .transmit_stamps(|number, stamp| {
-                let TransmitStamp::Driver(at) = stamp else { panic!("loopback has no clock of its own") };
+            .transmit_timestamps(|number, stamp| {
+                let TransmitTimestamp::Driver(at) = stamp else { panic!("loopback has no clock of its own") };
                 assert!(stamps.insert(number, at).is_none(), "{number} twice");
             })
             .expect("the error queue can be read")

@@ -3,7 +3,7 @@
 use wg_frame::layout::raw_payload_without_padding;
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_frame::time::{Epoch, WallNanos};
-use wg_net::arrivals::Arrival;
+use wg_net::receive::RxFrame;
 use wg_record::tracking::Sketch;
 
 use super::gaps::Gaps;
@@ -165,7 +165,7 @@ pub struct Accounts {
 
 /// An intact frame of an expected stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct CountedFrame {
     /// Its header.
     pub probe: Probe,
     /// Whether its CRC is right.
@@ -183,7 +183,7 @@ impl Accounts {
 
     /// Takes one frame, and tells what it was unless foreign.
     #[inline]
-    pub fn take(&mut self, arrival: Arrival<'_>) -> Option<Seen> {
+    pub fn take(&mut self, arrival: RxFrame<'_>) -> Option<CountedFrame> {
         let Some((payload, _)) = payload_of(arrival.frame) else {
             self.foreign += 1;
             return None;
@@ -210,7 +210,7 @@ impl Accounts {
         } else {
             account.corrupted += 1;
         }
-        Some(Seen { probe: found, intact, frame_len })
+        Some(CountedFrame { probe: found, intact, frame_len })
     }
 }
 

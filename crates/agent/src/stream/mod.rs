@@ -2,18 +2,16 @@
 //!
 //! The servicing threads carry messages from queue to queue, each with its buffer; good for some ten thousand a second,
 //! sent and received by one thread. A stream is sent by a thread that does nothing else, from a template, over the
-//! fastest way the host has, and taken in by a thread that accounts for every frame. [`despatch`] keeps the time,
+//! fastest way the host has, and taken in by a thread that accounts for every frame. [`paced_sender`] keeps the time,
 //! [`account`] knows what became of each number, [`gaps`] how well gaps were kept.
 
-pub mod absorb;
 pub mod account;
-pub mod arriving;
-pub mod despatch;
-pub mod figures;
+pub mod backend;
 pub mod gaps;
-pub mod task;
-pub mod trial;
-pub mod way;
+pub mod lead;
+pub mod paced_sender;
+pub mod receiver;
+pub mod summary;
 
 use wg_frame::fill::Pattern;
 use wg_frame::layout::{Carrier, Envelope, LayoutError};
@@ -25,7 +23,7 @@ pub const TRANSMIT_TIME_OF_LOAD: usize = wg_frame::probe::LEN;
 
 /// What the frames of a stream look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct FrameSpec {
     /// Number of the flow in the probe header.
     pub flow: u16,
     /// Headers.
@@ -38,7 +36,7 @@ pub struct Shape {
 
 /// Why a stream has no frame.
 #[derive(Debug, thiserror::Error)]
-pub enum ShapeError {
+pub enum FrameSpecError {
     /// In its headers.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -58,12 +56,12 @@ pub enum Extent {
     FrameWithoutChecksum,
 }
 
-impl Shape {
+impl FrameSpec {
     /// The bytes to send and their template.
     ///
     /// # Errors
     /// Where payload or transmit time do not fit.
-    pub fn template(&self, extent: Extent) -> Result<(Vec<u8>, Template), ShapeError> {
+    pub fn template(&self, extent: Extent) -> Result<(Vec<u8>, Template), FrameSpecError> {
         let header = self.envelope.header_len();
         let mut buffer = vec![0; header + self.payload + 64];
         Pattern::Sequential.write(&mut buffer[header..header + self.payload]);

@@ -9,10 +9,10 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use wg_frame::time::WallNanos;
 
+use crate::ancillary::{CONTROL_LEN, ControlBuffer};
 use crate::clock;
 use crate::error::NetError;
 use crate::interface::Interface;
-use crate::message::{CONTROL_LEN, Control};
 use crate::qdisc::{self, Qdisc};
 use crate::sys::{Plain, set_option};
 
@@ -140,7 +140,7 @@ fn judge(interface: &str, qdiscs: &[Qdisc]) -> Result<(i32, bool), NoLaunch> {
 
 /// Takes what the error queue of `socket` tells of launch times, without waiting.
 pub(super) fn take_unlaunched(socket: &impl AsFd, sum: &mut Unlaunched) -> io::Result<()> {
-    let mut control = Control::EMPTY;
+    let mut control = ControlBuffer::EMPTY;
     loop {
         // SAFETY: a msghdr of zeroes is a valid "nothing".
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };

@@ -1,11 +1,11 @@
-//! Frames that never were socket buffers: a BPF programme patches and redirects them inside the kernel.
+//! Frames that never were socket buffers: a BPF program patches and redirects them inside the kernel.
 //!
-//! `BPF_PROG_RUN` with `BPF_F_TEST_XDP_LIVE_FRAMES` (Linux 5.18) runs an XDP programme over pages of its own and sends
-//! what the programme redirects, in bulk, through the driver's XDP path. The programme does what
+//! `BPF_PROG_RUN` with `BPF_F_TEST_XDP_LIVE_FRAMES` (Linux 5.18) runs an XDP program over pages of its own and sends
+//! what the program redirects, in bulk, through the driver's XDP path. The program does what
 //! [`Template::patch`] does: number, transmit time and CRC by the same tables, a constant count of instructions. No
 //! allocation, no copy and no system call per frame are left.
 //!
-//! The programme also keeps the time: it waits, in the kernel, until a frame or a bulk of frames is due. A call costs
+//! The program also keeps the time: it waits, in the kernel, until a frame or a bulk of frames is due. A call costs
 //! some 25 ms at its end, so one call sends a whole stream. Frames the driver refuses are counted by the interface
 //! and missed by the receiver; this side does not see them.
 
@@ -32,12 +32,12 @@ const REDIRECT: i32 = 23;
 const BULK: u32 = 64;
 /// Looks at the clock until a frame is due: a bound for the verifier, at 15 ns or more a look. See [`LONGEST_GAP_NS`].
 const LOOKS: i32 = 4_096;
-/// The longest gap the programme waits for, ns.
+/// The longest gap the program waits for, ns.
 pub const LONGEST_GAP_NS: i64 = 50_000;
-/// Fraction bits of instants within the programme: 2⁻²⁰ ns.
+/// Fraction bits of instants within the program: 2⁻²⁰ ns.
 const FRACTION: u32 = 20;
 
-/// The programme's memory: number; epoch, ns of `CLOCK_TAI`; CRC; next due time and gap, in 2⁻²⁰ ns from the epoch;
+/// The program's memory: number; epoch, ns of `CLOCK_TAI`; CRC; next due time and gap, in 2⁻²⁰ ns from the epoch;
 /// whether a late frame shifts all that follow; position in the bulk and its mask; tables.
 const SEQUENCE_AT: i16 = 0;
 const EPOCH_AT: i16 = 8;
@@ -51,7 +51,7 @@ const TABLES_AT: usize = 64;
 const TABLES: usize = 12;
 const MEMORY: usize = TABLES_AT + TABLES * 1024;
 
-/// A programme ready to send one stream.
+/// A program ready to send one stream.
 #[derive(Debug)]
 pub struct LiveFrames {
     program: OwnedFd,
@@ -89,7 +89,7 @@ impl LiveFrames {
     /// Prepares `frame`, which `template` was made for and which has no UDP checksum, to leave by `interface`.
     ///
     /// # Errors
-    /// The right to load BPF programmes is missing, the kernel is older than 5.18, or the template makes a checksum.
+    /// The right to load BPF programs is missing, the kernel is older than 5.18, or the template makes a checksum.
     pub fn new(interface: &Interface, frame: &[u8], template: &Template) -> Result<Self, NetError> {
         let what = format!("cannot send live frames on {}", interface.name);
         let cure = "live XDP frames need root and Linux 5.18 or later";
@@ -163,7 +163,7 @@ impl LiveFrames {
     ///
     /// # Errors
     /// The interface is gone, or its driver takes no XDP frames (a virtual link takes them only while its other end
-    /// has an XDP programme or GRO); a gap longer than [`LONGEST_GAP_NS`].
+    /// has an XDP program or GRO); a gap longer than [`LONGEST_GAP_NS`].
     pub fn send(&mut self, template: &Template, order: &Order) -> io::Result<()> {
         if order.gap_ps < 0 || order.gap_ps / 1_000 > LONGEST_GAP_NS {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -242,7 +242,7 @@ fn bulk_of(order: &Order) -> u32 {
 pub struct Stopper(Arc<OwnedFd>);
 
 impl Stopper {
-    /// The programme drops what is left, which takes some 50 ns a frame.
+    /// The program drops what is left, which takes some 50 ns a frame.
     ///
     /// # Errors
     /// None in practice.

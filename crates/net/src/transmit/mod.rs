@@ -36,7 +36,7 @@ pub enum Backend {
     Packet,
     /// `AF_XDP` sockets.
     Xdp,
-    /// A BPF programme inside the kernel, see [`LiveFrames`].
+    /// A BPF program inside the kernel, see [`LiveFrames`].
     Live,
 }
 

@@ -1,0 +1,109 @@
+//! `wiregauge-agent capture`: a tap without a test, and the captures of switches on the netns bench.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::signal::unix::{SignalKind, signal};
+use wg_agent::recording::packet_capture::{Capture, CaptureConfig, CaptureInterface, CaptureStats};
+use wg_net::{Interface, realtime};
+
+use super::CaptureOptions;
+
+type Failure = (u8, String);
+
+/// Captures until SIGINT or SIGTERM, then prints what was captured as JSON. Exit code 2: a bad option; 3: the host
+/// refuses; 4: the file is not whole.
+pub(crate) fn capture(options: &CaptureOptions) -> ExitCode {
+    match run(options) {
+        Ok(figures) => {
+            println!("{}", described(&figures));
+            match figures.failure {
+                None => ExitCode::SUCCESS,
+                Some(failure) => fail(4, &format!("{}: {failure}", options.out.display())),
+            }
+        }
+        Err((code, problem)) => fail(code, &problem),
+    }
+}
+
+fn fail(code: u8, problem: &str) -> ExitCode {
+    eprintln!("wiregauge-agent: {problem}");
+    ExitCode::from(code)
+}
+
+fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
+    let host = |problem: String| (3, problem);
+    if options.die_with_parent {
+        realtime::die_with_parent().map_err(|e| host(format!("--die-with-parent: {e}")))?;
+    }
+    if let Some(path) = &options.netns {
+        wg_net::namespace::enter_network(path).map_err(|e| host(e.to_string()))?;
+    }
+    if options.out.exists() {
+        let problem = "already exists; captures are never overwritten, so name another file or remove it";
+        return Err((2, format!("{}: {problem}", options.out.display())));
+    }
+    let existing = wg_net::interfaces().map_err(|e| host(e.to_string()))?;
+    let taps = options.interface.iter().map(|named| tap(named, &existing, options.rate));
+    let taps = taps.collect::<Result<Vec<_>, _>>()?;
+    let how = CaptureConfig {
+        snap: options.snap,
+        see_all: options.promiscuous,
+        by_hardware: options.hardware_stamps,
+    };
+    let capture = Capture::open(taps, &options.out, how).map_err(|e| host(e.to_string()))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let capturing = {
+        let stop = Arc::clone(&stop);
+        std::thread::Builder::new().name("capture".into()).spawn(move || capture.run(&stop))
+    }
+    .map_err(|e| host(format!("cannot start a thread: {e}")))?;
+    wait_for_the_end().map_err(|e| host(format!("cannot wait for signals: {e}")))?;
+    stop.store(true, Ordering::Relaxed);
+    capturing.join().map_err(|_| (70, "the capture failed; this is a defect of wiregauge".to_owned()))
+}
+
+fn tap(named: &str, existing: &[Interface], rate: Option<u64>) -> Result<CaptureInterface, Failure> {
+    let (interface, name) = named.split_once('=').unwrap_or((named, named));
+    let Some(found) = existing.iter().find(|found| found.name == interface) else {
+        let names: Vec<&str> = existing.iter().map(|found| found.name.as_str()).collect();
+        return Err((2, format!("there is no interface '{interface}' here; there are {}", names.join(", "))));
+    };
+    Ok(CaptureInterface {
+        interface: found.clone(),
+        name: name.into(),
+        rate_bps: rate.or_else(|| wg_net::line_rate(interface)),
+    })
+}
+
+/// Says on standard output that frames are being captured, and waits for SIGINT or SIGTERM.
+fn wait_for_the_end() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (mut terminate, mut interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        // Whoever wanted the line and went away does not need it.
+        let _ = writeln!(std::io::stdout(), "capturing").and_then(|()| std::io::stdout().flush());
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok(())
+    })
+}
+
+/// As the manifest of a run keeps it: the fields of a capture task in `agent.proto`.
+fn described(figures: &CaptureStats) -> serde_json::Value {
+    serde_json::json!({
+        "kind": "capture",
+        "planned": figures.seen,
+        "done": figures.written,
+        "ring_drops": figures.dropped,
+        "unwritten": figures.unwritten,
+        "hardware_stamps": figures.by_hardware,
+        "missing_hardware_stamps": figures.untimestamped,
+        "failure": figures.failure.clone().unwrap_or_default(),
+    })
+}

@@ -1,0 +1,231 @@
+//! The command line of `wiregauge-agent`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod capture;
+mod numbers;
+mod serve;
+mod stream;
+
+#[derive(Parser)]
+#[command(name = "wiregauge-agent", version, about = "The end-system program of Wiregauge")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serves a testmaster.
+    Serve(ServeOptions),
+    /// Captures what interfaces send and receive into a pcapng file, until it is interrupted.
+    Capture(CaptureOptions),
+    /// Runs a command in namespaces of its own, so that nothing it builds outlives it.
+    Enclose {
+        /// Through a user namespace, without root's rights outside.
+        #[arg(long)]
+        rootless: bool,
+        /// The command and its arguments.
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
+    /// Sends one stream by hand and prints how well its rate or its gaps were kept, as JSON.
+    Generate(stream::GenerateOptions),
+    /// Receives one stream, accounts for each of its frames, and prints the account as JSON, after a line "ready".
+    Absorb(stream::AbsorbOptions),
+    /// Measures the clocks of this host: cost, steps, drift. One JSON object per line, as they become known.
+    Clocks(ClocksOptions),
+    /// Runs a plain timer loop and prints how late its ticks come, ns, some per line as a JSON array.
+    Ticks(TicksOptions),
+    /// Shows what this host grants an instrument, and the cure for what it does not.
+    Doctor {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// How to serve.
+#[derive(clap::Args)]
+struct ServeOptions {
+    /// Where to listen: unix:PATH. Only programs of the same user and of root are heard. A client must name an authority
+    /// such as `localhost`; grpcio does with the channel option `grpc.default_authority`.
+    #[arg(long)]
+    listen: String,
+    /// Folder for everything this agent records, which must belong to this user alone (mode 700). Without it a new folder
+    /// below /var/lib/wiregauge/agent for root and below ~/.local/state/wiregauge/agent for others.
+    #[arg(long, value_name = "DIR")]
+    spool: Option<PathBuf>,
+    /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside.
+    #[arg(long)]
+    netns: Option<PathBuf>,
+    /// End when the program (more exactly: the thread) that started this one ends, and leave SIGINT and SIGHUP to it.
+    #[arg(long)]
+    die_with_parent: bool,
+    /// Print "listening ADDRESS" on standard output when ready.
+    #[arg(long)]
+    announce: bool,
+    /// Show the kernel's timestamps as those of an interface with a clock of its own: its offset in ns, drift in ppb and step in
+    /// ns. For tests of the instrument; every report says that timestamps were planted. Without this option the environment
+    /// variable WIREGAUGE_PLANTED_HARDWARE says so.
+    #[arg(long, value_name = "OFFSET,DRIFT,STEP", allow_hyphen_values = true)]
+    planted_hardware: Option<String>,
+}
+
+/// What to measure of the clocks.
+#[derive(clap::Args)]
+struct ClocksOptions {
+    /// Readings of each clock whose cost is taken.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
+    reads: u64,
+    /// How long the clocks are compared, s.
+    #[arg(long, default_value_t = 10.0, value_parser = numbers::within(0.0, 86_400.0, "s"))]
+    seconds: f64,
+    /// Time between two comparisons, ms.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    every_ms: u64,
+    /// PTP hardware clock to read as well, for example /dev/ptp0; may be given several times.
+    #[arg(long)]
+    phc: Vec<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// The timer loop.
+#[derive(clap::Args)]
+struct TicksOptions {
+    /// Time between ticks, ns.
+    #[arg(long, value_parser = clap::value_parser!(i64).range(1_000..=3_600_000_000_000))]
+    period_ns: i64,
+    /// Number of ticks.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Where and how a measuring loop runs.
+#[derive(clap::Args)]
+struct Place {
+    /// Core to run on.
+    #[arg(long)]
+    core: Option<usize>,
+    /// Real-time priority to ask for, 1 to 99; 0 for none.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
+    priority: u32,
+}
+
+/// What to capture.
+#[derive(clap::Args)]
+struct CaptureOptions {
+    /// Interface to capture on, and what to call it in the file; may be given several times.
+    #[arg(long, short, required = true, value_name = "INTERFACE[=NAME]")]
+    interface: Vec<String>,
+    /// The file to write; must not exist yet.
+    #[arg(long, short)]
+    out: PathBuf,
+    /// Bytes to keep of each frame.
+    #[arg(long, default_value_t = 65_535, value_parser = clap::value_parser!(u32).range(14..=65_535))]
+    snap: u32,
+    /// See all frames on the wire, not only those addressed to this host.
+    #[arg(long)]
+    promiscuous: bool,
+    /// Have the interfaces timestamp what they receive, by their own clocks, and capture only that.
+    #[arg(long)]
+    hardware_stamps: bool,
+    /// Line rate of the interfaces in bit/s, where they do not tell it themselves.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000_000))]
+    rate: Option<u64>,
+    /// Network namespace of the interfaces.
+    #[arg(long)]
+    netns: Option<PathBuf>,
+    /// End when the program that started this one ends.
+    #[arg(long)]
+    die_with_parent: bool,
+}
+
+pub(crate) fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve(options) => serve::serve(&options),
+        Command::Capture(options) => capture::capture(&options),
+        Command::Enclose { rootless, command } => enclose(rootless, &command),
+        Command::Generate(options) => stream::report(stream::generate(&options)),
+        Command::Absorb(options) => stream::report(stream::absorb(&options)),
+        Command::Doctor { json } => doctor(json),
+        Command::Clocks(options) => clocks(options),
+        Command::Ticks(options) => ticks(&options),
+    }
+}
+
+/// Ends early, with success, when nobody reads on: whoever listened has what it wanted.
+fn clocks(options: ClocksOptions) -> ExitCode {
+    let order = wg_agent::tools::clock_survey::Order {
+        reads: usize::try_from(options.reads).unwrap_or(usize::MAX),
+        seconds: options.seconds,
+        every: std::time::Duration::from_millis(options.every_ms),
+        hardware: options.phc,
+        core: options.place.core,
+        priority: options.place.priority,
+    };
+    wg_agent::tools::clock_survey::measure(&order, |fact| say(&fact));
+    ExitCode::SUCCESS
+}
+
+fn ticks(options: &TicksOptions) -> ExitCode {
+    let order = wg_agent::tools::timer_loop::Order {
+        period_ns: options.period_ns,
+        count: usize::try_from(options.count).unwrap_or(usize::MAX),
+        core: options.place.core,
+        priority: options.place.priority,
+    };
+    let refused = wg_agent::tools::timer_loop::run(order, |late| say(&late));
+    say(&serde_json::json!({ "refused": refused }));
+    ExitCode::SUCCESS
+}
+
+/// One line of JSON on standard output; whether it was taken.
+fn say(fact: &impl serde::Serialize) -> bool {
+    use std::io::Write;
+
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, fact).is_ok() && out.write_all(b"\n").is_ok() && out.flush().is_ok()
+}
+
+/// The command's own exit code, or 3 when it could not be enclosed.
+fn enclose(rootless: bool, command: &[String]) -> ExitCode {
+    match wg_net::enclose::run(command, rootless) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("wiregauge-agent: {error}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn doctor(json: bool) -> ExitCode {
+    let findings = wg_agent::tools::doctor::examine();
+    if json {
+        let report = serde_json::json!({
+            "schema": 1,
+            "host": wg_agent::tools::doctor::host_facts(),
+            "findings": findings,
+            "interfaces": wg_agent::tools::doctor::interfaces(),
+        });
+        println!("{report:#}");
+    } else {
+        for finding in findings {
+            let mark = if finding.granted { "yes" } else { "no " };
+            println!("{mark}  {:<20} {}", finding.name, finding.detail);
+            if !finding.granted {
+                println!("     cure: {}", finding.cure);
+            }
+        }
+        for interface in wg_agent::tools::doctor::interfaces() {
+            println!("     stamps of {:<10} {}", interface.name, interface.detail);
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,191 @@
+//! `wiregauge-agent serve`.
+
+use std::io::Write;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::transport::Server;
+use wg_agent::control::service::AgentService;
+use wg_agent::control::spool::Spool;
+use wg_agent::proto::agent_server::AgentServer;
+use wg_agent::timestamps::planted::PlantedHardware;
+use wg_net::realtime;
+
+use super::ServeOptions;
+
+/// Bytes of the stack of a thread that calls are handed to; once memory is locked all of it is kept.
+const STACK: usize = 1 << 20;
+/// Bytes of one call to the agent, at most.
+const LARGEST_REQUEST: usize = 128 << 20;
+/// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
+pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
+    let served = planted(options).and_then(|planted| {
+        let (listener, path) = prepare(options)?;
+        let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
+        run(listener, &path, options, AgentService::new(spool, planted))
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, problem)) => {
+            eprintln!("wiregauge-agent: {problem}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// The clock that stands in for the interface's; a value that is none is told by the name of what was set.
+fn planted(options: &ServeOptions) -> Result<Option<PlantedHardware>, Failure> {
+    let (set, text) = match (&options.planted_hardware, std::env::var_os("WIREGAUGE_PLANTED_HARDWARE")) {
+        (Some(text), _) => ("--planted-hardware ", text.clone()),
+        (None, Some(text)) => ("WIREGAUGE_PLANTED_HARDWARE=", text.to_string_lossy().into_owned()),
+        (None, None) => return Ok(None),
+    };
+    text.parse().map(Some).map_err(|said: String| (2, format!("{set}{said}")))
+}
+
+/// How long callers may take to close their connections once the program is to end.
+const LEAVE_TAKING: Duration = Duration::from_secs(1);
+
+async fn or_overdue<E>(
+    serving: impl Future<Output = Result<(), E>>,
+    overdue: impl Future<Output = ()>,
+) -> Result<(), E> {
+    tokio::select! {
+        served = serving => served,
+        () = overdue => Ok(()),
+    }
+}
+
+type Failure = (u8, String);
+
+/// Listens in the namespace the program was started in, then enters the one of the network under test: so the
+/// control connection never shares a link with what is measured.
+fn prepare(options: &ServeOptions) -> Result<(UnixListener, PathBuf), Failure> {
+    if options.die_with_parent {
+        let parent = realtime::parent();
+        realtime::die_with_parent().map_err(|e| (3, format!("--die-with-parent: {e}")))?;
+        if realtime::parent() != parent {
+            return Err((3, "--die-with-parent: the parent has gone already".into()));
+        }
+    }
+    let (listener, path) = listen(&options.listen)?;
+    // The spool becomes the working directory.
+    let path = std::path::absolute(path).map_err(|e| (3, format!("--listen {}: {e}", options.listen)))?;
+    if let Some(space) = &options.netns {
+        wg_net::namespace::enter_network(space).map_err(|e| (3, e.to_string()))?;
+    }
+    Ok((listener, path))
+}
+
+/// Whose orders are taken: those of this user's programs and of root's.
+fn is_heard(stream: &tokio::net::UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    match stream.peer_cred() {
+        Ok(peer) if peer.uid() == own || peer.uid() == 0 => true,
+        Ok(peer) => {
+            eprintln!(
+                "wiregauge-agent: refused a program of user {}: it takes orders of user {own} and of root",
+                peer.uid()
+            );
+            false
+        }
+        Err(error) => {
+            eprintln!("wiregauge-agent: refused a program the kernel does not name: {error}");
+            false
+        }
+    }
+}
+
+fn listen(at: &str) -> Result<(UnixListener, PathBuf), Failure> {
+    let Some(path) = at.strip_prefix("unix:").map(Path::new) else {
+        return Err((
+            2,
+            format!(
+                "--listen {at}: only unix:PATH is served; over TCP, on loopback too, anybody could give orders, and \
+                 nothing tells who it is"
+            ),
+        ));
+    };
+    let problem = |e: std::io::Error| (3, format!("cannot listen on {}: {e}", path.display()));
+    // A socket of this user that nobody listens on is left over from a killed agent; nothing else is removed.
+    let own = rustix::process::geteuid().as_raw();
+    let left = std::fs::symlink_metadata(path)
+        .is_ok_and(|found| found.file_type().is_socket() && found.uid() == own);
+    if left && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path).map_err(problem)?;
+    }
+    let listener = UnixListener::bind(path).map_err(problem)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(problem)?;
+    Ok((listener, path.to_owned()))
+}
+
+fn run(
+    listener: UnixListener,
+    path: &Path,
+    options: &ServeOptions,
+    service: AgentService,
+) -> Result<(), Failure> {
+    let address = format!("unix:{}", path.display());
+    let problem = |e: std::io::Error| (3, format!("cannot serve on {address}: {e}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .map_err(problem)?;
+    let outcome = runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate()).map_err(problem)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(problem)?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(problem)?;
+        // What a terminal sends goes to the whole group: an agent that belongs to a testmaster leaves the end to it, or there would be
+        // nobody left to collect the records from.
+        let alone = !options.die_with_parent;
+        let stop = {
+            let service = service.clone();
+            async move {
+                tokio::select! {
+                    () = service.shutdown_requested() => {}
+                    _ = terminate.recv() => service.abandon().await,
+                    _ = interrupt.recv(), if alone => service.abandon().await,
+                    _ = hangup.recv(), if alone => service.abandon().await,
+                    () = service.watch_lease() => {}
+                }
+            }
+        };
+        // A caller that keeps its connection open must not keep the program alive.
+        let (told, mut tell) = tokio::sync::watch::channel(false);
+        let stop = async move {
+            stop.await;
+            let _ = told.send(true);
+        };
+        let overdue = async move {
+            drop(tell.changed().await);
+            tokio::time::sleep(LEAVE_TAKING).await;
+        };
+        let server = Server::builder();
+        // A plan with replays says every frame of their captures.
+        let service = AgentServer::new(service).max_decoding_message_size(LARGEST_REQUEST);
+        let ready = || {
+            if options.announce {
+                // Whoever asked for the line and went away does not need it.
+                let _ = writeln!(std::io::stdout(), "listening {address}")
+                    .and_then(|()| std::io::stdout().flush());
+            }
+        };
+        listener.set_nonblocking(true).map_err(problem)?;
+        let listener = tokio::net::UnixListener::from_std(listener).map_err(problem)?;
+        let heard = UnixListenerStream::new(listener).filter(|caller| caller.as_ref().map_or(true, is_heard));
+        ready();
+        let served = or_overdue(server.serve_with_incoming_shutdown(service, heard, stop), overdue).await;
+        drop(std::fs::remove_file(path));
+        served.map_err(|e| (3, format!("cannot serve on {address}: {e}")))
+    });
+    // Streams of callers that went away must not keep the program alive.
+    runtime.shutdown_background();
+    outcome
+}

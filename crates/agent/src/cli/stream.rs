@@ -1,0 +1,473 @@
+//! `generate` and `absorb`: the two ends of one stream by hand, for calibrations and comparisons.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+use serde_json::json;
+use wg_agent::end_system::assignment::RAW_ETHER_TYPE;
+use wg_agent::end_system::stream_task::{distinct_lengths, dues, gap_of as densest_gap};
+use wg_agent::stream::FrameSpec;
+use wg_agent::stream::account::{Accounts, Expected};
+use wg_agent::stream::backend::{LaunchPolicy, StreamNeeds, Way, choose};
+use wg_agent::stream::paced_sender::{DueFrame, PacedSender, PacedStats, Unobserved};
+use wg_agent::stream::receiver::{Arrivals, RxBackend};
+use wg_agent::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
+use wg_capture::Files;
+use wg_core::pacing::Pacing;
+use wg_frame::ethernet::{MacAddress, wire_len};
+use wg_frame::layout::{Carrier, Envelope};
+use wg_frame::probe::ProbeFlags;
+use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
+use wg_net::receive::{FrameFilter, RxFrame};
+use wg_net::transmit::{Backend, Order};
+use wg_net::{DiscardSocket, Interface, clock, realtime};
+use wg_plan::schedule::Schedule;
+use wg_plan::{Captures, Replay, Wanted};
+
+use super::numbers::within;
+
+/// Bytes of headers and FCS round a UDP payload, and round a raw one.
+const ROUND_UDP: usize = 46;
+const ROUND_RAW: usize = 18;
+/// Bytes of the longest untagged frame.
+const LONGEST_FRAME: u16 = 1_518;
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum BackendName {
+    Udp,
+    Packet,
+    Xdp,
+    XdpLive,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum ModeName {
+    #[default]
+    Rate,
+    Gap,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EntranceName {
+    PacketRing,
+    Xdp,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum LaunchName {
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+impl From<LaunchName> for LaunchPolicy {
+    fn from(name: LaunchName) -> Self {
+        match name {
+            LaunchName::Auto => Self::Auto,
+            LaunchName::On => Self::On,
+            LaunchName::Off => Self::Off,
+        }
+    }
+}
+
+/// An hour.
+const LONGEST_GAP_NS: f64 = 3.6e12;
+
+/// How to generate.
+#[derive(clap::Args)]
+pub(crate) struct GenerateOptions {
+    /// Interface frames leave by.
+    #[arg(long)]
+    interface: String,
+    /// MAC address they go to.
+    #[arg(long)]
+    to_mac: MacAddress,
+    /// IPv4 address and UDP port they go to.
+    #[arg(long)]
+    to: SocketAddrV4,
+    /// IPv4 address and UDP port they come from.
+    #[arg(long)]
+    from: SocketAddrV4,
+    /// Frames of EtherType 0x88B5 without IP and UDP.
+    #[arg(long)]
+    raw: bool,
+    /// Length of a frame in bytes, DA to FCS.
+    #[arg(long, default_value_t = 64, conflicts_with = "replay")]
+    frame: usize,
+    /// Capture (pcapng or pcap) whose gaps and lengths the frames have.
+    #[arg(long, conflicts_with_all = ["gap_ns", "load", "line_rate"])]
+    replay: Option<PathBuf>,
+    /// Interface of the capture, by name or by number from 0. Default: its only one.
+    #[arg(long, requires = "replay")]
+    replay_interface: Option<String>,
+    /// Pace of the replay in per cent of the capture's.
+    #[arg(long, default_value_t = 100.0, requires = "replay", value_parser = within(0.01, 100_000.0, "%"))]
+    speed: f64,
+    /// How often the capture is replayed.
+    #[arg(long, default_value_t = 1, requires = "replay", value_parser = clap::value_parser!(u32).range(1..))]
+    loops: u32,
+    /// Time between the beginnings of two frames, ns; 0: as fast as possible.
+    #[arg(long, default_value_t = 0.0, value_parser = within(0.0, LONGEST_GAP_NS, "ns"))]
+    gap_ns: f64,
+    /// Share of a line's rate instead, in per cent; needs --line-rate.
+    #[arg(long, requires = "line_rate", conflicts_with = "gap_ns", value_parser = within(0.001, 100.0, "%"))]
+    load: Option<f64>,
+    /// The line's rate in bit/s.
+    #[arg(long, value_parser = within(1.0, 1e13, "bit/s"))]
+    line_rate: Option<f64>,
+    /// Frames to send. Default with --replay: all of them.
+    #[arg(long, required_unless_present = "replay", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+    /// What is kept when a frame is late.
+    #[arg(long, value_enum, default_value_t)]
+    mode: ModeName,
+    /// Whether the interface launches frames at their instants (SO_TXTIME). Default: where a card does.
+    #[arg(long, value_enum, default_value_t)]
+    launch: LaunchName,
+    /// How frames leave the host. Default: the plainest way that is fast enough.
+    #[arg(long, value_enum)]
+    backend: Option<BackendName>,
+    /// Where the transmit time lies in the payload, in bytes; without it frames carry none.
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(..=9_000))]
+    transmit_time: Option<usize>,
+    /// Number of the flow in the probe header.
+    #[arg(long, default_value_t = 1)]
+    flow: u16,
+    /// Transmit times count from here, ns of CLOCK_REALTIME. Default: the start.
+    #[arg(long, value_parser = clap::value_parser!(i64).range(0..))]
+    epoch_ns: Option<i64>,
+    /// Core of the sending thread.
+    #[arg(long)]
+    core: Option<usize>,
+    /// Its SCHED_FIFO priority; 0: ordinary scheduling.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
+    fifo: u32,
+}
+
+/// How to absorb.
+#[derive(clap::Args)]
+pub(crate) struct AbsorbOptions {
+    /// Interface frames arrive at.
+    #[arg(long)]
+    interface: String,
+    /// UDP port they go to; of raw frames it means nothing.
+    #[arg(long)]
+    port: u16,
+    /// Frames of EtherType 0x88B5 without IP and UDP.
+    #[arg(long)]
+    raw: bool,
+    /// Number of the flow in the probe header.
+    #[arg(long, default_value_t = 1)]
+    flow: u16,
+    /// Ends after this many frames.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Ends when nothing came for this many seconds.
+    #[arg(long, default_value_t = 2.0, value_parser = within(0.1, 3_600.0, "s"))]
+    patience: f64,
+    /// How frames come in. Default: xdp where granted, else packet-ring.
+    #[arg(long, value_enum)]
+    receiver: Option<EntranceName>,
+    /// Where the transmit time lies in the payload, in bytes.
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(..=9_000))]
+    transmit_time: Option<usize>,
+    /// The gap frames were sent at, ns; gaps are held against it.
+    #[arg(long, value_parser = within(0.0, LONGEST_GAP_NS, "ns"))]
+    gap_ns: Option<f64>,
+    /// Transmit times count from here, ns of CLOCK_REALTIME; without it there is no latency.
+    #[arg(long, value_parser = clap::value_parser!(i64).range(0..))]
+    epoch_ns: Option<i64>,
+    /// Core of the receiving thread.
+    #[arg(long)]
+    core: Option<usize>,
+    /// Its SCHED_FIFO priority; 0: ordinary scheduling.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
+    fifo: u32,
+}
+
+/// Prints the figures, or what is wrong: 2 for what was asked, 3 for what the host refuses.
+pub(crate) fn report(done: Result<serde_json::Value, (u8, String)>) -> ExitCode {
+    match done {
+        Ok(figures) => {
+            println!("{figures:#}");
+            ExitCode::SUCCESS
+        }
+        Err((code, problem)) => {
+            eprintln!("wiregauge-agent: {problem}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn environment(problem: impl ToString) -> (u8, String) {
+    (3, problem.to_string())
+}
+
+fn interface_of(name: &str) -> Result<Interface, (u8, String)> {
+    let existing = wg_net::interfaces().map_err(environment)?;
+    existing.iter().find(|interface| interface.name == name).cloned().ok_or_else(|| {
+        let names: Vec<&str> = existing.iter().map(|interface| interface.name.as_str()).collect();
+        (2, format!("there is no interface '{name}' here; there are {}", names.join(", ")))
+    })
+}
+
+fn settle(core: Option<usize>, fifo: u32) -> Result<(), (u8, String)> {
+    if let Some(core) = core {
+        realtime::bind_to_core(core).map_err(|e| (2, format!("core {core} cannot be used: {e}")))?;
+    }
+    if fifo > 0 {
+        realtime::fifo(fifo).map_err(|e| (3, format!("SCHED_FIFO {fifo} is not granted: {e}")))?;
+    }
+    // Without it sleeps end a little later, which the lead learns.
+    let _ = realtime::no_timer_slack();
+    Ok(())
+}
+
+/// Sends one stream.
+pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (u8, String)> {
+    let interface = interface_of(&options.interface)?;
+    let source = wg_net::hardware_address(&interface.name).map_err(environment)?.unwrap_or([0; 6]);
+    let round = if options.raw { ROUND_RAW } else { ROUND_UDP };
+    let replay = replay_of(options, round)?;
+    let lengths = match &replay {
+        Some((replay, _)) => distinct_lengths(replay),
+        None => vec![u16::try_from(options.frame).unwrap_or(u16::MAX)],
+    };
+    let shapes = lengths
+        .iter()
+        .map(|&length| {
+            let whole = (64..=LONGEST_FRAME).contains(&length).then(|| usize::from(length) - round);
+            let payload = whole.ok_or_else(|| {
+                (2, format!("a frame of {length} B: the least is 64, the most {LONGEST_FRAME}"))
+            })?;
+            Ok(FrameSpec {
+                flow: options.flow,
+                envelope: Envelope {
+                    destination: options.to_mac,
+                    source: MacAddress(source),
+                    tag: None,
+                    carrier: if options.raw { Carrier::Raw } else { Carrier::udp(options.from, options.to) },
+                },
+                payload,
+                transmit_time: options.transmit_time,
+            })
+        })
+        .collect::<Result<Vec<FrameSpec>, (u8, String)>>()?;
+    let gap_ps = match &replay {
+        Some((replay, _)) => densest_gap(replay),
+        None => gap_of(options)?,
+    };
+    let pacing = match options.mode {
+        ModeName::Rate => Pacing::Rate,
+        ModeName::Gap => Pacing::Gap,
+    };
+    let own = |address: Ipv4Addr| std::net::UdpSocket::bind((address, 0)).is_ok();
+    let demand = StreamNeeds {
+        interface: &interface,
+        shapes: &shapes,
+        forced: options.backend.map(|name| match name {
+            BackendName::Udp => Backend::Udp,
+            BackendName::Packet => Backend::Packet,
+            BackendName::Xdp => Backend::Xdp,
+            BackendName::XdpLive => Backend::Live,
+        }),
+        least_gap_ps: gap_ps,
+        constant_gap_ps: replay.is_none().then_some(gap_ps),
+        recorded: false,
+        alone: true,
+        distrusted: &[],
+        // A receiver that takes live frames is somebody else's to start here, and nobody asks it what came.
+        tried_later: false,
+        plain_headers: own(*options.from.ip()),
+        launch: options.launch.into(),
+    };
+    let chosen = choose(&demand).map_err(environment)?;
+    settle(options.core, options.fifo)?;
+    let now = clock::realtime().get();
+    let epoch = Epoch::new(WallNanos::new(options.epoch_ns.unwrap_or(now)));
+    let first_due = RunTime::from_picos((now + 20_000_000 - epoch.wall().get()).saturating_mul(1_000));
+    let planned = replay.as_ref().map_or(1, |(replay, _)| u32::try_from(replay.frames()).unwrap_or(u32::MAX));
+    let count = options.count.unwrap_or(planned).max(1);
+    let mut done = PacedStats::default();
+    match chosen.way {
+        Way::Transmitter(mut way, templates) => {
+            let ahead_ns = chosen.launch.map(|launch| launch.ahead_ns);
+            let even = (0..count).map(|sequence| DueFrame {
+                at: RunTime::from_picos(
+                    first_due.as_picos().saturating_add(gap_ps.saturating_mul(i64::from(sequence))),
+                ),
+                sequence,
+                warm_up: false,
+                template: 0,
+            });
+            let schedule = replay.clone().map(|(replay, _)| {
+                Schedule::replayed(first_due, replay, u64::from(count)).map_err(|e| (2, e.to_string()))
+            });
+            let dues: Box<dyn Iterator<Item = DueFrame>> = match schedule.transpose()? {
+                Some(schedule) => Box::new(dues(schedule, &lengths)),
+                None => Box::new(even),
+            };
+            PacedSender {
+                way: &mut way,
+                templates: &templates,
+                epoch,
+                pacing,
+                give_up_ns: None,
+                ahead_ns,
+                spin: true,
+                stop: &AtomicBool::new(false),
+                observer: &mut Unobserved,
+            }
+            .run(dues, &mut done)
+            .map_err(environment)?;
+        }
+        Way::Live(mut live, template) => {
+            clock::sleep_until(WallNanos::new(now + 19_990_000));
+            let order = Order {
+                first: 0,
+                count,
+                flags: ProbeFlags::NONE,
+                epoch_ns: epoch.wall().get(),
+                first_due_ps: first_due.as_picos(),
+                gap_ps,
+                exact_gaps: pacing == Pacing::Gap,
+            };
+            live.send(&template.1, &order).map_err(environment)?;
+            done.offered = u64::from(count);
+            done.span = Some((now + 20_000_000, clock::realtime().get()));
+        }
+    }
+    let mut told = json!({
+        "schema": 1,
+        "backend": chosen.backend.name(),
+        "why": chosen.why,
+        "past_queue": chosen.past_queue,
+        "mode": pacing.name(),
+        "frame_bytes": lengths.last(),
+        "gap_ns": gap_ps as f64 / 1e3,
+        "sent": SendSummary::of(&done),
+    });
+    if let Some((replay, notes)) = &replay {
+        told["gap_ns"] = json!(replay.cycle().as_picos() as f64 / replay.trace.frames().len() as f64 / 1e3);
+        told["replay"] = json!({
+            "file": replay.file,
+            "frames": replay.trace.frames().len(),
+            "loops": replay.loops,
+            "loop_gap_ns": replay.loop_gap.as_picos() as f64 / 1e3,
+            "span_ns": replay.scaled(replay.trace.span()).as_picos() as f64 / 1e3,
+            "raised": replay.raised(),
+            "least_bytes": replay.least,
+            "notes": notes,
+        });
+    }
+    Ok(told)
+}
+
+/// A replay, and what of the capture is not in it.
+type Noted = (Replay, Vec<String>);
+
+/// The replay asked for.
+fn replay_of(options: &GenerateOptions, round: usize) -> Result<Option<Noted>, (u8, String)> {
+    let Some(path) = &options.replay else { return Ok(None) };
+    let file = path.display().to_string();
+    let wanted = Wanted { file: &file, interface: options.replay_interface.as_deref(), sent: None };
+    let (trace, notes) = Files { below: PathBuf::new() }.read(wanted).map_err(|none| (2, none.of(&file)))?;
+    if trace.longest() > LONGEST_FRAME {
+        let cure = "capture with offloads off: ethtool -K IFACE gro off tso off gso off";
+        return Err((
+            2,
+            format!(
+                "capture \"{file}\" has a frame of {} B; the most is {LONGEST_FRAME}; {cure}",
+                trace.longest()
+            ),
+        ));
+    }
+    let needed = round + options.transmit_time.map_or(wg_frame::probe::LEN, |at| at + 8);
+    let least = u16::try_from(needed.max(64)).unwrap_or(u16::MAX);
+    let mut replay = Replay {
+        file,
+        trace,
+        speed_ppm: (options.speed * 1e4).round() as u64,
+        loops: options.loops,
+        loop_gap: Span::ZERO,
+        least,
+    };
+    replay.loop_gap = replay.mean_gap(options.line_rate.map_or(0, |rate| rate as u64));
+    Ok(Some((replay, notes)))
+}
+
+fn gap_of(options: &GenerateOptions) -> Result<i64, (u8, String)> {
+    let gap_ns = match (options.load, options.line_rate) {
+        (Some(load), Some(rate)) => wire_len(options.frame) as f64 * 8e9 / (rate * load / 100.0),
+        // Clap asks for the line's rate.
+        (Some(_), None) => return Err((2, "a load needs --line-rate".into())),
+        (None, _) => options.gap_ns,
+    };
+    if !(0.0..=LONGEST_GAP_NS).contains(&gap_ns) {
+        return Err((2, format!("a gap of {gap_ns} ns: the least is 0, the most an hour")));
+    }
+    Ok((gap_ns * 1e3).round() as i64)
+}
+
+/// Receives one stream.
+pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, String)> {
+    let interface = interface_of(&options.interface)?;
+    let selection = match options.raw {
+        true => FrameFilter { udp_ports: Vec::new(), ether_type: Some(RAW_ETHER_TYPE) },
+        false => FrameFilter { udp_ports: vec![options.port], ether_type: None },
+    };
+    let wish = options.receiver.map(|name| match name {
+        EntranceName::PacketRing => (RxBackend::Ring, "forced"),
+        EntranceName::Xdp => (RxBackend::Xdp, "forced"),
+    });
+    let (mut arrivals, why) = Arrivals::open(&interface, &selection, wish, true).map_err(environment)?;
+    // Without anybody at the port the host's stack answers what a packet ring sees beside it with ICMP. Where somebody is,
+    // this is refused and not needed.
+    let _nobody_reads = (!options.raw)
+        .then(|| DiscardSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, options.port)))
+        .transpose();
+    settle(options.core, options.fifo)?;
+    let epoch = Epoch::new(WallNanos::new(options.epoch_ns.unwrap_or_else(|| clock::realtime().get())));
+    let expected = Expected {
+        flow: options.flow,
+        payload: None,
+        transmit_time: options.transmit_time,
+        gap_ps: options.gap_ns.map(|gap| (gap * 1e3).round() as i64),
+    };
+    let mut accounts = Accounts::new(epoch, &[expected]);
+    println!("ready");
+    let patience = Duration::from_secs_f64(options.patience);
+    let mut last = Instant::now();
+    loop {
+        let note = |arrival: RxFrame<'_>| {
+            accounts.take(arrival);
+        };
+        let got = arrivals.take(50, note).map_err(environment)?;
+        let account = &accounts.streams[0][0];
+        if account.received + account.corrupted >= options.count || (got == 0 && last.elapsed() > patience) {
+            break;
+        }
+        if got > 0 {
+            last = Instant::now();
+        }
+    }
+    let mut figures = AccountSummary::of(&accounts.streams[0][0]);
+    if options.epoch_ns.is_none() {
+        figures.latency_ns = None;
+    }
+    let drops: RxDropsSummary = arrivals.drops().map_err(environment)?.into();
+    Ok(json!({
+        "schema": 1,
+        "receiver": arrivals.entrance().name(),
+        "why": why,
+        "received": figures,
+        "foreign": accounts.foreign,
+        "missed": drops,
+    }))
+}

@@ -1,0 +1,9 @@
+//! The control plane: what the testmaster may ask of an agent, and the life of a run, whatever role is played in it.
+
+pub mod gate;
+pub mod grants;
+pub mod run;
+pub mod service;
+pub mod spool;
+mod supervision;
+pub mod trial;

@@ -1,0 +1,428 @@
+//! The control plane: what the testmaster may ask of an agent.
+//!
+//! Calls are serialised by one lock around the agent's state, except that watching a run and reading clocks only
+//! look. Nothing a caller sends can end the program but `Shutdown`.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncReadExt;
+use tokio::sync::{Notify, mpsc};
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Request, Response, Status};
+use wg_frame::time::WallNanos;
+use wg_net::clock;
+use wg_net::transmit::Backend;
+use wg_plan::{Network, PLAN_SCHEMA, Run};
+use wg_record::segment::{SEGMENT_SCHEMA, segment_files};
+
+use crate::control::run::{ActiveRun, RunError, Setup};
+use crate::control::spool::Spool;
+use crate::proto::{self, agent_server::Agent};
+use crate::recording::packet_capture;
+use crate::timestamps::planted::PlantedHardware;
+
+/// Bytes of a file sent at a time.
+const CHUNK: usize = 256 << 10;
+/// Shortest time between two messages of a watch, ms.
+const LEAST_INTERVAL_MS: u32 = 10;
+/// Longest time between two signs of life a testmaster may ask for, ms.
+const LONGEST_LEASE_MS: u32 = 3_600_000;
+
+/// What the agent is at.
+enum State {
+    /// Between runs; the spool of the last finished run, if there was one.
+    Idle(Option<PathBuf>),
+    /// A run is prepared or going on.
+    Active { run: Arc<Mutex<Option<ActiveRun>>>, spool: PathBuf },
+}
+
+/// The last sign of life of the testmaster, and how long it lasts.
+#[derive(Clone, Copy)]
+struct Lease {
+    length: Option<Duration>,
+    seen: Instant,
+}
+
+struct Shared {
+    spool: Spool,
+    state: Mutex<State>,
+    lease: Mutex<Lease>,
+    shutdown: Notify,
+}
+
+/// The service.
+#[derive(Clone)]
+pub struct AgentService {
+    shared: Arc<Shared>,
+    planted_hardware: Option<PlantedHardware>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl AgentService {
+    /// An agent with nothing to do, which writes to `spool`; `planted_hardware` stands in for the clock of its interface, which is a test facility.
+    pub fn new(spool: Spool, planted_hardware: Option<PlantedHardware>) -> Self {
+        let lease = Lease { length: None, seen: Instant::now() };
+        Self {
+            planted_hardware,
+            shared: Arc::new(Shared {
+                spool,
+                state: Mutex::new(State::Idle(None)),
+                lease: Mutex::new(lease),
+                shutdown: Notify::new(),
+            }),
+        }
+    }
+
+    /// Ends when the testmaster asks for it.
+    pub async fn shutdown_requested(&self) {
+        self.shared.shutdown.notified().await;
+    }
+
+    /// Ends a run whose testmaster has fallen silent; never returns.
+    pub async fn watch_lease(&self) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let lease = *lock(&self.shared.lease);
+            if lease.length.is_some_and(|length| lease.seen.elapsed() > length) {
+                lock(&self.shared.lease).length = None;
+                self.abandon().await;
+            }
+        }
+    }
+
+    /// Ends the run that is going on, if any, and keeps what it recorded.
+    pub async fn abandon(&self) {
+        let _ = self.end_run(true).await;
+    }
+
+    fn alive(&self) {
+        lock(&self.shared.lease).seen = Instant::now();
+    }
+
+    /// Ends the run and waits for its threads, off the control thread.
+    async fn end_run(&self, abort: bool) -> Result<proto::AgentReport, Status> {
+        let taken = {
+            let state = lock(&self.shared.state);
+            match &*state {
+                State::Active { run, .. } => lock(run).take(),
+                State::Idle(_) => None,
+            }
+        };
+        let Some(run) = taken else {
+            return Err(Status::failed_precondition("there is no run to finish; call Prepare first"));
+        };
+        let report = tokio::task::spawn_blocking(move || run.finish(abort)).await;
+        let mut state = lock(&self.shared.state);
+        if let State::Active { spool, .. } = &*state {
+            *state = State::Idle(Some(spool.clone()));
+        }
+        report.map_err(|_| Status::internal("the run could not be ended; this is a defect of wiregauge"))
+    }
+
+    /// The run that is going on.
+    fn active(&self) -> Result<Arc<Mutex<Option<ActiveRun>>>, Status> {
+        match &*lock(&self.shared.state) {
+            State::Active { run, .. } => Ok(Arc::clone(run)),
+            State::Idle(_) => Err(Status::failed_precondition("there is no run; call Prepare first")),
+        }
+    }
+}
+
+fn status(error: &RunError) -> Status {
+    match error {
+        RunError::Assignment(_) | RunError::OtherAddress { .. } => {
+            Status::invalid_argument(error.to_string())
+        }
+        RunError::NoInterface { .. } => Status::not_found(error.to_string()),
+        RunError::Net(net) if net.io().kind() == std::io::ErrorKind::PermissionDenied => {
+            Status::permission_denied(error.to_string())
+        }
+        RunError::Thread(_) => Status::resource_exhausted(error.to_string()),
+        RunError::Net(_)
+        | RunError::Record(_)
+        | RunError::Capture(_)
+        | RunError::Way(_)
+        | RunError::NotAnnounced
+        | RunError::Started => Status::failed_precondition(error.to_string()),
+        RunError::EpochPassed { .. } => Status::out_of_range(error.to_string()),
+    }
+}
+
+fn setup(
+    request: proto::PrepareRequest,
+    spool: &Spool,
+    planted_hardware: Option<PlantedHardware>,
+) -> Result<Setup, Status> {
+    let network: Network = serde_json::from_slice(&request.network_json)
+        .map_err(|e| Status::invalid_argument(format!("network_json is no network: {e}")))?;
+    let run: Run = serde_json::from_slice(&request.run_json)
+        .map_err(|e| Status::invalid_argument(format!("run_json is no run: {e}")))?;
+    if request.fifo_priority > 99 {
+        let asked = request.fifo_priority;
+        return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it goes from 0 to 99")));
+    }
+    // An end system the plan does not have is refused, by name, when its part is looked up.
+    let node = network.nodes.iter().position(|node| node.name == request.end_system).unwrap_or_default();
+    let node =
+        u16::try_from(node).map_err(|_| Status::invalid_argument("the plan has more than 65536 nodes"))?;
+    let spool = spool.place(run.index, node).map_err(|e| Status::failed_precondition(e.to_string()))?;
+    Ok(Setup {
+        network,
+        run,
+        end_system: request.end_system,
+        interface: request.interface,
+        spool,
+        agents_on_host: request.agents_on_host,
+        distrusted: request
+            .distrusted
+            .into_iter()
+            .filter_map(|one| Some((Backend::named(&one.backend)?, one.seen)))
+            .collect(),
+        servicing_core: usize::try_from(request.servicing_core).ok(),
+        fifo_priority: request.fifo_priority,
+        planted_hardware,
+    })
+}
+
+type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Agent for AgentService {
+    async fn hello(
+        &self,
+        request: Request<proto::HelloRequest>,
+    ) -> Result<Response<proto::HelloReply>, Status> {
+        let asked = request.into_inner().lease_ms;
+        if asked > LONGEST_LEASE_MS {
+            return Err(Status::invalid_argument(format!(
+                "lease_ms is {asked}; it is at most {LONGEST_LEASE_MS}, 0 for no lease"
+            )));
+        }
+        let length = (asked > 0).then(|| Duration::from_millis(u64::from(asked)));
+        *lock(&self.shared.lease) = Lease { length, seen: Instant::now() };
+        Ok(Response::new(proto::HelloReply {
+            agent_version: env!("CARGO_PKG_VERSION").into(),
+            plan_schema: PLAN_SCHEMA,
+            record_schema: SEGMENT_SCHEMA,
+            host: crate::tools::doctor::host_facts().into_iter().collect(),
+        }))
+    }
+
+    async fn prepare(
+        &self,
+        request: Request<proto::PrepareRequest>,
+    ) -> Result<Response<proto::PrepareReply>, Status> {
+        self.alive();
+        let run = Arc::new(Mutex::new(None));
+        let setup = {
+            let mut state = lock(&self.shared.state);
+            if matches!(&*state, State::Active { .. }) {
+                return Err(Status::failed_precondition("a run is prepared or going on; call Finish first"));
+            }
+            let setup = setup(request.into_inner(), &self.shared.spool, self.planted_hardware)?;
+            *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
+            setup
+        };
+        let place = setup.spool.clone();
+        let prepared = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup)).await;
+        let prepared = match prepared {
+            Ok(Ok(prepared)) => Ok(prepared),
+            Ok(Err(error)) => Err(status(&error)),
+            Err(_) => Err(Status::internal("preparing the run failed; this is a defect of wiregauge")),
+        };
+        let prepared = prepared.inspect_err(|_| {
+            self.shared.spool.discard(&place);
+            *lock(&self.shared.state) = State::Idle(None);
+        })?;
+        let reply = proto::PrepareReply {
+            grants: prepared.grants().to_vec(),
+            access_points: prepared.access_points().to_vec(),
+            streams: prepared.streams(),
+        };
+        *lock(&run) = Some(prepared);
+        self.alive();
+        Ok(Response::new(reply))
+    }
+
+    async fn try_stream(
+        &self,
+        request: Request<proto::TryStreamRequest>,
+    ) -> Result<Response<proto::TryStreamReply>, Status> {
+        self.alive();
+        let (run, request) = (self.active()?, request.into_inner());
+        let tried = tokio::task::spawn_blocking(move || lock(&run).as_ref().map(|run| run.try_out(&request)));
+        match tried.await {
+            Ok(Some(Ok(sent))) => Ok(Response::new(proto::TryStreamReply { sent })),
+            Ok(Some(Err(why))) => Err(Status::failed_precondition(why)),
+            Ok(None) => Err(Status::failed_precondition("the run is not prepared yet")),
+            Err(_) => Err(Status::internal("trying a stream failed; this is a defect of wiregauge")),
+        }
+    }
+
+    async fn read_interface(
+        &self,
+        request: Request<proto::ReadInterfaceRequest>,
+    ) -> Result<Response<proto::ReadInterfaceReply>, Status> {
+        self.alive();
+        let counted = wg_net::link_counters(&request.into_inner().interface)
+            .map_err(|error| Status::not_found(error.to_string()))?;
+        let (received, receive_dropped) = (counted.received, counted.receive_dropped);
+        Ok(Response::new(proto::ReadInterfaceReply { received, receive_dropped }))
+    }
+
+    async fn announce(
+        &self,
+        request: Request<proto::StartRequest>,
+    ) -> Result<Response<proto::StartReply>, Status> {
+        self.with_prepared(&request.into_inner(), ActiveRun::announce)
+    }
+
+    async fn start(
+        &self,
+        request: Request<proto::StartRequest>,
+    ) -> Result<Response<proto::StartReply>, Status> {
+        self.with_prepared(&request.into_inner(), |run, epoch| run.start(epoch))
+    }
+
+    type WatchStream = Streamed<proto::Progress>;
+
+    async fn watch(
+        &self,
+        request: Request<proto::WatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        self.alive();
+        let run = self.active()?;
+        let interval = request.into_inner().interval_ms.max(LEAST_INTERVAL_MS);
+        let (sender, receiver) = mpsc::channel(4);
+        let service = self.clone();
+        tokio::spawn(async move {
+            let mut done = false;
+            loop {
+                let progress = lock(&run).as_ref().map(ActiveRun::progress);
+                let Some(progress) = progress else {
+                    if done {
+                        return;
+                    }
+                    let over = Status::aborted("the run was ended while it was watched");
+                    drop(sender.send(Err(over)).await);
+                    return;
+                };
+                done |= progress.done;
+                // A stream nobody reads fills up and, like one that was closed, gives no sign of life.
+                if sender.send(Ok(progress)).await.is_err() {
+                    return;
+                }
+                service.alive();
+                tokio::time::sleep(Duration::from_millis(u64::from(interval))).await;
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn finish(
+        &self,
+        request: Request<proto::FinishRequest>,
+    ) -> Result<Response<proto::FinishReply>, Status> {
+        self.alive();
+        let report = self.end_run(request.into_inner().abort).await?;
+        self.alive();
+        Ok(Response::new(proto::FinishReply { report: Some(report) }))
+    }
+
+    type CollectStream = Streamed<proto::Chunk>;
+
+    async fn collect(
+        &self,
+        _: Request<proto::CollectRequest>,
+    ) -> Result<Response<Self::CollectStream>, Status> {
+        self.alive();
+        let spool = match &*lock(&self.shared.state) {
+            State::Idle(Some(spool)) => spool.clone(),
+            State::Idle(None) => return Err(Status::failed_precondition("no run was finished yet")),
+            State::Active { .. } => return Err(Status::failed_precondition("call Finish first")),
+        };
+        let mut files = segment_files(&spool).map_err(|error| Status::data_loss(error.to_string()))?;
+        files.extend(Some(spool.join(packet_capture::FILE)).filter(|capture| capture.exists()));
+        files.extend(
+            Some(spool.join(crate::recording::host_counters::FILE))
+                .filter(|host_counters| host_counters.exists()),
+        );
+        let (sender, receiver) = mpsc::channel(4);
+        let service = self.clone();
+        tokio::spawn(async move {
+            for path in files {
+                if let Err(error) = service.send_file(&path, &sender).await {
+                    let problem = format!("cannot read {}: {error}", path.display());
+                    drop(sender.send(Err(Status::data_loss(problem))).await);
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn read_clock(
+        &self,
+        _: Request<proto::ReadClockRequest>,
+    ) -> Result<Response<proto::ReadClockReply>, Status> {
+        self.alive();
+        let (realtime, monotonic_raw_ns) = clock::read_pair();
+        Ok(Response::new(proto::ReadClockReply { realtime_ns: realtime.get(), monotonic_raw_ns }))
+    }
+
+    async fn shutdown(
+        &self,
+        _: Request<proto::ShutdownRequest>,
+    ) -> Result<Response<proto::ShutdownReply>, Status> {
+        self.abandon().await;
+        self.shared.shutdown.notify_one();
+        Ok(Response::new(proto::ShutdownReply {}))
+    }
+}
+
+impl AgentService {
+    fn with_prepared(
+        &self,
+        request: &proto::StartRequest,
+        act: impl FnOnce(&mut ActiveRun, WallNanos) -> Result<(), RunError>,
+    ) -> Result<Response<proto::StartReply>, Status> {
+        self.alive();
+        let run = self.active()?;
+        let mut run = lock(&run);
+        let Some(run) = run.as_mut() else {
+            return Err(Status::failed_precondition("the run is not prepared yet"));
+        };
+        act(run, WallNanos::new(request.epoch_realtime_ns)).map_err(|error| status(&error))?;
+        Ok(Response::new(proto::StartReply {}))
+    }
+
+    /// One file in chunks; an empty one as a single empty chunk. Returns early when the caller has gone.
+    async fn send_file(
+        &self,
+        path: &std::path::Path,
+        sender: &mpsc::Sender<Result<proto::Chunk, Status>>,
+    ) -> std::io::Result<()> {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut file = tokio::fs::File::open(path).await?;
+        let mut first = true;
+        loop {
+            let mut data = vec![0; CHUNK];
+            let read = file.read(&mut data).await?;
+            if read == 0 && !first {
+                return Ok(());
+            }
+            first = false;
+            data.truncate(read);
+            if sender.send(Ok(proto::Chunk { file: name.clone(), data })).await.is_err() {
+                return Ok(());
+            }
+            self.alive();
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Where an agent keeps what it records: below one folder, which whoever started the program chose.
+//!
+//! A caller names no path. The folder is opened without following a link, must belong to this process alone, and becomes
+//! its working directory, so that whatever its path leads to later, records go where it was checked. Below it every run
+//! has a folder of its own, made by this process.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+/// Of the programs of root, where none is named.
+const OF_ROOT: &str = "/var/lib/wiregauge/agent";
+/// Below the home of anybody else.
+const OF_OTHERS: &str = ".local/state/wiregauge/agent";
+const OURS_ALONE: Mode = Mode::RWXU;
+
+/// Why there is no spool.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// Nobody named a folder and there is none to fall back to.
+    #[error("there is no place for records: HOME is not set; name a folder with --spool")]
+    Never,
+    /// The kernel refused.
+    #[error("{path} cannot be used for records: {source}")]
+    Refused {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A symbolic link.
+    #[error(
+        "{path} is a link or no folder: records are written to a folder of this agent's own, through no link"
+    )]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Others could write to it.
+    #[error(
+        "{path} belongs to user {owner} with mode {mode:03o}: it has to belong to user {user} alone, with mode 700"
+    )]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// Its permissions.
+        mode: u32,
+        /// Who runs this program.
+        user: u32,
+    },
+    /// Somebody else's records.
+    #[error("{path} is there already and this agent has not made it: take what is in it away first")]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+/// The folder, which is the working directory of this process.
+#[derive(Debug, Default)]
+pub struct Spool {
+    /// What this process has made below it.
+    made: Mutex<BTreeSet<PathBuf>>,
+    /// A folder of this process alone, with the one around it, both left when the program ends.
+    own: Option<PathBuf>,
+}
+
+impl Spool {
+    /// Makes `folder` the place of everything this process writes; without one a new folder below the usual place.
+    ///
+    /// # Errors
+    /// It is no folder of this user alone, or cannot be made.
+    pub fn enter(folder: Option<&Path>) -> Result<Self, SpoolError> {
+        let Some(folder) = folder else {
+            let usual = usual()?;
+            std::fs::DirBuilder::new()
+                .recursive(true)
+                .create(usual.parent().unwrap_or(&usual))
+                .map_err(refused(&usual))?;
+            make(&usual)?;
+            enter(&usual)?;
+            let own = PathBuf::from(format!("agent-{}", std::process::id()));
+            make(&own)?;
+            enter(&own)?;
+            return Ok(Self { made: Mutex::default(), own: Some(usual.join(own)) });
+        };
+        enter(folder)?;
+        Ok(Self::default())
+    }
+
+    /// A new, empty folder for what node number `node` of the plan records in a run, relative to the working directory. What this
+    /// agent recorded of the same run before is discarded: whoever prepares a run again does not want it.
+    ///
+    /// # Errors
+    /// There is something that this process has not made.
+    pub fn place(&self, run: u32, node: u16) -> Result<PathBuf, SpoolError> {
+        let of_run = PathBuf::from(format!("run-{run:04}"));
+        let place = of_run.join(format!("node-{node:04}"));
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        // Agents of one host may share the folder of a run.
+        match make(&of_run) {
+            Ok(()) | Err(SpoolError::Taken { .. }) => drop(open(&of_run)?),
+            Err(error) => return Err(error),
+        }
+        if made.remove(&place) {
+            match std::fs::remove_dir_all(&place) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refused(&place)(error)),
+                _ => {}
+            }
+        }
+        make(&place)?;
+        made.insert(place.clone());
+        Ok(place)
+    }
+
+    /// Takes a place away that holds nothing of worth.
+    pub fn discard(&self, place: &Path) {
+        if self.made.lock().unwrap_or_else(PoisonError::into_inner).remove(place) {
+            drop(std::fs::remove_dir_all(place));
+        }
+    }
+}
+
+impl Drop for Spool {
+    /// An own folder goes if nothing is in it.
+    fn drop(&mut self) {
+        if let Some(own) = &self.own {
+            drop(std::fs::remove_dir(own));
+        }
+    }
+}
+
+fn usual() -> Result<PathBuf, SpoolError> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(OF_ROOT.into());
+    }
+    let home = std::env::var_os("HOME").filter(|home| !home.as_bytes().is_empty());
+    home.map(|home| Path::new(&home).join(OF_OTHERS)).ok_or(SpoolError::Never)
+}
+
+fn refused(path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
+    let path = path.to_owned();
+    move |source| SpoolError::Refused { path, source }
+}
+
+/// Makes a folder of this user alone; one of [`usual`] may be there.
+fn make(path: &Path) -> Result<(), SpoolError> {
+    match rustix::fs::mkdir(path, OURS_ALONE) {
+        Err(Errno::EXIST) if path.is_absolute() => Ok(()),
+        Err(Errno::EXIST) => Err(SpoolError::Taken { path: path.to_owned() }),
+        made => made.map_err(|error| refused(path)(error.into())),
+    }
+}
+
+/// Opens a folder that is this user's alone, and no link.
+fn open(path: &Path) -> Result<rustix::fd::OwnedFd, SpoolError> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        Errno::LOOP | Errno::NOTDIR => SpoolError::NoFolder { path: path.to_owned() },
+        error => refused(path)(error.into()),
+    })?;
+    let found = rustix::fs::fstat(&folder).map_err(|error| refused(path)(error.into()))?;
+    let (user, mode) = (rustix::process::geteuid().as_raw(), found.st_mode & 0o777);
+    if found.st_uid != user || mode & 0o077 != 0 {
+        return Err(SpoolError::NotOurs { path: path.to_owned(), owner: found.st_uid, mode, user });
+    }
+    Ok(folder)
+}
+
+fn enter(path: &Path) -> Result<(), SpoolError> {
+    rustix::process::fchdir(open(path)?).map_err(|error| refused(path)(error.into()))
+}

@@ -1,0 +1,544 @@
+//! What one end system has to do in one run, with every reference of the plan resolved.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use wg_frame::layout::{raw_frame_len, udp_frame_len};
+use wg_frame::probe;
+use wg_frame::time::{RunTime, Span};
+use wg_plan::{
+    Addresses, Flow, FlowId, Inject, Network, NetworkId, NodeIndex, Protocol, Relay, Run, Send, Turn,
+};
+
+use crate::end_system::addressing::{AccessKind, FlowAddresses};
+use crate::end_system::buffer::MAX_PAYLOAD;
+use crate::recording::planted_clock::PlantedClock;
+use wg_plan::schedule::Schedule;
+
+/// UDP port of every access point: outside the ranges hosts give to outgoing connections.
+pub const PROBE_PORT: u16 = 61_188;
+/// UDP port background load is sent to (discard, RFC 863).
+pub const DISCARD_PORT: u16 = 9;
+/// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
+pub const RAW_ETHER_TYPE: u16 = 0x88B5;
+
+/// A plan this agent cannot carry out. The plan's fault, or of whoever sent it.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum AssignmentError {
+    /// No such end system.
+    #[error("the plan has no end system '{name}'; it has {existing}")]
+    UnknownEndSystem {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        existing: String,
+    },
+    /// A node index beyond the list.
+    #[error("{what} names node {node}, but the plan has {nodes} nodes")]
+    UnknownNode {
+        /// Which task or flow.
+        what: String,
+        /// The index.
+        node: NodeIndex,
+        /// Nodes there are.
+        nodes: usize,
+    },
+    /// A task of a flow that is not there.
+    #[error("a task of the plan uses flow {flow}, which the plan does not define")]
+    UnknownFlow {
+        /// Its number.
+        flow: FlowId,
+    },
+    /// Two flows of one number.
+    #[error("the plan defines flow {flow} twice")]
+    TwiceFlow {
+        /// Its number.
+        flow: FlowId,
+    },
+    /// Traffic that no agent carries.
+    #[error("flow {flow} {what}, which an agent cannot carry; run the test with --bench sim")]
+    Unsupported {
+        /// The flow.
+        flow: FlowId,
+        /// What it asks for.
+        what: &'static str,
+    },
+    /// A payload no buffer holds.
+    #[error("flow {flow} has a payload of {payload} B; a message has 12 B to {most} B")]
+    Payload {
+        /// The flow.
+        flow: FlowId,
+        /// Its payload.
+        payload: u32,
+        /// The most.
+        most: usize,
+    },
+    /// A schedule no sender can keep.
+    #[error("the schedule of {what} cannot be kept: {problem}")]
+    Schedule {
+        /// Whose.
+        what: String,
+        /// Why.
+        problem: String,
+    },
+    /// A task with a period or interval of nothing.
+    #[error("{what} has a period of {period}; it must be longer than 0")]
+    Period {
+        /// Which task.
+        what: String,
+        /// The period.
+        period: Span,
+    },
+}
+
+/// Address of an end system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Of its interface under test.
+    pub mac: [u8; 6],
+    /// Of the same.
+    pub ipv4: Ipv4Addr,
+}
+
+impl Address {
+    /// Where its UDP access point listens.
+    pub fn probes(self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.ipv4, PROBE_PORT)
+    }
+}
+
+/// What this end system does with messages of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowRole {
+    /// Nothing of this flow should come here.
+    Watch,
+    /// It is the flow's receiver: messages on the way out end here.
+    Receive,
+    /// It relays the flow on the servicing thread; index into [`Assignment::relays`].
+    Turn(usize),
+    /// It relays the flow in the relay task.
+    TurnInTask(usize),
+    /// It sends the flow and gets it back from the relay.
+    TakeBack,
+}
+
+/// A flow as this end system sees it.
+#[derive(Clone, Debug)]
+pub struct FlowFacts {
+    /// Its number.
+    pub id: FlowId,
+    /// How it is carried.
+    pub protocol: Protocol,
+    /// Sending end system.
+    pub from: NodeIndex,
+    /// Receiving end system.
+    pub to: NodeIndex,
+    /// Payload in bytes; 0 when nothing sends it.
+    pub payload: u16,
+    /// Frame length, DA to FCS.
+    pub length: u16,
+    /// Time between messages, ns; of a replay on average; 0 when nothing sends it.
+    pub period_ns: i64,
+    /// A message sent later than this after it was to be is late, ns.
+    pub late_after_ns: i64,
+    /// Messages that may come in half a second.
+    pub in_half_a_second: u64,
+    /// 802.1Q tag control information.
+    pub vlan_tci: Option<u16>,
+    /// Addresses of its frames where they are not its end systems' own.
+    pub addresses: Addresses,
+    /// Where its messages come in.
+    pub access: AccessKind,
+    /// Messages its sender sends, warm-up included.
+    pub planned: u64,
+    /// Whether a relay returns it.
+    pub relayed: bool,
+    /// This end system's part in it.
+    pub duty: FlowRole,
+}
+
+/// A sender task of this end system.
+#[derive(Clone, Debug)]
+pub struct SendTask {
+    /// The task.
+    pub send: Send,
+    /// Position of its flow in the table.
+    pub flow: u16,
+    /// Its messages.
+    pub schedule: Schedule,
+    /// Whether a thread of its own sends it, from a template.
+    pub stream: bool,
+}
+
+/// An injector.
+#[derive(Clone, Debug)]
+pub struct LoadTask {
+    /// Its place in the plan, from 0.
+    pub number: u32,
+    /// The task.
+    pub inject: Inject,
+    /// Its bursts.
+    pub schedule: Schedule,
+}
+
+impl LoadTask {
+    /// What stands for the flow in its probe headers.
+    pub fn flow(&self) -> u16 {
+        // A plan has 4096 injectors at most.
+        (self.number % 65_534) as u16 + 1
+    }
+}
+
+/// A relay task of this end system.
+#[derive(Clone, Debug)]
+pub struct RelayTask {
+    /// The task.
+    pub relay: Relay,
+    /// Position of its flow in the table.
+    pub flow: u16,
+}
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// Name of this end system.
+    pub name: String,
+    /// Its index in the plan.
+    pub node: NodeIndex,
+    /// The wrong clock it records by; `None`: that of its host.
+    pub planted_clock: Option<PlantedClock>,
+    /// Index of the run in the plan.
+    pub run_index: u32,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Addresses of all nodes, by index.
+    pub addresses: Vec<Address>,
+    /// All flows of the run.
+    pub flows: Vec<FlowFacts>,
+    /// Position in `flows` by flow number; `u16::MAX`: no such flow.
+    by_id: Vec<u16>,
+    /// Sender tasks here.
+    pub sends: Vec<SendTask>,
+    /// Flows with a receiver task here.
+    pub receives: Vec<u16>,
+    /// Relay tasks here.
+    pub relays: Vec<RelayTask>,
+    /// Injector tasks here.
+    pub loads: Vec<Arc<LoadTask>>,
+    /// Injector tasks elsewhere that lead here.
+    pub loads_to_here: Vec<Arc<LoadTask>>,
+    /// Bytes to keep of each frame, where there is a capture task here.
+    pub capture_snap: Option<u32>,
+    /// Port of this end system on the network under test, from 1, and the rate of its link.
+    pub port: (u16, Option<u64>),
+    /// Kinds of access points used anywhere in the run: every end system has each of them, those for frames with
+    /// addresses of their own only where such frames lead.
+    pub accesses: Vec<AccessKind>,
+    /// End of the measured part: the last intended send of any sender, or the planned duration without one.
+    pub last_send: RunTime,
+    /// End of the measured part as the test declares it.
+    measured_until: RunTime,
+    /// Wait for frames still under way.
+    pub drain: Span,
+}
+
+/// What may wait while a task has no core.
+const HALF_A_SECOND: Span = Span::from_millis(500);
+/// Messages a second up to which a servicing thread keeps its schedule beside its other duties, as a period in ns.
+const STREAM_PERIOD_NS: i64 = 50_000;
+
+/// Whether a thread of its own sends the flow: where the test asks for what only such a thread does, and where messages
+/// come faster than a servicing thread, whose spinning is rationed, can keep their times.
+fn is_stream(send: &Send, run: &Run) -> bool {
+    let own = run.flows.iter().any(|flow| flow.id == send.flow && !flow.addresses.is_none());
+    let relayed = run.relays.iter().any(|relay| relay.flow == send.flow);
+    let each_ns = match send.pattern {
+        wg_plan::Pattern::Bursts { size, .. } => send.period.as_nanos_floor() / i64::from(size.max(1)),
+        wg_plan::Pattern::Ramp { to, .. } => to.min(send.period).as_nanos_floor(),
+        _ => send.period.as_nanos_floor(),
+    };
+    let fast = each_ns < STREAM_PERIOD_NS && send.fill == wg_plan::Fill::Sequential;
+    !relayed && (send.is_stream() || fast || own)
+}
+
+/// What only the simulator does so far.
+fn refuse_unsupported(run: &Run) -> Result<(), AssignmentError> {
+    let unsupported = |flow, what| Err(AssignmentError::Unsupported { flow, what });
+    for flow in &run.flows {
+        match flow.protocol {
+            Protocol::Udp if flow.vlan.is_some() => return unsupported(flow.id, "tags UDP frames"),
+            Protocol::Udp if flow.dscp != 0 => return unsupported(flow.id, "sets a DSCP"),
+            Protocol::Udp | Protocol::Raw => {}
+            Protocol::Be => return unsupported(flow.id, "is best-effort beside critical traffic"),
+            Protocol::Rc => return unsupported(flow.id, "is rate-constrained"),
+            Protocol::Tt => return unsupported(flow.id, "is time-triggered"),
+        }
+        if flow.network != Some(NetworkId::A) {
+            return unsupported(flow.id, "uses network B");
+        }
+        if !flow.also_to.is_empty() {
+            return unsupported(flow.id, "has several receivers");
+        }
+    }
+    Ok(())
+}
+
+impl Assignment {
+    /// The part of `end_system` in `run`.
+    ///
+    /// # Errors
+    /// The plan contradicts itself or asks for what an agent cannot do.
+    pub fn new(network: &Network, run: &Run, end_system: &str) -> Result<Self, AssignmentError> {
+        let node = network
+            .nodes
+            .iter()
+            .position(|n| n.name == end_system && n.is_end_system())
+            .and_then(|i| NodeIndex::try_from(i).ok())
+            .ok_or_else(|| {
+                let names: Vec<&str> =
+                    network.nodes.iter().filter(|n| n.is_end_system()).map(|n| n.name.as_str()).collect();
+                AssignmentError::UnknownEndSystem { name: end_system.into(), existing: names.join(", ") }
+            })?;
+        refuse_unsupported(run)?;
+        let addresses =
+            network.nodes.iter().map(|n| Address { mac: n.mac.0, ipv4: Ipv4Addr::from(n.ipv4) }).collect();
+        let mut assignment = Self {
+            name: end_system.into(),
+            node,
+            planted_clock: PlantedClock::of(&network.nodes[usize::from(node)].clock),
+            run_index: run.index,
+            seed: run.seed,
+            addresses,
+            flows: Vec::new(),
+            by_id: vec![u16::MAX; usize::from(u16::MAX) + 1],
+            sends: Vec::new(),
+            receives: Vec::new(),
+            relays: Vec::new(),
+            loads: Vec::new(),
+            loads_to_here: Vec::new(),
+            capture_snap: run.captures.iter().filter(|task| task.on == node).map(|task| task.snap).max(),
+            port: port_of(network, run, node),
+            accesses: Vec::new(),
+            last_send: RunTime::ZERO + run.warm_up + run.duration,
+            measured_until: RunTime::ZERO + run.warm_up + run.duration,
+            drain: run.drain,
+        };
+        for flow in &run.flows {
+            assignment.add_flow(flow)?;
+        }
+        let used = assignment.flows.iter().filter(|f| f.access != AccessKind::Frames || f.to == node);
+        let used: BTreeSet<AccessKind> = used.map(|f| f.access).collect();
+        assignment.accesses = used.into_iter().collect();
+        assignment.add_sends(run)?;
+        for receive in &run.receives {
+            let flow = assignment.position(receive.flow)?;
+            if receive.on == node {
+                assignment.flows[usize::from(flow)].duty = FlowRole::Receive;
+                assignment.receives.push(flow);
+            }
+        }
+        for relay in &run.relays {
+            assignment.add_relay(relay)?;
+        }
+        for (number, inject) in (0..).zip(&run.injects) {
+            assignment.check_node(inject.to, "a background load")?;
+            if inject.interval <= Span::ZERO {
+                let what = "a background load".into();
+                return Err(AssignmentError::Period { what, period: inject.interval });
+            }
+            let schedule = Schedule::of_load(run, inject, number).map_err(|e| AssignmentError::Schedule {
+                what: "a background load".into(),
+                problem: e.to_string(),
+            })?;
+            let task = Arc::new(LoadTask { number, inject: inject.clone(), schedule });
+            if inject.on == node {
+                assignment.loads.push(Arc::clone(&task));
+            }
+            if inject.to == node {
+                assignment.loads_to_here.push(task);
+            }
+        }
+        Ok(assignment)
+    }
+
+    fn add_flow(&mut self, flow: &Flow) -> Result<(), AssignmentError> {
+        let what = format!("flow {}", flow.id);
+        self.check_node(flow.from, &what)?;
+        self.check_node(flow.to, &what)?;
+        let slot = &mut self.by_id[usize::from(flow.id)];
+        if *slot != u16::MAX {
+            return Err(AssignmentError::TwiceFlow { flow: flow.id });
+        }
+        *slot = u16::try_from(self.flows.len()).unwrap_or(u16::MAX);
+        self.flows.push(FlowFacts {
+            id: flow.id,
+            protocol: flow.protocol,
+            from: flow.from,
+            to: flow.to,
+            payload: 0,
+            length: 0,
+            period_ns: 0,
+            late_after_ns: 0,
+            in_half_a_second: 0,
+            addresses: flow.addresses,
+            access: AccessKind::of(flow.protocol, &flow.addresses),
+            vlan_tci: flow.vlan.map(|tag| u16::from(tag.priority & 7) << 13 | tag.id & 0x0FFF),
+            planned: 0,
+            relayed: false,
+            duty: FlowRole::Watch,
+        });
+        Ok(())
+    }
+
+    fn add_sends(&mut self, run: &Run) -> Result<(), AssignmentError> {
+        let mut last = None;
+        for send in &run.sends {
+            let flow = self.position(send.flow)?;
+            let facts = &mut self.flows[usize::from(flow)];
+            if send.period <= Span::ZERO {
+                let what = format!("the sender of flow {}", send.flow);
+                return Err(AssignmentError::Period { what, period: send.period });
+            }
+            let payload = send.payload as usize;
+            if !(probe::LEN..=MAX_PAYLOAD).contains(&payload) {
+                return Err(AssignmentError::Payload {
+                    flow: send.flow,
+                    payload: send.payload,
+                    most: MAX_PAYLOAD,
+                });
+            }
+            facts.payload = payload as u16;
+            facts.length = frame_length(facts.protocol, payload, facts.vlan_tci.is_some());
+            facts.period_ns = send.period.as_nanos_floor().max(1);
+            facts.late_after_ns = send.late_after().as_nanos_floor();
+            facts.in_half_a_second = match &send.replay {
+                // Wherever a loop is when the half second begins, it ends within two of them.
+                Some(replay) => replay.densest(HALF_A_SECOND).saturating_mul(2),
+                None => (HALF_A_SECOND.as_nanos_floor() / facts.period_ns).unsigned_abs(),
+            };
+            let schedule = Schedule::new(run, send, facts.length).map_err(|e| AssignmentError::Schedule {
+                what: format!("flow {}", send.flow),
+                problem: e.to_string(),
+            })?;
+            last = last.max(schedule.last_due());
+            facts.planned = schedule.total();
+            if facts.from == self.node {
+                let stream = is_stream(send, run);
+                self.sends.push(SendTask { send: send.clone(), flow, schedule, stream });
+            }
+        }
+        if let Some(last) = last {
+            self.last_send = last;
+        }
+        Ok(())
+    }
+
+    fn add_relay(&mut self, relay: &Relay) -> Result<(), AssignmentError> {
+        let flow = self.position(relay.flow)?;
+        for fault in &relay.faults {
+            if let wg_plan::FaultKind::Misdirect { to } = fault.kind {
+                self.check_node(to, &format!("the relay of flow {}", relay.flow))?;
+            }
+        }
+        let facts = &mut self.flows[usize::from(flow)];
+        facts.relayed = true;
+        if facts.from == self.node {
+            facts.duty = FlowRole::TakeBack;
+        }
+        if relay.on == self.node {
+            let index = self.relays.len();
+            facts.duty = match relay.through {
+                Turn::Servicing => FlowRole::Turn(index),
+                Turn::Task => FlowRole::TurnInTask(index),
+            };
+            self.relays.push(RelayTask { relay: relay.clone(), flow });
+        }
+        Ok(())
+    }
+
+    fn check_node(&self, node: NodeIndex, what: &str) -> Result<(), AssignmentError> {
+        if usize::from(node) < self.addresses.len() {
+            return Ok(());
+        }
+        Err(AssignmentError::UnknownNode { what: what.into(), node, nodes: self.addresses.len() })
+    }
+
+    fn position(&self, flow: FlowId) -> Result<u16, AssignmentError> {
+        self.find(flow).ok_or(AssignmentError::UnknownFlow { flow })
+    }
+
+    /// Until when background load goes on: through the measured part and half of the drain, so that the last messages meet it
+    /// on their way and its own last frames still arrive.
+    pub fn load_until(&self) -> RunTime {
+        let half = Span::from_picos(self.drain.as_picos() / 2);
+        (self.measured_until.max(self.last_send) + half).min(self.last_send + self.drain)
+    }
+
+    /// Position in the flow table of this flow number.
+    pub fn find(&self, flow: FlowId) -> Option<u16> {
+        Some(self.by_id[usize::from(flow)]).filter(|at| *at != u16::MAX)
+    }
+
+    /// Position and facts of this flow number.
+    pub fn flow(&self, flow: FlowId) -> Option<(u16, &FlowFacts)> {
+        let at = self.find(flow)?;
+        self.flows.get(usize::from(at)).map(|facts| (at, facts))
+    }
+
+    /// The addresses of a flow's frames.
+    pub fn route(&self, facts: &FlowFacts) -> FlowAddresses {
+        let [from, to] = [facts.from, facts.to].map(|node| self.addresses[usize::from(node)]);
+        FlowAddresses::new(&facts.addresses, from, to)
+    }
+
+    /// Address of this end system.
+    pub fn address(&self) -> Address {
+        self.addresses[usize::from(self.node)]
+    }
+
+    /// Senders, relays and injectors that use the link of this end system.
+    pub fn sources_here(&self) -> usize {
+        self.sends.len() + self.relays.len() + self.loads.len()
+    }
+
+    /// Messages the senders here will send, warm-up included.
+    pub fn to_send(&self) -> u64 {
+        self.sends.iter().map(|task| task.schedule.total()).sum()
+    }
+
+    /// How many messages may come here by `access`, as a guide for the sizes of queues.
+    pub fn arrivals(&self, access: AccessKind) -> Arrivals {
+        let expected = self.flows.iter().filter(|f| f.access == access && f.duty != FlowRole::Watch);
+        let mut arrivals = Arrivals { in_all: 0, at_once: 0 };
+        for facts in expected {
+            arrivals.in_all = arrivals.in_all.saturating_add(facts.planned);
+            arrivals.at_once = arrivals.at_once.saturating_add(facts.in_half_a_second.min(facts.planned));
+        }
+        arrivals
+    }
+}
+
+fn port_of(network: &Network, run: &Run, node: NodeIndex) -> (u16, Option<u64>) {
+    let at = |link: &wg_plan::Link| link.ends.into_iter().find(|end| end.node == node);
+    let found = network.links.iter().find_map(|link| Some((at(link)?.port, link.rate)));
+    found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate.unwrap_or(rate).bits_per_second())))
+}
+
+/// Messages that may arrive at an access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrivals {
+    /// In the whole run.
+    pub in_all: u64,
+    /// In half a second: what may wait while a task has no core.
+    pub at_once: u64,
+}
+
+/// Length of the frame that carries `payload` bytes, DA to FCS.
+pub fn frame_length(protocol: Protocol, payload: usize, tagged: bool) -> u16 {
+    let length = match protocol {
+        Protocol::Udp | Protocol::Be | Protocol::Rc => udp_frame_len(payload, tagged),
+        Protocol::Raw | Protocol::Tt => raw_frame_len(payload, tagged),
+    };
+    u16::try_from(length).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,100 @@
+//! The receiving end of background load: accounts for every frame of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use wg_frame::time::Epoch;
+use wg_net::Interface;
+use wg_net::receive::{FrameFilter, RxDrops};
+
+use super::stream_task::{is_fast, load_shape};
+use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask};
+use crate::stream::account::{Account, Accounts, Expected};
+use crate::stream::receiver::{Arrivals, RxBackend};
+
+/// How long one wait for frames may last, ms.
+const WAIT_MS: i32 = 20;
+/// Rounds after the end of the run in which frames that wait are still taken.
+const LAST_ROUNDS: usize = 1_000;
+
+/// A receiver that waits for the run.
+pub struct LoadSink {
+    arrivals: Arrivals,
+    why: String,
+    expected: Vec<Expected>,
+}
+
+/// What it got.
+pub struct LoadSinkStats {
+    /// How frames came in.
+    pub entrance: &'static str,
+    /// Why so.
+    pub why: String,
+    /// By load, in the order of the plan.
+    pub accounts: Vec<Account>,
+    /// Frames to the load's port that belong to none of them.
+    pub foreign: u64,
+    /// Frames that found no room.
+    pub drops: RxDrops,
+    /// What went wrong.
+    pub failure: Option<String>,
+}
+
+impl LoadSink {
+    /// Opens the receiver of the loads that lead here. A host that refuses it leaves the load without an account, and
+    /// the reason is the text.
+    ///
+    /// # Errors
+    /// Why there is no account.
+    pub fn open(assignment: &Assignment, interface: &Interface) -> Result<Self, String> {
+        let loads: &[Arc<LoadTask>] = &assignment.loads_to_here;
+        let selection = FrameFilter { udp_ports: vec![DISCARD_PORT], ether_type: None };
+        // What AF_XDP takes in never comes by a capture, and a capture is to show what comes.
+        let beside_capture =
+            (RxBackend::Ring, "the capture on this interface sees no frame that AF_XDP takes in");
+        let wish = assignment.capture_snap.map(|_| beside_capture);
+        let (arrivals, why) =
+            Arrivals::open(interface, &selection, wish, is_fast(loads)).map_err(|e| e.to_string())?;
+        let expected = loads
+            .iter()
+            .map(|task| Expected {
+                flow: task.flow(),
+                payload: None,
+                transmit_time: load_shape(assignment, task).transmit_time,
+                gap_ps: (task.inject.burst == 1
+                    && !task.inject.exponential
+                    && task.inject.activity.is_none())
+                .then_some(task.inject.interval.as_picos()),
+            })
+            .collect();
+        Ok(Self { arrivals, why, expected })
+    }
+
+    /// Takes frames until `stop`.
+    pub fn run(mut self, epoch: Epoch, stop: &AtomicBool) -> LoadSinkStats {
+        let mut accounts = Accounts::new(epoch, &self.expected);
+        let mut failure = None;
+        let mut rounds = 0;
+        loop {
+            let over = stop.load(Ordering::Relaxed);
+            let wait = if over { 0 } else { WAIT_MS };
+            let got = self.arrivals.take(wait, |arrival| {
+                accounts.take(arrival);
+            });
+            rounds += usize::from(over);
+            match got {
+                Ok(0) if over => break,
+                Ok(_) if rounds < LAST_ROUNDS => {}
+                Ok(_) => break,
+                Err(error) => {
+                    failure = Some(format!("receiver of background load: {error}"));
+                    break;
+                }
+            }
+        }
+        let drops = self.arrivals.drops().unwrap_or_default();
+        let measured = accounts.streams.into_iter().map(|[measured, _]| measured).collect();
+        let (entrance, foreign) = (self.arrivals.entrance().name(), accounts.foreign);
+        LoadSinkStats { entrance, why: self.why, accounts: measured, foreign, drops, failure }
+    }
+}

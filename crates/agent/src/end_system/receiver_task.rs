@@ -1,0 +1,181 @@
+//! The receiver task: judges what the servicing thread received, and the watch for what should not have come.
+//!
+//! It is a thread behind a queue, so that judging delays no reception. Where messages come so fast that the servicing thread
+//! never rests, that thread would need a core of its own, and no queue is long enough for a task that has none: there
+//! the servicing thread judges each message itself, which costs it little beside taking it from the kernel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rtrb::{Consumer, Producer};
+use wg_frame::probe::ProbeFlags;
+use wg_record::Crc;
+
+use crate::end_system::assignment::Assignment;
+use crate::end_system::buffer::{Buffer, Incoming};
+use crate::end_system::framing;
+use crate::recording::record_ring::RecordProducer;
+
+/// Pause between looks into the queue: the servicing thread must never pay for a wake-up. It doubles while nothing comes, for
+/// hundreds of agents may share a processor; the queue holds what comes in half a second.
+const PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(32);
+
+/// What came of one flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowStats {
+    /// Intact messages that belong here.
+    pub received: u64,
+    /// Damaged messages.
+    pub crc_errors: u64,
+    /// Intact messages for another end system.
+    pub wrong_destination: u64,
+    /// Jumps forward in the sequence.
+    pub sequence_gaps: u64,
+    /// Numbers not above the one before.
+    pub sequence_repeats: u64,
+    next: [Option<u32>; 2],
+}
+
+impl FlowStats {
+    /// Adds what another receiver task counted.
+    pub fn add(&mut self, other: &Self) {
+        self.received += other.received;
+        self.crc_errors += other.crc_errors;
+        self.wrong_destination += other.wrong_destination;
+        self.sequence_gaps += other.sequence_gaps;
+        self.sequence_repeats += other.sequence_repeats;
+    }
+
+    /// Takes the number of an intact message; warm-up messages are numbered on their own.
+    fn follow(&mut self, sequence: u32, warm_up: bool) {
+        let next = &mut self.next[usize::from(warm_up)];
+        let expected = next.unwrap_or(0);
+        if sequence > expected {
+            self.sequence_gaps += 1;
+        } else if sequence < expected {
+            self.sequence_repeats += 1;
+        }
+        if sequence >= expected {
+            *next = Some(sequence.saturating_add(1));
+        }
+    }
+}
+
+/// Messages in half a second beyond which the servicing thread judges them itself.
+const MOST_QUEUED: u64 = 10_000;
+
+/// Whether the servicing thread is to judge what comes, when so many messages may come in half a second.
+pub fn checks_inline(in_half_a_second: u64) -> bool {
+    in_half_a_second > MOST_QUEUED
+}
+
+/// Where received messages go to be judged.
+#[derive(Debug)]
+pub enum Inbox {
+    /// To the receiver task.
+    Task(Producer<Incoming>),
+    /// They are judged by who received them.
+    Inline(MessageChecker),
+}
+
+/// What came at all.
+#[derive(Clone, Debug, Default)]
+pub struct ReceptionStats {
+    /// By position in the flow table.
+    pub flows: Vec<FlowStats>,
+    /// Intact messages of no flow of this run.
+    pub unknown_flow: u64,
+}
+
+/// Judges and records until the servicing thread has gone and its queue is empty.
+pub fn run(
+    mut judge: MessageChecker,
+    mut inbox: Consumer<Incoming>,
+    mut spent: Producer<Buffer>,
+    mut log: RecordProducer,
+) -> ReceptionStats {
+    let mut pause = PAUSE;
+    loop {
+        // Asked first: what was pushed before the producer went is then still found.
+        let over = inbox.is_abandoned();
+        pause = if inbox.is_empty() { (pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
+        while let Ok(incoming) = inbox.pop() {
+            judge.take(&incoming, &mut log);
+            // A servicing thread that has gone needs no buffers.
+            drop(spent.push(incoming.buffer));
+        }
+        if over {
+            return judge.figures;
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+/// Judges messages one by one, on whatever thread.
+#[derive(Debug)]
+pub struct MessageChecker {
+    assignment: Arc<Assignment>,
+    /// What came so far.
+    pub figures: ReceptionStats,
+}
+
+impl MessageChecker {
+    /// One that has seen nothing yet.
+    pub fn new(assignment: &Arc<Assignment>) -> Self {
+        let flows = vec![FlowStats::default(); assignment.flows.len()];
+        let figures = ReceptionStats { flows, ..ReceptionStats::default() };
+        Self { assignment: Arc::clone(assignment), figures }
+    }
+
+    /// Judges and records a message.
+    pub fn take(&mut self, incoming: &Incoming, log: &mut RecordProducer) {
+        let Incoming { buffer, payload, length, at } = incoming;
+        let inspected = framing::inspect(&self.assignment, buffer, *payload, *length);
+        log.received(inspected.seen, *at);
+        let Some(flow) = inspected.flow else {
+            self.figures.unknown_flow += u64::from(inspected.crc == Crc::Ok);
+            return;
+        };
+        let of_flow = &mut self.figures.flows[usize::from(flow)];
+        if inspected.crc != Crc::Ok {
+            of_flow.crc_errors += 1;
+        } else if inspected.belongs_here {
+            of_flow.received += 1;
+            of_flow.follow(inspected.probe.sequence, inspected.probe.flags.has(ProbeFlags::WARM_UP));
+        } else {
+            of_flow.wrong_destination += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn one_swap_makes_one_gap_and_one_repeat_and_nothing_more(at in 0_u32..50) {
+            let mut figures = FlowStats::default();
+            let mut order: Vec<u32> = (0..60).collect();
+            order.swap(at as usize, at as usize + 1);
+            for sequence in order {
+                figures.follow(sequence, false);
+            }
+            prop_assert_eq!((figures.sequence_gaps, figures.sequence_repeats), (1, 1));
+        }
+
+        #[test]
+        fn phases_are_numbered_on_their_own(warm_up in 0_u32..20, measured in 0_u32..20) {
+            let mut figures = FlowStats::default();
+            for sequence in 0..warm_up {
+                figures.follow(sequence, true);
+            }
+            for sequence in 0..measured {
+                figures.follow(sequence, false);
+            }
+            prop_assert_eq!((figures.sequence_gaps, figures.sequence_repeats), (0, 0));
+        }
+    }
+}

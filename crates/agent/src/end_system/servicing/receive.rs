@@ -1,0 +1,255 @@
+//! The receiving half, and messages turned round on the spot.
+
+use wg_core::Deadline;
+use wg_frame::probe::{self, ProbeFlags};
+use wg_frame::time::WallNanos;
+use wg_net::{Received, clock};
+use wg_plan::NodeIndex;
+use wg_record::{Clock, Crc, DropReason, Point};
+
+use super::transmit::FrameToSend;
+use super::{Counters, Servicing};
+use crate::end_system::addressing::AccessKind;
+use crate::end_system::assignment::FlowRole;
+use crate::end_system::buffer::{Buffer, Incoming, PAYLOAD_AT};
+use crate::end_system::framing::{self, ETHERNET_HEADER, RAW_AT};
+use crate::end_system::receiver_task::Inbox;
+use crate::end_system::relay::{ReturningMessage, Way};
+use crate::recording::record_ring::ArrivalTimes;
+
+/// A tag and the FCS.
+const TAG: usize = 4;
+const FCS: usize = 4;
+
+impl Servicing {
+    /// Receives up to `most` frames that wait already.
+    pub(super) fn receive_waiting(&mut self, most: usize) {
+        for _ in 0..most {
+            if !self.receive(false) {
+                break;
+            }
+        }
+    }
+
+    /// Receives one frame and hands it on. False: there was none.
+    pub(super) fn receive(&mut self, block: bool) -> bool {
+        if self.pool.is_empty() {
+            self.take_back_buffers();
+        }
+        let Some(mut buffer) = self.pool.pop() else {
+            return self.receive_without_buffer();
+        };
+        let at = match self.access {
+            AccessKind::Udp => PAYLOAD_AT,
+            AccessKind::Raw => RAW_AT,
+            AccessKind::Frames => 0,
+        };
+        match self.socket.receive(&mut buffer.bytes[at..], block) {
+            Ok(Some(received)) => {
+                let now = clock::realtime();
+                self.take(buffer, received, now);
+                true
+            }
+            Ok(None) => {
+                self.pool.push(buffer);
+                false
+            }
+            Err(error) => {
+                self.pool.push(buffer);
+                self.fail(&error);
+                false
+            }
+        }
+    }
+
+    /// Every buffer is with a task that does not keep up: the frame is lost to the instrument, and counted.
+    fn receive_without_buffer(&mut self) -> bool {
+        let got = matches!(self.socket.receive(&mut [], false), Ok(Some(_)));
+        if got {
+            self.figures.frames_received += 1;
+            self.figures.inbox_drops += 1;
+        }
+        got
+    }
+
+    fn take(&mut self, mut buffer: Buffer, received: Received, now: WallNanos) {
+        self.figures.frames_received += 1;
+        self.figures.missing_rx_stamps += u64::from(received.stamp.is_none());
+        let whole = wire_length(received.len, received.vlan_tci);
+        let (payload, length) = match self.access {
+            AccessKind::Udp => {
+                (received.len, wire_length(ETHERNET_HEADER + 28 + received.len, received.vlan_tci))
+            }
+            AccessKind::Raw => (received.len.saturating_sub(ETHERNET_HEADER), whole),
+            AccessKind::Frames => (bare(&mut buffer, received.len), whole),
+        };
+        let wire = self.interface.as_mut().and_then(|interface| interface.received(&received, length));
+        let incoming = Incoming {
+            buffer,
+            payload: u16::try_from(payload).unwrap_or(u16::MAX),
+            length,
+            at: ArrivalTimes { wire, driver: received.stamp, application: now },
+        };
+        let Some(probe) = probe::peek(incoming.buffer.payload(payload)) else {
+            self.figures.foreign_frames += 1;
+            self.hand_over(incoming);
+            return;
+        };
+        Counters::count(&self.counters.received);
+        let Some((flow, facts)) = self.assignment.flow(probe.flow) else {
+            self.hand_over(incoming);
+            return;
+        };
+        if (facts.access == AccessKind::Frames) != (self.access == AccessKind::Frames) {
+            // The packet socket sees what goes to a port, and so does the port: each message is told of by one of them.
+            self.recycle(incoming.buffer);
+            return;
+        }
+        let duty = facts.duty;
+        if duty != FlowRole::Watch && framing::belongs_here(facts, probe.flags, self.assignment.node) {
+            if facts.access == self.access {
+                self.expectations[usize::from(flow)].arrived(now.get());
+                self.expect_next(now.get());
+            }
+            match duty {
+                FlowRole::Turn(relay) if !probe.flags.has(ProbeFlags::RETURN) => {
+                    self.turn_round(relay, incoming);
+                    return;
+                }
+                FlowRole::TurnInTask(_) if !probe.flags.has(ProbeFlags::RETURN) => {
+                    self.hand_to_relay_task(incoming);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.hand_over(incoming);
+    }
+
+    fn hand_over(&mut self, incoming: Incoming) {
+        let inbox = match &mut self.inbox {
+            Inbox::Task(inbox) => inbox,
+            Inbox::Inline(judge) => {
+                judge.take(&incoming, &mut self.log);
+                self.recycle(incoming.buffer);
+                return;
+            }
+        };
+        if let Err(rtrb::PushError::Full(incoming)) = inbox.push(incoming) {
+            self.figures.inbox_drops += 1;
+            self.recycle(incoming.buffer);
+        }
+    }
+
+    fn hand_to_relay_task(&mut self, incoming: Incoming) {
+        let Some(turn) = &mut self.turn else {
+            self.hand_over(incoming);
+            return;
+        };
+        match turn.inbox.push(incoming) {
+            Ok(()) => turn.thread.unpark(),
+            Err(rtrb::PushError::Full(incoming)) => {
+                self.figures.inbox_drops += 1;
+                self.recycle(incoming.buffer);
+            }
+        }
+    }
+
+    /// The relay on this thread. Its records are written after the message has gone, since every nanosecond before counts as
+    /// the relay's delay.
+    fn turn_round(&mut self, relay: usize, incoming: Incoming) {
+        let Incoming { buffer, payload, length, at } = incoming;
+        let inspected = framing::inspect(&self.assignment, &buffer, payload, length);
+        let mut relays = std::mem::take(&mut self.relays);
+        let state = &mut relays[relay];
+        if inspected.crc == Crc::Ok
+            && inspected.payload == self.assignment.flows[usize::from(state.flow())].payload
+        {
+            state.turn(self.run_time(at.application.get()), buffer, inspected.probe, self);
+            self.log.received(inspected.seen, at);
+        } else {
+            state.damaged += 1;
+            self.log.received(inspected.seen, at);
+            self.log.push(
+                inspected.seen,
+                Point::Drop,
+                Clock::Realtime,
+                DropReason::CorruptAtRelay,
+                at.application,
+            );
+            self.recycle(buffer);
+        }
+        self.relays = relays;
+        self.plan_flush();
+    }
+
+    /// Sends what relays have held back long enough; with `over`, everything they hold.
+    pub(super) fn flush_relays(&mut self, over: bool) {
+        let now = self.run_time(clock::realtime().get());
+        let mut relays = std::mem::take(&mut self.relays);
+        for relay in &mut relays {
+            if over { relay.end(self) } else { relay.flush(now, self) }
+        }
+        self.relays = relays;
+        self.plan_flush();
+    }
+
+    fn plan_flush(&mut self) {
+        let first = self.relays.iter().map(|relay| relay.deadline()).min().and_then(Deadline::instant);
+        // A nanosecond later than rounded down, so that it is due when it is looked at.
+        self.next_flush = first.map_or(i64::MAX, |at| self.wall(at).saturating_add(1));
+    }
+}
+
+impl Way for Servicing {
+    fn send(&mut self, mut message: ReturningMessage, to: NodeIndex, twice: bool) {
+        let facts = &self.assignment.flows[usize::from(message.flow)];
+        let target = self.assignment.addresses[usize::from(to)];
+        let frame = framing::write_headers(&mut message.buffer, facts, self.assignment.address(), target);
+        let send = FrameToSend {
+            to,
+            flow: message.flow,
+            probe: message.probe,
+            length: facts.length,
+            intended: None,
+        };
+        let frame = usize::from(frame.start)..usize::from(frame.end);
+        self.transmit(&message.buffer, frame.clone(), send);
+        if twice {
+            self.transmit(&message.buffer, frame, send);
+        }
+        self.recycle(message.buffer);
+    }
+
+    fn discard(&mut self, message: ReturningMessage) {
+        let facts = &self.assignment.flows[usize::from(message.flow)];
+        let arrived =
+            probe::Probe { flags: message.probe.flags.without(ProbeFlags::RETURN), ..message.probe };
+        let seen = framing::seen(arrived, facts.length, Crc::Ok);
+        self.log.push(seen, Point::Drop, Clock::Realtime, DropReason::PlantedFault, clock::realtime());
+        self.recycle(message.buffer);
+    }
+}
+
+/// Length on the wire, DA to FCS, of a frame seen without FCS and with its tag in `tci`.
+/// Moves the UDP payload of a whole frame to where payloads begin; its length, 0 where there is none.
+fn bare(buffer: &mut Buffer, len: usize) -> usize {
+    let Some((payload, length)) = buffer.bytes.get(..len).and_then(udp_payload) else { return 0 };
+    buffer.bytes.copy_within(payload..payload + length, PAYLOAD_AT);
+    length
+}
+
+/// Where the UDP payload of a frame without FCS lies, and its length.
+fn udp_payload(frame: &[u8]) -> Option<(usize, usize)> {
+    let packet = frame.get(ETHERNET_HEADER..)?;
+    let header = usize::from(packet.first()? & 0x0F) * 4;
+    let datagram = packet.get(header..)?;
+    let length = usize::from(u16::from_be_bytes([*datagram.get(4)?, *datagram.get(5)?]));
+    let length = length.checked_sub(8).filter(|_| length <= datagram.len())?;
+    Some((ETHERNET_HEADER + header + 8, length))
+}
+
+fn wire_length(bytes: usize, tci: Option<u16>) -> u16 {
+    let length = (bytes + FCS + if tci.is_some() { TAG } else { 0 }).max(64);
+    u16::try_from(length).unwrap_or(u16::MAX)
+}

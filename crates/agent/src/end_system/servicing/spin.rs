@@ -1,0 +1,161 @@
+//! When a servicing thread may spin instead of sleep.
+//!
+//! A wake-up costs tens of microseconds, most of a round trip over a virtual link, and it varies. Spinning on the
+//! socket avoids it but takes the core from everyone else, under SCHED_FIFO absolutely. So a thread spins only
+//! where a message is about to leave or likely to arrive, for a bounded time, out of a bounded share of the core,
+//! and gives way when somebody else turns out to want it.
+//!
+//! Pure logic: the time is an argument, in ns of any clock that does not step during a run.
+
+/// The share of a core a thread may keep awake, as a bucket of nanoseconds. Work is done whatever the level; only
+/// spinning asks. Work and spinning together stay below the 95 % at which the kernel stops real-time threads for
+/// tens of milliseconds (`sched_rt_runtime_us`), with room for the task threads.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    level: i64,
+    last: i64,
+    share_ppm: i64,
+    most_ppm: i64,
+}
+
+impl Budget {
+    const FULL: i64 = 2_000_000;
+    const MOST_PPM: i64 = 700_000;
+    const LEAST_PPM: i64 = 15_000;
+    /// An offer of the core that takes longer than this, ns, was taken up by somebody.
+    const TAKEN_UP: i64 = 20_000;
+
+    /// A few agents on a core settle by offers who is awake; of more than this each has its part from the start, or their
+    /// least shares alone would be more than the core.
+    const FEW: i64 = 4;
+
+    /// A full bucket of an agent that shares its core with `agents` in all.
+    pub fn new(now: i64, agents: u32) -> Self {
+        let agents = i64::from(agents);
+        let most_ppm = if agents > Self::FEW { Self::MOST_PPM / agents } else { Self::MOST_PPM };
+        Self { level: Self::FULL, last: now, share_ppm: most_ppm, most_ppm }
+    }
+
+    /// Whether there is anything left to spin with.
+    pub const fn allows(&self) -> bool {
+        self.level > 0
+    }
+
+    /// The time since the last call: of it, `awake` ns were worked or spun. `yielded` is the longest time an offer of the core took
+    /// within it: somebody of the same priority who needs it halves the share, which comes back within a second.
+    pub fn account(&mut self, now: i64, awake: i64, yielded: i64) {
+        let passed = (now - self.last).clamp(0, 1_000_000_000);
+        self.last = now;
+        self.share_ppm = if yielded > Self::TAKEN_UP {
+            (self.share_ppm / 2).max(Self::LEAST_PPM.min(self.most_ppm))
+        } else {
+            (self.share_ppm + passed / 1_000).min(self.most_ppm)
+        };
+        let earned = passed * self.share_ppm / 1_000_000;
+        self.level = (self.level + earned - awake.max(0)).clamp(-Self::FULL, Self::FULL);
+    }
+}
+
+/// When the next message of a periodic flow is likely to arrive.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    period: i64,
+    next: Option<i64>,
+    misses: u32,
+}
+
+impl Expectation {
+    /// Periods without an arrival after which the flow is no longer waited for.
+    const PATIENCE: u32 = 4;
+
+    /// Nothing is expected before the first arrival.
+    pub const fn new(period: i64) -> Self {
+        Self { period, next: None, misses: 0 }
+    }
+
+    /// A message arrived at `now`.
+    pub fn arrived(&mut self, now: i64) {
+        self.next = (self.period > 0).then(|| now.saturating_add(self.period));
+        self.misses = 0;
+    }
+
+    /// The instant the next message is likely at. What lies more than `tail` before `now` has been missed.
+    pub fn next(&mut self, now: i64, tail: i64) -> Option<i64> {
+        let mut at = self.next?;
+        while now.saturating_sub(at) > tail {
+            self.misses += 1;
+            if self.misses > Self::PATIENCE {
+                self.next = None;
+                return None;
+            }
+            at = at.saturating_add(self.period);
+        }
+        self.next = Some(at);
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::lead::LONGEST_SPIN;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_sequence_of_spins_burns_more_than_the_share_and_one_bucket(
+            spins in proptest::collection::vec((0_i64..1_000_000, 0_i64..LONGEST_SPIN), 1..200)
+        ) {
+            let mut now = 0;
+            let mut budget = Budget::new(now, 1);
+            let mut burnt = 0;
+            for (idle, spin) in spins {
+                now += idle;
+                budget.account(now, 0, 0);
+                if budget.allows() {
+                    now += spin;
+                    burnt += spin;
+                    budget.account(now, spin, 0);
+                }
+            }
+            prop_assert!(burnt <= now * Budget::MOST_PPM / 1_000_000 + Budget::FULL + LONGEST_SPIN);
+        }
+
+        #[test]
+        fn an_expectation_ends_after_a_few_silent_periods(period in 1_i64..1_000_000, silent in 0_i64..20) {
+            let mut expectation = Expectation::new(period);
+            prop_assert_eq!(expectation.next(0, 10), None);
+            expectation.arrived(1_000);
+            let now = 1_000 + silent * period;
+            match expectation.next(now, 0) {
+                Some(at) => prop_assert!(at >= now && at - now <= period && silent <= 5),
+                None => prop_assert!(silent > 4),
+            }
+        }
+    }
+
+    #[test]
+    fn many_agents_together_never_have_more_than_one_would() {
+        for agents in [1, 4, 5, 125, 4_000] {
+            let mut budget = Budget::new(0, agents);
+            for i in 1..100 {
+                budget.account(i * 10_000, 5_000, 1_000_000);
+            }
+            let (least, most) = (budget.share_ppm, budget.most_ppm);
+            assert!(least <= most && least * i64::from(agents) <= Budget::MOST_PPM, "{agents}: {least}");
+            budget.account(3_000_000_000, 0, 0);
+            assert_eq!(budget.share_ppm, most);
+        }
+    }
+
+    #[test]
+    fn a_contended_core_shrinks_the_share_and_a_quiet_second_restores_it() {
+        let mut budget = Budget::new(0, 1);
+        for i in 1..100 {
+            budget.account(i * 10_000, 5_000, 1_000_000);
+        }
+        assert_eq!(budget.share_ppm, Budget::LEAST_PPM);
+        budget.account(2_000_000_000, 0, 0);
+        assert_eq!(budget.share_ppm, Budget::MOST_PPM);
+    }
+}

@@ -1,0 +1,115 @@
+//! Timestamps of frames sent, off the error queue: the driver's of every frame, the interface's of those asked about.
+
+use wg_frame::time::WallNanos;
+use wg_net::{Received, TX_BATCH, TransmitTimestamp};
+use wg_record::{Clock, DropReason, Point};
+
+use super::{OUTSTANDING, Servicing};
+use crate::timestamps::budget::TimestampBudget;
+use crate::timestamps::{HardwareStats, TimestampConfig};
+
+/// The interface's timestamps at one access point. Times it gives have the nominal offset added.
+pub(super) struct HardwareTimestamps {
+    asking: TimestampConfig,
+    budget: TimestampBudget,
+    figures: HardwareStats,
+}
+
+impl HardwareTimestamps {
+    pub(super) fn new(asking: TimestampConfig) -> Self {
+        Self { asking, budget: TimestampBudget::new(asking.budget), figures: HardwareStats::default() }
+    }
+
+    /// Whether the timestamp of the frame about to be sent is to be asked for.
+    pub(super) fn may_ask(&mut self, now: WallNanos) -> bool {
+        self.asking.transmit && self.budget.may_ask(now.get())
+    }
+
+    pub(super) fn handle_asked(&mut self, number: u32, now: WallNanos) {
+        self.budget.handle_asked(number, now.get());
+    }
+
+    /// When the interface received a frame of `length` bytes; counted if it does not say.
+    pub(super) fn received(&mut self, frame: &Received, length: u16) -> Option<WallNanos> {
+        if !self.asking.receive {
+            return None;
+        }
+        let stamp = match self.asking.planted {
+            Some(planted) => frame.stamp.map(|at| planted.received(at, length, self.asking.rate.0)),
+            None => frame.hardware_ns,
+        };
+        *if stamp.is_some() { &mut self.figures.received } else { &mut self.figures.missing } += 1;
+        stamp.map(|ns| self.near_realtime(ns))
+    }
+
+    fn near_realtime(&self, timestamp_ns: i64) -> WallNanos {
+        WallNanos::new(timestamp_ns.saturating_add(self.asking.nominal_ns))
+    }
+
+    /// The end of the run.
+    pub(super) fn finish(&mut self) -> HardwareStats {
+        HardwareStats { transmit: self.budget.finish(), ..self.figures }
+    }
+}
+
+impl Servicing {
+    /// Whether timestamps of the interface are under way.
+    pub(super) fn hardware_timestamps_due(&self) -> bool {
+        self.interface.as_ref().is_some_and(|interface| interface.budget.is_waiting())
+    }
+
+    /// Where there is never a quiet moment: one batch of timestamps whenever a batch may be there, since the error queue shares
+    /// the memory of received frames; and whenever the interface could give a further one if the last were taken.
+    pub(super) fn collect_backlog(&mut self) {
+        let full = self.interface.as_ref().is_some_and(|i| i.asking.transmit && i.budget.is_full());
+        if self.timestamps_due >= self.collect_at || full {
+            self.collect_batch();
+            self.collect_at = self.timestamps_due + TX_BATCH;
+        }
+    }
+
+    /// Takes transmit timestamps off the error queue until it is empty, at most as many as are due.
+    pub(super) fn collect_timestamps(&mut self) {
+        for _ in 0..=self.timestamps_due / TX_BATCH {
+            if self.collect_batch() < TX_BATCH {
+                break;
+            }
+        }
+        self.collect_at = self.timestamps_due + TX_BATCH;
+    }
+
+    /// One batch; how many entries it had.
+    fn collect_batch(&mut self) -> usize {
+        let (outstanding, log, interface) = (&mut self.outstanding, &mut self.log, &mut self.interface);
+        let mut matched = 0;
+        let taken = self.socket.transmit_timestamps(|number, stamp| {
+            let slot = &mut outstanding[number as usize % OUTSTANDING];
+            let mut hardware_ns = None;
+            match stamp {
+                TransmitTimestamp::Driver(at) if slot.waiting && slot.number == number => {
+                    slot.waiting = false;
+                    matched += 1;
+                    log.push(slot.seen, Point::DriverSend, Clock::KernelRealtime, DropReason::None, at);
+                    if let Some(asking) = interface.as_ref().map(|i| i.asking).filter(|_| slot.asked) {
+                        hardware_ns =
+                            asking.planted.map(|planted| planted.sent(at, slot.seen.length, asking.rate.0));
+                    }
+                }
+                TransmitTimestamp::Driver(_) => {}
+                TransmitTimestamp::Interface(ns) => hardware_ns = Some(ns),
+            }
+            if let Some((interface, ns)) = interface.as_mut().zip(hardware_ns)
+                && interface.budget.handle_timestamp(number)
+                && slot.number == number
+            {
+                let at = interface.near_realtime(ns);
+                log.push(slot.seen, Point::WireSend, Clock::Hardware, DropReason::None, at);
+            }
+        });
+        self.timestamps_due = self.timestamps_due.saturating_sub(matched);
+        taken.unwrap_or_else(|error| {
+            self.fail(&error);
+            0
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! The sending half.
+
+use wg_frame::probe::Probe;
+use wg_frame::time::RunTime;
+use wg_net::{SendFailure, clock};
+use wg_plan::NodeIndex;
+use wg_record::{Clock, Crc, DropReason, Point};
+
+use super::{Counters, OUTSTANDING, Outstanding, Servicing};
+use crate::end_system::addressing::AccessKind;
+use crate::end_system::buffer::Buffer;
+use crate::end_system::framing;
+
+/// What is to be sent besides the frame itself.
+#[derive(Clone, Copy)]
+pub(super) struct FrameToSend {
+    pub(super) to: NodeIndex,
+    pub(super) flow: u16,
+    pub(super) probe: Probe,
+    pub(super) length: u16,
+    pub(super) intended: Option<RunTime>,
+}
+
+impl Servicing {
+    /// Sends the head of outbox `index` and gives its buffer back.
+    pub(super) fn send_from(&mut self, index: usize) {
+        let Some(message) = self.outboxes.take(index) else { return };
+        let frame = usize::from(message.frame.start)..usize::from(message.frame.end);
+        let send = FrameToSend {
+            to: message.to,
+            flow: message.flow,
+            probe: message.probe,
+            length: message.length,
+            intended: message.scheduled.then_some(message.due),
+        };
+        self.transmit(&message.buffer, frame, send);
+        match &mut self.returns[index] {
+            // The ring has room for every buffer of its task.
+            Some(home) => drop(home.push(message.buffer)),
+            None => self.recycle(message.buffer),
+        }
+    }
+
+    /// Timestamps, sends and records one frame.
+    pub(super) fn transmit(&mut self, buffer: &Buffer, frame: std::ops::Range<usize>, send: FrameToSend) {
+        let to = match self.access {
+            AccessKind::Udp => Some(self.assignment.addresses[usize::from(send.to)].probes()),
+            AccessKind::Raw | AccessKind::Frames => None,
+        };
+        let at = clock::realtime();
+        let asked = self.interface.as_mut().is_some_and(|interface| interface.may_ask(at));
+        let sent = if asked {
+            self.socket.send_with_hardware_timestamp(&buffer.bytes[frame], to)
+        } else {
+            self.socket.send(&buffer.bytes[frame], to)
+        };
+        let seen = framing::seen(send.probe, send.length, Crc::Unchecked);
+        if let Some(intended) = send.intended {
+            self.log.push(
+                seen,
+                Point::IntendedSend,
+                Clock::Schedule,
+                DropReason::None,
+                self.epoch.wall_nanos(intended),
+            );
+        }
+        self.log.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
+        if send.intended.is_some() {
+            Counters::count(&self.counters.sent);
+        }
+        match sent {
+            Ok(number) => {
+                self.figures.frames_sent += 1;
+                let slot = &mut self.outstanding[number as usize % OUTSTANDING];
+                if slot.waiting {
+                    self.figures.missing_tx_stamps += 1;
+                } else {
+                    self.timestamps_due += 1;
+                }
+                *slot = Outstanding { number, waiting: true, asked, seen };
+                if let Some(interface) = self.interface.as_mut().filter(|_| asked) {
+                    interface.handle_asked(number, at);
+                }
+                if let Some(intended) = send.intended {
+                    let figures = &mut self.figures.sends[usize::from(send.flow)];
+                    figures.done += 1;
+                    let most = self.assignment.flows[usize::from(send.flow)].late_after_ns;
+                    let lateness = at.get() - self.epoch.wall_nanos(intended).get();
+                    figures.late += u64::from(lateness > most);
+                }
+            }
+            Err(failure) => {
+                self.figures.send_errors += 1;
+                self.log.push(seen, Point::Drop, Clock::Realtime, DropReason::SendRefused, at);
+                if let SendFailure::Refused(error) = failure
+                    && self.figures.failure.is_none()
+                {
+                    self.figures.failure = Some(format!("the kernel refused to send: {error}"));
+                }
+            }
+        }
+    }
+}

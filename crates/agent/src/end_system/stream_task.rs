@@ -1,0 +1,439 @@
+//! Streams as tasks of a run: the senders and injectors of an end system, each with its shape, way and schedule.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use wg_core::pacing::Pacing;
+use wg_frame::ethernet::MacAddress;
+use wg_frame::layout::{Carrier, Envelope, Tag};
+use wg_frame::probe::{Probe, ProbeFlags};
+use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
+use wg_frame::vlan::{Priority, VlanId};
+use wg_net::transmit::{Backend, Order, Stopper, trial_frame};
+use wg_net::{Interface, clock};
+use wg_plan::schedule::Schedule;
+use wg_plan::{Inject, Pattern, Protocol, Replay};
+use wg_record::{Clock, Crc, DropReason, Point};
+
+use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask};
+use crate::end_system::framing;
+use crate::end_system::servicing::{Counters, SendStats};
+use crate::recording::record_ring::RecordProducer;
+use crate::stream::backend::{BackendError, ChosenBackend, LaunchPolicy, StreamNeeds, Way, choose};
+use crate::stream::paced_sender::{DueFrame, PacedSender, PacedStats, SendObserver, Unobserved};
+use crate::stream::{FrameSpec, TRANSMIT_TIME_OF_LOAD};
+
+/// Bursts of background load that are later than this are given up, ns: a host that cannot make the load must not
+/// spend the rest of the run catching up.
+const GIVE_UP: i64 = 20_000_000;
+/// Time a frame, on average, beyond which sending leaves a core mostly idle, ps.
+const RESTFUL_GAP_PS: i64 = 10_000_000;
+/// Time between frames of a trial, which no small buffer is to lose.
+const BETWEEN_TRIALS: std::time::Duration = std::time::Duration::from_millis(1);
+/// How long before the first live frame the kernel takes over, ns.
+const HEAD_START: i64 = 20_000;
+/// Longest single sleep before it, ns, so that a stop is noticed.
+const LONGEST_SLEEP: i64 = 20_000_000;
+
+/// A stream ready to go.
+pub struct StreamTask {
+    /// How it leaves.
+    pub chosen: ChosenBackend,
+    /// What is kept when a frame is late.
+    pub pacing: Pacing,
+    schedule: Schedule,
+    /// Frames that leave for each item of the schedule.
+    burst: u32,
+    /// Length of the frames of each template, ascending.
+    lengths: Vec<u16>,
+    of: Of,
+}
+
+enum Of {
+    Send { position: u16, late_after_ns: i64 },
+    Load { until: RunTime, spin: bool },
+}
+
+/// What a stream did, as the run needs it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Its figures.
+    pub done: PacedStats,
+    /// What a sender task reports.
+    pub sends: SendStats,
+    /// What went wrong.
+    pub failure: Option<String>,
+}
+
+fn backend_of(backend: Option<wg_plan::Backend>) -> Option<Backend> {
+    backend.map(|backend| match backend {
+        wg_plan::Backend::Udp => Backend::Udp,
+        wg_plan::Backend::Packet => Backend::Packet,
+        wg_plan::Backend::Xdp => Backend::Xdp,
+        wg_plan::Backend::XdpLive => Backend::Live,
+    })
+}
+
+fn wish_of(launch: Option<bool>) -> LaunchPolicy {
+    match launch {
+        None => LaunchPolicy::Auto,
+        Some(true) => LaunchPolicy::On,
+        Some(false) => LaunchPolicy::Off,
+    }
+}
+
+impl StreamTask {
+    /// The stream of a sender task.
+    ///
+    /// # Errors
+    /// No backend carries it.
+    pub fn of_send(
+        assignment: &Assignment,
+        interface: &Interface,
+        task: &SendTask,
+        distrusted: &[(Backend, String)],
+    ) -> Result<Self, BackendError> {
+        let facts = &assignment.flows[usize::from(task.flow)];
+        let route = assignment.route(facts);
+        let carrier = match facts.protocol {
+            Protocol::Raw | Protocol::Tt => Carrier::Raw,
+            Protocol::Udp | Protocol::Be | Protocol::Rc => route.carrier(),
+        };
+        let tag = facts.vlan_tci.map(|tci| Tag {
+            priority: Priority::new((tci >> 13) as u8).unwrap_or_default(),
+            drop_eligible: false,
+            id: VlanId::new(tci & 0x0FFF).unwrap_or_default(),
+        });
+        let shape = |payload| FrameSpec {
+            flow: facts.id,
+            envelope: Envelope { destination: route.mac[1], source: route.mac[0], tag, carrier },
+            payload,
+            transmit_time: task.send.transmit_time.map(usize::from),
+        };
+        let lengths = lengths_of(task, facts.length);
+        let around = usize::from(facts.length).saturating_sub(usize::from(facts.payload));
+        let shapes: Vec<FrameSpec> = match lengths[..] {
+            // A frame of its own may be padded.
+            [_] if task.send.replay.is_none() => vec![shape(usize::from(facts.payload))],
+            // Those of a replay never are.
+            _ => lengths.iter().map(|length| shape(usize::from(*length).saturating_sub(around))).collect(),
+        };
+        let pacing = task.send.pacing.unwrap_or_default();
+        let constant = task.send.pattern == Pattern::Periodic
+            && task.send.activity.is_none()
+            && task.send.rate_limit_bps.is_none()
+            && task.send.replay.is_none();
+        let least_gap_ps = match task.send.pattern {
+            Pattern::Bursts { spacing, .. } => spacing.as_picos(),
+            Pattern::Ramp { to, .. } => to.min(task.send.period).as_picos(),
+            Pattern::Periodic | Pattern::Exponential => task.send.period.as_picos(),
+        };
+        let least_gap_ps = match &task.send.replay {
+            Some(replay) => gap_of(replay),
+            None => least_gap_ps,
+        };
+        let chosen = choose(&StreamNeeds {
+            interface,
+            shapes: &shapes,
+            forced: backend_of(task.send.backend),
+            least_gap_ps,
+            constant_gap_ps: constant.then_some(least_gap_ps),
+            recorded: true,
+            alone: assignment.sources_here() == 1,
+            plain_headers: facts.addresses.is_none(),
+            launch: wish_of(task.send.launch),
+            distrusted,
+            tried_later: true,
+        })?;
+        let of = Of::Send { position: task.flow, late_after_ns: facts.late_after_ns };
+        Ok(Self { chosen, pacing, schedule: task.schedule.clone(), burst: 1, lengths, of })
+    }
+
+    /// The stream of an injector.
+    ///
+    /// # Errors
+    /// No backend carries it.
+    pub fn of_load(
+        assignment: &Assignment,
+        interface: &Interface,
+        task: &LoadTask,
+        distrusted: &[(Backend, String)],
+    ) -> Result<Self, BackendError> {
+        let LoadTask { inject, schedule, .. } = task;
+        let pacing = inject.pacing.unwrap_or_default();
+        let one_by_one = inject.burst == 1 && !inject.exponential && inject.activity.is_none();
+        let gap = if inject.burst == 1 { inject.interval.as_picos() } else { 0 };
+        let chosen = choose(&StreamNeeds {
+            interface,
+            shapes: &[load_shape(assignment, task)],
+            forced: backend_of(inject.backend),
+            least_gap_ps: gap,
+            constant_gap_ps: one_by_one.then_some(gap),
+            recorded: false,
+            alone: assignment.sources_here() == 1,
+            plain_headers: true,
+            launch: wish_of(inject.launch),
+            distrusted,
+            tried_later: true,
+        })?;
+        let of = Of::Load { until: assignment.load_until(), spin: inject.pacing.is_some() };
+        let lengths = Vec::new();
+        Ok(Self { chosen, pacing, schedule: schedule.clone(), burst: inject.burst, lengths, of })
+    }
+
+    /// Whether it sleeps most of the time: its frames are few enough for any host, and nobody asks it to be exact.
+    pub fn is_restful(&self) -> bool {
+        let Of::Load { spin: false, .. } = self.of else { return false };
+        let mut ahead = self.schedule.clone();
+        let gap_ps = match (ahead.next(), ahead.next()) {
+            (Some(first), Some(second)) => (second.at - first.at).as_picos() / i64::from(self.burst.max(1)),
+            _ => i64::MAX,
+        };
+        gap_ps > RESTFUL_GAP_PS
+    }
+
+    /// Whether its way can be tried: not one by the host's own stack, whose frames a receiver would take for messages, and not
+    /// one that needs a launch time.
+    pub fn can_be_tried(&self) -> bool {
+        self.chosen.backend != Backend::Udp && self.chosen.launch.is_none()
+    }
+
+    /// Sends so many frames that nobody takes by the stream's own way to where it leads.
+    ///
+    /// # Errors
+    /// The way is unusable.
+    pub fn try_out(&mut self, frames: u32) -> Result<u32, String> {
+        match &mut self.chosen.way {
+            Way::Live(live, template) => {
+                live.try_out(&trial_frame(&template.0), frames).map_err(|error| error.to_string())?;
+            }
+            Way::Transmitter(way, templates) => {
+                let Some((bytes, _)) = templates.first() else { return Ok(0) };
+                let frame = trial_frame(bytes);
+                for _ in 0..frames {
+                    if let Some(slot) = way.slot() {
+                        slot.bytes[..frame.len()].copy_from_slice(&frame);
+                        // The template has to be laid again.
+                        *slot.holds = 0;
+                        way.commit(frame.len());
+                    }
+                    way.flush().map_err(|error| error.to_string())?;
+                    std::thread::sleep(BETWEEN_TRIALS);
+                }
+            }
+        }
+        Ok(frames)
+    }
+
+    /// What ends it while it is in the kernel's hands.
+    pub fn stopper(&self) -> Option<Stopper> {
+        match &self.chosen.way {
+            Way::Live(live, _) => Some(live.stopper()),
+            Way::Transmitter(..) => None,
+        }
+    }
+
+    /// Sends until its schedule ends. `log` and `counters` are told of the messages of a sender task.
+    pub fn run(
+        self,
+        assignment: &Assignment,
+        epoch: Epoch,
+        stop: &AtomicBool,
+        observer: Option<(&mut RecordProducer, &Counters)>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let ahead_ns = self.chosen.launch.map(|launch| launch.ahead_ns);
+        let (mut way, templates) = match self.chosen.way {
+            Way::Transmitter(way, templates) => (way, templates),
+            Way::Live(mut live, template) => {
+                let until = match self.of {
+                    Of::Load { until, .. } => until,
+                    Of::Send { .. } => assignment.last_send,
+                };
+                let count = u32::try_from(self.schedule.due_before(until)).unwrap_or(u32::MAX);
+                let mut ahead = self.schedule.clone();
+                let times = (ahead.next(), ahead.next());
+                let (Some(first), true) = (times.0, count > 0) else { return outcome };
+                let gap_ps = times.1.map_or(0, |second| (second.at - first.at).as_picos());
+                let begin = epoch.wall_nanos(first.at).get();
+                wait_until(begin - HEAD_START, stop);
+                let order = Order {
+                    first: 0,
+                    count,
+                    flags: ProbeFlags::NONE,
+                    epoch_ns: epoch.wall().get(),
+                    first_due_ps: first.at.as_picos(),
+                    gap_ps,
+                    exact_gaps: self.pacing == Pacing::Gap,
+                };
+                if !stop.load(Ordering::Relaxed) {
+                    match live.send(&template.1, &order) {
+                        Ok(()) => outcome.done.offered = u64::from(count),
+                        Err(error) => outcome.failure = Some(format!("live frames: {error}")),
+                    }
+                    outcome.done.span = Some((begin, clock::realtime().get()));
+                }
+                return outcome;
+            }
+        };
+        let burst = u64::from(self.burst.max(1));
+        let schedule = self.schedule;
+        let sent = match (self.of, observer) {
+            (Of::Send { position, late_after_ns }, Some((log, counters))) => {
+                let facts = &assignment.flows[usize::from(position)];
+                let mut told = SendRecorder {
+                    log,
+                    counters,
+                    flow: facts.id,
+                    lengths: &self.lengths,
+                    late_after_ns,
+                    figures: SendStats::default(),
+                };
+                let dues = dues(schedule, &self.lengths);
+                let sent = PacedSender {
+                    way: &mut way,
+                    templates: &templates,
+                    epoch,
+                    pacing: self.pacing,
+                    give_up_ns: None,
+                    ahead_ns,
+                    spin: true,
+                    stop,
+                    observer: &mut told,
+                }
+                .run(dues, &mut outcome.done);
+                outcome.sends = told.figures;
+                outcome.sends.done -= outcome.done.refused.min(outcome.sends.done);
+                sent
+            }
+            (of, _) => {
+                let (until, spin) = match of {
+                    Of::Load { until, spin } => (until, spin),
+                    Of::Send { .. } => (assignment.last_send, true),
+                };
+                let bursts = schedule.take_while(|due| due.at < until);
+                let frames = bursts.flat_map(|due| std::iter::repeat_n(due.at, burst as usize));
+                // Numbers run over after 2³² frames; the receiver's window does not mind.
+                let dues = frames.enumerate().map(|(number, at)| DueFrame {
+                    at,
+                    sequence: number as u32,
+                    warm_up: false,
+                    template: 0,
+                });
+                PacedSender {
+                    way: &mut way,
+                    templates: &templates,
+                    epoch,
+                    pacing: self.pacing,
+                    give_up_ns: (self.pacing == Pacing::Rate).then_some(GIVE_UP),
+                    ahead_ns,
+                    spin,
+                    stop,
+                    observer: &mut Unobserved,
+                }
+                .run(dues, &mut outcome.done)
+            }
+        };
+        if let Err(error) = sent {
+            outcome.failure = Some(error.to_string());
+        }
+        outcome
+    }
+}
+
+/// Sleeps until `wall`, ns, or until told to stop.
+fn wait_until(wall: i64, stop: &AtomicBool) {
+    loop {
+        let now = clock::realtime().get();
+        if now >= wall || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        clock::sleep_until(WallNanos::new(wall.min(now + LONGEST_SLEEP)));
+    }
+}
+
+/// The lengths a sender's frames have, ascending.
+fn lengths_of(task: &SendTask, length: u16) -> Vec<u16> {
+    task.send.replay.as_ref().map_or_else(|| vec![length], distinct_lengths)
+}
+
+/// The lengths the frames of a replay have, ascending.
+pub fn distinct_lengths(replay: &Replay) -> Vec<u16> {
+    let all = replay.trace.frames().iter().map(|frame| frame.length.max(replay.least));
+    all.collect::<BTreeSet<u16>>().into_iter().collect()
+}
+
+/// The frames of a schedule, each with the template of its length.
+pub fn dues(schedule: Schedule, lengths: &[u16]) -> impl Iterator<Item = DueFrame> + '_ {
+    schedule.map(|due| {
+        let template = lengths.binary_search(&due.length).unwrap_or(0) as u16;
+        DueFrame { at: due.at, sequence: due.sequence, warm_up: due.warm_up, template }
+    })
+}
+
+/// How far apart frames of a replay are where they are densest, over a millisecond, ps.
+pub fn gap_of(replay: &Replay) -> i64 {
+    let window = Span::from_millis(1);
+    window.as_picos() / i64::try_from(replay.densest(window)).unwrap_or(i64::MAX).max(1)
+}
+
+/// The frames of an injector. Its number in the plan, from 1, stands for the flow.
+pub fn load_shape(assignment: &Assignment, task: &LoadTask) -> FrameSpec {
+    let Inject { on, to, payload, .. } = task.inject;
+    let (here, there) = (assignment.addresses[usize::from(on)], assignment.addresses[usize::from(to)]);
+    let source = std::net::SocketAddrV4::new(here.ipv4, load_port(task.number));
+    let destination = std::net::SocketAddrV4::new(there.ipv4, DISCARD_PORT);
+    let payload = payload as usize;
+    FrameSpec {
+        flow: task.flow(),
+        envelope: Envelope {
+            destination: MacAddress(there.mac),
+            source: MacAddress(here.mac),
+            tag: None,
+            carrier: Carrier::udp(source, destination),
+        },
+        payload,
+        transmit_time: (payload >= TRANSMIT_TIME_OF_LOAD + 8).then_some(TRANSMIT_TIME_OF_LOAD),
+    }
+}
+
+/// Source ports of injectors: distinct, above those of access points.
+fn load_port(number: u32) -> u16 {
+    61_200 + (number % 4_096) as u16
+}
+
+/// Writes the records of a sender task.
+struct SendRecorder<'a> {
+    log: &'a mut RecordProducer,
+    counters: &'a Counters,
+    flow: u16,
+    /// By template.
+    lengths: &'a [u16],
+    late_after_ns: i64,
+    figures: SendStats,
+}
+
+impl SendObserver for SendRecorder<'_> {
+    #[inline]
+    fn sent(&mut self, due: DueFrame, target: WallNanos, at: WallNanos) {
+        let flags = if due.warm_up { ProbeFlags::WARM_UP } else { ProbeFlags::NONE };
+        let length = self.lengths.get(usize::from(due.template)).copied().unwrap_or(0);
+        let seen =
+            framing::seen(Probe { flow: self.flow, sequence: due.sequence, flags }, length, Crc::Unchecked);
+        self.log.push(seen, Point::IntendedSend, Clock::Schedule, DropReason::None, target);
+        self.log.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
+        self.counters.sent.store(self.counters.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.figures.done += 1;
+        self.figures.late += u64::from(at.get() - target.get() > self.late_after_ns);
+    }
+}
+
+/// Whether the frames of a receiver's loads come so densely that the host's stack should not see them.
+pub fn is_fast(loads: &[Arc<LoadTask>]) -> bool {
+    let frames_per_second: f64 = loads
+        .iter()
+        .map(|task| f64::from(task.inject.burst) * 1e12 / task.inject.interval.as_picos().max(1) as f64)
+        .sum();
+    frames_per_second > 250_000.0
+}

@@ -1,0 +1,304 @@
+//! A capture task: everything the interfaces send and receive, written as pcapng.
+//!
+//! It only watches. It runs behind everybody else, takes frames out of rings that the kernel fills by itself, and never
+//! holds anything up: what a ring has no room for, and what the disk refuses, is counted and told. The measurement goes
+//! on without it.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use wg_capture::pcapng::{self, Resolution, Statistics};
+use wg_capture::{CaptureFile, Direction, Timestamps};
+use wg_net::{Captured, HardwareTimestamping, Interface, NetError, PacketRing, RETIRE_MS, clock, realtime};
+
+/// Name of the file in the spool of an agent.
+pub const FILE: &str = "capture.pcapng";
+/// Pause when no ring had anything.
+const PAUSE: Duration = Duration::from_millis(4);
+/// Longest time a frame stays out of the file.
+const FLUSH_EVERY: Duration = Duration::from_millis(250);
+/// Time between two looks at the room on the disk: at 10 Gbit/s a fifth of what is left comes in it.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// What a capture leaves free on the disk, bytes, for the records of the run that it only watches; of a small disk a quarter.
+const LEFT_FREE: u64 = 64 << 20;
+/// After the end: until the kernel has handed over what was not full yet.
+const LAST_LOOK: Duration = Duration::from_millis(3 * RETIRE_MS as u64);
+
+/// An interface to capture on.
+#[derive(Clone, Debug)]
+pub struct CaptureInterface {
+    /// The interface.
+    pub interface: Interface,
+    /// What it is called in the file.
+    pub name: String,
+    /// Its line rate, where it is known.
+    pub rate_bps: Option<u64>,
+}
+
+/// What a capture did.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureStats {
+    /// Frames that came to the rings.
+    pub seen: u64,
+    /// Frames in the file.
+    pub written: u64,
+    /// Frames the rings had no room for.
+    pub dropped: u64,
+    /// Frames the disk had no room for.
+    pub unwritten: u64,
+    /// Frames the interfaces timestamped; the others were timestamped by the kernel.
+    pub by_hardware: u64,
+    /// Received frames that an interface should have timestamped and did not; they are not in the file.
+    pub untimestamped: u64,
+    /// Why the capture is not whole, as a clause about its file.
+    pub failure: Option<String>,
+}
+
+/// How to capture.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureConfig {
+    /// Bytes kept of each frame.
+    pub snap: u32,
+    /// Whether frames addressed to others are seen, too.
+    pub see_all: bool,
+    /// Whether the interfaces stamp: received frames only, for what is sent has no such timestamp in a ring.
+    pub by_hardware: bool,
+}
+
+/// Rings and file, open.
+#[derive(Debug)]
+pub struct Capture {
+    rings: Vec<(PacketRing, CaptureInterface)>,
+    /// Ends when the capture does.
+    _timestamping: Vec<HardwareTimestamping>,
+    by_hardware: bool,
+    file: CaptureFile,
+    snap: u32,
+    began: i64,
+    figures: CaptureStats,
+}
+
+/// Why a capture cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The host refuses.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The disk refuses.
+    #[error("{path}: cannot be written: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Capture {
+    /// Opens a ring on each of `taps`, and the file. Frames are kept from here on.
+    ///
+    /// # Errors
+    /// See [`CaptureError`].
+    pub fn open(taps: Vec<CaptureInterface>, path: &Path, how: CaptureConfig) -> Result<Self, CaptureError> {
+        let CaptureConfig { snap, see_all, by_hardware } = how;
+        let file_error = |source| CaptureError::File { path: path.display().to_string(), source };
+        let mut file = CaptureFile::create(path).map_err(file_error)?;
+        file.other(pcapng::section);
+        let (mut rings, mut timestamping) = (Vec::new(), Vec::new());
+        for tap in taps {
+            if by_hardware {
+                timestamping.push(HardwareTimestamping::start(&tap.interface.name, false, true)?);
+            }
+            let ring = PacketRing::capture(&tap.interface, snap, by_hardware)?;
+            if see_all {
+                let what = format!("cannot see all frames of interface '{}'", tap.interface.name);
+                ring.see_all(&tap.interface).map_err(|e| NetError::refused(what, e))?;
+            }
+            file.other(|out| {
+                let facts = pcapng::Interface {
+                    name: &tap.name,
+                    snap,
+                    resolution: Resolution::Nanoseconds,
+                    fcs: 0,
+                    rate_bps: tap.rate_bps,
+                    timestamps: if by_hardware { Timestamps::HARDWARE } else { Timestamps::SOFTWARE },
+                };
+                pcapng::interface(out, &facts);
+            });
+            rings.push((ring, tap));
+        }
+        Ok(Self {
+            rings,
+            _timestamping: timestamping,
+            by_hardware,
+            file,
+            snap,
+            began: clock::realtime().get(),
+            figures: CaptureStats::default(),
+        })
+    }
+
+    /// Captures until `stop` is set and what came by then is in the file.
+    pub fn run(mut self, stop: &AtomicBool) -> CaptureStats {
+        // The kernel always lets a thread step back.
+        let _ = realtime::background();
+        let (mut flushed, mut looked) = (Instant::now(), Instant::now());
+        let mut stopped: Option<Instant> = None;
+        loop {
+            let mut moved = false;
+            for number in 0..self.rings.len() {
+                moved |= self.take(number);
+            }
+            if looked.elapsed() >= LOOK_EVERY {
+                self.leave_room();
+                looked = Instant::now();
+            }
+            if flushed.elapsed() >= FLUSH_EVERY {
+                self.file.flush();
+                flushed = Instant::now();
+            }
+            if stopped.is_some_and(|at| at.elapsed() >= LAST_LOOK) && !moved {
+                break;
+            }
+            if stopped.is_none() && stop.load(Ordering::Relaxed) {
+                stopped = Some(Instant::now());
+            }
+            if !moved {
+                self.look_for_trouble();
+                std::thread::sleep(PAUSE);
+            }
+        }
+        self.end()
+    }
+
+    /// Writes the frames of one block of a ring; returns whether there was one.
+    fn take(&mut self, number: usize) -> bool {
+        let Some((ring, _)) = self.rings.get_mut(number) else { return false };
+        let (file, snap) = (&mut self.file, self.snap);
+        let (only_hardware, figures) = (self.by_hardware, &mut self.figures);
+        ring.read(|frame| {
+            figures.by_hardware += u64::from(frame.by_hardware);
+            if only_hardware && !frame.by_hardware {
+                // Its time is another clock's: in one file with the others it would be nonsense.
+                figures.untimestamped += u64::from(!frame.is_outgoing);
+                return;
+            }
+            file.frame(|out| put(out, number as u32, &frame, snap));
+        })
+        .is_some()
+    }
+
+    /// Ends the file before the disk is full.
+    fn leave_room(&mut self) {
+        let Ok(disk) = wg_net::host::disk_space(self.file.path()) else { return };
+        let left = LEFT_FREE.min(disk.total / 4);
+        if self.file.is_open() && disk.free < left {
+            let why = format!(
+                "less than {:.1} MiB are left on the disk, which stay free for records",
+                left as f64 / f64::from(1 << 20)
+            );
+            self.file.end_early(why);
+        }
+    }
+
+    fn look_for_trouble(&mut self) {
+        for (ring, tap) in &self.rings {
+            if let Err(error) = ring.check() {
+                let name = &tap.interface.name;
+                self.figures.failure.get_or_insert_with(|| {
+                    format!("was interrupted on interface '{name}': {error}; what came before is there")
+                });
+            }
+        }
+    }
+
+    fn end(mut self) -> CaptureStats {
+        let between = [self.began, clock::realtime().get()].map(|at| at.max(0).unsigned_abs());
+        let mut written = self.file.frames();
+        for (number, (ring, _)) in (0..).zip(&mut self.rings) {
+            let (received, dropped) = ring.statistics().unwrap_or_default();
+            self.figures.seen += received;
+            self.figures.dropped += dropped;
+            // With several interfaces each has what came to it, less what was dropped.
+            let mine = (received - dropped.min(received)).min(written);
+            written -= mine;
+            let counted = Statistics { received, dropped, written: mine };
+            self.file.other(|out| pcapng::statistics(out, number, between, counted));
+        }
+        self.file.flush();
+        self.figures.written = self.file.frames();
+        self.figures.unwritten = self.file.lost();
+        if let Some(failure) = self.file.failure() {
+            self.figures.failure = Some(failure);
+        }
+        self.figures
+    }
+}
+
+/// One frame as a block, with the tag the kernel took out of it.
+fn put(out: &mut Vec<u8>, interface: u32, frame: &Captured<'_>, snap: u32) {
+    const ADDRESSES: usize = 12;
+    let ticks = frame.timestamp_ns.max(0).unsigned_abs();
+    let direction = if frame.is_outgoing { Direction::Outbound } else { Direction::Inbound };
+    let mut tag = [0; 4];
+    let (first, rest) = frame.bytes.split_at(frame.bytes.len().min(ADDRESSES));
+    let (inserted, added): (&[u8], usize) = match frame.tag {
+        Some((kind, control)) if first.len() == ADDRESSES => {
+            tag[..2].copy_from_slice(&kind.to_be_bytes());
+            tag[2..].copy_from_slice(&control.to_be_bytes());
+            (&tag, tag.len())
+        }
+        _ => (&[], 0),
+    };
+    pcapng::packet(out, interface, ticks, direction, &[first, inserted, rest], frame.length + added, snap);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wg_capture::Reader;
+
+    #[test]
+    fn a_tag_the_kernel_took_out_is_put_back() {
+        let mut file = Vec::new();
+        pcapng::section(&mut file);
+        let facts = pcapng::Interface {
+            name: "es:1",
+            snap: 40,
+            resolution: Resolution::Nanoseconds,
+            fcs: 0,
+            rate_bps: None,
+            timestamps: Timestamps::SOFTWARE,
+        };
+        pcapng::interface(&mut file, &facts);
+        let bytes: Vec<u8> = (0..60).collect();
+        for (tag, length) in [(None, 60), (Some((0x8100, 0x6005)), 60), (Some((0x8100, 1)), 5)] {
+            let frame = Captured {
+                timestamp_ns: 1_700_000_000_123_456_789,
+                by_hardware: false,
+                is_outgoing: tag.is_some(),
+                tag,
+                bytes: &bytes[..length],
+                length,
+            };
+            put(&mut file, 0, &frame, 40);
+        }
+        let mut reader = Reader::new(io::Cursor::new(file)).expect("it begins well");
+        let mut found = Vec::new();
+        while let Some(packet) = reader.next_packet() {
+            assert_eq!(packet.picos, 1_700_000_000_123_456_789_000);
+            found.push((packet.direction, packet.length, packet.bytes.to_vec()));
+        }
+        let tagged = [&bytes[..12], &[0x81, 0, 0x60, 5], &bytes[12..36]].concat();
+        assert_eq!(
+            found,
+            [
+                (Direction::Inbound, 60, bytes[..40].to_vec()),
+                (Direction::Outbound, 64, tagged),
+                (Direction::Outbound, 5, bytes[..5].to_vec()),
+            ]
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! Which backend a stream leaves by.
+
+use wg_frame::layout::Carrier;
+use wg_net::transmit::{Backend, LONGEST_GAP_NS, Launch, LiveFrames, NoLaunch, Transmitter};
+use wg_net::{Interface, NetError, link_counters};
+
+use super::paced_sender::FrameTemplate;
+use super::{Extent, FrameSpec, FrameSpecError};
+
+/// What a stream needs of its way out.
+#[derive(Clone, Debug)]
+pub struct StreamNeeds<'a> {
+    /// Its interface.
+    pub interface: &'a Interface,
+    /// Its frames; all alike but for their length.
+    pub shapes: &'a [FrameSpec],
+    /// The backend the test asks for.
+    pub forced: Option<Backend>,
+    /// The shortest time between two frames, ps; 0 where bursts leave as fast as the line takes them.
+    pub least_gap_ps: i64,
+    /// The time between any two frames, ps, where it is constant.
+    pub constant_gap_ps: Option<i64>,
+    /// Whether every frame is told to somebody: live frames are not.
+    pub recorded: bool,
+    /// Whether nothing else of this host goes by this link, so that its queue may be passed by.
+    pub alone: bool,
+    /// Whether the headers are those the kernel would write.
+    pub plain_headers: bool,
+    /// Whether the interface is to launch frames at their instants.
+    pub launch: LaunchPolicy,
+    /// Backends whose frames did not arrive when they were tried on this path, each with what was seen.
+    pub distrusted: &'a [(Backend, String)],
+    /// Whether the choice is tried on the path before it is used.
+    pub tried_later: bool,
+}
+
+/// What the test asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LaunchPolicy {
+    /// Launch times where the card keeps them.
+    #[default]
+    Auto,
+    /// Launch times, or nothing.
+    On,
+    /// None.
+    Off,
+}
+
+/// The way a stream leaves by.
+pub enum Way {
+    /// From a thread of this program.
+    Transmitter(Transmitter, Vec<FrameTemplate>),
+    /// From within the kernel.
+    Live(Box<LiveFrames>, Box<FrameTemplate>),
+}
+
+/// A way, and how it came to be chosen.
+pub struct ChosenBackend {
+    /// The way.
+    pub way: Way,
+    /// Its backend.
+    pub backend: Backend,
+    /// Whether it passes by the queue of the interface.
+    pub past_queue: bool,
+    /// How the interface launches its frames; `None`: this program keeps the time.
+    pub launch: Option<Launch>,
+    /// One sentence for reports.
+    pub why: String,
+}
+
+/// Why there is no way.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// The operating system's reason.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The stream's.
+    #[error(transparent)]
+    FrameSpec(#[from] FrameSpecError),
+    /// An interface that launches nothing.
+    #[error("launch times cannot be used: {0}; or write launch=\"off\"")]
+    Launch(#[from] NoLaunch),
+    /// A backend that cannot carry this stream.
+    #[error("backend {backend} cannot carry this stream: {reason}")]
+    Unfit {
+        /// The backend.
+        backend: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+/// Frames a second above which the kernel's ordinary ways are too slow, as gaps in ps.
+const FAST_GAP_PS: i64 = 3_000_000;
+/// How often, and how long apart, a link is asked whether it takes live frames.
+const PROBES: u32 = 30;
+const BETWEEN_PROBES: std::time::Duration = std::time::Duration::from_millis(50);
+const FASTER_GAP_PS: i64 = 1_500_000;
+
+/// Opens the backend asked for, or the one that fits best: the plainest that is fast enough, for its frames meet what
+/// an application's would.
+///
+/// # Errors
+/// Of a forced backend its own; else of the last resort.
+pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
+    if let Some(launch) = launch(demand)? {
+        let templates = templates(demand, Extent::Frame)?;
+        let way = Way::Transmitter(Transmitter::launching(demand.interface, launch)?, templates);
+        let who = if launch.by_hardware { "the card" } else { "the queue discipline etf" };
+        let why = format!("{who} launches each frame, handed over {} us ahead", launch.ahead_ns / 1_000);
+        return Ok(ChosenBackend {
+            way,
+            backend: Backend::Packet,
+            past_queue: false,
+            launch: Some(launch),
+            why,
+        });
+    }
+    if let Some(backend) = demand.forced {
+        return open(demand, backend).map(|way| chosen(demand, way, backend, "asked for by the test".into()));
+    }
+    let mut tried = Vec::new();
+    let candidates = candidates(demand);
+    for (at, backend) in candidates.iter().copied().enumerate() {
+        let seen = demand.distrusted.iter().find(|(distrusted, _)| *distrusted == backend);
+        // The last one is used whatever was seen of it: what arrives is judged after the run.
+        if let Some((_, seen)) = seen
+            && at + 1 < candidates.len()
+        {
+            tried.push(format!("{} ({seen})", backend.name()));
+            continue;
+        }
+        match open(demand, backend) {
+            Ok(way) => {
+                let mut why = format!("chosen for {}", pace(demand));
+                if !tried.is_empty() {
+                    why = format!("{why}; not {}", tried.join("; not "));
+                }
+                return Ok(chosen(demand, way, backend, why));
+            }
+            Err(error) if backend == Backend::Udp || (!udp_fits(demand) && backend == Backend::Packet) => {
+                return Err(error);
+            }
+            Err(error) => tried.push(format!("{} ({error})", backend.name())),
+        }
+    }
+    Err(BackendError::Unfit { backend: "any", reason: "none carries it" })
+}
+
+/// How the interface launches, where it is to.
+fn launch(demand: &StreamNeeds<'_>) -> Result<Option<Launch>, BackendError> {
+    let fits = demand.forced.is_none_or(|backend| backend == Backend::Packet);
+    match demand.launch {
+        LaunchPolicy::Off => Ok(None),
+        LaunchPolicy::On if !fits => {
+            let backend = demand.forced.map_or("", Backend::name);
+            Err(BackendError::Unfit { backend, reason: "launch times need the backend packet" })
+        }
+        LaunchPolicy::On => Ok(Some(Launch::at(demand.interface)??)),
+        // Where the kernel tells nothing there is no card that launches; what is faster goes by ways that launch nothing.
+        LaunchPolicy::Auto => {
+            let found = Launch::at(demand.interface).ok().and_then(Result::ok);
+            Ok(found.filter(|launch| launch.by_hardware && fits && demand.least_gap_ps >= FAST_GAP_PS))
+        }
+    }
+}
+
+fn templates(demand: &StreamNeeds<'_>, extent: Extent) -> Result<Vec<FrameTemplate>, BackendError> {
+    Ok(demand.shapes.iter().map(|shape| shape.template(extent)).collect::<Result<_, _>>()?)
+}
+
+fn pace(demand: &StreamNeeds<'_>) -> String {
+    match demand.least_gap_ps {
+        0 => "bursts".into(),
+        gap => format!("gaps of {:.3} us", gap as f64 / 1e6),
+    }
+}
+
+fn chosen(demand: &StreamNeeds<'_>, way: Way, backend: Backend, why: String) -> ChosenBackend {
+    let past_queue = match backend {
+        Backend::Udp => false,
+        Backend::Packet => passes_queue(demand),
+        Backend::Xdp | Backend::Live => true,
+    };
+    ChosenBackend { way, backend, past_queue, launch: None, why }
+}
+
+/// A packet socket goes past the queue only where it must: a shaper in it stands for the rate of the link.
+fn passes_queue(demand: &StreamNeeds<'_>) -> bool {
+    demand.alone && demand.least_gap_ps > 0 && demand.least_gap_ps < FAST_GAP_PS
+}
+
+fn udp_fits(demand: &StreamNeeds<'_>) -> bool {
+    demand.plain_headers
+        && demand.shapes.iter().all(|shape| matches!(shape.envelope.carrier, Carrier::Udp { .. }))
+}
+
+fn candidates(demand: &StreamNeeds<'_>) -> Vec<Backend> {
+    let mut candidates = Vec::new();
+    if demand.alone
+        && demand.tried_later
+        && demand.least_gap_ps > 0
+        && demand.least_gap_ps < FASTER_GAP_PS
+        && live_fits(demand).is_ok()
+    {
+        candidates.push(Backend::Live);
+    }
+    if demand.alone && demand.least_gap_ps < FAST_GAP_PS && demand.least_gap_ps > 0 {
+        candidates.push(Backend::Xdp);
+    }
+    candidates.push(Backend::Packet);
+    if udp_fits(demand) {
+        // Slow streams take the plainest way first.
+        let at = if demand.least_gap_ps >= 20_000_000 || demand.least_gap_ps == 0 {
+            candidates.len() - 1
+        } else {
+            candidates.len()
+        };
+        candidates.insert(at, Backend::Udp);
+    }
+    candidates
+}
+
+fn live_fits(demand: &StreamNeeds<'_>) -> Result<i64, &'static str> {
+    if demand.recorded {
+        return Err("frames sent within the kernel leave no records; use xdp or packet");
+    }
+    if demand.shapes.len() != 1 {
+        return Err("all its frames must have one length");
+    }
+    demand
+        .constant_gap_ps
+        .filter(|gap| gap / 1_000 <= LONGEST_GAP_NS)
+        .ok_or("its frames must come at a constant gap of at most 50us")
+}
+
+/// Whether the other end takes live frames, or comes to: all end systems prepare at the same time, and a receiver's
+/// program may be attached a moment later.
+fn takes_live_frames(live: &LiveFrames, interface: &Interface) -> Result<bool, NetError> {
+    for _ in 0..PROBES {
+        let before = link_counters(&interface.name)?;
+        live.probe()?;
+        let after = link_counters(&interface.name)?;
+        if after.transmit_dropped == before.transmit_dropped {
+            return Ok(true);
+        }
+        std::thread::sleep(BETWEEN_PROBES);
+    }
+    Ok(false)
+}
+
+/// Opens one backend.
+///
+/// # Errors
+/// See [`BackendError`].
+pub fn open(demand: &StreamNeeds<'_>, backend: Backend) -> Result<Way, BackendError> {
+    let templates = |extent| templates(demand, extent);
+    let unfit = |reason| BackendError::Unfit { backend: backend.name(), reason };
+    match backend {
+        Backend::Udp => {
+            if !udp_fits(demand) {
+                return Err(unfit("the headers of its frames are not those of this host; use packet"));
+            }
+            let Some(Carrier::Udp { source, destination, .. }) =
+                demand.shapes.first().map(|s| s.envelope.carrier)
+            else {
+                return Err(unfit("it has no frame"));
+            };
+            Ok(Way::Transmitter(Transmitter::udp(source, destination)?, templates(Extent::Payload)?))
+        }
+        Backend::Packet => {
+            let way = Transmitter::packet(demand.interface, passes_queue(demand))?;
+            Ok(Way::Transmitter(way, templates(Extent::Frame)?))
+        }
+        Backend::Xdp => Ok(Way::Transmitter(Transmitter::xdp(demand.interface)?, templates(Extent::Frame)?)),
+        Backend::Live => {
+            live_fits(demand).map_err(unfit)?;
+            let (bytes, template) = demand.shapes[0].template(Extent::FrameWithoutChecksum)?;
+            let live = LiveFrames::new(demand.interface, &bytes, &template)?;
+            if !takes_live_frames(&live, demand.interface)? {
+                return Err(unfit("the driver at the link's other end takes no XDP frames"));
+            }
+            Ok(Way::Live(Box::new(live), Box::new((bytes, template))))
+        }
+    }
+}

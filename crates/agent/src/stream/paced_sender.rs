@@ -1,0 +1,312 @@
+//! Keeping the time of a stream.
+//!
+//! What a late frame moves is [`Pacer`]'s rule, which simulated senders keep as well; here are the waiting, the sending
+//! and what came of it. What is due where the schedule is kept leaves at once, several frames in one call if need be.
+//!
+//! Where the interface launches frames at stated instants they are handed over ahead of time, and this thread's own lateness
+//! does not show on the wire.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use wg_core::pacing::{Pacer, Pacing};
+use wg_frame::probe::ProbeFlags;
+use wg_frame::template::Template;
+use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
+use wg_net::clock;
+use wg_net::transmit::{Transmitter, Unlaunched};
+use wg_record::tracking::Sketch;
+
+use super::gaps::Gaps;
+use crate::stream::lead::Lead;
+
+/// A frame that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueFrame {
+    /// When.
+    pub at: RunTime,
+    /// Its number; warm-up frames are numbered on their own.
+    pub sequence: u32,
+    /// Sent in the warm-up.
+    pub warm_up: bool,
+    /// Which of the stream's templates.
+    pub template: u16,
+}
+
+/// A template with the bytes it was made for.
+pub type FrameTemplate = (Vec<u8>, Template);
+
+/// What a sender did.
+#[derive(Clone, Debug, Default)]
+pub struct PacedStats {
+    /// Frames handed to the kernel.
+    pub offered: u64,
+    /// Of these, refused.
+    pub refused: u64,
+    /// Frames that were so late that they were not sent.
+    pub given_up: u64,
+    /// Actual minus intended send, ps: in rate mode against the schedule, in gap mode against the instant the gap
+    /// asks for.
+    pub error: Sketch,
+    /// Gaps against the planned ones.
+    pub gaps: Gaps,
+    /// Launch times that were not kept, where frames had some.
+    pub unlaunched: Option<Unlaunched>,
+    /// Intended and actual instants of the first and the last frame, ns of `CLOCK_REALTIME`.
+    pub span: Option<(i64, i64)>,
+}
+
+/// Told of every frame, on the sending thread.
+pub trait SendObserver {
+    /// `due`, which should have left at `target`, is handed to the kernel at `at`.
+    fn sent(&mut self, due: DueFrame, target: WallNanos, at: WallNanos);
+}
+
+/// Nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Unobserved;
+impl SendObserver for Unobserved {
+    #[inline]
+    fn sent(&mut self, _: DueFrame, _: WallNanos, _: WallNanos) {}
+}
+
+/// Longest single sleep, ns, so that a stop is noticed.
+const LONGEST_SLEEP: i64 = 20_000_000;
+/// Added before rounding down to a nanosecond, it rounds up.
+const UP_TO_NANOS: Span = Span::from_picos(999);
+/// Looks at the clock between two looks at the order to stop.
+const SPINS_PER_LOOK: u32 = 256;
+
+/// A sender at work.
+pub struct PacedSender<'a, W> {
+    /// The way out.
+    pub way: &'a mut Transmitter,
+    /// Its frames.
+    pub templates: &'a [FrameTemplate],
+    /// Start of the schedule.
+    pub epoch: Epoch,
+    /// What is kept when a frame is late.
+    pub pacing: Pacing,
+    /// Frames later than this are given up, ns; `None`: none is.
+    pub give_up_ns: Option<i64>,
+    /// How long before its launch time a frame is handed over, ns, where something else than this thread keeps the time.
+    pub ahead_ns: Option<i64>,
+    /// Whether to stay awake shortly before a frame is due; else its time is as exact as the host's timers.
+    pub spin: bool,
+    /// Set to end early.
+    pub stop: &'a AtomicBool,
+    /// Who wants to know.
+    pub observer: &'a mut W,
+}
+
+impl<W: SendObserver> PacedSender<'_, W> {
+    /// Sends everything that comes due until the schedule ends.
+    ///
+    /// # Errors
+    /// The way out is unusable; what was sent until then is in the figures.
+    pub fn run(
+        &mut self,
+        mut dues: impl Iterator<Item = DueFrame>,
+        figures: &mut PacedStats,
+    ) -> std::io::Result<()> {
+        let mut next = dues.next();
+        let mut lead = Lead::new(60_000);
+        let mut pacer = Pacer::new(self.pacing);
+        while let Some(due) = next {
+            let target = self.target(&pacer, due.at);
+            if !self.wait(target - self.ahead_ns.unwrap_or(0), &mut lead) {
+                break;
+            }
+            let now = clock::realtime().get();
+            if self.give_up_ns.is_some_and(|most| now - target > most) {
+                figures.given_up += 1;
+                next = dues.next();
+                continue;
+            }
+            let sent = self.lay(due, target, &mut pacer, figures);
+            next = dues.next();
+            let due_by = run_time(self.epoch, sent + self.ahead_ns.unwrap_or(0));
+            while let Some(more) = next {
+                if !pacer.may_join(more.at, due_by) || !self.has_room() {
+                    break;
+                }
+                self.lay(more, self.epoch.wall_nanos(more.at).get(), &mut pacer, figures);
+                next = dues.next();
+            }
+            let flushed = self.way.flush()?;
+            figures.refused += flushed.refused as u64;
+        }
+        if let Some(ahead) = self.ahead_ns {
+            // What was handed over last is launched, or given up, within this time.
+            clock::sleep_until(WallNanos::new(clock::realtime().get() + ahead));
+            figures.unlaunched = Some(self.way.unlaunched()?);
+        }
+        Ok(())
+    }
+
+    /// When the frame planned for `planned` is to leave, ns: an instant of the schedule is rounded down, the end of a gap up.
+    fn target(&self, pacer: &Pacer, planned: RunTime) -> i64 {
+        let intended = match self.ahead_ns {
+            None => pacer.intended(planned),
+            Some(ahead) => {
+                pacer.intended_launch(planned, run_time(self.epoch, clock::realtime().get() + ahead))
+            }
+        };
+        let rounding = if self.pacing == Pacing::Gap { UP_TO_NANOS } else { Span::ZERO };
+        self.epoch.wall_nanos(intended + rounding).get()
+    }
+
+    fn has_room(&mut self) -> bool {
+        self.way.slot().is_some()
+    }
+
+    /// Lays one frame into a slot and returns its transmit time.
+    #[inline]
+    fn lay(&mut self, due: DueFrame, target: i64, pacer: &mut Pacer, figures: &mut PacedStats) -> i64 {
+        let (bytes, template) = &self.templates[usize::from(due.template)];
+        // A batch holds what one flush takes; the loop above flushes before it is full.
+        let Some(slot) = self.way.slot() else { return target };
+        if *slot.holds != u32::from(due.template) + 1 {
+            slot.bytes[..bytes.len()].copy_from_slice(bytes);
+            *slot.holds = u32::from(due.template) + 1;
+        }
+        let flags = if due.warm_up { ProbeFlags::WARM_UP } else { ProbeFlags::NONE };
+        let at = clock::realtime();
+        // What is launched leaves when it says, and not when it is handed over.
+        let leaves = if self.ahead_ns.is_some() { WallNanos::new(target) } else { at };
+        let time = run_time(self.epoch, leaves.get());
+        template.patch(slot.bytes, due.sequence, flags, time);
+        self.way.commit(bytes.len());
+        if self.ahead_ns.is_some() {
+            self.way.launch_at(leaves);
+        }
+        self.observer.sent(due, WallNanos::new(target), at);
+        figures.offered += 1;
+        figures.error.add((at.get() - target) * 1_000);
+        if let (Some(gap), None) = (pacer.handle_sent(due.at, time), self.ahead_ns) {
+            figures.gaps.add(gap.sent.as_picos(), gap.planned.as_picos());
+        }
+        figures.span = Some((figures.span.map_or(leaves.get(), |span| span.0), leaves.get()));
+        at.get()
+    }
+
+    /// Sleeps, then spins until `target`, ns. False: told to stop.
+    #[inline]
+    fn wait(&self, target: i64, lead: &mut Lead) -> bool {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            let now = clock::realtime().get();
+            if now >= target {
+                return true;
+            }
+            let until = if self.spin { target - lead.ns() } else { target };
+            if until > now {
+                let until = until.min(now + LONGEST_SLEEP);
+                clock::sleep_until(WallNanos::new(until));
+                lead.learn(clock::realtime().get() - until);
+                continue;
+            }
+            for _ in 0..SPINS_PER_LOOK {
+                if clock::realtime().get() >= target {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// The time of the run at `wall`, ns.
+#[inline]
+fn run_time(epoch: Epoch, wall: i64) -> RunTime {
+    epoch.run_time(WallNanos::new(wall)).unwrap_or(RunTime::ZERO)
+}
+
+#[cfg(test)]
+#[path = "../../../core/tests/contracts/pacing.rs"]
+mod contract;
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+
+    use wg_frame::ethernet::MacAddress;
+    use wg_frame::layout::{Carrier, Envelope};
+
+    use super::contract::{self, Sent};
+    use super::*;
+    use crate::stream::{Extent, FrameSpec};
+
+    /// Keeps what was sent, and holds the thread up after every tenth frame until `stall_ns` have passed.
+    struct Hindered {
+        epoch: Epoch,
+        stall_ns: i64,
+        sent: Vec<Sent>,
+    }
+
+    impl SendObserver for Hindered {
+        fn sent(&mut self, due: DueFrame, target: WallNanos, at: WallNanos) {
+            let time = |wall| self.epoch.run_time(wall).expect("near the epoch");
+            self.sent.push(Sent { planned: due.at, intended: time(target), at: time(at) });
+            if self.sent.len().is_multiple_of(10) {
+                while clock::realtime().get() < at.get() + self.stall_ns {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    }
+
+    /// Sends 200 frames to this host, `gap_ps` apart, with a sender that is held up for ten gaps at a time.
+    fn sent(pacing: Pacing, gap_ps: i64) -> (Vec<Sent>, PacedStats) {
+        let receiver = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = receiver.local_addr().expect("an address").port();
+        let here = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        let carrier = Carrier::udp(here(0), here(port));
+        let (destination, source) = (MacAddress([0; 6]), MacAddress([0; 6]));
+        let envelope = Envelope { destination, source, tag: None, carrier };
+        let shape = FrameSpec { flow: 1, envelope, payload: 64, transmit_time: None };
+        let mut way = Transmitter::udp(here(0), here(port)).expect("a socket");
+        let epoch = Epoch::new(clock::realtime());
+        let mut observer = Hindered { epoch, stall_ns: gap_ps / 100, sent: Vec::new() };
+        let mut figures = PacedStats::default();
+        let dues = (0..200).map(|sequence| DueFrame {
+            at: RunTime::from_picos(gap_ps * i64::from(sequence)),
+            sequence,
+            warm_up: false,
+            template: 0,
+        });
+        PacedSender {
+            way: &mut way,
+            templates: &[shape.template(Extent::Payload).expect("a frame")],
+            epoch,
+            pacing,
+            give_up_ns: None,
+            ahead_ns: None,
+            spin: true,
+            stop: &AtomicBool::new(false),
+            observer: &mut observer,
+        }
+        .run(dues, &mut figures)
+        .expect("a way out");
+        (observer.sent, figures)
+    }
+
+    #[test]
+    fn schedule_or_gaps_are_kept_by_a_thread_that_is_held_up() {
+        // No whole nanoseconds.
+        let gap = Span::from_picos(20_000_300);
+        for pacing in [Pacing::Rate, Pacing::Gap] {
+            let (sent, figures) = sent(pacing, gap.as_picos());
+            assert_eq!((sent.len(), figures.offered), (200, 200));
+            contract::holds(pacing, Span::from_nanos(1), &sent);
+            // Ten gaps are lost twenty times: made up for, or not. The last stall is behind the last frame.
+            let span = sent[199].at - sent[0].at;
+            let nineteen = Span::from_picos(19 * 9 * gap.as_picos());
+            let planned = sent[199].planned - sent[0].planned;
+            assert!(pacing == Pacing::Rate || span >= planned + nineteen, "{span} of {planned}");
+            let shortest = figures.gaps.deviation.min().expect("there are gaps");
+            assert_eq!(shortest < 0, pacing == Pacing::Rate, "late frames catch up only on a schedule");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The receiving end of streams on one interface.
+
+use std::io;
+
+use wg_frame::time::WallNanos;
+use wg_net::receive::{FrameFilter, RxDrops, RxFrame, XdpReceiver};
+use wg_net::{Interface, NetError, PacketRing};
+
+/// How frames come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RxBackend {
+    /// A packet ring beside the host's stack.
+    Ring,
+    /// `AF_XDP` in front of it.
+    Xdp,
+}
+
+impl RxBackend {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "packet-ring",
+            Self::Xdp => "xdp",
+        }
+    }
+}
+
+/// An open receiver.
+pub enum Arrivals {
+    /// See [`RxBackend::Ring`].
+    Ring(PacketRing),
+    /// See [`RxBackend::Xdp`].
+    Xdp(Box<XdpReceiver>),
+}
+
+impl Arrivals {
+    /// Opens the entrance asked for, for the reason given with it; without a wish `AF_XDP` where the host grants it and
+    /// `fast` asks for it, else the ring. Returns why it is that one, too.
+    ///
+    /// # Errors
+    /// Of the entrance asked for, or of the ring.
+    pub fn open(
+        interface: &Interface,
+        selection: &FrameFilter,
+        wish: Option<(RxBackend, &str)>,
+        fast: bool,
+    ) -> Result<(Self, String), NetError> {
+        let ring = || PacketRing::arrivals(interface, selection).map(Self::Ring);
+        let xdp = || XdpReceiver::open(interface, selection).map(|open| Self::Xdp(Box::new(open)));
+        match wish {
+            Some((RxBackend::Ring, why)) => Ok((ring()?, why.into())),
+            Some((RxBackend::Xdp, why)) => Ok((xdp()?, why.into())),
+            None if fast => match xdp() {
+                Ok(open) => Ok((open, "frames may come faster than the host's stack takes them".into())),
+                Err(refusal) => Ok((ring()?, format!("AF_XDP is not to be had: {refusal}"))),
+            },
+            None => Ok((ring()?, "fast enough for this load".into())),
+        }
+    }
+
+    /// Which it is.
+    pub fn entrance(&self) -> RxBackend {
+        match self {
+            Self::Ring(_) => RxBackend::Ring,
+            Self::Xdp(_) => RxBackend::Xdp,
+        }
+    }
+
+    /// Hands what has arrived to `take`; waits up to `timeout_ms` for the first frame. Returns how many there were.
+    ///
+    /// # Errors
+    /// The socket is unusable.
+    pub fn take(&mut self, timeout_ms: i32, mut take: impl FnMut(RxFrame<'_>)) -> io::Result<usize> {
+        match self {
+            Self::Ring(ring) => ring.take(timeout_ms, |frame| {
+                take(RxFrame { frame: frame.bytes, stamp: WallNanos::new(frame.timestamp_ns) });
+            }),
+            Self::Xdp(xdp) => xdp.take(timeout_ms, take),
+        }
+    }
+
+    /// Frames that found no room.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn drops(&mut self) -> io::Result<RxDrops> {
+        match self {
+            Self::Ring(ring) => ring.statistics().map(|(_, ring)| RxDrops { ring, other: 0 }),
+            Self::Xdp(xdp) => xdp.drops(),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! From the clock of an interface to `CLOCK_REALTIME`, by readings of both taken while a run goes on.
+//!
+//! Each reading of both clocks is a knot: an offset, and by how much it may be wrong, which is half the time the reading took.
+//! Between two knots the offset is a straight line. It is wrong there by no more than the worse of the two, and by what the
+//! offset bent between them: a line through the ends of a curve whose slope changes by `c` within a time `d` is off
+//! by `c d / 4` at most, and by how much slopes change the neighbouring pairs of knots tell. A clock that was set
+//! between two knots has no offset there: what it timestamped in that time is nowhere.
+//!
+//! The road not taken: one line for the whole run, which no clock that is being steered keeps to.
+
+use std::collections::VecDeque;
+
+use wg_net::CrossTimestamp;
+
+/// Pairs of knots that are remembered, so that timestamps which come late still find theirs.
+const REMEMBERED: usize = 256;
+/// Points of the picture of the offset.
+const MOST_POINTS: usize = 256;
+/// Two clocks drift apart by no more than this, ns/s: 100 ppm each of IEEE Std 802.3-2022, and 500 ppm that a kernel slews by.
+const FASTEST: f64 = 7e5;
+/// A reading worse than the best by this factor is not taken …
+const POOR: i64 = 4;
+/// … unless none was for so long, ns.
+const LONGEST_WITHOUT: i64 = 50_000_000;
+
+/// Both clocks at one instant. Times of the interface's clock have the nominal offset added.
+#[derive(Clone, Copy, Debug)]
+struct Knot {
+    at_ns: i64,
+    offset_ns: f64,
+    uncertainty_ns: f64,
+}
+
+/// A stretch between two knots.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    from: Knot,
+    to: Knot,
+    /// The clock was set within it.
+    broken: bool,
+    /// How far its line may be wrong, ns; grows when the stretch behind it is known.
+    half_width_ns: f64,
+}
+
+impl Stretch {
+    fn length_s(&self) -> f64 {
+        (self.to.at_ns - self.from.at_ns) as f64 / 1e9
+    }
+
+    /// ns per second.
+    fn slope(&self) -> f64 {
+        (self.to.offset_ns - self.from.offset_ns) / self.length_s()
+    }
+
+    /// How far its slope differs from that of its neighbour, ns per second. What the knots' own errors make of it stays in:
+    /// they could as well hide as much.
+    fn change(&self, other: &Self) -> f64 {
+        (self.slope() - other.slope()).abs()
+    }
+
+    fn bent(&mut self, by: f64) {
+        self.half_width_ns += by * self.length_s() / 4.0;
+    }
+}
+
+/// Where a time of the interface's clock lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Translated {
+    /// At that time and so many picoseconds.
+    By(i64),
+    /// Behind the last reading: ask again after the next.
+    Later,
+    /// In a time in which the clock was set, or too long ago.
+    Never,
+}
+
+/// The offset of the two clocks at a time, for the picture.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Point {
+    /// ns since 1970.
+    #[serde(skip)]
+    pub at_ns: i64,
+    /// `CLOCK_REALTIME` less the interface's clock and the nominal offset, ns.
+    pub offset_ns: f64,
+    /// By how much that may be wrong, ns.
+    pub half_width_ns: f64,
+}
+
+/// What was found of the two clocks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrackStats {
+    /// Readings taken.
+    pub readings: u64,
+    /// Readings not taken, since they were poor.
+    pub poor: u64,
+    /// Times the clock was set.
+    pub steps: u64,
+    /// The most that a placed time may be wrong, ns.
+    pub uncertainty_ns: f64,
+    /// How fast the interface's clock runs away from `CLOCK_REALTIME`, ppm, and by how much that may be wrong.
+    pub drift_ppm: Option<(f64, f64)>,
+    /// The offset over time.
+    pub points: Vec<Point>,
+}
+
+/// The offset over time. Owns no clock.
+#[derive(Debug)]
+pub struct ClockTrack {
+    nominal_ns: i64,
+    first: Knot,
+    last: Knot,
+    best_ns: i64,
+    stretches: VecDeque<Stretch>,
+    points: Vec<Point>,
+    /// Stretches of a point, and those the last one has.
+    stride: usize,
+    in_last: usize,
+    figures: TrackStats,
+}
+
+impl ClockTrack {
+    /// From a first reading, whose offset is the nominal one.
+    pub fn new(first: CrossTimestamp) -> Self {
+        let knot =
+            Knot { at_ns: first.realtime_ns, offset_ns: 0.0, uncertainty_ns: first.uncertainty_ns as f64 };
+        Self {
+            nominal_ns: first.offset_ns(),
+            first: knot,
+            last: knot,
+            best_ns: first.uncertainty_ns,
+            stretches: VecDeque::with_capacity(REMEMBERED),
+            points: Vec::with_capacity(MOST_POINTS),
+            stride: 1,
+            in_last: 0,
+            figures: TrackStats { readings: 1, ..TrackStats::default() },
+        }
+    }
+
+    /// What is added to a timestamp of the interface's clock to make it a time that can be placed, ns.
+    pub const fn nominal_ns(&self) -> i64 {
+        self.nominal_ns
+    }
+
+    /// A further reading; returns whether it was taken.
+    pub fn handle_reading(&mut self, stamp: CrossTimestamp) -> bool {
+        let knot = Knot {
+            at_ns: stamp.hardware_ns.saturating_add(self.nominal_ns),
+            offset_ns: stamp.offset_ns().saturating_sub(self.nominal_ns) as f64,
+            uncertainty_ns: stamp.uncertainty_ns as f64,
+        };
+        let passed = knot.at_ns.saturating_sub(self.last.at_ns);
+        if stamp.uncertainty_ns > self.best_ns.saturating_mul(POOR) && (0..LONGEST_WITHOUT).contains(&passed)
+        {
+            self.figures.poor += 1;
+            return false;
+        }
+        self.best_ns = self.best_ns.min(stamp.uncertainty_ns);
+        let unsure = self.last.uncertainty_ns + knot.uncertainty_ns;
+        let moved = (knot.offset_ns - self.last.offset_ns).abs();
+        let broken = passed <= 0 || moved > unsure + FASTEST * passed as f64 / 1e9;
+        if passed <= 0 && moved <= unsure {
+            // No time passed between the two: nothing new.
+            return false;
+        }
+        self.figures.readings += 1;
+        let half_width_ns = 1.0 + self.last.uncertainty_ns.max(knot.uncertainty_ns);
+        let mut stretch = Stretch { from: self.last, to: knot, broken, half_width_ns };
+        self.last = knot;
+        if broken {
+            self.figures.steps += 1;
+            self.first = knot;
+        } else if let Some(before) = self.stretches.back_mut().filter(|before| !before.broken) {
+            let change = stretch.change(before);
+            before.bent(change);
+            stretch.bent(change);
+        }
+        self.settle_last();
+        if self.stretches.len() == REMEMBERED {
+            self.stretches.pop_front();
+        }
+        self.stretches.push_back(stretch);
+        true
+    }
+
+    /// Where `shown_ns` lies, a timestamp with the nominal offset added.
+    pub fn place(&self, shown_ns: i64) -> Translated {
+        let Some(stretch) = self.stretch_of(shown_ns) else {
+            let begun = self.stretches.front().is_some_and(|first| shown_ns < first.from.at_ns);
+            return if begun { Translated::Never } else { Translated::Later };
+        };
+        if stretch.broken {
+            return Translated::Never;
+        }
+        let passed = (shown_ns - stretch.from.at_ns) as f64 / 1e9;
+        Translated::By(((stretch.from.offset_ns + stretch.slope() * passed) * 1e3).round() as i64)
+    }
+
+    /// By how much a time placed there may be wrong, ns, as far as it is known yet.
+    pub fn half_width_ns(&self, shown_ns: i64) -> Option<f64> {
+        self.stretch_of(shown_ns).filter(|stretch| !stretch.broken).map(|stretch| stretch.half_width_ns)
+    }
+
+    fn stretch_of(&self, shown_ns: i64) -> Option<&Stretch> {
+        // Among the latest first: where the clock was set back, a time may lie in two stretches.
+        let within = |s: &&Stretch| {
+            let (a, b) = (s.from.at_ns.min(s.to.at_ns), s.from.at_ns.max(s.to.at_ns));
+            (a..=b).contains(&shown_ns)
+        };
+        self.stretches.iter().rev().find(within)
+    }
+
+    /// The end of the run, and what was found.
+    pub fn finish(&mut self) -> TrackStats {
+        self.settle_last();
+        let (from, to) = (self.first, self.last);
+        if to.at_ns > from.at_ns {
+            let seconds = (to.at_ns - from.at_ns) as f64 / 1e9;
+            // What is added to its readings shrinks while it runs fast.
+            let drift = (from.offset_ns - to.offset_ns) / seconds / 1e3;
+            self.figures.drift_ppm = Some((drift, (from.uncertainty_ns + to.uncertainty_ns) / seconds / 1e3));
+        }
+        self.figures.points = std::mem::take(&mut self.points);
+        std::mem::take(&mut self.figures)
+    }
+
+    /// The width of the last stretch changes no more: into the figures with it.
+    fn settle_last(&mut self) {
+        let Some(stretch) = self.stretches.back().filter(|stretch| !stretch.broken) else { return };
+        self.figures.uncertainty_ns = self.figures.uncertainty_ns.max(stretch.half_width_ns);
+        if self.in_last == 0 && self.points.len() == MOST_POINTS {
+            let pairs = self.points.chunks(2).map(|pair| Point {
+                half_width_ns: pair.iter().fold(0.0, |most, point| most.max(point.half_width_ns)),
+                ..pair[0]
+            });
+            self.points = pairs.collect();
+            self.stride *= 2;
+        }
+        match self.points.last_mut().filter(|_| self.in_last > 0) {
+            Some(point) => point.half_width_ns = point.half_width_ns.max(stretch.half_width_ns),
+            None => self.points.push(Point {
+                at_ns: stretch.from.at_ns,
+                offset_ns: stretch.from.offset_ns,
+                half_width_ns: stretch.half_width_ns,
+            }),
+        }
+        self.in_last = (self.in_last + 1) % self.stride;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Readings of a clock whose offset to the true time is `offset_of`, each somewhere in a bracket of its own.
+    fn readings(offset_of: impl Fn(i64) -> i64, brackets: &[(i64, i64)], every: i64) -> Vec<CrossTimestamp> {
+        let reading = |(number, &(width, share)): (usize, &(i64, i64))| {
+            let begin = 1_700_000_000_000_000_000 + number as i64 * every;
+            // The hardware was read at some time within the bracket, by no means in its middle.
+            let at = begin + width * share / 100;
+            let sample = [begin, at + offset_of(at), begin + width];
+            wg_net::tightest(&[sample]).expect("it is good")
+        };
+        brackets.iter().enumerate().map(reading).collect()
+    }
+
+    fn brackets() -> impl Strategy<Value = Vec<(i64, i64)>> {
+        proptest::collection::vec((100_i64..4_000, 0_i64..=100), 4..120)
+    }
+
+    const START: i64 = 1_700_000_000_000_000_000;
+    const EVERY: i64 = 20_000_000;
+
+    /// Times between the readings with their errors and stated bounds.
+    fn errors(track: &ClockTrack, offset_of: impl Fn(i64) -> i64, until: i64) -> Vec<(f64, f64)> {
+        let mut found = Vec::new();
+        let mut at = START;
+        while at < until {
+            let shown = at + offset_of(at) + track.nominal_ns();
+            if let (Translated::By(ps), Some(bound)) = (track.place(shown), track.half_width_ns(shown)) {
+                found.push((((shown - at) as f64 + ps as f64 / 1e3).abs(), bound));
+            }
+            at += 1_234_567;
+        }
+        found
+    }
+
+    proptest! {
+        /// Offset, drift, and a frequency that swings: the true time lies within the stated bound, always.
+        #[test]
+        fn the_true_time_is_within_the_bound_under_drift_and_wander(
+            offset in -1_i64 << 60..1 << 50,
+            drift_ppb in -100_000_i64..100_000,
+            swing_ns in 0.0_f64..2_000.0,
+            period_s in 0.5_f64..20.0,
+            brackets in brackets(),
+        ) {
+            let offset_of = |at: i64| {
+                let passed = at - START;
+                let swing = swing_ns * (passed as f64 / 1e9 / period_s * std::f64::consts::TAU).sin();
+                offset + (i128::from(passed) * i128::from(drift_ppb) / 1_000_000_000) as i64 + swing as i64
+            };
+            let stamps = readings(offset_of, &brackets, EVERY);
+            let mut track = ClockTrack::new(stamps[0]);
+            for stamp in &stamps[1..] {
+                track.handle_reading(*stamp);
+            }
+            let until = START + EVERY * (brackets.len() as i64 - 1);
+            let errors = errors(&track, offset_of, until);
+            prop_assert!(!errors.is_empty());
+            for (error, bound) in &errors {
+                prop_assert!(error <= bound, "{error} ns beyond {bound} ns");
+            }
+            let figures = track.finish();
+            let drift = figures.drift_ppm.expect("there is more than one reading");
+            let within = swing_ns * 2.0 / (EVERY as f64 * (brackets.len() - 2) as f64) * 1e6 + drift.1 + 0.001;
+            prop_assert!((drift.0 - drift_ppb as f64 / 1e3).abs() <= within, "{drift:?}");
+            prop_assert!(figures.steps == 0 && figures.points.len() <= MOST_POINTS);
+            let widest = errors.iter().fold(0.0_f64, |most, (_, bound)| most.max(*bound));
+            prop_assert!(figures.uncertainty_ns >= widest);
+        }
+    }
+
+    /// A frequency that jumps, as when somebody steers the clock: the true time lies within in 95 % of all cases. With a fixed
+    /// seed, for it is a rate and no bound.
+    #[test]
+    fn a_steered_clock_is_covered_in_nearly_all_cases() {
+        let strategy = (
+            proptest::collection::vec(-5_000_i64..5_000, 1..40),
+            proptest::collection::vec((100_i64..1_000, 0_i64..=100), 40..120),
+        );
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let (mut held, mut all) = (0, 0);
+        for _ in 0..200 {
+            let drawn = strategy.new_tree(&mut runner).expect("nothing is rejected");
+            let (jumps, brackets) = proptest::strategy::ValueTree::current(&drawn);
+            // Every 70 ms another frequency, in ppb.
+            let offset_of = |at: i64| {
+                let (mut left, mut sum, mut n) = (at - START, 0_i64, 0);
+                while left > 0 {
+                    let part = left.min(70_000_000);
+                    sum += part * jumps[n % jumps.len()] / 1_000_000_000;
+                    left -= part;
+                    n += 1;
+                }
+                sum
+            };
+            let stamps = readings(offset_of, &brackets, EVERY);
+            let mut track = ClockTrack::new(stamps[0]);
+            for stamp in &stamps[1..] {
+                track.handle_reading(*stamp);
+            }
+            let errors = errors(&track, offset_of, START + EVERY * (brackets.len() as i64 - 1));
+            held += errors.iter().filter(|(error, bound)| error <= bound).count();
+            all += errors.len();
+        }
+        assert!(held * 100 >= all * 95, "{held} of {all}");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_places_nothing_where_it_was_and_goes_on_behind() {
+        let offset_of = |at: i64| if at < START + 10 * EVERY + EVERY / 2 { 500 } else { 37_000_000_500 };
+        let stamps = readings(offset_of, &[(200, 50); 30], EVERY);
+        let mut track = ClockTrack::new(stamps[0]);
+        for stamp in &stamps[1..] {
+            assert!(track.handle_reading(*stamp));
+        }
+        let place = |at: i64| track.place(at + offset_of(at) + track.nominal_ns());
+        assert_eq!(place(START + 5 * EVERY + 1), Translated::By(0));
+        assert_eq!(place(START + 10 * EVERY + 1_000_000), Translated::Never);
+        assert_eq!(place(START + 15 * EVERY + 1), Translated::By(-37_000_000_000_000));
+        assert_eq!(place(START + 40 * EVERY), Translated::Later);
+        assert_eq!(place(START - EVERY), Translated::Never);
+        assert_eq!(track.finish().steps, 1);
+    }
+
+    #[test]
+    fn a_poor_reading_is_left_out_while_good_ones_are_near() {
+        let stamps = readings(|_| 0, &[(200, 50), (200, 50), (5_000, 100), (200, 50)], EVERY);
+        let mut track = ClockTrack::new(stamps[0]);
+        let taken: Vec<bool> = stamps[1..].iter().map(|stamp| track.handle_reading(*stamp)).collect();
+        assert_eq!(taken, [true, false, true]);
+        let figures = track.finish();
+        assert_eq!((figures.readings, figures.poor), (3, 1));
+        assert!(figures.uncertainty_ns <= 101.0, "{figures:?}");
+    }
+
+    #[test]
+    fn the_picture_of_a_long_run_stays_small_and_keeps_the_worst() {
+        let brackets: Vec<(i64, i64)> = (0..5_000).map(|n| (if n == 777 { 390 } else { 100 }, 50)).collect();
+        let stamps = readings(|_| 0, &brackets, EVERY);
+        let mut track = ClockTrack::new(stamps[0]);
+        for stamp in &stamps[1..] {
+            track.handle_reading(*stamp);
+        }
+        let figures = track.finish();
+        assert!((MOST_POINTS / 2..=MOST_POINTS).contains(&figures.points.len()), "{}", figures.points.len());
+        assert!(figures.points.iter().any(|point| point.half_width_ns >= 196.0));
+    }
+}

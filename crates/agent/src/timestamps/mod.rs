@@ -1,0 +1,357 @@
+//! The interface's own timestamps in a run: whether there are any, how many may be asked for, and when they were by the
+//! system's clock.
+//!
+//! An interface that can timestamps every frame it receives, and those sent for which a timestamp is asked for, by a clock of
+//! its own. The servicing threads record these as `wire-send` and `wire-receive`; [`budget`] says which frames to ask
+//! about, [`translation`] turns the timestamps into times of `CLOCK_REALTIME` by [`clock_track`]. Where an interface cannot, or does not
+//! let this program, the run goes on with the kernel's timestamps, and says why.
+
+pub mod budget;
+pub mod clock_track;
+pub mod planted;
+pub mod translation;
+
+use std::io;
+
+use serde::Serialize;
+use wg_capture::{Octet, Timestamps};
+use wg_net::{CrossTimestamp, HardwareClock, HardwareTimestamping, TimestampCapability, TimestampSource};
+
+use self::budget::BudgetStats;
+use self::clock_track::{ClockTrack, Point};
+use self::planted::PlantedHardware;
+use self::translation::TranslationStats;
+
+/// Something that reads the interface's clock and the system's together.
+pub trait ReadsBothClocks {
+    /// Both clocks at one instant.
+    ///
+    /// # Errors
+    /// The clock is gone.
+    fn cross_timestamp(&mut self) -> io::Result<CrossTimestamp>;
+}
+
+impl ReadsBothClocks for HardwareClock {
+    fn cross_timestamp(&mut self) -> io::Result<CrossTimestamp> {
+        Self::cross_timestamp(self)
+    }
+}
+
+/// Rate of a line in bit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate(pub u64);
+
+/// What the servicing threads have to know of the interface's timestamps.
+#[derive(Clone, Copy, Debug)]
+pub struct TimestampConfig {
+    /// Frames sent are timestamped.
+    pub transmit: bool,
+    /// Frames received are timestamped.
+    pub receive: bool,
+    /// Transmit timestamps that may be under way.
+    pub budget: usize,
+    /// What is added to a timestamp to make it a time near `CLOCK_REALTIME`, ns.
+    pub nominal_ns: i64,
+    /// Rate of the line.
+    pub rate: Rate,
+    /// Timestamps are not the interface's but planted.
+    pub planted: Option<PlantedHardware>,
+}
+
+/// The interface's clock, for the logging thread.
+pub struct PhcTracker {
+    /// Reads it.
+    pub source: Box<dyn ReadsBothClocks + Send>,
+    /// What is known of it.
+    pub track: ClockTrack,
+    /// Rate of the line.
+    pub rate: Rate,
+}
+
+/// By what the frames of a run are timestamped.
+pub struct Timestamping {
+    /// Told to the testmaster.
+    pub told: TimestampInfo,
+    /// For the servicing threads; `None`: the kernel's timestamps only.
+    pub asking: Option<TimestampConfig>,
+    /// For the logging thread; likewise.
+    pub clockwork: Option<PhcTracker>,
+    /// The interface timestamps as long as this lives.
+    pub on: Option<HardwareTimestamping>,
+}
+
+/// What is known before the run.
+#[derive(Clone, Debug, Default)]
+pub struct TimestampInfo {
+    /// The interface.
+    pub interface: String,
+    /// `hardware`, `planted`, `software` or `none`, of frames sent.
+    pub transmit: &'static str,
+    /// Likewise of frames received.
+    pub receive: &'static str,
+    /// Why hardware does not timestamp, both ways; empty where it does.
+    pub why: String,
+    /// The clock it timestamps with.
+    pub clock: Option<String>,
+    /// How that clock is read.
+    pub method: Option<&'static str>,
+    /// Rate of the line.
+    pub rate_bps: Option<u64>,
+    /// Transmit timestamps that may be under way; 0: none are asked for.
+    pub budget: usize,
+}
+
+impl TimestampInfo {
+    /// By what frames sent and frames received are timestamped, in words.
+    pub fn in_words(&self) -> [String; 2] {
+        [self.transmit, self.receive].map(|by| match (by, &self.clock) {
+            ("hardware", Some(clock)) => format!("hardware, by {clock}, and software, by the driver"),
+            ("planted", _) => "planted: software shown as hardware's, a test facility".into(),
+            _ => format!("{by}, by the driver"),
+        })
+    }
+}
+
+/// Transmit timestamps an interface holds, by its driver: as many as its data sheet says, or one. Asking for more than there is
+/// room for makes timestamps go missing; asking for fewer only leaves frames without.
+fn budget_of(driver: Option<&str>) -> usize {
+    match driver {
+        // Intel I225/I226: four sets of transmit timestamp registers.
+        Some("igc") => 4,
+        _ => 1,
+    }
+}
+
+impl Timestamping {
+    /// What timestamps on `interface`, switched on. `planned_bps` is the line's rate where the interface does not tell it.
+    pub fn open(interface: &str, planned_bps: Option<u64>, planted: Option<PlantedHardware>) -> Self {
+        let rate_bps = wg_net::line_rate(interface).or(planned_bps);
+        match Self::hardware(interface, rate_bps, planted) {
+            Ok(timestamping) => timestamping,
+            Err((can, why)) => Self {
+                told: TimestampInfo {
+                    interface: interface.into(),
+                    transmit: can.0,
+                    receive: can.1,
+                    why,
+                    rate_bps,
+                    ..TimestampInfo::default()
+                },
+                asking: None,
+                clockwork: None,
+                on: None,
+            },
+        }
+    }
+
+    /// The interface's timestamps, or what timestamps in their place and why.
+    fn hardware(
+        interface: &str,
+        rate_bps: Option<u64>,
+        planted: Option<PlantedHardware>,
+    ) -> Result<Self, ((&'static str, &'static str), String)> {
+        let can =
+            wg_net::timestamp_capability(interface).map_err(|e| (("software", "software"), e.to_string()))?;
+        let kernel = (kernel_at_best(can.transmit()), kernel_at_best(can.receive()));
+        let found = match planted {
+            Some(planted) => Found::planted(planted),
+            None => Found::of(interface, can).map_err(|why| (kernel, why))?,
+        };
+        let Found { transmit, receive, clock, method, mut source, budget, on } = found;
+        let unknown =
+            "nobody knows the rate of the line, so stamps cannot be moved to the octet they stand for";
+        let rate = Rate(rate_bps.ok_or_else(|| (kernel, unknown.to_owned()))?);
+        let first = source.cross_timestamp().map_err(|e| (kernel, format!("clock {clock}: {e}")))?;
+        let track = ClockTrack::new(first);
+        let named = if planted.is_some() { "planted" } else { "hardware" };
+        let told = TimestampInfo {
+            interface: interface.into(),
+            transmit: if transmit { named } else { kernel.0 },
+            receive: if receive { named } else { kernel.1 },
+            why: if transmit && receive { String::new() } else { can.described() },
+            clock: Some(clock),
+            method: Some(method),
+            rate_bps,
+            budget: if transmit { budget } else { 0 },
+        };
+        let nominal_ns = track.nominal_ns();
+        let asking = TimestampConfig { transmit, receive, budget, nominal_ns, rate, planted };
+        Ok(Self { told, asking: Some(asking), clockwork: Some(PhcTracker { source, track, rate }), on })
+    }
+}
+
+/// A clock that timestamps, and what it timestamps.
+struct Found {
+    transmit: bool,
+    receive: bool,
+    clock: String,
+    method: &'static str,
+    source: Box<dyn ReadsBothClocks + Send>,
+    budget: usize,
+    on: Option<HardwareTimestamping>,
+}
+
+impl Found {
+    fn planted(planted: PlantedHardware) -> Self {
+        Self {
+            transmit: true,
+            receive: true,
+            clock: "planted".into(),
+            method: "planted",
+            source: Box::new(planted),
+            budget: budget_of(None),
+            on: None,
+        }
+    }
+
+    /// The interface's own, switched on; or why not.
+    fn of(interface: &str, can: TimestampCapability) -> Result<Self, String> {
+        let transmit = can.transmit() == TimestampSource::Hardware;
+        let receive = can.receive() == TimestampSource::Hardware;
+        let number = can
+            .phc()
+            .filter(|_| transmit || receive)
+            .ok_or_else(|| format!("the interface cannot: {}", can.described()))?;
+        let clock = HardwareClock::open(number).map_err(|e| e.to_string())?;
+        let on = HardwareTimestamping::start(interface, transmit, receive).map_err(|e| e.to_string())?;
+        Ok(Self {
+            transmit,
+            receive,
+            clock: clock.path().display().to_string(),
+            method: clock.method().name(),
+            source: Box::new(clock),
+            budget: budget_of(wg_net::driver(interface).as_deref()),
+            on: Some(on),
+        })
+    }
+}
+
+/// What timestamps where the interface does not.
+fn kernel_at_best(source: TimestampSource) -> &'static str {
+    if source == TimestampSource::None { "none" } else { "software" }
+}
+
+/// Timestamps of the interface that an access point got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HardwareStats {
+    /// Of frames sent.
+    pub transmit: BudgetStats,
+    /// Frames received with a timestamp.
+    pub received: u64,
+    /// Frames received without.
+    pub missing: u64,
+}
+
+impl HardwareStats {
+    /// Adds those of another access point.
+    pub fn add(&mut self, other: &Self) {
+        self.transmit.add(&other.transmit);
+        self.received += other.received;
+        self.missing += other.missing;
+    }
+}
+
+/// Which octet timestamps belong to, one way.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Octets {
+    /// The one that was timestamped.
+    stamped: Octet,
+    /// The one that recorded times stand for.
+    recorded: Octet,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ClockJson<'a> {
+    device: &'a str,
+    method: &'a str,
+    readings: u64,
+    poor: u64,
+    steps: u64,
+    uncertainty_ns: f64,
+    drift_ppm: Option<f64>,
+    drift_uncertainty_ppm: Option<f64>,
+    step_ns: u64,
+    placed: u64,
+    unplaced: u64,
+    failure: Option<&'a str>,
+    points: Vec<PointJson>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct PointJson {
+    seconds: f64,
+    #[serde(flatten)]
+    point: Point,
+}
+
+/// Everything of the timestamps of a run, as the manifest keeps it (docs/reference/run-directory.md).
+pub fn json(
+    told: &TimestampInfo,
+    got: &HardwareStats,
+    placed: Option<&TranslationStats>,
+    epoch_ns: i64,
+) -> String {
+    let octets = |kind: &str, of: fn(Timestamps) -> Octet| {
+        let taken =
+            if matches!(kind, "hardware" | "planted") { Timestamps::HARDWARE } else { Timestamps::SOFTWARE };
+        Octets { stamped: of(taken), recorded: of(Timestamps::SOFTWARE) }
+    };
+    let clock = told.clock.as_deref().zip(placed).map(|(device, placed)| ClockJson {
+        device,
+        method: told.method.unwrap_or_default(),
+        readings: placed.track.readings,
+        poor: placed.track.poor,
+        steps: placed.track.steps,
+        uncertainty_ns: placed.track.uncertainty_ns,
+        drift_ppm: placed.track.drift_ppm.map(|drift| drift.0),
+        drift_uncertainty_ppm: placed.track.drift_ppm.map(|drift| drift.1),
+        step_ns: placed.step_ns.max(1),
+        placed: placed.placed,
+        unplaced: placed.unplaced,
+        failure: placed.failure.as_deref(),
+        points: placed
+            .track
+            .points
+            .iter()
+            .map(|&point| PointJson { seconds: (point.at_ns - epoch_ns) as f64 / 1e9, point })
+            .collect(),
+    });
+    serde_json::json!({
+        "sent": octets(told.transmit, |stamps| stamps.sent),
+        "received": octets(told.receive, |stamps| stamps.received),
+        "rate_bps": told.rate_bps,
+        "budget": told.budget,
+        "transmit_stamps": got.transmit,
+        "receive_stamps": { "stamped": got.received, "missing": got.missing },
+        "clock": clock,
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_clock_the_kernel_stamps_and_the_reason_is_told() {
+        let timestamping = Timestamping::open("lo", Some(1_000_000_000), None);
+        assert_eq!((timestamping.told.transmit, timestamping.told.receive), ("software", "software"));
+        assert!(timestamping.told.why.contains("no clock of its own"), "{}", timestamping.told.why);
+        assert!(timestamping.asking.is_none() && timestamping.clockwork.is_none());
+        let json = json(&timestamping.told, &HardwareStats::default(), None, 0);
+        assert!(json.contains(r#""sent":{"recorded":"preamble","stamped":"preamble"}"#), "{json}");
+        assert!(json.contains(r#""received":{"recorded":"last","stamped":"last"}"#), "{json}");
+    }
+
+    #[test]
+    fn a_planted_clock_is_called_planted_and_needs_the_rate_of_the_line() {
+        let planted = "-37000000000,20000,8".parse().ok();
+        let timestamping = Timestamping::open("lo", Some(1_000_000_000), planted);
+        assert_eq!((timestamping.told.transmit, timestamping.told.receive), ("planted", "planted"));
+        let asking = timestamping.asking.expect("there is a clock");
+        assert!((asking.nominal_ns - 37_000_000_000).abs() < 1_000_000, "{asking:?}");
+        assert_eq!((asking.budget, asking.planted), (1, planted));
+        let without = Timestamping::open("lo", None, planted);
+        assert!(without.asking.is_none() && without.told.why.contains("rate of the line"));
+    }
+}

@@ -1,0 +1,111 @@
+//! An interface's clock that is not there: a test facility.
+//!
+//! Hardly a test machine has an interface that timestamps. This shows the kernel's timestamps as an interface would
+//! have taken them: read from a clock of its own, with offset, drift and step, and of the octet an interface
+//! timestamps. Whatever is done with timestamps of an interface is then done with these, and what comes out can be compared with the kernel's.
+
+use std::str::FromStr;
+
+use wg_capture::{Octet, Timestamps};
+use wg_frame::time::WallNanos;
+use wg_net::{CrossTimestamp, clock, tightest};
+
+use super::ReadsBothClocks;
+
+/// Samples of one reading.
+const SAMPLES: usize = 5;
+
+/// The clock, and the interface behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlantedHardware {
+    offset_ns: i64,
+    drift_ppb: i64,
+    step_ns: i64,
+    origin_ns: i64,
+}
+
+impl PlantedHardware {
+    /// What the clock shows when `CLOCK_REALTIME` is `realtime_ns`.
+    pub fn reading(&self, realtime_ns: i64) -> i64 {
+        let passed = i128::from(realtime_ns) - i128::from(self.origin_ns);
+        let drifted = (passed * i128::from(self.drift_ppb) / 1_000_000_000) as i64;
+        let shown = realtime_ns.saturating_add(self.offset_ns).saturating_add(drifted);
+        shown.div_euclid(self.step_ns) * self.step_ns
+    }
+
+    /// The interface's timestamp of a frame of `length` bytes that it sent.
+    pub fn sent(&self, driver: WallNanos, length: u16, rate_bps: u64) -> i64 {
+        self.timestamp(driver, Timestamps::SOFTWARE.sent, Timestamps::HARDWARE.sent, length, rate_bps)
+    }
+
+    /// The interface's timestamp of a frame of `length` bytes that it received.
+    pub fn received(&self, driver: WallNanos, length: u16, rate_bps: u64) -> i64 {
+        self.timestamp(driver, Timestamps::SOFTWARE.received, Timestamps::HARDWARE.received, length, rate_bps)
+    }
+
+    fn stamp(&self, driver: WallNanos, from: Octet, to: Octet, length: u16, rate_bps: u64) -> i64 {
+        let moved = from.moved_to(to, 0, u64::from(length), Some(rate_bps)).unwrap_or(0);
+        self.reading(driver.get() + moved.div_euclid(1_000))
+    }
+}
+
+impl ReadsBothClocks for PlantedHardware {
+    fn cross_timestamp(&mut self) -> std::io::Result<CrossTimestamp> {
+        let now = || clock::realtime().get();
+        let samples = [(); SAMPLES].map(|()| [now(), self.reading(now()), now()]);
+        let mut found =
+            tightest(&samples).ok_or_else(|| std::io::Error::other("the system's clock was set"))?;
+        // A reading is rounded down to the clock's step.
+        found.uncertainty_ns += self.step_ns - 1;
+        Ok(found)
+    }
+}
+
+impl FromStr for PlantedHardware {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "'{text}': give offset in ns, drift in ppb and step in ns (1 to 1000000), as in -37000000000,20000,8"
+            )
+        };
+        let parts: Vec<i64> =
+            text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        match *parts.as_slice() {
+            [offset_ns, drift_ppb, step_ns]
+                if (1..=1_000_000).contains(&step_ns)
+                    && drift_ppb.abs() <= 100_000
+                    && offset_ns.abs() <= 1 << 61 =>
+            {
+                Ok(Self { offset_ns, drift_ppb, step_ns, origin_ns: clock::realtime().get() })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_clock_or_one_sentence(text in "[-0-9,x]{0,30}") {
+            match text.parse::<PlantedHardware>() {
+                Ok(clock) => prop_assert!(clock.reading(clock.origin_ns) % clock.step_ns == 0),
+                Err(said) => prop_assert!(said.contains("offset in ns")),
+            }
+        }
+    }
+
+    #[test]
+    fn stamps_belong_to_the_octet_an_interface_stamps() {
+        let clock: PlantedHardware = "1000,0,1".parse().expect("it is one");
+        let at = WallNanos::new(1_000_000_000);
+        // Out: the preamble of 8 B first; in: 1000 B before the last octet.
+        assert_eq!(clock.sent(at, 1_000, 1_000_000_000), 1_000_000_000 + 64 + 1_000);
+        assert_eq!(clock.received(at, 1_000, 1_000_000_000), 1_000_000_000 - 8_000 + 1_000);
+    }
+}

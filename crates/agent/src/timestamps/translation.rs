@@ -1,0 +1,223 @@
+//! Timestamps of the interface on their way into the records: held until both clocks were read after them, then placed.
+//!
+//! The logging thread does it, which has the time. It reads both clocks often enough that no record is held so long that
+//! the disorder it makes could be taken for a clock that went back.
+
+use std::collections::VecDeque;
+
+use wg_capture::{Octet, Timestamps};
+use wg_frame::time::{Epoch, RunTime};
+use wg_net::clock;
+use wg_record::{Clock, Point, Record};
+
+use super::clock_track::{ClockTrack, TrackStats, Translated};
+use super::{PhcTracker, Rate, ReadsBothClocks};
+
+/// Time between two readings of both clocks, ns.
+const LOOK_EVERY_NS: i64 = 20_000_000;
+/// Timestamps that may be held; beyond it they are given up and counted.
+const MOST_HELD: usize = 1 << 17;
+
+/// What became of the timestamps.
+#[derive(Clone, Debug, Default)]
+pub struct TranslationStats {
+    /// Records that were placed.
+    pub placed: u64,
+    /// Records given up: the clock was set, or nobody could read it.
+    pub unplaced: u64,
+    /// The largest step that all timestamps are multiples of, ns.
+    pub step_ns: u64,
+    /// Why the clock could not be read, the last time it could not.
+    pub failure: Option<String>,
+    /// What was found of the clock.
+    pub track: TrackStats,
+}
+
+/// Holds and places.
+pub struct TimestampTranslator {
+    source: Box<dyn ReadsBothClocks + Send>,
+    track: ClockTrack,
+    epoch: Epoch,
+    rate: Rate,
+    held: VecDeque<Record>,
+    looked_ns: i64,
+    /// The first timestamp, ps: steps are counted from it.
+    first_ps: Option<i64>,
+    figures: TranslationStats,
+}
+
+impl TimestampTranslator {
+    /// For a run that began at `epoch`.
+    pub fn new(clock: PhcTracker, epoch: Epoch) -> Self {
+        let PhcTracker { source, track, rate } = clock;
+        Self {
+            source,
+            track,
+            epoch,
+            rate,
+            held: VecDeque::new(),
+            looked_ns: i64::MIN,
+            first_ps: None,
+            figures: TranslationStats::default(),
+        }
+    }
+
+    /// Whether a record is one to be held and placed.
+    pub fn is_mine(record: &Record) -> bool {
+        record.clock == Clock::Hardware
+    }
+
+    /// Reads both clocks if it is time; whether it was.
+    pub fn look(&mut self) -> bool {
+        let now = clock::monotonic_raw();
+        let due = now.saturating_sub(self.looked_ns) >= LOOK_EVERY_NS;
+        if due {
+            self.read();
+            self.looked_ns = now;
+        }
+        due
+    }
+
+    fn read(&mut self) {
+        match self.source.cross_timestamp() {
+            Ok(stamp) => {
+                self.track.handle_reading(stamp);
+            }
+            Err(error) => self.figures.failure = Some(error.to_string()),
+        }
+    }
+
+    /// Takes a record whose time is a timestamp with the nominal offset added.
+    pub fn hold(&mut self, record: Record) {
+        let shown = record.time.as_picos();
+        let since = shown.abs_diff(*self.first_ps.get_or_insert(shown)) / 1_000;
+        if self.figures.step_ns != 1 {
+            self.figures.step_ns = common_divisor(self.figures.step_ns, since);
+        }
+        if self.held.len() < MOST_HELD {
+            self.held.push_back(record);
+        } else {
+            self.figures.unplaced += 1;
+        }
+    }
+
+    /// Hands over the records whose time is known by now.
+    pub fn place(&mut self, into: &mut Vec<Record>) {
+        // Sent and received come from several rings, so they are only nearly in order: one that has to wait stops no other.
+        for _ in 0..self.held.len() {
+            let Some(record) = self.held.pop_front() else { return };
+            let shown = self.epoch.wall_nanos(record.time).get();
+            match self.track.place(shown) {
+                Translated::By(offset) => {
+                    into.push(self.moved(record, offset));
+                    self.figures.placed += 1;
+                }
+                Translated::Later => self.held.push_back(record),
+                Translated::Never => self.figures.unplaced += 1,
+            }
+        }
+    }
+
+    /// The end: after a last reading everything is placed or given up.
+    pub fn finish(&mut self, into: &mut Vec<Record>) -> TranslationStats {
+        // A reading may be a poor one, but by then any is better than none.
+        for _ in 0..8 {
+            self.read();
+            self.place(into);
+            if self.held.is_empty() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        self.figures.unplaced += self.held.len() as u64;
+        self.held.clear();
+        self.figures.track = self.track.finish();
+        std::mem::take(&mut self.figures)
+    }
+
+    /// At its time, moved to the octet that the point stands for: out, the first bit; in, the last one.
+    fn moved(&self, record: Record, offset_ps: i64) -> Record {
+        let (stamped, wanted) = match record.point {
+            Point::WireSend => (Timestamps::HARDWARE.sent, Octet::Preamble),
+            _ => (Timestamps::HARDWARE.received, Octet::Last),
+        };
+        let octets = stamped.moved_to(wanted, 0, u64::from(record.length), Some(self.rate.0)).unwrap_or(0);
+        let time = record.time.as_picos().saturating_add(offset_ps).saturating_add(octets);
+        Record { time: RunTime::from_picos(time), ..record }
+    }
+}
+
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wg_frame::time::WallNanos;
+    use wg_net::CrossTimestamp;
+    use wg_record::{Crc, DropReason, RecordFlags};
+
+    /// Both clocks by a script: `CLOCK_REALTIME` 10 ms on at each reading.
+    struct Script {
+        now: i64,
+        offset: i64,
+    }
+    impl ReadsBothClocks for Script {
+        fn cross_timestamp(&mut self) -> std::io::Result<CrossTimestamp> {
+            self.now += 10_000_000;
+            self.offset += 1_000;
+            let offset = self.offset;
+            Ok(CrossTimestamp { hardware_ns: self.now + offset, realtime_ns: self.now, uncertainty_ns: 50 })
+        }
+    }
+
+    fn record(point: Point, shown_ns: i64, epoch: Epoch) -> Record {
+        Record {
+            time: epoch.run_time(WallNanos::new(shown_ns)).expect("within the range"),
+            sequence: 1,
+            flow: 1,
+            node: 0,
+            port: 1,
+            length: 1_000,
+            point,
+            clock: Clock::Hardware,
+            crc: Crc::Unchecked,
+            reason: DropReason::None,
+            flags: RecordFlags::empty(),
+        }
+    }
+
+    #[test]
+    fn records_wait_for_the_next_reading_and_are_moved_to_the_octet_of_their_point() {
+        let start = 1_700_000_000_000_000_000;
+        let mut script = Script { now: start, offset: 500_000 };
+        let first = script.cross_timestamp().expect("it never fails");
+        let track = ClockTrack::new(first);
+        let nominal = track.nominal_ns();
+        let epoch = Epoch::new(WallNanos::new(start));
+        let mut placer = TimestampTranslator::new(
+            PhcTracker { source: Box::new(script), track, rate: Rate(1_000_000_000) },
+            epoch,
+        );
+        let (mut out, at) = (Vec::new(), first.realtime_ns + 5_000_000);
+        // The clock runs 1 us ahead per 10 ms: half of it after 5 ms.
+        let shown = at + 501_000 + 500 + nominal;
+        placer.hold(record(Point::WireSend, shown, epoch));
+        placer.hold(record(Point::WireReceive, shown + 8, epoch));
+        placer.place(&mut out);
+        assert!(out.is_empty(), "no reading lies behind them");
+        placer.read();
+        placer.place(&mut out);
+        let times: Vec<i64> =
+            out.iter().map(|r| (r.time.as_picos() - (at - start) * 1_000 + 500).div_euclid(1_000)).collect();
+        // The preamble is 64 ns before, the last octet 8 us behind the first.
+        assert_eq!(times, [-64, 8 + 8_000]);
+        let figures = placer.finish(&mut out);
+        assert_eq!((figures.placed, figures.unplaced, figures.step_ns), (2, 0, 8));
+        assert!(figures.failure.is_none() && figures.track.steps == 0);
+    }
+}

@@ -1,0 +1,352 @@
+//! What a reading of each clock of this host costs, in which steps it moves, and how the clocks drift apart.
+//!
+//! Measured here and not in the testmaster, because the loop must be as tight as that of a servicing thread. Facts come out
+//! one by one as they are known, so that whoever listens can show progress and keep what was measured when
+//! it stops. Statistics beyond sums and order are the listener's.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use wg_net::clock_sources::{ClockSource, counter, counter_name, hardware, sources};
+use wg_net::{clock, realtime};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Readings of each clock whose cost is taken, at least 2.
+    pub reads: usize,
+    /// How long the clocks are compared.
+    pub seconds: f64,
+    /// Time between two comparisons.
+    pub every: Duration,
+    /// PTP hardware clocks to read as well.
+    pub hardware: Vec<PathBuf>,
+    /// Core to measure on.
+    pub core: Option<usize>,
+    /// Real-time priority to ask for; 0 for none.
+    pub priority: u32,
+}
+
+/// One fact, in the order they become known.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Fact {
+    /// What the host granted, and the ruler: the counter that brackets each reading.
+    Begun {
+        /// Its name.
+        ruler: &'static str,
+        /// Its rate, found against `CLOCK_MONOTONIC_RAW` within 50 ms.
+        ticks_per_ns: f64,
+        /// Median of its back-to-back readings, ns: subtracted from the cost of every other clock.
+        floor_ns: f64,
+        /// Names of the clocks that follow.
+        clocks: Vec<String>,
+        /// What could not be had, as sentences.
+        refused: Vec<String>,
+    },
+    /// What readings of a clock cost.
+    Cost(Cost),
+    /// In which steps it moves.
+    Step(Step),
+    /// Readings of all clocks at nearly one instant.
+    Together(Together),
+}
+
+/// Cost of readings, ns, the bracket's own median taken off. The counter itself: times between its readings.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cost {
+    /// Which clock.
+    pub clock: String,
+    /// Readings.
+    pub n: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation, n - 1.
+    pub sd: f64,
+    /// Order statistics: share and value (nearest rank).
+    pub quantiles: Vec<(f64, f64)>,
+    /// Least.
+    pub min: f64,
+    /// Greatest.
+    pub max: f64,
+}
+
+/// Steps of a clock: differences of successive readings that are not zero.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    /// Which clock.
+    pub clock: String,
+    /// Readings taken.
+    pub readings: usize,
+    /// Of them, how many differed from the one before.
+    pub steps: usize,
+    /// Least step, ns.
+    pub least_ns: Option<f64>,
+    /// Median step, ns.
+    pub median_ns: Option<f64>,
+    /// Largest whole number of ns (of ticks) that divides every step, ns.
+    pub divisor_ns: Option<f64>,
+    /// What the kernel states, ns.
+    pub stated_ns: Option<i64>,
+    /// Readings that lay before the one before them.
+    pub backwards: usize,
+}
+
+/// Readings of all clocks within one bracket.
+#[derive(Clone, Debug, Serialize)]
+pub struct Together {
+    /// `CLOCK_MONOTONIC_RAW` in the middle, ns.
+    pub raw: i64,
+    /// For each clock: its reading (ns, or ticks), the raw clock half-way between the readings around it, and the time
+    /// between these two, ns.
+    pub readings: Vec<(i64, i64, i64)>,
+}
+
+/// Measures, and tells every fact to `tell`, which answers whether to go on.
+pub fn measure(order: &Order, mut tell: impl FnMut(Fact) -> bool) {
+    let mut refused = Vec::new();
+    if let Some(core) = order.core
+        && let Err(error) = realtime::bind_to_core(core)
+    {
+        refused.push(format!("core {core}: {error}"));
+    }
+    if order.priority > 0
+        && let Err(error) = realtime::fifo(order.priority)
+    {
+        refused.push(format!("real-time priority {}: {error}", order.priority));
+    }
+    let mut clocks = sources();
+    for device in &order.hardware {
+        match hardware(device) {
+            Ok(source) => clocks.push(source),
+            Err(error) => refused.push(format!("{}: {error}", device.display())),
+        }
+    }
+    let rate = ticks_per_ns();
+    let mut between = vec![0; order.reads.max(2)];
+    back_to_back(&mut between);
+    between.sort_unstable();
+    let floor = between[between.len() / 2] as f64 / rate;
+    let begun = Fact::Begun {
+        ruler: counter_name().unwrap_or("CLOCK_MONOTONIC_RAW"),
+        ticks_per_ns: rate,
+        floor_ns: floor,
+        clocks: clocks.iter().map(|source| source.name().to_owned()).collect(),
+        refused,
+    };
+    if !tell(begun) {
+        return;
+    }
+    for source in &clocks {
+        if source.in_ticks() {
+            back_to_back(&mut between);
+        } else {
+            bracketed(source, &mut between);
+        }
+        let less = if source.in_ticks() { 0.0 } else { floor };
+        if !tell(Fact::Cost(cost(source, &mut between, rate, less))) || !tell(Fact::Step(steps(source, rate)))
+        {
+            return;
+        }
+        rest();
+    }
+    // A comparison sleeps most of the time and needs no priority to be good: the narrowest of several brackets counts.
+    let begin = clock::monotonic_raw();
+    let length = (order.seconds * 1e9) as i64;
+    loop {
+        if !tell(Fact::Together(together(&clocks))) || clock::monotonic_raw() - begin >= length {
+            return;
+        }
+        std::thread::sleep(order.every);
+    }
+}
+
+/// Gives way now and then: real-time threads that never sleep are stopped by the kernel for tens of milliseconds.
+fn rest() {
+    std::thread::sleep(Duration::from_millis(20));
+}
+
+/// Rate of the counter, from the narrowest brackets at both ends of 50 ms.
+fn ticks_per_ns() -> f64 {
+    let edge = || {
+        (0..64)
+            .map(|_| {
+                let before = counter();
+                let raw = clock::monotonic_raw();
+                let after = counter();
+                (after - before, before + (after - before) / 2, raw)
+            })
+            .min()
+            .map_or((0, 0), |(_, ticks, raw)| (ticks, raw))
+    };
+    let first = edge();
+    std::thread::sleep(Duration::from_millis(50));
+    let last = edge();
+    (last.0 - first.0) as f64 / (last.1 - first.1).max(1) as f64
+}
+
+fn back_to_back(into: &mut [i64]) {
+    let mut before = counter();
+    for slot in into {
+        let now = counter();
+        *slot = now.wrapping_sub(before).cast_signed();
+        before = now;
+    }
+}
+
+fn bracketed(source: &ClockSource, into: &mut [i64]) {
+    let mut before = counter();
+    for slot in into {
+        std::hint::black_box(source.read());
+        let now = counter();
+        *slot = now.wrapping_sub(before).cast_signed();
+        before = now;
+    }
+}
+
+const QUANTILES: [f64; 7] = [0.01, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999];
+
+fn cost(source: &ClockSource, ticks: &mut [i64], rate: f64, less: f64) -> Cost {
+    ticks.sort_unstable();
+    let n = ticks.len();
+    let ns = |ticks: i64| ticks as f64 / rate - less;
+    let mean = ticks.iter().map(|&t| ns(t)).sum::<f64>() / n as f64;
+    let squares = ticks.iter().map(|&t| (ns(t) - mean).powi(2)).sum::<f64>();
+    let at = |q: f64| ns(ticks[((q * n as f64).ceil() as usize).clamp(1, n) - 1]);
+    Cost {
+        clock: source.name().into(),
+        n,
+        mean,
+        sd: (squares / (n.max(2) - 1) as f64).sqrt(),
+        quantiles: QUANTILES.iter().map(|&q| (q, at(q))).collect(),
+        min: ns(ticks[0]),
+        max: ns(ticks[n - 1]),
+    }
+}
+
+/// Reads on until 2000 steps were seen, for 60 ms at most: a coarse clock moves every few milliseconds.
+fn steps(source: &ClockSource, rate: f64) -> Step {
+    let scale = if source.in_ticks() { rate } else { 1.0 };
+    let begin = clock::monotonic_raw();
+    let (mut readings, mut backwards) = (1, 0);
+    let mut found: Vec<i64> = Vec::with_capacity(2_000);
+    let mut before = source.read();
+    while found.len() < 2_000 && clock::monotonic_raw() - begin < 60_000_000 {
+        for _ in 0..64 {
+            let now = source.read();
+            readings += 1;
+            backwards += usize::from(now < before);
+            if now > before && found.len() < 2_000 {
+                found.push(now - before);
+            }
+            before = now;
+        }
+    }
+    found.sort_unstable();
+    let common = found.iter().fold(0, |a, &b| greatest_common_divisor(a, b));
+    Step {
+        clock: source.name().into(),
+        readings,
+        steps: found.len(),
+        least_ns: found.first().map(|&s| s as f64 / scale),
+        median_ns: found.get(found.len() / 2).map(|&s| s as f64 / scale),
+        divisor_ns: (common > 0).then(|| common as f64 / scale),
+        stated_ns: source.stated_resolution(),
+        backwards,
+    }
+}
+
+fn greatest_common_divisor(mut a: i64, mut b: i64) -> i64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// For each clock the narrowest of nine brackets.
+fn together(clocks: &[ClockSource]) -> Together {
+    let readings = clocks
+        .iter()
+        .map(|source| {
+            (0..9)
+                .map(|_| {
+                    let before = clock::monotonic_raw();
+                    let reading = source.read();
+                    let after = clock::monotonic_raw();
+                    (after - before, reading, before + (after - before) / 2)
+                })
+                .min()
+                .map_or((0, 0, 0), |(width, reading, middle)| (reading, middle, width))
+        })
+        .collect();
+    Together { raw: clock::monotonic_raw(), readings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_common_divisor_divides_and_is_the_greatest(a in 1_i64..5_000, b in 1_i64..5_000) {
+            let common = greatest_common_divisor(a, b);
+            prop_assert!(a % common == 0 && b % common == 0);
+            prop_assert!((common + 1..=a.min(b)).all(|k| a % k != 0 || b % k != 0));
+        }
+
+        #[test]
+        fn cost_is_the_plain_statistics_of_the_differences(mut ticks in proptest::collection::vec(1_i64..1_000_000, 2..200)) {
+            let source = &sources()[0];
+            let mean = ticks.iter().sum::<i64>() as f64 / ticks.len() as f64 / 2.0 - 3.0;
+            let found = cost(source, &mut ticks, 2.0, 3.0);
+            prop_assert!((found.mean - mean).abs() < 1e-6 * mean.abs().max(1.0));
+            prop_assert!(found.min <= found.quantiles[0].1 && found.max >= found.quantiles[6].1);
+            prop_assert!(found.quantiles.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+        }
+    }
+
+    #[test]
+    fn every_clock_is_measured_and_stopping_stops() {
+        let order = Order {
+            reads: 100,
+            seconds: 0.02,
+            every: Duration::from_millis(5),
+            hardware: vec![PathBuf::from("/dev/null")],
+            core: None,
+            priority: 0,
+        };
+        let (mut costs, mut steps, mut together, mut names) = (0, 0, 0, 0);
+        measure(&order, |fact| {
+            match fact {
+                Fact::Begun { clocks, refused, ticks_per_ns, .. } => {
+                    names = clocks.len();
+                    assert!(refused.len() == 1 && refused[0].starts_with("/dev/null"), "{refused:?}");
+                    assert!(ticks_per_ns > 0.0);
+                }
+                Fact::Cost(cost) => {
+                    costs += 1;
+                    assert_eq!(cost.n, 100);
+                }
+                Fact::Step(step) => {
+                    steps += 1;
+                    assert_eq!(step.backwards, 0, "{}", step.clock);
+                }
+                Fact::Together(found) => {
+                    together += 1;
+                    assert_eq!(found.readings.len(), names);
+                }
+            }
+            true
+        });
+        assert!(costs == names && steps == names && together >= 2);
+
+        let mut told = 0;
+        measure(&order, |_| {
+            told += 1;
+            false
+        });
+        assert_eq!(told, 1);
+    }
+}

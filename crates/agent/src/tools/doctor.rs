@@ -1,0 +1,159 @@
+//! What this host grants an instrument, and the cure for what it does not.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde::Serialize;
+use wg_net::{HardwareClock, TimestampSource, clock, host, realtime};
+
+/// One thing the host grants or not.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// What.
+    pub name: &'static str,
+    /// Whether it is granted.
+    pub granted: bool,
+    /// The value granted, or why not.
+    pub detail: String,
+    /// What to do about it; empty when granted.
+    pub cure: &'static str,
+}
+
+/// All findings. Changes nothing on the host: what has to be tried is tried in a thread or process of its own.
+pub fn examine() -> Vec<Finding> {
+    vec![
+        tried(
+            "sched-fifo",
+            in_thread(|| realtime::fifo(1)),
+            "run as root, or give the program CAP_SYS_NICE (setcap cap_sys_nice+ep)",
+        ),
+        tried("mlockall", lock_and_unlock(), "run as root, or raise the limit: ulimit -l unlimited"),
+        tried(
+            "cpu-dma-latency",
+            realtime::keep_cores_awake().map(drop),
+            "run as root, or let the user write to /dev/cpu_dma_latency",
+        ),
+        tried("timestamps", timestamps(), "a kernel with software transmit and receive stamps is needed"),
+        tried("packet-sockets", wg_net::enclose::can_open_packet_socket(), "run as root, or enclosed"),
+        tried(
+            "network-namespaces",
+            wg_net::enclose::can_unshare(false),
+            "run as root, or rootless where user namespaces are granted",
+        ),
+        tried("user-namespaces", wg_net::enclose::can_unshare(true), wg_net::enclose::ROOTLESS_CURE),
+    ]
+}
+
+fn tried(name: &'static str, done: std::io::Result<()>, cure: &'static str) -> Finding {
+    match done {
+        Ok(()) => Finding { name, granted: true, detail: "yes".into(), cure: "" },
+        Err(error) => Finding { name, granted: false, detail: error.to_string(), cure },
+    }
+}
+
+fn in_thread(body: impl FnOnce() -> std::io::Result<()> + Send + 'static) -> std::io::Result<()> {
+    let thread = std::thread::Builder::new().spawn(body)?;
+    thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the attempt failed")))
+}
+
+fn lock_and_unlock() -> std::io::Result<()> {
+    realtime::lock_memory().map(|()| realtime::unlock_memory())
+}
+
+fn timestamps() -> std::io::Result<()> {
+    let at = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
+    match wg_net::Socket::udp(at) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(std::io::Error::other(error.to_string())),
+    }
+}
+
+/// What an interface can timestamp, and by which clock.
+#[derive(Clone, Debug, Serialize)]
+pub struct InterfaceReport {
+    /// Its name.
+    pub name: String,
+    /// By what frames are timestamped that it sends: `hardware`, `software` or `none`.
+    pub transmit: &'static str,
+    /// Likewise of frames that it receives.
+    pub receive: &'static str,
+    /// The clock it timestamps with, where it has one.
+    pub clock: Option<String>,
+    /// How that clock is read together with the system's; `None` without one, or when it cannot be read.
+    pub cross_timestamp: Option<&'static str>,
+    /// By how much such a reading may be off, ns.
+    pub cross_timestamp_uncertainty_ns: Option<i64>,
+    /// Line rate in bit/s; `None` for virtual interfaces and those that are down.
+    pub rate_bps: Option<u64>,
+    /// All of it in one line, and why hardware is not used where there is some.
+    pub detail: String,
+}
+
+/// What each interface of this network namespace can timestamp. Changes nothing.
+pub fn interfaces() -> Vec<InterfaceReport> {
+    let found = wg_net::interfaces().unwrap_or_default();
+    found.iter().map(|interface| report_of(&interface.name)).collect()
+}
+
+fn report_of(name: &str) -> InterfaceReport {
+    let source = |source| match source {
+        TimestampSource::Hardware => "hardware",
+        TimestampSource::Software => "software",
+        TimestampSource::None => "none",
+    };
+    let rate_bps = wg_net::line_rate(name);
+    let unknown = |detail: String| InterfaceReport {
+        name: name.into(),
+        transmit: "none",
+        receive: "none",
+        clock: None,
+        cross_timestamp: None,
+        cross_timestamp_uncertainty_ns: None,
+        rate_bps,
+        detail,
+    };
+    let can = match wg_net::timestamp_capability(name) {
+        Ok(can) => can,
+        Err(error) => return unknown(error.to_string()),
+    };
+    let mut report = InterfaceReport {
+        transmit: source(can.transmit()),
+        receive: source(can.receive()),
+        clock: can.phc().map(|number| format!("/dev/ptp{number}")),
+        ..unknown(can.described())
+    };
+    if let Some(number) = can.phc() {
+        match HardwareClock::open(number) {
+            Ok(clock) => {
+                report.cross_timestamp = Some(clock.method().name());
+                report.cross_timestamp_uncertainty_ns =
+                    clock.cross_timestamp().ok().map(|stamp| stamp.uncertainty_ns);
+            }
+            Err(error) => report.detail = format!("{}; {error}", report.detail),
+        }
+    }
+    report
+}
+
+/// Facts of the host, for the run's manifest.
+pub fn host_facts() -> BTreeMap<String, String> {
+    let read =
+        |path: &str| fs::read_to_string(path).map_or_else(|_| "unknown".into(), |s| s.trim().to_owned());
+    let cpu = fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        })
+        .unwrap_or_else(|| "unknown".into());
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    BTreeMap::from([
+        ("kernel".into(), host::kernel_release()),
+        ("cpu".into(), cpu),
+        ("cores".into(), cores.to_string()),
+        ("clock-source".into(), read("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        ("governor".into(), read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        ("clock-read-ns".into(), clock::read_cost_ns(64).to_string()),
+        ("user".into(), if host::is_root() { "root" } else { "ordinary" }.into()),
+    ])
+}

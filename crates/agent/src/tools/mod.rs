@@ -1,0 +1,5 @@
+//! Measuring loops and checks that need neither a plan nor a run.
+
+pub mod clock_survey;
+pub mod doctor;
+pub mod timer_loop;
