@@ -7,10 +7,9 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use wg_agent::recording::record_ring::{self, MessageInfo, RecordProducer};
-use wg_agent::recording::record_writer;
+use wg_agent::recording::record_writer::{self, WriterConfig};
 use wg_frame::time::{Epoch, WallNanos};
 use wg_net::clock;
-use wg_record::segment::SegmentInfo;
 use wg_record::{Clock, Crc, DropReason, Point, RecordFlags};
 
 const BAR_NS: f64 = 100.0;
@@ -29,13 +28,13 @@ fn push(log: &mut RecordProducer, sequence: u32, now: WallNanos) {
     log.push(seen(sequence), Point::ApplicationSend, Clock::Realtime, DropReason::None, now);
 }
 
-fn info(epoch: WallNanos) -> SegmentInfo {
-    SegmentInfo { end_system: "bench".into(), node: 0, run_index: 0, epoch_realtime_ns: epoch.get() }
+fn config() -> WriterConfig {
+    WriterConfig { node: 0, name: "bench".into(), run_index: 0, planted: None }
 }
 
 /// The median over 200 bursts of 1000 records, so that a burst in which the thread was preempted does not count.
 fn cost_ns() -> f64 {
-    let (mut log, mut source) = record_ring::ring(4096, 0);
+    let (mut log, mut source) = record_ring::record_ring(4096, 0, 1);
     let epoch = clock::realtime();
     log.begin(Epoch::new(epoch));
     let mut costs: Vec<f64> = (0..200)
@@ -55,13 +54,14 @@ fn cost_ns() -> f64 {
 
 /// Pushes at [`RATE`] in steps of 1 ms on an absolute schedule; returns records written and dropped.
 fn sustain(directory: &std::path::Path) -> Result<(u64, u64), String> {
-    let (mut log, source) = record_ring::ring(RING, 0);
+    let (mut log, source) = record_ring::record_ring(RING, 0, 1);
     let epoch = clock::realtime();
     log.begin(Epoch::new(epoch));
     let dropped = source.dropped.clone();
     let spool = directory.to_owned();
-    let logger =
-        std::thread::spawn(move || record_writer::run(&spool, info(epoch), vec![source], None, None));
+    let logger = std::thread::spawn(move || {
+        record_writer::run(&spool, config(), Epoch::new(epoch), vec![source], Vec::new())
+    });
     let per_step = RATE / 1000;
     for step in 0..SECONDS * 1000 {
         clock::sleep_until(WallNanos::new(epoch.get() + step as i64 * 1_000_000));

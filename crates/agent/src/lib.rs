@@ -2,8 +2,8 @@
 //!
 //! | module | what it is for |
 //! | --- | --- |
-//! | [`control`] | the gRPC service, the life of a run, its folder; knows no role but by the trait `Role` |
-//! | `registry` | the roles there are, a line each |
+//! | [`control`] | the gRPC service, the life of a run, its folder; knows no role but by the trait [`control::role::Role`] |
+//! | [`registry`] | the roles there are, a line each |
 //! | [`end_system`] | the role that sends, receives and relays messages |
 //! | [`stream`] | traffic too fast for a queue per message: paced senders, receivers, accounts; knows no plan |
 //! | [`timestamps`] | hardware timestamps: which are taken, how many, and what time they are |
@@ -14,6 +14,7 @@
 pub mod control;
 pub mod end_system;
 pub mod recording;
+pub mod registry;
 pub mod stream;
 pub mod timestamps;
 pub mod tools;

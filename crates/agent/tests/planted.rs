@@ -143,7 +143,7 @@ fn perform_behind(
                 network_json: serde_json::to_vec(&network).expect("a network is JSON"),
                 run_json: serde_json::to_vec(run).expect("a run is JSON"),
                 end_system: node.name.clone(),
-                interface: "eth0".into(),
+                ports: vec![proto::PortInterface { port: 1, interface: "eth0".into() }],
                 servicing_core: -1,
                 fifo_priority: 50,
                 agents_on_host: NODES as u32,
@@ -395,7 +395,7 @@ fn a_missing_interface_is_named_together_with_those_that_exist() {
                 network_json: serde_json::to_vec(&network()).expect("a network is JSON"),
                 run_json: serde_json::to_vec(&run(Protocol::Udp, 1, 1000, None)).expect("a run is JSON"),
                 end_system: "n0".into(),
-                interface: "eth7".into(),
+                ports: vec![proto::PortInterface { port: 1, interface: "eth7".into() }],
                 servicing_core: -1,
                 fifo_priority: 0,
                 agents_on_host: 1,
@@ -403,7 +403,10 @@ fn a_missing_interface_is_named_together_with_those_that_exist() {
             };
             let refusal = agent.client.prepare(request.clone()).await.expect_err("there is no eth7");
             assert!(refusal.message().contains("'eth7'") && refusal.message().contains("eth0"), "{refusal}");
-            let good = proto::PrepareRequest { interface: "eth0".into(), ..request };
+            let good = proto::PrepareRequest {
+                ports: vec![proto::PortInterface { port: 1, interface: "eth0".into() }],
+                ..request
+            };
             agent.client.prepare(good).await.expect("one failure does not spoil the next run");
             let late = proto::StartRequest { epoch_realtime_ns: 1 };
             let refusal = agent.client.announce(late).await.expect_err("1970 has passed");

@@ -108,7 +108,7 @@ class Agent:
                 network_json=as_json(network).encode(),
                 run_json=as_json(run).encode(),
                 end_system=self.place.end_system,
-                interface=self.place.interface,
+                ports=[pb.PortInterface(port=1, interface=self.place.interface)],
                 servicing_core=self.place.servicing_core,
                 fifo_priority=self.place.fifo_priority,
                 agents_on_host=agents_on_host,

@@ -14,6 +14,7 @@ use tonic::transport::Server;
 use wg_agent::control::service::AgentService;
 use wg_agent::control::spool::Spool;
 use wg_agent::proto::agent_server::AgentServer;
+use wg_agent::registry::ROLES;
 use wg_agent::timestamps::planted::PlantedHardware;
 use wg_net::realtime;
 
@@ -28,7 +29,7 @@ pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     let served = planted(options).and_then(|planted| {
         let (listener, path) = prepare(options)?;
         let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
-        run(listener, &path, options, AgentService::new(spool, planted))
+        run(listener, &path, options, AgentService::new(ROLES, spool, planted))
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,8 +2,9 @@
 
 pub mod gate;
 pub mod grants;
+pub mod role;
 pub mod run;
 pub mod service;
 pub mod spool;
-mod supervision;
+pub(crate) mod supervision;
 pub mod trial;

@@ -18,7 +18,8 @@ use wg_net::transmit::Backend;
 use wg_plan::{Network, PLAN_SCHEMA, Run};
 use wg_record::segment::{SEGMENT_SCHEMA, segment_files};
 
-use crate::control::run::{ActiveRun, RunError, Setup};
+use super::role::{Fault, OpenError, PortInterface, Role, Setup};
+use super::run::{ActiveRun, StartError};
 use crate::control::spool::Spool;
 use crate::proto::{self, agent_server::Agent};
 use crate::recording::packet_capture;
@@ -58,6 +59,7 @@ struct Shared {
 pub struct AgentService {
     shared: Arc<Shared>,
     planted_hardware: Option<PlantedHardware>,
+    roles: &'static [&'static dyn Role],
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -65,10 +67,16 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl AgentService {
-    /// An agent with nothing to do, which writes to `spool`; `planted_hardware` stands in for the clock of its interface, which is a test facility.
-    pub fn new(spool: Spool, planted_hardware: Option<PlantedHardware>) -> Self {
+    /// An idle agent that can play `roles` and writes to `spool`. `planted_hardware` stands in for the clock of its
+    /// interface, which is a test facility.
+    pub fn new(
+        roles: &'static [&'static dyn Role],
+        spool: Spool,
+        planted_hardware: Option<PlantedHardware>,
+    ) -> Self {
         let lease = Lease { length: None, seen: Instant::now() };
         Self {
+            roles,
             planted_hardware,
             shared: Arc::new(Shared {
                 spool,
@@ -134,23 +142,21 @@ impl AgentService {
     }
 }
 
-fn status(error: &RunError) -> Status {
+fn refusal(error: &OpenError) -> Status {
+    let message = error.to_string();
+    match error.fault {
+        Fault::Request => Status::invalid_argument(message),
+        Fault::NotFound => Status::not_found(message),
+        Fault::Permission => Status::permission_denied(message),
+        Fault::Exhausted => Status::resource_exhausted(message),
+        Fault::Precondition => Status::failed_precondition(message),
+    }
+}
+
+fn not_started(error: &StartError) -> Status {
     match error {
-        RunError::Assignment(_) | RunError::OtherAddress { .. } => {
-            Status::invalid_argument(error.to_string())
-        }
-        RunError::NoInterface { .. } => Status::not_found(error.to_string()),
-        RunError::Net(net) if net.io().kind() == std::io::ErrorKind::PermissionDenied => {
-            Status::permission_denied(error.to_string())
-        }
-        RunError::Thread(_) => Status::resource_exhausted(error.to_string()),
-        RunError::Net(_)
-        | RunError::Record(_)
-        | RunError::Capture(_)
-        | RunError::Way(_)
-        | RunError::NotAnnounced
-        | RunError::Started => Status::failed_precondition(error.to_string()),
-        RunError::EpochPassed { .. } => Status::out_of_range(error.to_string()),
+        StartError::EpochPassed { .. } => Status::out_of_range(error.to_string()),
+        StartError::NotAnnounced | StartError::Started => Status::failed_precondition(error.to_string()),
     }
 }
 
@@ -167,16 +173,33 @@ fn setup(
         let asked = request.fifo_priority;
         return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it goes from 0 to 99")));
     }
-    // An end system the plan does not have is refused, by name, when its part is looked up.
-    let node = network.nodes.iter().position(|node| node.name == request.end_system).unwrap_or_default();
+    let node = network.nodes.iter().position(|node| node.name == request.end_system).ok_or_else(|| {
+        let names: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+        Status::invalid_argument(format!(
+            "the plan has no node '{}'; it has {}",
+            request.end_system,
+            names.join(", ")
+        ))
+    })?;
     let node =
         u16::try_from(node).map_err(|_| Status::invalid_argument("the plan has more than 65536 nodes"))?;
+    let ports = request
+        .ports
+        .into_iter()
+        .map(|one| match u16::try_from(one.port) {
+            Ok(port) if port > 0 => Ok(PortInterface { port, interface: one.interface }),
+            _ => Err(Status::invalid_argument(format!(
+                "port {} is not a port; ports go from 1 to 65535",
+                one.port
+            ))),
+        })
+        .collect::<Result<_, _>>()?;
     let spool = spool.place(run.index, node).map_err(|e| Status::failed_precondition(e.to_string()))?;
     Ok(Setup {
         network,
         run,
-        end_system: request.end_system,
-        interface: request.interface,
+        node,
+        ports,
         spool,
         agents_on_host: request.agents_on_host,
         distrusted: request
@@ -229,11 +252,11 @@ impl Agent for AgentService {
             *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
             setup
         };
-        let place = setup.spool.clone();
-        let prepared = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup)).await;
+        let (place, roles) = (setup.spool.clone(), self.roles);
+        let prepared = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup, roles)).await;
         let prepared = match prepared {
             Ok(Ok(prepared)) => Ok(prepared),
-            Ok(Err(error)) => Err(status(&error)),
+            Ok(Err(error)) => Err(refusal(&error)),
             Err(_) => Err(Status::internal("preparing the run failed; this is a defect of wiregauge")),
         };
         let prepared = prepared.inspect_err(|_| {
@@ -390,7 +413,7 @@ impl AgentService {
     fn with_prepared(
         &self,
         request: &proto::StartRequest,
-        act: impl FnOnce(&mut ActiveRun, WallNanos) -> Result<(), RunError>,
+        act: impl FnOnce(&mut ActiveRun, WallNanos) -> Result<(), StartError>,
     ) -> Result<Response<proto::StartReply>, Status> {
         self.alive();
         let run = self.active()?;
@@ -398,7 +421,7 @@ impl AgentService {
         let Some(run) = run.as_mut() else {
             return Err(Status::failed_precondition("the run is not prepared yet"));
         };
-        act(run, WallNanos::new(request.epoch_realtime_ns)).map_err(|error| status(&error))?;
+        act(run, WallNanos::new(request.epoch_realtime_ns)).map_err(|error| not_started(&error))?;
         Ok(Response::new(proto::StartReply {}))
     }
 

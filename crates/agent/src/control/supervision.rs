@@ -1,156 +1,179 @@
-//! The test thread: waits for the end of a run, ends its threads in the order of the data, and reports.
+//! The test thread: waits for the end of a run, has its role end, and reports.
 //!
-//! An end system whose own part is over goes on receiving until the testmaster ends the run: another may send late, and what
-//! came after its receiver had left would be told as lost.
+//! A node whose own part is over goes on receiving until the testmaster ends the run: another may send late, and what
+//! arrives after its receiver has left would be reported as lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use wg_frame::time::Epoch;
+use wg_net::clock;
 use wg_net::realtime::AwakeCores;
-use wg_net::{DiscardSocket, HardwareTimestamping, clock};
-use wg_record::RecordError;
 
-use crate::control::gate::Gate;
-use crate::end_system::assignment::Assignment;
-use crate::end_system::load_sink::LoadSinkStats;
-use crate::end_system::report::{self, Gathered};
-use crate::end_system::servicing::Counters;
-use crate::end_system::threads::{AccessPoint, Stream};
-use crate::proto;
-use crate::recording::packet_capture::CaptureStats;
-use crate::recording::record_writer::LoggingStats;
-use crate::timestamps::TimestampInfo;
+use super::gate::Gate;
+use super::role::{ActiveRole, Counters, RoleReport, Timetable};
+use crate::recording::record_writer::{self, RecordWriterStats};
+use crate::{proto, timestamps};
 
 /// How long senders that run late may go on after the planned end.
 const GRACE_NS: i64 = 10_000_000_000;
 /// Time between looks at whether the run is over, once it should be; many agents on a host look less often each.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const MANY: u32 = 8;
-/// Time between looks before: hundreds of agents may share a processor. Who gives an order wakes the thread.
+/// Time between looks before: hundreds of agents may share a processor. Who gives a command wakes the thread.
 const REST: Duration = Duration::from_millis(500);
-
-/// Everything the supervisor joins at the end.
-pub(crate) struct RunThreads {
-    pub(crate) access_points: Vec<AccessPoint>,
-    pub(crate) streams: Vec<Stream>,
-    pub(crate) absorber: Option<JoinHandle<Option<LoadSinkStats>>>,
-    pub(crate) no_account: Option<String>,
-    pub(crate) capture: Option<JoinHandle<CaptureStats>>,
-    pub(crate) stop_capturing: Arc<AtomicBool>,
-    pub(crate) logging: JoinHandle<Option<Result<LoggingStats, RecordError>>>,
-    pub(crate) host_counters: JoinHandle<Option<String>>,
-    pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) stop_injecting: Arc<AtomicBool>,
-    pub(crate) grants: Vec<proto::Grant>,
-    pub(crate) stamped: TimestampInfo,
-    pub(crate) _timestamping: Option<HardwareTimestamping>,
-    pub(crate) _sinks: Vec<DiscardSocket>,
-    pub(crate) _awake: Option<AwakeCores>,
-}
 
 /// What others tell the test thread, and it tells them.
 #[derive(Debug, Default)]
-pub(crate) struct Orders {
+pub(super) struct Commands {
     /// Set to end early.
-    pub(crate) abort: AtomicBool,
+    pub(super) abort: AtomicBool,
     /// Set to end once its own part is over.
-    pub(crate) finish: AtomicBool,
+    pub(super) finish: AtomicBool,
     /// Set when its own part is over.
-    pub(crate) over: AtomicBool,
+    pub(super) over: AtomicBool,
 }
 
-/// The test thread: waits for the end of the run, ends the threads in the order of the data, and reports.
-pub(crate) fn supervise(
-    assignment: &Arc<Assignment>,
+/// How a run ended.
+pub(super) struct Outcome {
+    epoch: Option<Epoch>,
+    /// Why it is incomplete.
+    reason: Option<String>,
+    steal_ns: u64,
+}
+
+/// Waits for the end of the run.
+pub(super) fn supervise(
+    timetable: Timetable,
     gate: &Gate,
-    orders: &Orders,
+    commands: &Commands,
     counters: &[Arc<Counters>],
-    crew: RunThreads,
     agents_on_host: u32,
-) -> proto::AgentReport {
+) -> Outcome {
     let epoch = gate.wait();
-    let look = (LOOK_EVERY * agents_on_host.div_ceil(MANY).max(1)).min(REST);
     let steal = wg_net::host::steal_ns();
-    let mut reason = None;
-    match epoch {
-        None => reason = Some("the run was never started".to_owned()),
-        Some(epoch) => {
-            let drain = assignment.drain.as_nanos_floor();
-            let last_send = epoch.wall_nanos(assignment.last_send).get();
-            let end = last_send + drain;
-            // When the last message had left, and when its way ends at the latest.
-            let mut all_sent_at = None;
-            loop {
-                let now = clock::realtime().get();
-                let sent: u64 = counters.iter().map(|c| c.sent.load(Ordering::Relaxed)).sum();
-                let all_sent = sent >= assignment.to_send();
-                if all_sent && all_sent_at.is_none() {
-                    all_sent_at = Some(now);
-                }
-                let is_over = now >= end && all_sent_at.is_some_and(|at| now >= at.saturating_add(drain));
-                if orders.abort.load(Ordering::Relaxed) {
-                    let left = assignment.to_send().saturating_sub(sent);
-                    if now < end || !all_sent {
-                        reason = Some(format!("ended early, with {left} messages still to send"));
-                    }
-                    break;
-                }
-                if is_over {
-                    orders.over.store(true, Ordering::Release);
-                    if orders.finish.load(Ordering::Relaxed) {
-                        break;
-                    }
-                } else if !all_sent && now >= end + GRACE_NS {
-                    let left = assignment.to_send().saturating_sub(sent);
-                    reason = Some(format!(
-                        "{left} messages were still to be sent 10 s after the planned end; the host is too slow for this rate"
-                    ));
-                    break;
-                }
-                let nothing_ends_for = last_send.saturating_sub(now).max(0).unsigned_abs();
-                std::thread::park_timeout(Duration::from_nanos(nothing_ends_for).clamp(look, REST));
-            }
-        }
-    }
-    crew.stop_injecting.store(true, Ordering::Relaxed);
-    crew.stop.store(true, Ordering::Relaxed);
-    let mut gathered = Gathered::new(epoch, reason, crew.grants);
-    gathered.stamped = crew.stamped;
-    gathered.steal_ns =
+    let reason = match epoch {
+        None => Some("the run was never started".to_owned()),
+        Some(epoch) => wait_for_the_end(timetable, epoch, commands, counters, agents_on_host),
+    };
+    let steal_ns =
         wg_net::host::steal_ns().zip(steal).map_or(0, |(after, before)| after.saturating_sub(before));
-    for access_point in crew.access_points {
-        let access = access_point.access;
-        gathered.take_access_point(access, access_point.servicing.join());
-        if let Some(task) = access_point.relay_task {
-            gathered.take_relay_task(access, task.join());
+    Outcome { epoch, reason, steal_ns }
+}
+
+/// Returns why the run is incomplete.
+fn wait_for_the_end(
+    timetable: Timetable,
+    epoch: Epoch,
+    commands: &Commands,
+    counters: &[Arc<Counters>],
+    agents_on_host: u32,
+) -> Option<String> {
+    let Timetable { last_send, drain, to_send } = timetable;
+    let look = (LOOK_EVERY * agents_on_host.div_ceil(MANY).max(1)).min(REST);
+    let drain = drain.as_nanos_floor();
+    let last_send = epoch.wall_nanos(last_send).get();
+    let end = last_send + drain;
+    // When the last message had left, and when its way ends at the latest.
+    let mut all_sent_at = None;
+    loop {
+        let now = clock::realtime().get();
+        let sent: u64 = counters.iter().map(|c| c.sent.load(Ordering::Relaxed)).sum();
+        let (all_sent, left) = (sent >= to_send, to_send.saturating_sub(sent));
+        if all_sent && all_sent_at.is_none() {
+            all_sent_at = Some(now);
         }
-        if let Some(task) = access_point.reception {
-            gathered.take_reception(task.join());
+        let is_over = now >= end && all_sent_at.is_some_and(|at| now >= at.saturating_add(drain));
+        if commands.abort.load(Ordering::Relaxed) {
+            let early = now < end || !all_sent;
+            return early.then(|| format!("ended early, with {left} messages still to send"));
         }
-        if access_point.feed.is_some_and(|feed| feed.join().is_err()) {
-            gathered.defect("a sender task");
+        if is_over {
+            commands.over.store(true, Ordering::Release);
+            if commands.finish.load(Ordering::Relaxed) {
+                return None;
+            }
+        } else if !all_sent && now >= end + GRACE_NS {
+            return Some(format!(
+                "{left} messages were still unsent 10 s after the planned end; the host is too slow for this rate"
+            ));
+        }
+        let nothing_ends_for = last_send.saturating_sub(now).max(0).unsigned_abs();
+        std::thread::park_timeout(Duration::from_nanos(nothing_ends_for).clamp(look, REST));
+    }
+}
+
+/// Everything that ends with a run.
+pub(super) struct RunThreads {
+    pub(super) role: Box<dyn ActiveRole>,
+    pub(super) writer: JoinHandle<record_writer::Outcome>,
+    pub(super) host_counters: JoinHandle<Option<String>>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) _awake: Option<AwakeCores>,
+}
+
+impl RunThreads {
+    /// Ends the threads in the order of the data, and reports.
+    pub(super) fn finish(
+        self,
+        name: String,
+        outcome: Outcome,
+        grants: Vec<proto::Grant>,
+    ) -> proto::AgentReport {
+        let Outcome { epoch, reason, steal_ns } = outcome;
+        self.stop.store(true, Ordering::Relaxed);
+        let role = self.role.close();
+        let mut incomplete = reason.or(role.incomplete);
+        let written = match self.writer.join() {
+            Ok(Some(Ok(mut written))) => {
+                incomplete = incomplete.or(written.failure.take());
+                written
+            }
+            Ok(None) => RecordWriterStats::default(),
+            Ok(Some(Err(error))) => {
+                incomplete.get_or_insert_with(|| error.to_string());
+                RecordWriterStats::default()
+            }
+            Err(_) => {
+                incomplete.get_or_insert_with(|| defect("the record writer"));
+                RecordWriterStats::default()
+            }
+        };
+        let counted = self
+            .host_counters
+            .join()
+            .unwrap_or_else(|_| Some(defect("the thread that reads the host's counters")));
+        incomplete = incomplete.or(counted);
+        let ended = clock::realtime().get();
+        let started = epoch.map_or(ended, |epoch| epoch.wall().get());
+        let RoleReport { access_points, tasks, streams, timestamps, involuntary_switches, .. } = role;
+        proto::AgentReport {
+            end_system: name,
+            complete: incomplete.is_none(),
+            incomplete_reason: incomplete.unwrap_or_default(),
+            access_points,
+            tasks,
+            records_written: written.written,
+            records_dropped: written.dropped,
+            clock_steps: written.clock_steps,
+            largest_clock_step_ns: written.largest_clock_step_ns,
+            involuntary_switches,
+            steal_ns,
+            started_realtime_ns: started,
+            ended_realtime_ns: ended,
+            streams,
+            stamps: timestamps
+                .iter()
+                .map(|port| timestamps::report(port, written.translated.get(&port.port), started))
+                .collect(),
+            grants,
         }
     }
-    for stream in crew.streams {
-        if let Some(stopper) = stream.stopper {
-            // Nothing to stop once its frames have left; a refusal only means waiting for them.
-            let _ = stopper.stop();
-        }
-        gathered.take_stream(stream.told, stream.thread.join());
-    }
-    if let Some(absorber) = crew.absorber {
-        gathered.take_load_sink(absorber.join());
-    }
-    gathered.no_account = crew.no_account;
-    // Last of all, so that it has seen what the others did.
-    crew.stop_capturing.store(true, Ordering::Relaxed);
-    if let Some(capture) = crew.capture {
-        gathered.take_capture(capture.join());
-    }
-    gathered.take_logging(crew.logging.join());
-    gathered.take_host_counters(crew.host_counters.join());
-    gathered.ended = clock::realtime().get();
-    report::compose(assignment, gathered)
+}
+
+/// A thread that should not have ended.
+pub(crate) fn defect(who: &str) -> String {
+    format!("{who} of the agent failed; this is a defect of wiregauge")
 }

@@ -2,35 +2,48 @@
 
 use std::collections::BTreeSet;
 
+use wg_frame::ethernet::MacAddress;
 use wg_net::{DiscardSocket, Interface, NetError, Protocols, Socket, Target};
 
-use crate::control::run::{RunError, Setup};
+use crate::control::role::{Fault, OpenError, Setup};
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, DISCARD_PORT, RAW_ETHER_TYPE};
 use crate::end_system::servicing::LONGEST_SLEEP;
 
-pub(crate) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, RunError> {
+/// The interface of the end system's port, which has to have the address that the plan gives it.
+pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, OpenError> {
+    let name = match &setup.ports[..] {
+        [one] if one.port == assignment.port.0 => &one.interface,
+        _ => {
+            let problem = format!("end system '{}' has one port, {}", assignment.name, assignment.port.0);
+            return Err(OpenError::new(Fault::Request, problem));
+        }
+    };
     let existing = wg_net::interfaces()?;
-    let Some(found) = existing.iter().find(|i| i.name == setup.interface) else {
-        let existing: Vec<&str> = existing.iter().map(|i| i.name.as_str()).collect();
-        return Err(RunError::NoInterface { name: setup.interface.clone(), existing: existing.join(", ") });
+    let Some(found) = existing.iter().find(|interface| interface.name == *name) else {
+        let existing: Vec<&str> = existing.iter().map(|interface| interface.name.as_str()).collect();
+        let problem = format!(
+            "there is no interface '{name}' in this agent's network namespace; it has {}",
+            existing.join(", ")
+        );
+        return Err(OpenError::new(Fault::NotFound, problem));
     };
     let planned = assignment.address().mac;
     if let Some(mac) = wg_net::hardware_address(&found.name)?
         && mac != planned
     {
-        let text = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
-        return Err(RunError::OtherAddress {
-            name: found.name.clone(),
-            found: text(mac),
-            planned: text(planned),
-            end_system: assignment.name.clone(),
-        });
+        let problem = format!(
+            "interface '{name}' has the address {}, but the plan gives {} to '{}'",
+            MacAddress(mac),
+            MacAddress(planned),
+            assignment.name
+        );
+        return Err(OpenError::new(Fault::Request, problem));
     }
     Ok(found.clone())
 }
 
-pub(crate) fn open(
+pub(super) fn open(
     access: AccessKind,
     assignment: &Assignment,
     interface: &Interface,
@@ -68,7 +81,7 @@ fn targets(assignment: &Assignment) -> Vec<Target> {
 ///
 /// # Errors
 /// A port is in use.
-pub(crate) fn silence(assignment: &Assignment) -> Result<Vec<DiscardSocket>, NetError> {
+pub(super) fn silence(assignment: &Assignment) -> Result<Vec<DiscardSocket>, NetError> {
     let here = assignment.address();
     let mut taken = BTreeSet::from([std::net::SocketAddrV4::new(here.ipv4, DISCARD_PORT)]);
     if assignment.accesses.contains(&AccessKind::Udp) {
@@ -78,15 +91,13 @@ pub(crate) fn silence(assignment: &Assignment) -> Result<Vec<DiscardSocket>, Net
     own.filter(|target| taken.insert(target.at)).map(|target| DiscardSocket::bind(target.at)).collect()
 }
 
-pub(crate) fn describe(assignment: &Assignment, interface: &str) -> Vec<String> {
+pub(super) fn describe(assignment: &Assignment, interface: &str) -> Vec<String> {
     let of = |access: &AccessKind| match access {
         AccessKind::Udp => vec![format!("udp {}", assignment.address().probes())],
         AccessKind::Raw => vec![format!("raw {interface} {RAW_ETHER_TYPE:#06x}")],
         AccessKind::Frames => targets(assignment)
             .iter()
-            .map(|target| {
-                format!("{} {} {}", access.name(), wg_frame::ethernet::MacAddress(target.mac), target.at)
-            })
+            .map(|target| format!("{} {} {}", access.name(), MacAddress(target.mac), target.at))
             .collect(),
     };
     assignment.accesses.iter().flat_map(of).collect()

@@ -13,7 +13,6 @@ use wg_plan::{
 
 use crate::end_system::addressing::{AccessKind, FlowAddresses};
 use crate::end_system::buffer::MAX_PAYLOAD;
-use crate::recording::planted_clock::PlantedClock;
 use wg_plan::schedule::Schedule;
 
 /// UDP port of every access point: outside the ranges hosts give to outgoing connections.
@@ -26,14 +25,6 @@ pub const RAW_ETHER_TYPE: u16 = 0x88B5;
 /// A plan this agent cannot carry out. The plan's fault, or of whoever sent it.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum AssignmentError {
-    /// No such end system.
-    #[error("the plan has no end system '{name}'; it has {existing}")]
-    UnknownEndSystem {
-        /// The name asked for.
-        name: String,
-        /// Those there are.
-        existing: String,
-    },
     /// A node index beyond the list.
     #[error("{what} names node {node}, but the plan has {nodes} nodes")]
     UnknownNode {
@@ -112,15 +103,15 @@ impl Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowRole {
     /// Nothing of this flow should come here.
-    Watch,
+    Unexpected,
     /// It is the flow's receiver: messages on the way out end here.
-    Receive,
+    Receiver,
     /// It relays the flow on the servicing thread; index into [`Assignment::relays`].
-    Turn(usize),
+    Relay(usize),
     /// It relays the flow in the relay task.
-    TurnInTask(usize),
+    RelayInTask(usize),
     /// It sends the flow and gets it back from the relay.
-    TakeBack,
+    RoundTripSender,
 }
 
 /// A flow as this end system sees it.
@@ -155,7 +146,7 @@ pub struct FlowFacts {
     /// Whether a relay returns it.
     pub relayed: bool,
     /// This end system's part in it.
-    pub duty: FlowRole,
+    pub role: FlowRole,
 }
 
 /// A sender task of this end system.
@@ -206,10 +197,6 @@ pub struct Assignment {
     pub name: String,
     /// Its index in the plan.
     pub node: NodeIndex,
-    /// The wrong clock it records by; `None`: that of its host.
-    pub planted_clock: Option<PlantedClock>,
-    /// Index of the run in the plan.
-    pub run_index: u32,
     /// Seed of the run.
     pub seed: u64,
     /// Addresses of all nodes, by index.
@@ -285,29 +272,23 @@ fn refuse_unsupported(run: &Run) -> Result<(), AssignmentError> {
 }
 
 impl Assignment {
-    /// The part of `end_system` in `run`.
+    /// The part of end system `node` in `run`.
     ///
     /// # Errors
     /// The plan contradicts itself or asks for what an agent cannot do.
-    pub fn new(network: &Network, run: &Run, end_system: &str) -> Result<Self, AssignmentError> {
-        let node = network
-            .nodes
-            .iter()
-            .position(|n| n.name == end_system && n.is_end_system())
-            .and_then(|i| NodeIndex::try_from(i).ok())
-            .ok_or_else(|| {
-                let names: Vec<&str> =
-                    network.nodes.iter().filter(|n| n.is_end_system()).map(|n| n.name.as_str()).collect();
-                AssignmentError::UnknownEndSystem { name: end_system.into(), existing: names.join(", ") }
-            })?;
+    pub fn new(network: &Network, run: &Run, node: NodeIndex) -> Result<Self, AssignmentError> {
+        let nodes = network.nodes.len();
+        let this = network.nodes.get(usize::from(node)).ok_or_else(|| AssignmentError::UnknownNode {
+            what: "the agent".into(),
+            node,
+            nodes,
+        })?;
         refuse_unsupported(run)?;
         let addresses =
             network.nodes.iter().map(|n| Address { mac: n.mac.0, ipv4: Ipv4Addr::from(n.ipv4) }).collect();
         let mut assignment = Self {
-            name: end_system.into(),
+            name: this.name.clone(),
             node,
-            planted_clock: PlantedClock::of(&network.nodes[usize::from(node)].clock),
-            run_index: run.index,
             seed: run.seed,
             addresses,
             flows: Vec::new(),
@@ -334,7 +315,7 @@ impl Assignment {
         for receive in &run.receives {
             let flow = assignment.position(receive.flow)?;
             if receive.on == node {
-                assignment.flows[usize::from(flow)].duty = FlowRole::Receive;
+                assignment.flows[usize::from(flow)].role = FlowRole::Receiver;
                 assignment.receives.push(flow);
             }
         }
@@ -386,7 +367,7 @@ impl Assignment {
             vlan_tci: flow.vlan.map(|tag| u16::from(tag.priority & 7) << 13 | tag.id & 0x0FFF),
             planned: 0,
             relayed: false,
-            duty: FlowRole::Watch,
+            role: FlowRole::Unexpected,
         });
         Ok(())
     }
@@ -444,13 +425,13 @@ impl Assignment {
         let facts = &mut self.flows[usize::from(flow)];
         facts.relayed = true;
         if facts.from == self.node {
-            facts.duty = FlowRole::TakeBack;
+            facts.role = FlowRole::RoundTripSender;
         }
         if relay.on == self.node {
             let index = self.relays.len();
-            facts.duty = match relay.through {
-                Turn::Servicing => FlowRole::Turn(index),
-                Turn::Task => FlowRole::TurnInTask(index),
+            facts.role = match relay.through {
+                Turn::Servicing => FlowRole::Relay(index),
+                Turn::Task => FlowRole::RelayInTask(index),
             };
             self.relays.push(RelayTask { relay: relay.clone(), flow });
         }
@@ -508,9 +489,9 @@ impl Assignment {
     }
 
     /// How many messages may come here by `access`, as a guide for the sizes of queues.
-    pub fn arrivals(&self, access: AccessKind) -> Arrivals {
-        let expected = self.flows.iter().filter(|f| f.access == access && f.duty != FlowRole::Watch);
-        let mut arrivals = Arrivals { in_all: 0, at_once: 0 };
+    pub fn expected(&self, access: AccessKind) -> Expected {
+        let expected = self.flows.iter().filter(|f| f.access == access && f.role != FlowRole::Unexpected);
+        let mut arrivals = Expected { in_all: 0, at_once: 0 };
         for facts in expected {
             arrivals.in_all = arrivals.in_all.saturating_add(facts.planned);
             arrivals.at_once = arrivals.at_once.saturating_add(facts.in_half_a_second.min(facts.planned));
@@ -521,13 +502,14 @@ impl Assignment {
 
 fn port_of(network: &Network, run: &Run, node: NodeIndex) -> (u16, Option<u64>) {
     let at = |link: &wg_plan::Link| link.ends.into_iter().find(|end| end.node == node);
-    let found = network.links.iter().find_map(|link| Some((at(link)?.port, link.rate)));
-    found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate.unwrap_or(rate).bits_per_second())))
+    let ports = network.links.iter().filter_map(|link| Some((at(link)?.port, link.rate_bps)));
+    let found = ports.min_by_key(|(port, _)| *port);
+    found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate_bps.unwrap_or(rate))))
 }
 
 /// Messages that may arrive at an access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrivals {
+pub struct Expected {
     /// In the whole run.
     pub in_all: u64,
     /// In half a second: what may wait while a task has no core.

@@ -12,7 +12,7 @@
 //!
 //! All queues are wait-free rings between exactly two threads; frames travel through them by pointer.
 
-pub mod access_points;
+mod access_points;
 pub mod addressing;
 pub mod assignment;
 pub mod buffer;
@@ -23,7 +23,10 @@ pub mod outbox;
 pub mod receiver_task;
 pub mod relay;
 pub mod relay_task;
-pub mod report;
+mod report;
+mod role;
 pub mod servicing;
 pub mod stream_task;
-pub(crate) mod threads;
+mod threads;
+
+pub use role::EndSystem;

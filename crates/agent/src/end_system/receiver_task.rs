@@ -93,7 +93,7 @@ pub fn run(
     mut judge: MessageChecker,
     mut inbox: Consumer<Incoming>,
     mut spent: Producer<Buffer>,
-    mut log: RecordProducer,
+    mut records: RecordProducer,
 ) -> ReceptionStats {
     let mut pause = PAUSE;
     loop {
@@ -101,7 +101,7 @@ pub fn run(
         let over = inbox.is_abandoned();
         pause = if inbox.is_empty() { (pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
         while let Ok(incoming) = inbox.pop() {
-            judge.take(&incoming, &mut log);
+            judge.take(&incoming, &mut records);
             // A servicing thread that has gone needs no buffers.
             drop(spent.push(incoming.buffer));
         }
@@ -129,10 +129,10 @@ impl MessageChecker {
     }
 
     /// Judges and records a message.
-    pub fn take(&mut self, incoming: &Incoming, log: &mut RecordProducer) {
+    pub fn take(&mut self, incoming: &Incoming, records: &mut RecordProducer) {
         let Incoming { buffer, payload, length, at } = incoming;
         let inspected = framing::inspect(&self.assignment, buffer, *payload, *length);
-        log.received(inspected.seen, *at);
+        records.received(inspected.seen, *at);
         let Some(flow) = inspected.flow else {
             self.figures.unknown_flow += u64::from(inspected.crc == Crc::Ok);
             return;

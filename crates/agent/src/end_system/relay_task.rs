@@ -28,7 +28,7 @@ pub struct RelayQueues {
     /// Buffers of messages that go nowhere.
     pub spent: Producer<Buffer>,
     /// Records.
-    pub log: RecordProducer,
+    pub records: RecordProducer,
     /// Wakes the servicing thread.
     pub wake: Arc<Wake>,
 }
@@ -52,7 +52,7 @@ struct TaskReturnPath<'a> {
 
 /// Turns messages until the servicing thread closes its queue.
 pub fn run(assignment: &Arc<Assignment>, epoch: Epoch, mut ends: RelayQueues) -> RelayTaskStats {
-    ends.log.begin(epoch);
+    ends.records.begin(epoch);
     let mut relays: Vec<RelayState> = assignment
         .relays
         .iter()
@@ -86,10 +86,10 @@ impl TaskReturnPath<'_> {
     fn turn_round(&mut self, relays: &mut [RelayState], incoming: Incoming) {
         let Incoming { buffer, payload, length, at } = incoming;
         let inspected = framing::inspect(self.assignment, &buffer, payload, length);
-        self.ends.log.received(inspected.seen, at);
+        self.ends.records.received(inspected.seen, at);
         let facts = inspected.flow.map(|flow| &self.assignment.flows[usize::from(flow)]);
-        let relay = match facts.map(|facts| facts.duty) {
-            Some(FlowRole::TurnInTask(relay)) => relays.get_mut(relay),
+        let relay = match facts.map(|facts| facts.role) {
+            Some(FlowRole::RelayInTask(relay)) => relays.get_mut(relay),
             _ => None,
         };
         let whole = facts.is_some_and(|facts| facts.payload == inspected.payload);
@@ -101,7 +101,7 @@ impl TaskReturnPath<'_> {
                 if let Some(relay) = relay {
                     relay.damaged += 1;
                 }
-                self.ends.log.push(
+                self.ends.records.push(
                     inspected.seen,
                     Point::Drop,
                     Clock::Realtime,
@@ -132,7 +132,7 @@ impl TaskReturnPath<'_> {
         if let Err(rtrb::PushError::Full(outgoing)) = self.ends.outbox.push(outgoing) {
             self.refused += 1;
             let seen = framing::seen(outgoing.probe, outgoing.length, Crc::Ok);
-            self.ends.log.push(
+            self.ends.records.push(
                 seen,
                 Point::Drop,
                 Clock::Realtime,
@@ -159,7 +159,13 @@ impl Way for TaskReturnPath<'_> {
         let facts = &self.assignment.flows[usize::from(message.flow)];
         let arrived = Probe { flags: message.probe.flags.without(ProbeFlags::RETURN), ..message.probe };
         let seen = framing::seen(arrived, facts.length, Crc::Ok);
-        self.ends.log.push(seen, Point::Drop, Clock::Realtime, DropReason::PlantedFault, clock::realtime());
+        self.ends.records.push(
+            seen,
+            Point::Drop,
+            Clock::Realtime,
+            DropReason::PlantedFault,
+            clock::realtime(),
+        );
         drop(self.ends.spent.push(message.buffer));
     }
 }

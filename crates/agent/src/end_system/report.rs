@@ -3,9 +3,9 @@
 use std::thread;
 
 use wg_frame::ethernet::wire_len;
-use wg_frame::time::Epoch;
-use wg_record::RecordError;
 
+use crate::control::role::{PortTimestamps, RoleReport};
+use crate::control::supervision::defect;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, FlowRole};
 use crate::end_system::load_sink::LoadSinkStats;
@@ -16,30 +16,28 @@ use crate::end_system::servicing::AccessPointStats;
 use crate::end_system::stream_task::{Outcome, StreamTask, load_shape};
 use crate::proto;
 use crate::recording::packet_capture::CaptureStats;
-use crate::recording::record_writer::LoggingStats;
 use crate::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
-use crate::timestamps::{self, HardwareStats, TimestampInfo};
 
 /// What is known of a stream before it starts.
 #[derive(Clone, Debug)]
-pub struct StreamInfo {
+pub(super) struct StreamInfo {
     /// `send` or `inject`.
-    pub kind: &'static str,
+    pub(super) kind: &'static str,
     /// Its place among the senders or injectors of this end system.
-    pub position: usize,
+    pub(super) position: usize,
     /// How it leaves.
-    pub backend: &'static str,
+    pub(super) backend: &'static str,
     /// Why so.
-    pub why: String,
+    pub(super) why: String,
     /// What is kept.
-    pub mode: &'static str,
+    pub(super) mode: &'static str,
     /// Whether it passes by the queue.
-    pub past_queue: bool,
+    pub(super) past_queue: bool,
 }
 
 impl StreamInfo {
     /// Of a stream about to start.
-    pub fn new(kind: &'static str, position: usize, stream: &StreamTask) -> Self {
+    pub(super) fn new(kind: &'static str, position: usize, stream: &StreamTask) -> Self {
         let chosen = &stream.chosen;
         Self {
             kind,
@@ -54,48 +52,32 @@ impl StreamInfo {
 
 /// The figures of all threads of a run. A thread that panicked is a defect and makes the run incomplete.
 #[derive(Default)]
-pub struct Gathered {
+pub(super) struct Gathered {
     /// Why the run is incomplete.
     reason: Option<String>,
-    /// Stolen time during the run.
-    pub steal_ns: u64,
-    /// What the host granted.
-    grants: Vec<proto::Grant>,
-    /// The run's epoch, ns.
-    started: Option<i64>,
-    /// When the last thread had ended, ns.
-    pub ended: i64,
     access_points: Vec<(AccessKind, AccessPointStats)>,
     receptions: Vec<ReceptionStats>,
     relays: Vec<RelayState>,
     streams: Vec<(StreamInfo, Outcome)>,
-    absorbed: Option<LoadSinkStats>,
+    load_sink: Option<LoadSinkStats>,
     /// Why background load that arrived here has no account.
-    pub no_account: Option<String>,
+    pub(super) no_account: Option<String>,
     captures: Vec<CaptureStats>,
-    /// By what frames were timestamped.
-    pub stamped: TimestampInfo,
-    logging: LoggingStats,
 }
 
 impl Gathered {
-    /// Before any thread was joined.
-    pub fn new(epoch: Option<Epoch>, reason: Option<String>, grants: Vec<proto::Grant>) -> Self {
-        Self { reason, grants, started: epoch.map(|epoch| epoch.wall().get()), ..Self::default() }
-    }
-
     /// Notes the first reason why the run is incomplete.
     fn incomplete(&mut self, reason: String) {
         self.reason.get_or_insert(reason);
     }
 
     /// A thread that should not have ended.
-    pub fn defect(&mut self, who: &str) {
-        self.incomplete(format!("{who} of the agent failed; this is a defect of wiregauge"));
+    pub(super) fn defect(&mut self, who: &str) {
+        self.incomplete(defect(who));
     }
 
     /// The end of a servicing thread.
-    pub fn take_access_point(
+    pub(super) fn take_access_point(
         &mut self,
         access: AccessKind,
         joined: thread::Result<Option<AccessPointStats>>,
@@ -115,7 +97,11 @@ impl Gathered {
     }
 
     /// The end of a relay task; to be told after its access point.
-    pub fn take_relay_task(&mut self, access: AccessKind, joined: thread::Result<Option<RelayTaskStats>>) {
+    pub(super) fn take_relay_task(
+        &mut self,
+        access: AccessKind,
+        joined: thread::Result<Option<RelayTaskStats>>,
+    ) {
         match joined {
             Ok(Some(figures)) => {
                 self.relays.extend(figures.relays);
@@ -129,7 +115,7 @@ impl Gathered {
     }
 
     /// The end of a receiver task.
-    pub fn take_reception(&mut self, joined: thread::Result<Option<ReceptionStats>>) {
+    pub(super) fn take_reception(&mut self, joined: thread::Result<Option<ReceptionStats>>) {
         match joined {
             Ok(figures) => self.receptions.extend(figures),
             Err(_) => self.defect("a receiver task"),
@@ -137,7 +123,7 @@ impl Gathered {
     }
 
     /// The end of a stream.
-    pub fn take_stream(&mut self, told: StreamInfo, joined: thread::Result<Option<Outcome>>) {
+    pub(super) fn take_stream(&mut self, told: StreamInfo, joined: thread::Result<Option<Outcome>>) {
         match joined {
             Ok(outcome) => {
                 let mut outcome = outcome.unwrap_or_default();
@@ -151,13 +137,13 @@ impl Gathered {
     }
 
     /// The end of the receiver of background load.
-    pub fn take_load_sink(&mut self, joined: thread::Result<Option<LoadSinkStats>>) {
+    pub(super) fn take_load_sink(&mut self, joined: thread::Result<Option<LoadSinkStats>>) {
         match joined {
-            Ok(Some(mut absorbed)) => {
-                if let Some(failure) = absorbed.failure.take() {
+            Ok(Some(mut load_sink)) => {
+                if let Some(failure) = load_sink.failure.take() {
                     self.incomplete(failure);
                 }
-                self.absorbed = Some(absorbed);
+                self.load_sink = Some(load_sink);
             }
             Ok(None) => {}
             Err(_) => self.defect("the receiver of background load"),
@@ -165,33 +151,10 @@ impl Gathered {
     }
 
     /// The end of a capture. One that is not whole spoils no measurement: it is told with its task.
-    pub fn take_capture(&mut self, joined: thread::Result<CaptureStats>) {
+    pub(super) fn take_capture(&mut self, joined: thread::Result<CaptureStats>) {
         match joined {
             Ok(figures) => self.captures.push(figures),
             Err(_) => self.defect("a capture task"),
-        }
-    }
-
-    /// The end of the logging thread.
-    pub fn take_logging(&mut self, joined: thread::Result<Option<Result<LoggingStats, RecordError>>>) {
-        match joined {
-            Ok(Some(Ok(mut figures))) => {
-                if let Some(failure) = figures.failure.take() {
-                    self.incomplete(failure);
-                }
-                self.logging = figures;
-            }
-            Ok(Some(Err(error))) => self.incomplete(error.to_string()),
-            Ok(None) => {}
-            Err(_) => self.defect("the logging thread"),
-        }
-    }
-
-    /// The end of the thread that watches the host.
-    pub fn take_host_counters(&mut self, joined: thread::Result<Option<String>>) {
-        match joined {
-            Ok(failure) => failure.into_iter().for_each(|failure| self.incomplete(failure)),
-            Err(_) => self.defect("the thread that watches the host"),
         }
     }
 
@@ -203,6 +166,29 @@ impl Gathered {
         sum
     }
 
+    /// What the end system did.
+    pub(super) fn report(self, assignment: &Assignment, mut timestamps: PortTimestamps) -> RoleReport {
+        for (_, stats) in &self.access_points {
+            timestamps.stats.add(&stats.hardware);
+        }
+        RoleReport {
+            access_points: self
+                .access_points
+                .iter()
+                .map(|(access, stats)| access_point(*access, stats))
+                .collect(),
+            tasks: tasks(assignment, &self),
+            streams: streams(assignment, &self),
+            timestamps: vec![timestamps],
+            involuntary_switches: self
+                .access_points
+                .iter()
+                .map(|(_, stats)| stats.involuntary_switches)
+                .sum(),
+            incomplete: self.reason,
+        }
+    }
+
     /// A relay runs on one thread, but every thread that turns messages holds a state for it.
     fn relay(&self, position: u16) -> (u64, u64) {
         self.relays
@@ -212,57 +198,17 @@ impl Gathered {
     }
 }
 
-/// The report to the testmaster.
-pub fn compose(assignment: &Assignment, gathered: Gathered) -> proto::AgentReport {
-    let access_points = gathered
-        .access_points
-        .iter()
-        .map(|(access, figures)| proto::AccessPointReport {
-            protocol: access.name().into(),
-            frames_sent: figures.frames_sent,
-            frames_received: figures.frames_received,
-            send_errors: figures.send_errors,
-            socket_drops: figures.socket_drops,
-            inbox_drops: figures.inbox_drops,
-            missing_tx_stamps: figures.missing_tx_stamps,
-            missing_rx_stamps: figures.missing_rx_stamps,
-            foreign_frames: figures.foreign_frames,
-        })
-        .collect();
-    proto::AgentReport {
-        end_system: assignment.name.clone(),
-        complete: gathered.reason.is_none(),
-        incomplete_reason: gathered.reason.clone().unwrap_or_default(),
-        access_points,
-        tasks: tasks(assignment, &gathered),
-        records_written: gathered.logging.written,
-        records_dropped: gathered.logging.dropped,
-        clock_steps: gathered.logging.clock_steps,
-        largest_clock_step_ns: gathered.logging.largest_clock_step_ns,
-        involuntary_switches: gathered.access_points.iter().map(|(_, f)| f.involuntary_switches).sum(),
-        steal_ns: gathered.steal_ns,
-        started_realtime_ns: gathered.started.unwrap_or(gathered.ended),
-        ended_realtime_ns: gathered.ended,
-        streams: streams(assignment, &gathered),
-        stamps: vec![stamps(&gathered)],
-        grants: gathered.grants,
-    }
-}
-
-/// By what frames were timestamped, and what became of the interface's timestamps.
-fn stamps(gathered: &Gathered) -> proto::StampReport {
-    let told = &gathered.stamped;
-    let mut got = HardwareStats::default();
-    for (_, figures) in &gathered.access_points {
-        got.add(&figures.hardware);
-    }
-    let epoch = gathered.started.unwrap_or(gathered.ended);
-    proto::StampReport {
-        interface: told.interface.clone(),
-        transmit: told.transmit.into(),
-        receive: told.receive.into(),
-        why: told.why.clone(),
-        figures_json: timestamps::json(told, &got, gathered.logging.placed.as_ref(), epoch),
+fn access_point(access: AccessKind, stats: &AccessPointStats) -> proto::AccessPointReport {
+    proto::AccessPointReport {
+        protocol: access.name().into(),
+        frames_sent: stats.frames_sent,
+        frames_received: stats.frames_received,
+        send_errors: stats.send_errors,
+        socket_drops: stats.socket_drops,
+        inbox_drops: stats.inbox_drops,
+        missing_tx_stamps: stats.missing_tx_stamps,
+        missing_rx_stamps: stats.missing_rx_stamps,
+        foreign_frames: stats.foreign_frames,
     }
 }
 
@@ -331,7 +277,7 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
             figures_json: json(&SendSummary::of(&outcome.done)),
         });
     }
-    let Some(absorbed) = &gathered.absorbed else {
+    let Some(load_sink) = &gathered.load_sink else {
         reports.extend(assignment.loads_to_here.iter().filter_map(|task| {
             let why = gathered.no_account.clone()?;
             let kind = "absorb".into();
@@ -339,17 +285,17 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
         }));
         return reports;
     };
-    for (task, account) in assignment.loads_to_here.iter().zip(&absorbed.accounts) {
+    for (task, account) in assignment.loads_to_here.iter().zip(&load_sink.accounts) {
         let figures = serde_json::json!({
             "account": AccountSummary::of(account),
-            "foreign": absorbed.foreign,
-            "missed": RxDropsSummary::from(absorbed.drops),
+            "foreign": load_sink.foreign,
+            "missed": RxDropsSummary::from(load_sink.drops),
         });
         reports.push(proto::StreamReport {
             kind: "absorb".into(),
             number: task.number,
-            backend: absorbed.entrance.into(),
-            why: absorbed.why.clone(),
+            backend: load_sink.entrance.into(),
+            why: load_sink.why.clone(),
             figures_json: figures.to_string(),
             ..proto::StreamReport::default()
         });
@@ -401,7 +347,7 @@ fn watch(assignment: &Assignment, gathered: &Gathered) -> Option<proto::TaskRepo
     let mut report = proto::TaskReport { kind: "watch".into(), ..proto::TaskReport::default() };
     report.unknown_flow = gathered.receptions.iter().map(|r| r.unknown_flow).sum();
     for (at, facts) in (0_u16..).zip(&assignment.flows) {
-        if facts.duty == FlowRole::Watch {
+        if facts.role == FlowRole::Unexpected {
             let figures = gathered.flow(at);
             report.done += figures.received;
             report.crc_errors += figures.crc_errors;

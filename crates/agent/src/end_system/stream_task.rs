@@ -16,9 +16,10 @@ use wg_plan::schedule::Schedule;
 use wg_plan::{Inject, Pattern, Protocol, Replay};
 use wg_record::{Clock, Crc, DropReason, Point};
 
+use crate::control::role::Counters;
 use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask};
 use crate::end_system::framing;
-use crate::end_system::servicing::{Counters, SendStats};
+use crate::end_system::servicing::SendStats;
 use crate::recording::record_ring::RecordProducer;
 use crate::stream::backend::{BackendError, ChosenBackend, LaunchPolicy, StreamNeeds, Way, choose};
 use crate::stream::paced_sender::{DueFrame, PacedSender, PacedStats, SendObserver, Unobserved};
@@ -280,10 +281,10 @@ impl StreamTask {
         let burst = u64::from(self.burst.max(1));
         let schedule = self.schedule;
         let sent = match (self.of, observer) {
-            (Of::Send { position, late_after_ns }, Some((log, counters))) => {
+            (Of::Send { position, late_after_ns }, Some((records, counters))) => {
                 let facts = &assignment.flows[usize::from(position)];
                 let mut told = SendRecorder {
-                    log,
+                    records,
                     counters,
                     flow: facts.id,
                     lengths: &self.lengths,
@@ -405,7 +406,7 @@ fn load_port(number: u32) -> u16 {
 
 /// Writes the records of a sender task.
 struct SendRecorder<'a> {
-    log: &'a mut RecordProducer,
+    records: &'a mut RecordProducer,
     counters: &'a Counters,
     flow: u16,
     /// By template.
@@ -421,8 +422,8 @@ impl SendObserver for SendRecorder<'_> {
         let length = self.lengths.get(usize::from(due.template)).copied().unwrap_or(0);
         let seen =
             framing::seen(Probe { flow: self.flow, sequence: due.sequence, flags }, length, Crc::Unchecked);
-        self.log.push(seen, Point::IntendedSend, Clock::Schedule, DropReason::None, target);
-        self.log.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
+        self.records.push(seen, Point::IntendedSend, Clock::Schedule, DropReason::None, target);
+        self.records.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
         self.counters.sent.store(self.counters.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.figures.done += 1;
         self.figures.late += u64::from(at.get() - target.get() > self.late_after_ns);

@@ -39,8 +39,8 @@ const MOST: usize = 4_096;
 pub struct HostCounters {
     /// Core of the servicing threads; `None`: they may run on any.
     pub core: Option<usize>,
-    /// Interface under test.
-    pub interface: String,
+    /// Interfaces under test.
+    pub interfaces: Vec<String>,
     /// Records lost in full rings so far.
     pub rings: Vec<Arc<AtomicU64>>,
     /// Planned length of the run.
@@ -109,7 +109,10 @@ impl HostCounters {
         switches(&scheduler, self.core, &mut add);
         backlog(&read("/proc/net/softnet_stat"), self.core, &mut add);
         // Of the network namespace of this thread, which is that of the network under test.
-        interface(&read("/proc/thread-self/net/dev"), &self.interface, &mut add);
+        let devices = read("/proc/thread-self/net/dev");
+        for name in &self.interfaces {
+            interface(&devices, name, &mut add);
+        }
         sockets(&read("/proc/thread-self/net/snmp"), &mut add);
         threads(&mut add);
         if let Some(core) = self.core {

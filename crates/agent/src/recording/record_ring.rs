@@ -14,6 +14,7 @@ pub struct RecordProducer {
     dropped: Arc<AtomicU64>,
     epoch: Epoch,
     node: u16,
+    port: u16,
 }
 
 /// The reading end.
@@ -52,7 +53,7 @@ pub struct ArrivalTimes {
 }
 
 /// A ring for `capacity` records whose memory is in place.
-pub fn ring(capacity: usize, node: u16) -> (RecordProducer, RecordConsumer) {
+pub fn record_ring(capacity: usize, node: u16, port: u16) -> (RecordProducer, RecordConsumer) {
     let (mut producer, mut consumer) = RingBuffer::new(capacity.max(1));
     let nothing = Record {
         time: wg_frame::time::RunTime::ZERO,
@@ -76,6 +77,7 @@ pub fn ring(capacity: usize, node: u16) -> (RecordProducer, RecordConsumer) {
         dropped: Arc::clone(&dropped),
         epoch: Epoch::new(WallNanos::new(0)),
         node,
+        port,
     };
     (log, RecordConsumer { ring: consumer, dropped })
 }
@@ -95,7 +97,7 @@ impl RecordProducer {
                 sequence: seen.sequence,
                 flow: seen.flow,
                 node: self.node,
-                port: 1,
+                port: self.port,
                 length: seen.length,
                 point,
                 clock,
@@ -130,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_counts_what_it_could_not_take() {
-        let (mut log, mut source) = ring(3, 7);
+        let (mut log, mut source) = record_ring(3, 7, 2);
         log.begin(Epoch::new(WallNanos::new(1_000)));
         let seen = MessageInfo { flow: 1, sequence: 2, length: 64, crc: Crc::Ok, flags: RecordFlags::RETURN };
         for _ in 0..5 {
@@ -138,7 +140,7 @@ mod tests {
         }
         assert_eq!(source.dropped.load(Ordering::Relaxed), 2);
         let record = source.ring.pop().expect("three records fit");
-        assert_eq!((record.time.as_picos(), record.node, record.port), (500_000, 7, 1));
+        assert_eq!((record.time.as_picos(), record.node, record.port), (500_000, 7, 2));
         assert_eq!((record.flow, record.sequence, record.flags), (1, 2, RecordFlags::RETURN));
     }
 }

@@ -1,15 +1,19 @@
-//! The logging thread: takes records off every ring and writes segments, behind everybody else.
+//! The record writer: takes records off every ring and writes segments, behind everybody else.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use wg_frame::time::Epoch;
 use wg_net::clock;
+use wg_plan::NodeIndex;
 use wg_record::segment::{SegmentInfo, SegmentWriter};
 use wg_record::{Record, RecordError};
 
 use crate::recording::planted_clock::PlantedClock;
 use crate::recording::record_ring::RecordConsumer;
+use crate::timestamps::PhcTracker;
 use crate::timestamps::translation::{TimestampTranslator, TranslationStats};
 
 /// Pause when every ring was empty, the first time; doubled each time they are found empty again. A ring holds what a fast
@@ -28,7 +32,7 @@ const TURN_PS: i64 = 1_000_000_000;
 
 /// What the logging thread did and saw.
 #[derive(Debug, Default)]
-pub struct LoggingStats {
+pub struct RecordWriterStats {
     /// Records in files.
     pub written: u64,
     /// Records rings had no room for, or that could not be written.
@@ -37,10 +41,19 @@ pub struct LoggingStats {
     pub clock_steps: u32,
     /// The largest of them, signed, ns.
     pub largest_clock_step_ns: i64,
-    /// Timestamps of the interface, where it timestamps.
-    pub placed: Option<TranslationStats>,
+    /// Hardware timestamps, by port.
+    pub translated: BTreeMap<u16, TranslationStats>,
     /// The first thing that went wrong with the disk.
     pub failure: Option<String>,
+}
+
+impl RecordWriterStats {
+    fn add_step(&mut self, step_ns: i64) {
+        self.clock_steps += 1;
+        if step_ns.saturating_abs() > self.largest_clock_step_ns.saturating_abs() {
+            self.largest_clock_step_ns = step_ns;
+        }
+    }
 }
 
 /// Tells steps of `CLOCK_REALTIME` from slewing, by its difference to `CLOCK_MONOTONIC_RAW`.
@@ -71,25 +84,38 @@ impl ClockWatch {
     }
 }
 
-/// Writes records until every producer has gone and every ring is empty, under a planted clock where there is one, and with
-/// timestamps of the interface placed by `placer`.
+/// Whose records they are, and the clock that the node shows.
+#[derive(Clone, Debug)]
+pub struct WriterConfig {
+    /// Index of the node.
+    pub node: NodeIndex,
+    /// Its name.
+    pub name: String,
+    /// Index of the run.
+    pub run_index: u32,
+    /// A wrong clock that times are written by; `None`: the host's.
+    pub planted: Option<PlantedClock>,
+}
+
+/// What a writer thread comes to; `None` where the run never began.
+pub type Outcome = Option<Result<RecordWriterStats, RecordError>>;
+
+/// Writes records until every producer has gone and every ring is empty, under a planted clock where there is one.
+/// `clocks` are the hardware clocks of ports, by which their timestamps are translated.
 ///
 /// # Errors
-/// The spool cannot be written at all; later failures are in the figures.
+/// The spool cannot be written at all; later failures are in the statistics.
 pub fn run(
     spool: &Path,
-    info: SegmentInfo,
+    config: WriterConfig,
+    epoch: Epoch,
     mut sources: Vec<RecordConsumer>,
-    planted: Option<PlantedClock>,
-    placer: Option<TimestampTranslator>,
-) -> Result<LoggingStats, RecordError> {
-    let mut writer = SegmentWriter::create(spool, info)?;
-    let mut changing = Changing::new(planted, placer);
-    let mut figures = LoggingStats::default();
+    clocks: Vec<(u16, PhcTracker)>,
+) -> Result<RecordWriterStats, RecordError> {
+    let mut writer = Writer::create(spool, config, epoch, clocks)?;
     let (wall, raw) = clock::read_pair();
     let mut watch = ClockWatch::new(wall.get(), raw);
-    let mut watched = Instant::now();
-    let mut flushed = Instant::now();
+    let (mut watched, mut flushed) = (Instant::now(), Instant::now());
     let mut pause = PAUSE;
     loop {
         let over = sources.iter().all(|source| source.ring.is_abandoned());
@@ -98,42 +124,34 @@ pub fn run(
         while moved < CHUNK
             && let Some((source, until)) = earliest(&sources)
         {
-            changing.look(&mut writer, &mut figures);
-            moved += drain(&mut sources[source], until, &mut changing, &mut writer, &mut figures);
+            writer.translate();
+            moved += writer.drain(&mut sources[source], until);
         }
-        changing.look(&mut writer, &mut figures);
+        writer.translate();
         if flushed.elapsed() >= FLUSH_EVERY {
-            note(writer.flush(), &mut figures);
+            let done = writer.segments.flush();
+            writer.note(done);
             flushed = Instant::now();
         }
         if watched.elapsed() >= WATCH_EVERY {
             let (wall, raw) = clock::read_pair();
             if let Some(step) = watch.look(wall.get(), raw) {
-                figures.clock_steps += 1;
-                if step.saturating_abs() > figures.largest_clock_step_ns.saturating_abs() {
-                    figures.largest_clock_step_ns = step;
-                }
+                writer.stats.add_step(step);
             }
             watched = Instant::now();
         }
-        if over && moved == 0 {
+        if moved > 0 {
+            pause = PAUSE;
+        } else if over {
             break;
-        }
-        if moved == 0 {
+        } else {
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
-        } else {
-            pause = PAUSE;
         }
     }
-    changing.finish(&mut writer, &mut figures);
-    note(writer.flush(), &mut figures);
-    figures.written = writer.records_written();
-    if let Err(error) = writer.finish() {
-        note(Err(error), &mut figures);
-    }
-    figures.dropped += sources.iter().map(|source| source.dropped.load(Ordering::Relaxed)).sum::<u64>();
-    Ok(figures)
+    let mut stats = writer.finish();
+    stats.dropped += sources.iter().map(|source| source.dropped.load(Ordering::Relaxed)).sum::<u64>();
+    Ok(stats)
 }
 
 /// The ring whose next record is the oldest, and how far it may be emptied before another has its turn, ps. Rings that wait
@@ -159,106 +177,129 @@ fn turn_of(record: &Record) -> i64 {
     if TimestampTranslator::is_mine(record) { i64::MIN } else { record.time.as_picos() }
 }
 
-/// Writes what waits in a ring, up to the first record later than `until`, and at least one.
-fn drain(
-    source: &mut RecordConsumer,
-    until: i64,
-    changing: &mut Changing,
-    writer: &mut SegmentWriter,
-    figures: &mut LoggingStats,
-) -> usize {
-    let waiting = source.ring.slots().min(CHUNK);
-    let Ok(chunk) = source.ring.read_chunk(waiting) else { return 0 };
-    let (first, second) = chunk.as_slices();
-    let due = |part: &[Record]| part.iter().take_while(|record| turn_of(record) <= until).count();
-    let of_first = due(first);
-    let of_second = if of_first == first.len() { due(second) } else { 0 };
-    let taken = (of_first + of_second).max(1).min(waiting);
-    let split = taken.min(first.len());
-    for part in [&first[..split], &second[..taken - split]] {
-        changing.write(part, writer, figures);
-    }
-    chunk.commit(taken);
-    taken
-}
-
-/// What is done to records before they are written: timestamps of the interface placed, a planted clock applied.
-struct Changing {
+/// Segments, and what is done to records before they are written: timestamps translated, a planted clock applied.
+struct Writer {
+    segments: SegmentWriter,
     planted: Option<PlantedClock>,
-    placer: Option<TimestampTranslator>,
-    plain: Vec<Record>,
+    translators: BTreeMap<u16, TimestampTranslator>,
+    translated: Vec<Record>,
     shown: Vec<Record>,
+    stats: RecordWriterStats,
 }
 
-impl Changing {
-    fn new(planted: Option<PlantedClock>, placer: Option<TimestampTranslator>) -> Self {
+impl Writer {
+    fn create(
+        spool: &Path,
+        config: WriterConfig,
+        epoch: Epoch,
+        clocks: Vec<(u16, PhcTracker)>,
+    ) -> Result<Self, RecordError> {
+        let WriterConfig { node, name, run_index, planted } = config;
+        let epoch_realtime_ns = epoch.wall().get();
+        let info = SegmentInfo { end_system: name, node, run_index, epoch_realtime_ns };
         let room = |wanted| Vec::with_capacity(if wanted { CHUNK } else { 0 });
-        Self { plain: room(placer.is_some()), shown: room(planted.is_some()), planted, placer }
+        Ok(Self {
+            segments: SegmentWriter::create(spool, info)?,
+            translated: room(!clocks.is_empty()),
+            shown: room(planted.is_some()),
+            planted,
+            translators: clocks
+                .into_iter()
+                .map(|(port, clock)| (port, TimestampTranslator::new(clock, epoch)))
+                .collect(),
+            stats: RecordWriterStats::default(),
+        })
     }
 
-    fn write(&mut self, records: &[Record], writer: &mut SegmentWriter, figures: &mut LoggingStats) {
-        let Some(placer) = &mut self.placer else {
-            return show(self.planted, records, &mut self.shown, writer, figures);
-        };
-        self.plain.clear();
+    /// Writes what waits in a ring, up to the first record later than `until`, and at least one.
+    fn drain(&mut self, source: &mut RecordConsumer, until: i64) -> usize {
+        let waiting = source.ring.slots().min(CHUNK);
+        let Ok(chunk) = source.ring.read_chunk(waiting) else { return 0 };
+        let (first, second) = chunk.as_slices();
+        let due = |part: &[Record]| part.iter().take_while(|record| turn_of(record) <= until).count();
+        let of_first = due(first);
+        let of_second = if of_first == first.len() { due(second) } else { 0 };
+        let taken = (of_first + of_second).max(1).min(waiting);
+        let split = taken.min(first.len());
+        for part in [&first[..split], &second[..taken - split]] {
+            self.write(part);
+        }
+        chunk.commit(taken);
+        taken
+    }
+
+    fn write(&mut self, records: &[Record]) {
+        if self.translators.is_empty() {
+            return self.show(records);
+        }
+        let mut plain = std::mem::take(&mut self.translated);
         for &record in records {
-            if TimestampTranslator::is_mine(&record) {
-                placer.hold(record);
-            } else {
-                self.plain.push(record);
+            match self.translators.get_mut(&record.port) {
+                Some(translator) if TimestampTranslator::is_mine(&record) => translator.hold(record),
+                _ => plain.push(record),
             }
         }
-        show(self.planted, &self.plain, &mut self.shown, writer, figures);
+        self.put_back(plain);
     }
 
-    /// Reads the interface's clock when it is time, and writes what can be placed by it.
-    fn look(&mut self, writer: &mut SegmentWriter, figures: &mut LoggingStats) {
-        if let Some(placer) = &mut self.placer
-            && placer.look()
-        {
-            self.plain.clear();
-            placer.place(&mut self.plain);
-            show(self.planted, &self.plain, &mut self.shown, writer, figures);
+    /// Reads the hardware clocks when it is time, and writes the records whose time is known by then.
+    fn translate(&mut self) {
+        let mut ready = std::mem::take(&mut self.translated);
+        for translator in self.translators.values_mut() {
+            if translator.look() {
+                translator.translate(&mut ready);
+            }
+        }
+        self.put_back(ready);
+    }
+
+    fn put_back(&mut self, mut records: Vec<Record>) {
+        self.show(&records);
+        records.clear();
+        self.translated = records;
+    }
+
+    /// Writes records as the node's clock shows them.
+    fn show(&mut self, records: &[Record]) {
+        if records.is_empty() {
+            return;
+        }
+        let done = match self.planted {
+            None => self.segments.write(records),
+            Some(clock) => {
+                clock.applied(records, &mut self.shown);
+                self.segments.write(&self.shown)
+            }
+        };
+        self.note(done);
+    }
+
+    fn note(&mut self, done: Result<(), RecordError>) {
+        if let Err(error) = done {
+            if let RecordError::Write { records_lost, .. } = &error {
+                self.stats.dropped += records_lost;
+            }
+            self.stats.failure.get_or_insert_with(|| error.to_string());
         }
     }
 
-    fn finish(&mut self, writer: &mut SegmentWriter, figures: &mut LoggingStats) {
-        if let Some(placer) = &mut self.placer {
-            self.plain.clear();
-            figures.placed = Some(placer.finish(&mut self.plain));
-            show(self.planted, &self.plain, &mut self.shown, writer, figures);
+    fn finish(mut self) -> RecordWriterStats {
+        let mut last = std::mem::take(&mut self.translated);
+        for (port, translator) in &mut self.translators {
+            self.stats.translated.insert(*port, translator.finish(&mut last));
         }
-    }
-}
-
-/// Writes records as the end system's clock shows them.
-fn show(
-    planted: Option<PlantedClock>,
-    records: &[Record],
-    shown: &mut Vec<Record>,
-    writer: &mut SegmentWriter,
-    figures: &mut LoggingStats,
-) {
-    if records.is_empty() {
-        return;
-    }
-    match planted {
-        None => note(writer.write(records), figures),
-        Some(clock) => {
-            clock.applied(records, shown);
-            note(writer.write(shown), figures);
+        self.put_back(last);
+        let flushed = self.segments.flush();
+        self.note(flushed);
+        self.stats.written = self.segments.records_written();
+        let Self { segments, mut stats, .. } = self;
+        if let Err(error) = segments.finish() {
+            if let RecordError::Write { records_lost, .. } = &error {
+                stats.dropped += records_lost;
+            }
+            stats.failure.get_or_insert_with(|| error.to_string());
         }
-    }
-}
-
-fn note(done: Result<(), RecordError>, figures: &mut LoggingStats) {
-    if let Err(error) = done {
-        if let RecordError::Write { records_lost, .. } = &error {
-            figures.dropped += records_lost;
-        }
-        if figures.failure.is_none() {
-            figures.failure = Some(error.to_string());
-        }
+        stats
     }
 }
 

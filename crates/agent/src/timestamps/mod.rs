@@ -21,6 +21,8 @@ use self::budget::BudgetStats;
 use self::clock_track::{ClockTrack, Point};
 use self::planted::PlantedHardware;
 use self::translation::TranslationStats;
+use crate::control::role::PortTimestamps;
+use crate::proto;
 
 /// Something that reads the interface's clock and the system's together.
 pub trait ReadsBothClocks {
@@ -71,11 +73,11 @@ pub struct PhcTracker {
 /// By what the frames of a run are timestamped.
 pub struct Timestamping {
     /// Told to the testmaster.
-    pub told: TimestampInfo,
+    pub info: TimestampInfo,
     /// For the servicing threads; `None`: the kernel's timestamps only.
-    pub asking: Option<TimestampConfig>,
+    pub config: Option<TimestampConfig>,
     /// For the logging thread; likewise.
-    pub clockwork: Option<PhcTracker>,
+    pub clock: Option<PhcTracker>,
     /// The interface timestamps as long as this lives.
     pub on: Option<HardwareTimestamping>,
 }
@@ -129,7 +131,7 @@ impl Timestamping {
         match Self::hardware(interface, rate_bps, planted) {
             Ok(timestamping) => timestamping,
             Err((can, why)) => Self {
-                told: TimestampInfo {
+                info: TimestampInfo {
                     interface: interface.into(),
                     transmit: can.0,
                     receive: can.1,
@@ -137,8 +139,8 @@ impl Timestamping {
                     rate_bps,
                     ..TimestampInfo::default()
                 },
-                asking: None,
-                clockwork: None,
+                config: None,
+                clock: None,
                 on: None,
             },
         }
@@ -164,7 +166,7 @@ impl Timestamping {
         let first = source.cross_timestamp().map_err(|e| (kernel, format!("clock {clock}: {e}")))?;
         let track = ClockTrack::new(first);
         let named = if planted.is_some() { "planted" } else { "hardware" };
-        let told = TimestampInfo {
+        let info = TimestampInfo {
             interface: interface.into(),
             transmit: if transmit { named } else { kernel.0 },
             receive: if receive { named } else { kernel.1 },
@@ -175,8 +177,8 @@ impl Timestamping {
             budget: if transmit { budget } else { 0 },
         };
         let nominal_ns = track.nominal_ns();
-        let asking = TimestampConfig { transmit, receive, budget, nominal_ns, rate, planted };
-        Ok(Self { told, asking: Some(asking), clockwork: Some(PhcTracker { source, track, rate }), on })
+        let config = TimestampConfig { transmit, receive, budget, nominal_ns, rate, planted };
+        Ok(Self { info, config: Some(config), clock: Some(PhcTracker { source, track, rate }), on })
     }
 }
 
@@ -284,9 +286,25 @@ struct PointJson {
     point: Point,
 }
 
+/// The report on the timestamps of a port.
+pub fn report(
+    port: &PortTimestamps,
+    translated: Option<&TranslationStats>,
+    epoch_ns: i64,
+) -> proto::StampReport {
+    let info = &port.info;
+    proto::StampReport {
+        interface: info.interface.clone(),
+        transmit: info.transmit.into(),
+        receive: info.receive.into(),
+        why: info.why.clone(),
+        figures_json: json(info, &port.stats, translated, epoch_ns),
+    }
+}
+
 /// Everything of the timestamps of a run, as the manifest keeps it (docs/reference/run-directory.md).
-pub fn json(
-    told: &TimestampInfo,
+fn json(
+    info: &TimestampInfo,
     got: &HardwareStats,
     placed: Option<&TranslationStats>,
     epoch_ns: i64,
@@ -296,9 +314,9 @@ pub fn json(
             if matches!(kind, "hardware" | "planted") { Timestamps::HARDWARE } else { Timestamps::SOFTWARE };
         Octets { stamped: of(taken), recorded: of(Timestamps::SOFTWARE) }
     };
-    let clock = told.clock.as_deref().zip(placed).map(|(device, placed)| ClockJson {
+    let clock = info.clock.as_deref().zip(placed).map(|(device, placed)| ClockJson {
         device,
-        method: told.method.unwrap_or_default(),
+        method: info.method.unwrap_or_default(),
         readings: placed.track.readings,
         poor: placed.track.poor,
         steps: placed.track.steps,
@@ -317,10 +335,10 @@ pub fn json(
             .collect(),
     });
     serde_json::json!({
-        "sent": octets(told.transmit, |stamps| stamps.sent),
-        "received": octets(told.receive, |stamps| stamps.received),
-        "rate_bps": told.rate_bps,
-        "budget": told.budget,
+        "sent": octets(info.transmit, |stamps| stamps.sent),
+        "received": octets(info.receive, |stamps| stamps.received),
+        "rate_bps": info.rate_bps,
+        "budget": info.budget,
         "transmit_stamps": got.transmit,
         "receive_stamps": { "stamped": got.received, "missing": got.missing },
         "clock": clock,
@@ -335,10 +353,10 @@ mod tests {
     #[test]
     fn without_a_clock_the_kernel_stamps_and_the_reason_is_told() {
         let timestamping = Timestamping::open("lo", Some(1_000_000_000), None);
-        assert_eq!((timestamping.told.transmit, timestamping.told.receive), ("software", "software"));
-        assert!(timestamping.told.why.contains("no clock of its own"), "{}", timestamping.told.why);
-        assert!(timestamping.asking.is_none() && timestamping.clockwork.is_none());
-        let json = json(&timestamping.told, &HardwareStats::default(), None, 0);
+        assert_eq!((timestamping.info.transmit, timestamping.info.receive), ("software", "software"));
+        assert!(timestamping.info.why.contains("no clock of its own"), "{}", timestamping.info.why);
+        assert!(timestamping.config.is_none() && timestamping.clock.is_none());
+        let json = json(&timestamping.info, &HardwareStats::default(), None, 0);
         assert!(json.contains(r#""sent":{"recorded":"preamble","stamped":"preamble"}"#), "{json}");
         assert!(json.contains(r#""received":{"recorded":"last","stamped":"last"}"#), "{json}");
     }
@@ -347,11 +365,11 @@ mod tests {
     fn a_planted_clock_is_called_planted_and_needs_the_rate_of_the_line() {
         let planted = "-37000000000,20000,8".parse().ok();
         let timestamping = Timestamping::open("lo", Some(1_000_000_000), planted);
-        assert_eq!((timestamping.told.transmit, timestamping.told.receive), ("planted", "planted"));
-        let asking = timestamping.asking.expect("there is a clock");
-        assert!((asking.nominal_ns - 37_000_000_000).abs() < 1_000_000, "{asking:?}");
-        assert_eq!((asking.budget, asking.planted), (1, planted));
+        assert_eq!((timestamping.info.transmit, timestamping.info.receive), ("planted", "planted"));
+        let config = timestamping.config.expect("there is a clock");
+        assert!((config.nominal_ns - 37_000_000_000).abs() < 1_000_000, "{config:?}");
+        assert_eq!((config.budget, config.planted), (1, planted));
         let without = Timestamping::open("lo", None, planted);
-        assert!(without.asking.is_none() && without.told.why.contains("rate of the line"));
+        assert!(without.config.is_none() && without.info.why.contains("rate of the line"));
     }
 }

@@ -102,7 +102,7 @@ impl TimestampTranslator {
     }
 
     /// Hands over the records whose time is known by now.
-    pub fn place(&mut self, into: &mut Vec<Record>) {
+    pub fn translate(&mut self, into: &mut Vec<Record>) {
         // Sent and received come from several rings, so they are only nearly in order: one that has to wait stops no other.
         for _ in 0..self.held.len() {
             let Some(record) = self.held.pop_front() else { return };
@@ -123,7 +123,7 @@ impl TimestampTranslator {
         // A reading may be a poor one, but by then any is better than none.
         for _ in 0..8 {
             self.read();
-            self.place(into);
+            self.translate(into);
             if self.held.is_empty() {
                 break;
             }
@@ -199,24 +199,24 @@ mod tests {
         let track = ClockTrack::new(first);
         let nominal = track.nominal_ns();
         let epoch = Epoch::new(WallNanos::new(start));
-        let mut placer = TimestampTranslator::new(
+        let mut translator = TimestampTranslator::new(
             PhcTracker { source: Box::new(script), track, rate: Rate(1_000_000_000) },
             epoch,
         );
         let (mut out, at) = (Vec::new(), first.realtime_ns + 5_000_000);
         // The clock runs 1 us ahead per 10 ms: half of it after 5 ms.
         let shown = at + 501_000 + 500 + nominal;
-        placer.hold(record(Point::WireSend, shown, epoch));
-        placer.hold(record(Point::WireReceive, shown + 8, epoch));
-        placer.place(&mut out);
+        translator.hold(record(Point::WireSend, shown, epoch));
+        translator.hold(record(Point::WireReceive, shown + 8, epoch));
+        translator.translate(&mut out);
         assert!(out.is_empty(), "no reading lies behind them");
-        placer.read();
-        placer.place(&mut out);
+        translator.read();
+        translator.translate(&mut out);
         let times: Vec<i64> =
             out.iter().map(|r| (r.time.as_picos() - (at - start) * 1_000 + 500).div_euclid(1_000)).collect();
         // The preamble is 64 ns before, the last octet 8 us behind the first.
         assert_eq!(times, [-64, 8 + 8_000]);
-        let figures = placer.finish(&mut out);
+        let figures = translator.finish(&mut out);
         assert_eq!((figures.placed, figures.unplaced, figures.step_ns), (2, 0, 8));
         assert!(figures.failure.is_none() && figures.track.steps == 0);
     }

@@ -34,11 +34,11 @@ class HelloReply(_message.Message):
     def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class PrepareRequest(_message.Message):
-    __slots__ = ("network_json", "run_json", "end_system", "interface", "servicing_core", "fifo_priority", "agents_on_host", "distrusted")
+    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted")
     NETWORK_JSON_FIELD_NUMBER: _ClassVar[int]
     RUN_JSON_FIELD_NUMBER: _ClassVar[int]
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
-    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    PORTS_FIELD_NUMBER: _ClassVar[int]
     SERVICING_CORE_FIELD_NUMBER: _ClassVar[int]
     FIFO_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     AGENTS_ON_HOST_FIELD_NUMBER: _ClassVar[int]
@@ -46,12 +46,20 @@ class PrepareRequest(_message.Message):
     network_json: bytes
     run_json: bytes
     end_system: str
-    interface: str
+    ports: _containers.RepeatedCompositeFieldContainer[PortInterface]
     servicing_core: int
     fifo_priority: int
     agents_on_host: int
     distrusted: _containers.RepeatedCompositeFieldContainer[Distrust]
-    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., interface: _Optional[str] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ...) -> None: ...
+    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ...) -> None: ...
+
+class PortInterface(_message.Message):
+    __slots__ = ("port", "interface")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    port: int
+    interface: str
+    def __init__(self, port: _Optional[int] = ..., interface: _Optional[str] = ...) -> None: ...
 
 class Distrust(_message.Message):
     __slots__ = ("backend", "seen")

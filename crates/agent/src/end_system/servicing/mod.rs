@@ -14,7 +14,7 @@ mod timestamps;
 mod transmit;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtrb::{Consumer, Producer};
 use wg_frame::time::{Epoch, RunTime, WallNanos};
@@ -22,6 +22,7 @@ use wg_net::{Socket, TX_BATCH, Wake, clock, realtime};
 use wg_record::{Crc, RecordFlags};
 
 use self::spin::{Budget, Expectation};
+use crate::control::role::Counters;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::Assignment;
 use crate::end_system::buffer::{Buffer, Incoming, Outgoing};
@@ -46,22 +47,6 @@ const SPINS_PER_YIELD: u32 = 8;
 const OUTSTANDING: usize = 8192;
 /// Frames received in a row while messages wait to be sent.
 const RECEIVE_BURST: usize = 4;
-
-/// What other threads may watch while a run is going on.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Messages of sender tasks whose time has come, refused ones included.
-    pub sent: AtomicU64,
-    /// Messages received.
-    pub received: AtomicU64,
-}
-
-impl Counters {
-    /// One more, by the only writer.
-    fn count(counter: &AtomicU64) {
-        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-}
 
 /// Sends of one flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -118,7 +103,7 @@ pub struct Parts {
     /// The access point.
     pub socket: Socket,
     /// The interface's timestamps, where it has some.
-    pub asking: Option<TimestampConfig>,
+    pub timestamps: Option<TimestampConfig>,
     /// Its kind.
     pub access: AccessKind,
     /// What the end system has to do.
@@ -136,7 +121,7 @@ pub struct Parts {
     /// Buffers to receive into.
     pub pool: Vec<Buffer>,
     /// The record ring.
-    pub log: RecordProducer,
+    pub records: RecordProducer,
     /// What others may watch.
     pub counters: Arc<Counters>,
     /// Signalled by the relay task.
@@ -170,7 +155,7 @@ pub struct Servicing {
     turn: Option<TurnQueue>,
     spent: Vec<Consumer<Buffer>>,
     pool: Vec<Buffer>,
-    log: RecordProducer,
+    records: RecordProducer,
     counters: Arc<Counters>,
     wake: Arc<Wake>,
     stop: Arc<AtomicBool>,
@@ -218,7 +203,7 @@ impl Servicing {
         let expected = (0_u16..)
             .zip(&assignment.flows)
             .filter(|(_, f)| {
-                f.access == parts.access && f.duty != crate::end_system::assignment::FlowRole::Watch
+                f.access == parts.access && f.role != crate::end_system::assignment::FlowRole::Unexpected
             })
             .map(|(at, _)| at)
             .collect();
@@ -228,7 +213,7 @@ impl Servicing {
         };
         Self {
             socket: parts.socket,
-            interface: parts.asking.map(HardwareTimestamps::new),
+            interface: parts.timestamps.map(HardwareTimestamps::new),
             access: parts.access,
             epoch: Epoch::new(clock::realtime()),
             outboxes: Outboxes::new(parts.outboxes),
@@ -237,7 +222,7 @@ impl Servicing {
             turn: parts.turn,
             spent: parts.spent,
             pool: parts.pool,
-            log: parts.log,
+            records: parts.records,
             counters: parts.counters,
             wake: parts.wake,
             stop: parts.stop,
@@ -262,7 +247,7 @@ impl Servicing {
     /// Services the access point from now until it is told to stop.
     pub fn run(mut self, epoch: Epoch) -> AccessPointStats {
         self.epoch = epoch;
-        self.log.begin(epoch);
+        self.records.begin(epoch);
         let switches = wg_net::host::involuntary_switches();
         while !self.stop.load(Ordering::Relaxed) {
             self.step();

@@ -7,8 +7,9 @@ use wg_net::{Received, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point};
 
+use super::Servicing;
 use super::transmit::FrameToSend;
-use super::{Counters, Servicing};
+use crate::control::role::Counters;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::FlowRole;
 use crate::end_system::buffer::{Buffer, Incoming, PAYLOAD_AT};
@@ -105,18 +106,18 @@ impl Servicing {
             self.recycle(incoming.buffer);
             return;
         }
-        let duty = facts.duty;
-        if duty != FlowRole::Watch && framing::belongs_here(facts, probe.flags, self.assignment.node) {
+        let role = facts.role;
+        if role != FlowRole::Unexpected && framing::belongs_here(facts, probe.flags, self.assignment.node) {
             if facts.access == self.access {
                 self.expectations[usize::from(flow)].arrived(now.get());
                 self.expect_next(now.get());
             }
-            match duty {
-                FlowRole::Turn(relay) if !probe.flags.has(ProbeFlags::RETURN) => {
+            match role {
+                FlowRole::Relay(relay) if !probe.flags.has(ProbeFlags::RETURN) => {
                     self.turn_round(relay, incoming);
                     return;
                 }
-                FlowRole::TurnInTask(_) if !probe.flags.has(ProbeFlags::RETURN) => {
+                FlowRole::RelayInTask(_) if !probe.flags.has(ProbeFlags::RETURN) => {
                     self.hand_to_relay_task(incoming);
                     return;
                 }
@@ -130,7 +131,7 @@ impl Servicing {
         let inbox = match &mut self.inbox {
             Inbox::Task(inbox) => inbox,
             Inbox::Inline(judge) => {
-                judge.take(&incoming, &mut self.log);
+                judge.take(&incoming, &mut self.records);
                 self.recycle(incoming.buffer);
                 return;
             }
@@ -166,11 +167,11 @@ impl Servicing {
             && inspected.payload == self.assignment.flows[usize::from(state.flow())].payload
         {
             state.turn(self.run_time(at.application.get()), buffer, inspected.probe, self);
-            self.log.received(inspected.seen, at);
+            self.records.received(inspected.seen, at);
         } else {
             state.damaged += 1;
-            self.log.received(inspected.seen, at);
-            self.log.push(
+            self.records.received(inspected.seen, at);
+            self.records.push(
                 inspected.seen,
                 Point::Drop,
                 Clock::Realtime,
@@ -226,7 +227,7 @@ impl Way for Servicing {
         let arrived =
             probe::Probe { flags: message.probe.flags.without(ProbeFlags::RETURN), ..message.probe };
         let seen = framing::seen(arrived, facts.length, Crc::Ok);
-        self.log.push(seen, Point::Drop, Clock::Realtime, DropReason::PlantedFault, clock::realtime());
+        self.records.push(seen, Point::Drop, Clock::Realtime, DropReason::PlantedFault, clock::realtime());
         self.recycle(message.buffer);
     }
 }

@@ -10,19 +10,19 @@ use crate::timestamps::{HardwareStats, TimestampConfig};
 
 /// The interface's timestamps at one access point. Times it gives have the nominal offset added.
 pub(super) struct HardwareTimestamps {
-    asking: TimestampConfig,
+    config: TimestampConfig,
     budget: TimestampBudget,
     figures: HardwareStats,
 }
 
 impl HardwareTimestamps {
-    pub(super) fn new(asking: TimestampConfig) -> Self {
-        Self { asking, budget: TimestampBudget::new(asking.budget), figures: HardwareStats::default() }
+    pub(super) fn new(config: TimestampConfig) -> Self {
+        Self { config, budget: TimestampBudget::new(config.budget), figures: HardwareStats::default() }
     }
 
     /// Whether the timestamp of the frame about to be sent is to be asked for.
     pub(super) fn may_ask(&mut self, now: WallNanos) -> bool {
-        self.asking.transmit && self.budget.may_ask(now.get())
+        self.config.transmit && self.budget.may_ask(now.get())
     }
 
     pub(super) fn handle_asked(&mut self, number: u32, now: WallNanos) {
@@ -31,11 +31,11 @@ impl HardwareTimestamps {
 
     /// When the interface received a frame of `length` bytes; counted if it does not say.
     pub(super) fn received(&mut self, frame: &Received, length: u16) -> Option<WallNanos> {
-        if !self.asking.receive {
+        if !self.config.receive {
             return None;
         }
-        let stamp = match self.asking.planted {
-            Some(planted) => frame.stamp.map(|at| planted.received(at, length, self.asking.rate.0)),
+        let stamp = match self.config.planted {
+            Some(planted) => frame.stamp.map(|at| planted.received(at, length, self.config.rate.0)),
             None => frame.hardware_ns,
         };
         *if stamp.is_some() { &mut self.figures.received } else { &mut self.figures.missing } += 1;
@@ -43,7 +43,7 @@ impl HardwareTimestamps {
     }
 
     fn near_realtime(&self, timestamp_ns: i64) -> WallNanos {
-        WallNanos::new(timestamp_ns.saturating_add(self.asking.nominal_ns))
+        WallNanos::new(timestamp_ns.saturating_add(self.config.nominal_ns))
     }
 
     /// The end of the run.
@@ -61,7 +61,7 @@ impl Servicing {
     /// Where there is never a quiet moment: one batch of timestamps whenever a batch may be there, since the error queue shares
     /// the memory of received frames; and whenever the interface could give a further one if the last were taken.
     pub(super) fn collect_backlog(&mut self) {
-        let full = self.interface.as_ref().is_some_and(|i| i.asking.transmit && i.budget.is_full());
+        let full = self.interface.as_ref().is_some_and(|i| i.config.transmit && i.budget.is_full());
         if self.timestamps_due >= self.collect_at || full {
             self.collect_batch();
             self.collect_at = self.timestamps_due + TX_BATCH;
@@ -80,7 +80,8 @@ impl Servicing {
 
     /// One batch; how many entries it had.
     fn collect_batch(&mut self) -> usize {
-        let (outstanding, log, interface) = (&mut self.outstanding, &mut self.log, &mut self.interface);
+        let (outstanding, records, interface) =
+            (&mut self.outstanding, &mut self.records, &mut self.interface);
         let mut matched = 0;
         let taken = self.socket.transmit_timestamps(|number, stamp| {
             let slot = &mut outstanding[number as usize % OUTSTANDING];
@@ -89,10 +90,10 @@ impl Servicing {
                 TransmitTimestamp::Driver(at) if slot.waiting && slot.number == number => {
                     slot.waiting = false;
                     matched += 1;
-                    log.push(slot.seen, Point::DriverSend, Clock::KernelRealtime, DropReason::None, at);
-                    if let Some(asking) = interface.as_ref().map(|i| i.asking).filter(|_| slot.asked) {
+                    records.push(slot.seen, Point::DriverSend, Clock::KernelRealtime, DropReason::None, at);
+                    if let Some(config) = interface.as_ref().map(|i| i.config).filter(|_| slot.asked) {
                         hardware_ns =
-                            asking.planted.map(|planted| planted.sent(at, slot.seen.length, asking.rate.0));
+                            config.planted.map(|planted| planted.sent(at, slot.seen.length, config.rate.0));
                     }
                 }
                 TransmitTimestamp::Driver(_) => {}
@@ -103,7 +104,7 @@ impl Servicing {
                 && slot.number == number
             {
                 let at = interface.near_realtime(ns);
-                log.push(slot.seen, Point::WireSend, Clock::Hardware, DropReason::None, at);
+                records.push(slot.seen, Point::WireSend, Clock::Hardware, DropReason::None, at);
             }
         });
         self.timestamps_due = self.timestamps_due.saturating_sub(matched);

@@ -6,7 +6,8 @@ use wg_net::{SendFailure, clock};
 use wg_plan::NodeIndex;
 use wg_record::{Clock, Crc, DropReason, Point};
 
-use super::{Counters, OUTSTANDING, Outstanding, Servicing};
+use super::{OUTSTANDING, Outstanding, Servicing};
+use crate::control::role::Counters;
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::buffer::Buffer;
 use crate::end_system::framing;
@@ -56,7 +57,7 @@ impl Servicing {
         };
         let seen = framing::seen(send.probe, send.length, Crc::Unchecked);
         if let Some(intended) = send.intended {
-            self.log.push(
+            self.records.push(
                 seen,
                 Point::IntendedSend,
                 Clock::Schedule,
@@ -64,7 +65,7 @@ impl Servicing {
                 self.epoch.wall_nanos(intended),
             );
         }
-        self.log.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
+        self.records.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
         if send.intended.is_some() {
             Counters::count(&self.counters.sent);
         }
@@ -91,7 +92,7 @@ impl Servicing {
             }
             Err(failure) => {
                 self.figures.send_errors += 1;
-                self.log.push(seen, Point::Drop, Clock::Realtime, DropReason::SendRefused, at);
+                self.records.push(seen, Point::Drop, Clock::Realtime, DropReason::SendRefused, at);
                 if let SendFailure::Refused(error) = failure
                     && self.figures.failure.is_none()
                 {
