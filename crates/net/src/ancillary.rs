@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stamps_of_both_kinds_and_their_number_are_read_in_any_order(
+        fn timestamps_of_both_kinds_and_their_number_are_read_in_any_order(
             software in 0_i64..1 << 61, hardware in 0_i64..1 << 61, number: u32, turned: bool, of_packet: bool
         ) {
             // `struct sock_extended_err`: errno, origin, type, code, pad, info, data.

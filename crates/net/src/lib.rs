@@ -30,7 +30,7 @@ mod sys;
 mod timestamping;
 pub mod transmit;
 mod wake;
-mod xdp;
+pub mod xdp;
 
 pub use discard::DiscardSocket;
 pub use error::NetError;

@@ -67,7 +67,7 @@ pub struct Received {
     /// Its bytes: UDP payload, or the whole Ethernet frame without tag and FCS. When larger than the buffer, the frame was cut to it.
     pub len: usize,
     /// When the kernel got it from the driver.
-    pub stamp: Option<WallNanos>,
+    pub timestamp: Option<WallNanos>,
     /// When the interface got it, in ns of its own clock; only after [`Socket::report_hardware_timestamps`].
     pub hardware_ns: Option<i64>,
     /// Where it came from; UDP only.
@@ -91,7 +91,7 @@ pub struct Ready {
     /// Frames can be received.
     pub frames: bool,
     /// Transmit timestamps can be read.
-    pub stamps: bool,
+    pub timestamps: bool,
     /// The wake-up was signalled.
     pub woken: bool,
 }
@@ -386,7 +386,7 @@ impl Socket {
         });
         Ok(Some(Received {
             len: got.unsigned_abs(),
-            stamp: ancillary.software_timestamp,
+            timestamp: ancillary.software_timestamp,
             hardware_ns: ancillary.hardware_timestamp,
             source: from,
             vlan_tci: ancillary.vlan_tci,
@@ -464,7 +464,7 @@ impl Socket {
         }
         Ok(Ready {
             frames: polled[0].revents & libc::POLLIN != 0,
-            stamps: polled[0].revents & libc::POLLERR != 0,
+            timestamps: polled[0].revents & libc::POLLERR != 0,
             woken: polled[1].revents & libc::POLLIN != 0,
         })
     }
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn every_send_gets_the_stamp_of_its_number_and_every_frame_its_own() {
+    fn every_send_gets_the_timestamp_of_its_number_and_every_frame_its_own() {
         let (mut sender, mut receiver, at) = pair();
         sender.report_hardware_timestamps().expect("the kernel knows stamps of both kinds");
         receiver.report_hardware_timestamps().expect("the kernel knows stamps of both kinds");
@@ -555,13 +555,13 @@ mod tests {
         for _ in 0..200 {
             sender.send(b"first", Some(at)).expect("loopback takes it");
             let frame = receiver.receive(&mut buffer, true).expect("it can be received").expect("in time");
-            if frame.stamp.is_some() {
+            if frame.timestamp.is_some() {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         while sender.transmit_timestamps(|_, _| {}).expect("the error queue can be read") > 0 {}
-        let mut stamps = std::collections::BTreeMap::new();
+        let mut timestamps = std::collections::BTreeMap::new();
         let mut sent = Vec::new();
         for i in 0..40_u8 {
             let before = crate::clock::realtime();
@@ -572,19 +572,21 @@ mod tests {
             let frame = receiver.receive(&mut buffer, true).expect("it can be received").expect("in time");
             assert_eq!((frame.len, frame.source, frame.hardware_ns), (20, sender.local().ok(), None));
             assert_eq!(buffer[..20], [i; 20]);
-            sent.push((number, before, frame.stamp.expect("stamping is on")));
+            sent.push((number, before, frame.timestamp.expect("stamping is on")));
         }
         while sender
-            .transmit_timestamps(|number, stamp| {
-                let TransmitTimestamp::Driver(at) = stamp else { panic!("loopback has no clock of its own") };
-                assert!(stamps.insert(number, at).is_none(), "{number} twice");
+            .transmit_timestamps(|number, timestamp| {
+                let TransmitTimestamp::Driver(at) = timestamp else {
+                    panic!("loopback has no clock of its own")
+                };
+                assert!(timestamps.insert(number, at).is_none(), "{number} twice");
             })
             .expect("the error queue can be read")
             > 0
         {}
-        assert_eq!(stamps.len(), sent.len());
+        assert_eq!(timestamps.len(), sent.len());
         for (number, before, arrived) in sent {
-            let left = stamps[&number];
+            let left = timestamps[&number];
             assert!(before <= left && left <= arrived, "{number}: {before:?} {left:?} {arrived:?}");
         }
     }

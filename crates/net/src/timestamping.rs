@@ -190,7 +190,7 @@ mod tests {
         | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
 
     #[test]
-    fn hardware_is_chosen_where_every_frame_can_be_stamped_and_there_is_a_clock() {
+    fn hardware_is_chosen_where_every_frame_can_be_timestamped_and_there_is_a_clock() {
         use TimestampSource::{Hardware, None, Software};
         // As drivers answer: all frames, PTP frames only, no clock, transmit off only, software, nothing.
         for (flags, phc, tx, rx, transmit, receive) in [
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_stamps_in_software_and_what_is_not_there_is_an_error() {
+    fn loopback_timestamps_in_software_and_what_is_not_there_is_an_error() {
         let can = timestamp_capability("lo").expect("loopback is there");
         assert_eq!(
             (can.transmit(), can.phc()),

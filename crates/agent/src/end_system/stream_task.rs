@@ -216,7 +216,7 @@ impl StreamTask {
                     if let Some(slot) = way.slot() {
                         slot.bytes[..frame.len()].copy_from_slice(&frame);
                         // The template has to be laid again.
-                        *slot.holds = 0;
+                        *slot.template = 0;
                         way.commit(frame.len());
                     }
                     way.flush().map_err(|error| error.to_string())?;

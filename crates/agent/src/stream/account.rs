@@ -199,13 +199,14 @@ impl Accounts {
         let payload = account.expected.payload.and_then(|len| payload.get(..len)).unwrap_or(payload);
         let frame_len = arrival.frame.len().max(wg_frame::ethernet::MIN_FRAME_LEN_WITHOUT_FCS) + 4;
         account.wire_bytes += wg_frame::ethernet::wire_len(frame_len) as u64;
-        let (first, last) = account.span.unwrap_or((arrival.stamp, arrival.stamp));
-        account.span = Some((first, last.max(arrival.stamp)));
+        let (first, last) = account.span.unwrap_or((arrival.timestamp, arrival.timestamp));
+        account.span = Some((first, last.max(arrival.timestamp)));
         let intact = matches!(probe::read(payload), Ok((_, true)));
         if intact {
             let at = account.expected.transmit_time.filter(|_| found.flags.has(ProbeFlags::TX_TIME));
             let sent = at.and_then(|at| probe::read_tx_time(payload, at).ok()).map(|time| time.as_picos());
-            let arrived = arrival.stamp.get().saturating_sub(self.epoch.wall().get()).saturating_mul(1_000);
+            let arrived =
+                arrival.timestamp.get().saturating_sub(self.epoch.wall().get()).saturating_mul(1_000);
             account.take(found.sequence, sent, arrived);
         } else {
             account.corrupted += 1;

@@ -165,9 +165,9 @@ impl<W: SendObserver> PacedSender<'_, W> {
         let (bytes, template) = &self.templates[usize::from(due.template)];
         // A batch holds what one flush takes; the loop above flushes before it is full.
         let Some(slot) = self.way.slot() else { return target };
-        if *slot.holds != u32::from(due.template) + 1 {
+        if *slot.template != u32::from(due.template) + 1 {
             slot.bytes[..bytes.len()].copy_from_slice(bytes);
-            *slot.holds = u32::from(due.template) + 1;
+            *slot.template = u32::from(due.template) + 1;
         }
         let flags = if due.warm_up { ProbeFlags::WARM_UP } else { ProbeFlags::NONE };
         let at = clock::realtime();

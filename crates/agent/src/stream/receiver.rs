@@ -73,7 +73,7 @@ impl Arrivals {
     pub fn take(&mut self, timeout_ms: i32, mut take: impl FnMut(RxFrame<'_>)) -> io::Result<usize> {
         match self {
             Self::Ring(ring) => ring.take(timeout_ms, |frame| {
-                take(RxFrame { frame: frame.bytes, stamp: WallNanos::new(frame.timestamp_ns) });
+                take(RxFrame { frame: frame.bytes, timestamp: WallNanos::new(frame.timestamp_ns) });
             }),
             Self::Xdp(xdp) => xdp.take(timeout_ms, take),
         }

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_that_comes_after_all_is_taken_and_was_late() {
+    fn a_timestamp_that_comes_after_all_is_taken_and_was_late() {
         let mut budget = TimestampBudget::new(1);
         assert!(budget.may_ask(0));
         budget.handle_asked(7, 0);

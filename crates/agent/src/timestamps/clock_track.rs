@@ -142,19 +142,20 @@ impl ClockTrack {
     }
 
     /// A further reading; returns whether it was taken.
-    pub fn handle_reading(&mut self, stamp: CrossTimestamp) -> bool {
+    pub fn handle_reading(&mut self, timestamp: CrossTimestamp) -> bool {
         let knot = Knot {
-            at_ns: stamp.hardware_ns.saturating_add(self.nominal_ns),
-            offset_ns: stamp.offset_ns().saturating_sub(self.nominal_ns) as f64,
-            uncertainty_ns: stamp.uncertainty_ns as f64,
+            at_ns: timestamp.hardware_ns.saturating_add(self.nominal_ns),
+            offset_ns: timestamp.offset_ns().saturating_sub(self.nominal_ns) as f64,
+            uncertainty_ns: timestamp.uncertainty_ns as f64,
         };
         let passed = knot.at_ns.saturating_sub(self.last.at_ns);
-        if stamp.uncertainty_ns > self.best_ns.saturating_mul(POOR) && (0..LONGEST_WITHOUT).contains(&passed)
+        if timestamp.uncertainty_ns > self.best_ns.saturating_mul(POOR)
+            && (0..LONGEST_WITHOUT).contains(&passed)
         {
             self.figures.poor += 1;
             return false;
         }
-        self.best_ns = self.best_ns.min(stamp.uncertainty_ns);
+        self.best_ns = self.best_ns.min(timestamp.uncertainty_ns);
         let unsure = self.last.uncertainty_ns + knot.uncertainty_ns;
         let moved = (knot.offset_ns - self.last.offset_ns).abs();
         let broken = passed <= 0 || moved > unsure + FASTEST * passed as f64 / 1e9;
@@ -300,10 +301,10 @@ mod tests {
                 let swing = swing_ns * (passed as f64 / 1e9 / period_s * std::f64::consts::TAU).sin();
                 offset + (i128::from(passed) * i128::from(drift_ppb) / 1_000_000_000) as i64 + swing as i64
             };
-            let stamps = readings(offset_of, &brackets, EVERY);
-            let mut track = ClockTrack::new(stamps[0]);
-            for stamp in &stamps[1..] {
-                track.handle_reading(*stamp);
+            let timestamps = readings(offset_of, &brackets, EVERY);
+            let mut track = ClockTrack::new(timestamps[0]);
+            for timestamp in &timestamps[1..] {
+                track.handle_reading(*timestamp);
             }
             let until = START + EVERY * (brackets.len() as i64 - 1);
             let errors = errors(&track, offset_of, until);
@@ -345,10 +346,10 @@ mod tests {
                 }
                 sum
             };
-            let stamps = readings(offset_of, &brackets, EVERY);
-            let mut track = ClockTrack::new(stamps[0]);
-            for stamp in &stamps[1..] {
-                track.handle_reading(*stamp);
+            let timestamps = readings(offset_of, &brackets, EVERY);
+            let mut track = ClockTrack::new(timestamps[0]);
+            for timestamp in &timestamps[1..] {
+                track.handle_reading(*timestamp);
             }
             let errors = errors(&track, offset_of, START + EVERY * (brackets.len() as i64 - 1));
             held += errors.iter().filter(|(error, bound)| error <= bound).count();
@@ -360,10 +361,10 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_places_nothing_where_it_was_and_goes_on_behind() {
         let offset_of = |at: i64| if at < START + 10 * EVERY + EVERY / 2 { 500 } else { 37_000_000_500 };
-        let stamps = readings(offset_of, &[(200, 50); 30], EVERY);
-        let mut track = ClockTrack::new(stamps[0]);
-        for stamp in &stamps[1..] {
-            assert!(track.handle_reading(*stamp));
+        let timestamps = readings(offset_of, &[(200, 50); 30], EVERY);
+        let mut track = ClockTrack::new(timestamps[0]);
+        for timestamp in &timestamps[1..] {
+            assert!(track.handle_reading(*timestamp));
         }
         let place = |at: i64| track.place(at + offset_of(at) + track.nominal_ns());
         assert_eq!(place(START + 5 * EVERY + 1), Translated::By(0));
@@ -376,9 +377,10 @@ mod tests {
 
     #[test]
     fn a_poor_reading_is_left_out_while_good_ones_are_near() {
-        let stamps = readings(|_| 0, &[(200, 50), (200, 50), (5_000, 100), (200, 50)], EVERY);
-        let mut track = ClockTrack::new(stamps[0]);
-        let taken: Vec<bool> = stamps[1..].iter().map(|stamp| track.handle_reading(*stamp)).collect();
+        let timestamps = readings(|_| 0, &[(200, 50), (200, 50), (5_000, 100), (200, 50)], EVERY);
+        let mut track = ClockTrack::new(timestamps[0]);
+        let taken: Vec<bool> =
+            timestamps[1..].iter().map(|timestamp| track.handle_reading(*timestamp)).collect();
         assert_eq!(taken, [true, false, true]);
         let figures = track.finish();
         assert_eq!((figures.readings, figures.poor), (3, 1));
@@ -388,10 +390,10 @@ mod tests {
     #[test]
     fn the_picture_of_a_long_run_stays_small_and_keeps_the_worst() {
         let brackets: Vec<(i64, i64)> = (0..5_000).map(|n| (if n == 777 { 390 } else { 100 }, 50)).collect();
-        let stamps = readings(|_| 0, &brackets, EVERY);
-        let mut track = ClockTrack::new(stamps[0]);
-        for stamp in &stamps[1..] {
-            track.handle_reading(*stamp);
+        let timestamps = readings(|_| 0, &brackets, EVERY);
+        let mut track = ClockTrack::new(timestamps[0]);
+        for timestamp in &timestamps[1..] {
+            track.handle_reading(*timestamp);
         }
         let figures = track.finish();
         assert!((MOST_POINTS / 2..=MOST_POINTS).contains(&figures.points.len()), "{}", figures.points.len());

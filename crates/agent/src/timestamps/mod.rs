@@ -335,8 +335,8 @@ fn json(
             .collect(),
     });
     serde_json::json!({
-        "sent": octets(info.transmit, |stamps| stamps.sent),
-        "received": octets(info.receive, |stamps| stamps.received),
+        "sent": octets(info.transmit, |octets| octets.sent),
+        "received": octets(info.receive, |octets| octets.received),
         "rate_bps": info.rate_bps,
         "budget": info.budget,
         "transmit_stamps": got.transmit,
@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_clock_the_kernel_stamps_and_the_reason_is_told() {
+    fn without_a_clock_the_kernel_timestamps_and_the_reason_is_told() {
         let timestamping = Timestamping::open("lo", Some(1_000_000_000), None);
         assert_eq!((timestamping.info.transmit, timestamping.info.receive), ("software", "software"));
         assert!(timestamping.info.why.contains("no clock of its own"), "{}", timestamping.info.why);

@@ -43,7 +43,7 @@ impl PlantedHardware {
         self.timestamp(driver, Timestamps::SOFTWARE.received, Timestamps::HARDWARE.received, length, rate_bps)
     }
 
-    fn stamp(&self, driver: WallNanos, from: Octet, to: Octet, length: u16, rate_bps: u64) -> i64 {
+    fn timestamp(&self, driver: WallNanos, from: Octet, to: Octet, length: u16, rate_bps: u64) -> i64 {
         let moved = from.moved_to(to, 0, u64::from(length), Some(rate_bps)).unwrap_or(0);
         self.reading(driver.get() + moved.div_euclid(1_000))
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_belong_to_the_octet_an_interface_stamps() {
+    fn timestamps_belong_to_the_octet_an_interface_stamps() {
         let clock: PlantedHardware = "1000,0,1".parse().expect("it is one");
         let at = WallNanos::new(1_000_000_000);
         // Out: the preamble of 8 B first; in: 1000 B before the last octet.

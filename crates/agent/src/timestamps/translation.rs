@@ -80,8 +80,8 @@ impl TimestampTranslator {
 
     fn read(&mut self) {
         match self.source.cross_timestamp() {
-            Ok(stamp) => {
-                self.track.handle_reading(stamp);
+            Ok(timestamp) => {
+                self.track.handle_reading(timestamp);
             }
             Err(error) => self.figures.failure = Some(error.to_string()),
         }

@@ -127,7 +127,7 @@ fn report_of(name: &str) -> InterfaceReport {
             Ok(clock) => {
                 report.cross_timestamp = Some(clock.method().name());
                 report.cross_timestamp_uncertainty_ns =
-                    clock.cross_timestamp().ok().map(|stamp| stamp.uncertainty_ns);
+                    clock.cross_timestamp().ok().map(|timestamp| timestamp.uncertainty_ns);
             }
             Err(error) => report.detail = format!("{}; {error}", report.detail),
         }

@@ -20,7 +20,7 @@ pub struct RxFrame<'a> {
     /// Its bytes without FCS.
     pub frame: &'a [u8],
     /// When the kernel had it from the driver.
-    pub stamp: WallNanos,
+    pub timestamp: WallNanos,
 }
 
 /// Frames a receiver did not get, since it was opened.

@@ -22,7 +22,7 @@ const SEND_BUFFER: libc::c_int = 4 << 20;
 pub(super) struct Datagrams {
     fd: OwnedFd,
     slots: Box<[[u8; SLOT_LEN]]>,
-    holds: [u32; BATCH],
+    templates: [u32; BATCH],
     lengths: [usize; BATCH],
     committed: usize,
     /// How frames are launched, where they are, and when each.
@@ -106,7 +106,7 @@ impl Datagrams {
         Ok(Self {
             fd,
             slots: vec![[0; SLOT_LEN]; BATCH].into_boxed_slice(),
-            holds: [0; BATCH],
+            templates: [0; BATCH],
             lengths: [0; BATCH],
             committed: 0,
             launch: None,
@@ -142,7 +142,7 @@ impl Datagrams {
     pub(super) fn slot(&mut self) -> Option<Slot<'_>> {
         let at = self.committed;
         let bytes = self.slots.get_mut(at)?;
-        Some(Slot { bytes, holds: &mut self.holds[at] })
+        Some(Slot { bytes, template: &mut self.templates[at] })
     }
 
     #[inline]

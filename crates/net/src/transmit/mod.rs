@@ -75,26 +75,26 @@ pub struct Slot<'a> {
     /// Its bytes; what an earlier frame left in them is still there.
     pub bytes: &'a mut [u8],
     /// A number its user may leave in it, 0 at first: which template it holds.
-    pub holds: &'a mut u32,
+    pub template: &'a mut u32,
 }
 
 /// An open way out.
 #[derive(Debug)]
-pub struct Transmitter(Way);
+pub struct Transmitter(Inner);
 
 #[derive(Debug)]
-enum Way {
+enum Inner {
     Datagrams(Box<datagrams::Datagrams>),
     Xdp(Box<xdp::XdpTransmitter>),
 }
 
 impl Transmitter {
-    /// Datagrams from `from` to `to`; a slot holds the UDP payload.
+    /// Datagrams from `from` to `to`; a slot template the UDP payload.
     ///
     /// # Errors
     /// The source address is not configured or the destination has no route.
     pub fn udp(from: SocketAddrV4, to: SocketAddrV4) -> Result<Self, NetError> {
-        datagrams::Datagrams::udp(from, to).map(|open| Self(Way::Datagrams(Box::new(open))))
+        datagrams::Datagrams::udp(from, to).map(|open| Self(Inner::Datagrams(Box::new(open))))
     }
 
     /// Whole frames without FCS through a packet socket. `bypass` goes past the queue discipline: faster, and blind
@@ -103,7 +103,7 @@ impl Transmitter {
     /// # Errors
     /// CAP_NET_RAW is missing.
     pub fn packet(interface: &Interface, bypass: bool) -> Result<Self, NetError> {
-        datagrams::Datagrams::packet(interface, bypass).map(|open| Self(Way::Datagrams(Box::new(open))))
+        datagrams::Datagrams::packet(interface, bypass).map(|open| Self(Inner::Datagrams(Box::new(open))))
     }
 
     /// Whole frames without FCS through a packet socket and the queue discipline, each kept back until its launch time.
@@ -112,23 +112,23 @@ impl Transmitter {
     /// As [`packet`](Self::packet), or the kernel knows no launch times.
     pub fn launching(interface: &Interface, launch: Launch) -> Result<Self, NetError> {
         let open = datagrams::Datagrams::launching(interface, launch)?;
-        Ok(Self(Way::Datagrams(Box::new(open))))
+        Ok(Self(Inner::Datagrams(Box::new(open))))
     }
 
     /// Whole frames without FCS through `AF_XDP`, past the queue discipline.
     ///
     /// # Errors
-    /// CAP_NET_RAW is missing, the kernel has no `AF_XDP`, or another socket holds the queue.
+    /// CAP_NET_RAW is missing, the kernel has no `AF_XDP`, or another socket template the queue.
     pub fn xdp(interface: &Interface) -> Result<Self, NetError> {
-        xdp::XdpTransmitter::open(interface, 0).map(|open| Self(Way::Xdp(Box::new(open))))
+        xdp::XdpTransmitter::open(interface, 0).map(|open| Self(Inner::Xdp(Box::new(open))))
     }
 
     /// The next slot; `None` when all are waiting for the kernel: flush, and ask again.
     #[inline]
     pub fn slot(&mut self) -> Option<Slot<'_>> {
         match &mut self.0 {
-            Way::Datagrams(way) => way.slot(),
-            Way::Xdp(way) => way.slot(),
+            Inner::Datagrams(inner) => inner.slot(),
+            Inner::Xdp(inner) => inner.slot(),
         }
     }
 
@@ -136,16 +136,16 @@ impl Transmitter {
     #[inline]
     pub fn commit(&mut self, len: usize) {
         match &mut self.0 {
-            Way::Datagrams(way) => way.commit(len),
-            Way::Xdp(way) => way.commit(len),
+            Inner::Datagrams(inner) => inner.commit(len),
+            Inner::Xdp(inner) => inner.commit(len),
         }
     }
 
     /// When the frame committed last is to leave; of a way that launches.
     #[inline]
     pub fn launch_at(&mut self, at: WallNanos) {
-        if let Way::Datagrams(way) = &mut self.0 {
-            way.launch_at(at);
+        if let Inner::Datagrams(inner) = &mut self.0 {
+            inner.launch_at(at);
         }
     }
 
@@ -155,8 +155,8 @@ impl Transmitter {
     /// The way is unusable.
     pub fn unlaunched(&mut self) -> io::Result<Unlaunched> {
         match &mut self.0 {
-            Way::Datagrams(way) => way.unlaunched(),
-            Way::Xdp(_) => Ok(Unlaunched::default()),
+            Inner::Datagrams(inner) => inner.unlaunched(),
+            Inner::Xdp(_) => Ok(Unlaunched::default()),
         }
     }
 
@@ -167,16 +167,16 @@ impl Transmitter {
     #[inline]
     pub fn flush(&mut self) -> io::Result<Flushed> {
         match &mut self.0 {
-            Way::Datagrams(way) => way.flush(),
-            Way::Xdp(way) => way.flush(),
+            Inner::Datagrams(inner) => inner.flush(),
+            Inner::Xdp(inner) => inner.flush(),
         }
     }
 
     /// Frames that fit into one flush.
     pub fn batch(&self) -> usize {
         match &self.0 {
-            Way::Datagrams(_) => datagrams::BATCH,
-            Way::Xdp(_) => xdp::BATCH,
+            Inner::Datagrams(_) => datagrams::BATCH,
+            Inner::Xdp(_) => xdp::BATCH,
         }
     }
 }

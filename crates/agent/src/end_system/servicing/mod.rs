@@ -352,10 +352,10 @@ impl Servicing {
                 if ready.woken {
                     self.wake.clear();
                 }
-                if ready.stamps {
+                if ready.timestamps {
                     self.collect_timestamps();
                 }
-                if ready.frames || ready.stamps {
+                if ready.frames || ready.timestamps {
                     self.receive(false);
                 } else if !ready.woken {
                     self.lead.learn(self.awake_since - until);

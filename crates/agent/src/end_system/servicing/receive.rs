@@ -75,7 +75,7 @@ impl Servicing {
 
     fn take(&mut self, mut buffer: Buffer, received: Received, now: WallNanos) {
         self.figures.frames_received += 1;
-        self.figures.missing_rx_stamps += u64::from(received.stamp.is_none());
+        self.figures.missing_rx_stamps += u64::from(received.timestamp.is_none());
         let whole = wire_length(received.len, received.vlan_tci);
         let (payload, length) = match self.access {
             AccessKind::Udp => {
@@ -89,7 +89,7 @@ impl Servicing {
             buffer,
             payload: u16::try_from(payload).unwrap_or(u16::MAX),
             length,
-            at: ArrivalTimes { wire, driver: received.stamp, application: now },
+            at: ArrivalTimes { wire, driver: received.timestamp, application: now },
         };
         let Some(probe) = probe::peek(incoming.buffer.payload(payload)) else {
             self.figures.foreign_frames += 1;

@@ -34,12 +34,12 @@ impl HardwareTimestamps {
         if !self.config.receive {
             return None;
         }
-        let stamp = match self.config.planted {
-            Some(planted) => frame.stamp.map(|at| planted.received(at, length, self.config.rate.0)),
+        let timestamp = match self.config.planted {
+            Some(planted) => frame.timestamp.map(|at| planted.received(at, length, self.config.rate.0)),
             None => frame.hardware_ns,
         };
-        *if stamp.is_some() { &mut self.figures.received } else { &mut self.figures.missing } += 1;
-        stamp.map(|ns| self.near_realtime(ns))
+        *if timestamp.is_some() { &mut self.figures.received } else { &mut self.figures.missing } += 1;
+        timestamp.map(|ns| self.near_realtime(ns))
     }
 
     fn near_realtime(&self, timestamp_ns: i64) -> WallNanos {
@@ -83,10 +83,10 @@ impl Servicing {
         let (outstanding, records, interface) =
             (&mut self.outstanding, &mut self.records, &mut self.interface);
         let mut matched = 0;
-        let taken = self.socket.transmit_timestamps(|number, stamp| {
+        let taken = self.socket.transmit_timestamps(|number, timestamp| {
             let slot = &mut outstanding[number as usize % OUTSTANDING];
             let mut hardware_ns = None;
-            match stamp {
+            match timestamp {
                 TransmitTimestamp::Driver(at) if slot.waiting && slot.number == number => {
                     slot.waiting = false;
                     matched += 1;

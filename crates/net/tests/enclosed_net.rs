@@ -1,0 +1,223 @@
+//! Ports and rings on real interfaces: pairs of virtual ones, in namespaces that leave nothing behind.
+
+mod enclosed;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use enclosed::ip;
+use wg_net::receive::FrameFilter;
+use wg_net::xdp::{FramePool, XdpConfig, XdpFrame, XdpPort, XdpProgram};
+use wg_net::{Interface, PacketRing, Protocols, RETIRE_MS, Socket, clock, namespace};
+
+/// IEEE Std 802 local experimental EtherType 1.
+const ETHER_TYPE: u16 = 0x88B5;
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn main() -> ExitCode {
+    enclosed::main(&[
+        (
+            "one_port_returns_every_frame_and_its_pool_is_whole",
+            one_port_returns_every_frame_and_its_pool_is_whole,
+        ),
+        ("two_ports_share_memory_and_forward_both_ways", two_ports_share_memory_and_forward_both_ways),
+        ("a_queue_that_is_not_there_is_named", a_queue_that_is_not_there_is_named),
+        (
+            "what_loopback_carries_comes_out_of_the_ring_timestamped_between_before_and_after",
+            what_loopback_carries_comes_out_of_the_ring_timestamped_between_before_and_after,
+        ),
+    ])
+}
+
+fn interface(name: &str) -> Interface {
+    let all = wg_net::interfaces().expect("interfaces can be listed");
+    all.into_iter().find(|one| one.name == name).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+fn mac(host: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 9, host]
+}
+
+/// A host in a namespace of its own: `eth0` there, `p{host}` here.
+fn add_host(host: u8) {
+    let address = mac(host).map(|byte| format!("{byte:02x}")).join(":");
+    ip(&format!("netns add h{host}"));
+    ip(&format!("link add p{host} type veth peer name eth0 netns h{host} address {address}"));
+    ip(&format!("link set p{host} up"));
+    ip(&format!("-n h{host} link set eth0 up"));
+}
+
+fn frame(from: u8, to: u8, number: u32) -> [u8; 60] {
+    let mut bytes = [0; 60];
+    bytes[..6].copy_from_slice(&mac(to));
+    bytes[6..12].copy_from_slice(&mac(from));
+    bytes[12..14].copy_from_slice(&ETHER_TYPE.to_be_bytes());
+    bytes[14..18].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+/// Sends `count` frames from a host to another, at most `window` ahead of those that came to it; returns the numbers that came.
+fn host(own: u8, to: u8, count: u32, window: u32) -> JoinHandle<Vec<u32>> {
+    std::thread::spawn(move || {
+        namespace::enter_network(Path::new(&format!("/run/netns/h{own}"))).expect("it was made");
+        let mut socket = Socket::packet(interface("eth0").index, &[mac(own)], Protocols::Only(ETHER_TYPE))
+            .expect("root may open packet sockets");
+        let (mut came, mut sent, mut buffer) = (Vec::new(), 0, [0; 128]);
+        let begin = Instant::now();
+        while (came.len() < count as usize || sent < count) && begin.elapsed() < LIMIT {
+            if sent < count && sent < came.len() as u32 + window {
+                socket.send(&frame(own, to, sent), None).expect("the link takes it");
+                sent += 1;
+            }
+            while let Some(got) = socket.receive(&mut buffer, false).expect("the socket is open") {
+                assert!(got.len >= 18, "a frame was cut");
+                came.push(u32::from_be_bytes(*buffer[14..].first_chunk().expect("four bytes")));
+            }
+            let _ = socket.transmit_timestamps(|_, _| {});
+        }
+        came
+    })
+}
+
+fn open(pool: &mut FramePool, name: &str, ring: u32) -> XdpPort {
+    let at = interface(name);
+    let filter = FrameFilter { udp_ports: Vec::new(), ether_type: Some(ETHER_TYPE) };
+    let program = Some(XdpProgram::attach(&at, &filter).expect("root may load programs"));
+    XdpPort::open(pool, &at, XdpConfig { queue: 0, receive: ring, transmit: ring, program })
+        .expect("it is free")
+}
+
+/// Forwards a frame by a port; one that finds no room is free again.
+fn forward(port: &mut XdpPort, pool: &mut FramePool, frame: XdpFrame) {
+    if let Err(frame) = port.send(frame) {
+        pool.give_back(frame);
+    }
+}
+
+fn assert_in_order(came: &[u32]) {
+    let wrong = (0..).zip(came).find(|(expected, number)| expected != *number);
+    assert_eq!((came.len(), wrong), (FRAMES as usize, None), "each frame once and in order");
+}
+
+/// Until the kernel has given back what it had to send, every frame is free or waits to be filled.
+fn assert_whole(pool: &mut FramePool, ports: &mut [XdpPort], filling: usize) {
+    let begin = Instant::now();
+    while pool.free() + filling < pool.frames() && begin.elapsed() < LIMIT {
+        for port in &mut *ports {
+            port.flush(pool).expect("the port is open");
+            port.refill(pool);
+        }
+    }
+    assert_eq!(pool.free() + filling, pool.frames(), "frames were lost");
+}
+
+const FRAMES: u32 = 20_000;
+/// Far fewer than are sent: each is used again and again.
+const RING: u32 = 64;
+
+fn one_port_returns_every_frame_and_its_pool_is_whole() {
+    add_host(1);
+    let mut pool = FramePool::new(4 * RING).expect("memory");
+    let mut port = open(&mut pool, "p1", RING);
+    let sender = host(1, 1, FRAMES, 16);
+    let mut last = clock::realtime();
+    while !sender.is_finished() {
+        port.wait(10).expect("the port is open");
+        while let Some((mut frame, at)) = port.receive(&mut pool) {
+            assert!(at >= last && at <= clock::realtime(), "timestamps are in order and not ahead");
+            last = at;
+            // Back to where it came from.
+            let bytes = pool.memory_mut(&mut frame);
+            let (to, from) = bytes[..12].split_at_mut(6);
+            to.swap_with_slice(from);
+            forward(&mut port, &mut pool, frame);
+        }
+        port.flush(&mut pool).expect("the port is open");
+        port.refill(&mut pool);
+    }
+    let came = sender.join().expect("the host goes on to the end");
+    assert_in_order(&came);
+    assert_eq!(port.drops().expect("the kernel counts"), wg_net::receive::RxDrops::default());
+    assert_whole(&mut pool, &mut [port], RING as usize);
+}
+
+fn two_ports_share_memory_and_forward_both_ways() {
+    add_host(1);
+    add_host(2);
+    let mut pool = FramePool::new(4 * RING).expect("memory");
+    let mut ports = [open(&mut pool, "p1", RING), open(&mut pool, "p2", RING)];
+    let done = Arc::new(AtomicBool::new(false));
+    let hosts = [host(1, 2, FRAMES, 8), host(2, 1, FRAMES, 8)];
+    let both = {
+        let done = Arc::clone(&done);
+        std::thread::spawn(move || {
+            let came = hosts.map(|host| host.join().expect("the host goes on to the end"));
+            done.store(true, Ordering::Release);
+            came
+        })
+    };
+    while !done.load(Ordering::Acquire) {
+        for (from, to) in [(0, 1), (1, 0)] {
+            while let Some((frame, _)) = ports[from].receive(&mut pool) {
+                forward(&mut ports[to], &mut pool, frame);
+            }
+            ports[to].flush(&mut pool).expect("the port is open");
+            ports[from].refill(&mut pool);
+        }
+        std::thread::yield_now();
+    }
+    for came in both.join().expect("both hosts ended") {
+        assert_in_order(&came);
+    }
+    assert_whole(&mut pool, &mut ports, 2 * RING as usize);
+}
+
+fn a_queue_that_is_not_there_is_named() {
+    add_host(1);
+    let mut pool = FramePool::new(RING).expect("memory");
+    let config = XdpConfig { queue: 7, transmit: RING, ..XdpConfig::default() };
+    let error = XdpPort::open(&mut pool, &interface("p1"), config).expect_err("a veth has one queue");
+    assert!(error.to_string().contains("queue 7 of p1"), "{error}");
+}
+
+fn what_loopback_carries_comes_out_of_the_ring_timestamped_between_before_and_after() {
+    let mut ring = PacketRing::capture(&interface("lo"), 96, false).expect("root may open packet sockets");
+    let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
+    let at = sender.local_addr().expect("it is bound");
+    let before = clock::realtime().get();
+    let text =
+        b"wiregauge-ring-test-000-and-more-than-snap-bytes-so-that-it-is-cut-by-the-filter-of-the-ring";
+    for n in 0..50_u8 {
+        let mut message = *text;
+        message[20] = n;
+        sender.send_to(&message, at).expect("loopback takes it");
+    }
+    let after = clock::realtime().get();
+    let mut ours = Vec::new();
+    for _ in 0..500 {
+        let mut note = |frame: wg_net::Captured<'_>| {
+            if frame.bytes.get(42..62) == Some(b"wiregauge-ring-test-") && !frame.is_outgoing {
+                assert_eq!((frame.bytes.len(), frame.length), (96, 42 + 92));
+                assert!(
+                    !frame.by_hardware && frame.timestamp_ns >= before,
+                    "{} {before}",
+                    frame.timestamp_ns
+                );
+                ours.push(frame.bytes[62]);
+            }
+        };
+        while ring.read(&mut note).is_some() {}
+        if ours.len() == 50 && clock::realtime().get() > after {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(u64::from(RETIRE_MS)));
+    }
+    assert_eq!(ours, (0..50).collect::<Vec<_>>());
+    let (received, dropped) = ring.statistics().expect("the kernel counts");
+    assert!(received >= 100 && dropped == 0, "{received} {dropped}");
+    ring.check().expect("loopback stays");
+}
