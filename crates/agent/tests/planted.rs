@@ -1,13 +1,13 @@
 //! Planted truth on real frames: three end systems behind a bridge, in namespaces that leave nothing behind.
 //!
-//! Every test re-runs itself through `wiregauge-agent enclose` and builds its network inside.
+//! Every test builds its network inside an enclosure.
 
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tonic::transport::Channel;
@@ -20,34 +20,33 @@ use wg_plan::{
 use wg_record::segment::{SegmentReader, segment_files};
 use wg_record::{Crc, DropReason, Point, Record, RecordFlags};
 
+#[path = "../../net/tests/enclosed/mod.rs"]
+mod enclosed;
+
+use enclosed::ip;
+
 const AGENT: &str = env!("CARGO_BIN_EXE_wiregauge-agent");
-const INSIDE: &str = "WIREGAUGE_TEST_ENCLOSED";
 
-/// Runs `body` enclosed. Where the host grants no namespaces at all, the reason is printed and the test counts as passed for a user,
-/// but not for root.
-fn enclosed(name: &str, body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
-        body();
-        return;
-    }
-    let myself = std::env::current_exe().expect("the test program has a path");
-    let status = Command::new(AGENT)
-        .args(["enclose", "--"])
-        .arg(myself)
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(INSIDE, "1")
-        .status()
-        .expect("the agent program runs");
-    if status.code() == Some(3) && !wg_net::host::is_root() {
-        eprintln!("SKIPPED {name}: neither root nor user namespaces on this host");
-        return;
-    }
-    assert!(status.success(), "{name} failed inside its namespaces");
-}
-
-fn ip(arguments: &str) {
-    let done = Command::new("ip").args(arguments.split_whitespace()).status();
-    assert!(done.expect("`ip` of iproute2 is installed").success(), "ip {arguments}");
+fn main() -> ExitCode {
+    enclosed::main(&[
+        ("planted_faults_come_back_exactly_udp", planted_faults_come_back_exactly_udp),
+        (
+            "planted_faults_come_back_exactly_raw_through_a_task",
+            planted_faults_come_back_exactly_raw_through_a_task,
+        ),
+        (
+            "every_point_of_a_one_way_message_is_recorded_in_order",
+            every_point_of_a_one_way_message_is_recorded_in_order,
+        ),
+        (
+            "what_is_sent_after_the_planned_end_of_its_receiver_still_arrives",
+            what_is_sent_after_the_planned_end_of_its_receiver_still_arrives,
+        ),
+        (
+            "a_missing_interface_is_named_together_with_those_that_exist",
+            a_missing_interface_is_named_together_with_those_that_exist,
+        ),
+    ])
 }
 
 const NODES: usize = 3;
@@ -314,112 +313,92 @@ fn expected() -> Observed {
     }
 }
 
-#[test]
 fn planted_faults_come_back_exactly_udp() {
-    enclosed("planted_faults_come_back_exactly_udp", || {
-        build(&network());
-        let records = undisturbed("udp", |period| {
-            run(Protocol::Udp, 100_000, period, Some((Turn::Servicing, faults())))
-        });
-        assert_eq!(outcome(&records, 0, true, 100_000), expected());
-    });
+    build(&network());
+    let records =
+        undisturbed("udp", |period| run(Protocol::Udp, 100_000, period, Some((Turn::Servicing, faults()))));
+    assert_eq!(outcome(&records, 0, true, 100_000), expected());
 }
 
-#[test]
 fn planted_faults_come_back_exactly_raw_through_a_task() {
-    enclosed("planted_faults_come_back_exactly_raw_through_a_task", || {
-        build(&network());
-        let records = undisturbed("raw", |period| {
-            run(Protocol::Raw, 100_000, 5 * period, Some((Turn::Task, faults())))
-        });
-        assert_eq!(outcome(&records, 0, true, 100_000), expected());
-    });
+    build(&network());
+    let records =
+        undisturbed("raw", |period| run(Protocol::Raw, 100_000, 5 * period, Some((Turn::Task, faults()))));
+    assert_eq!(outcome(&records, 0, true, 100_000), expected());
 }
 
-#[test]
 fn every_point_of_a_one_way_message_is_recorded_in_order() {
-    enclosed("every_point_of_a_one_way_message_is_recorded_in_order", || {
-        build(&network());
-        for protocol in [Protocol::Udp, Protocol::Raw] {
-            let records = undisturbed("one-way", |period| run(protocol, 500, 20 * period, None));
-            assert_eq!(outcome(&records, 1, false, 500), Observed::default());
-            for sequence in 0..500 {
-                let mut of_message: Vec<(Point, i64)> = records
-                    .iter()
-                    .filter(|r| r.sequence == sequence && !r.flags.has(RecordFlags::WARM_UP))
-                    .map(|r| (r.point, r.time.as_picos()))
-                    .collect();
-                of_message.sort_unstable();
-                let points: Vec<Point> = of_message.iter().map(|p| p.0).collect();
-                let whole = [
-                    Point::IntendedSend,
-                    Point::ApplicationSend,
-                    Point::DriverSend,
-                    Point::DriverReceive,
-                    Point::ApplicationReceive,
-                ];
-                assert_eq!(points, whole, "message {sequence}");
-                assert!(
-                    of_message.windows(2).all(|w| w[0].1 <= w[1].1),
-                    "message {sequence}: {of_message:?}"
-                );
-            }
+    build(&network());
+    for protocol in [Protocol::Udp, Protocol::Raw] {
+        let records = undisturbed("one-way", |period| run(protocol, 500, 20 * period, None));
+        assert_eq!(outcome(&records, 1, false, 500), Observed::default());
+        for sequence in 0..500 {
+            let mut of_message: Vec<(Point, i64)> = records
+                .iter()
+                .filter(|r| r.sequence == sequence && !r.flags.has(RecordFlags::WARM_UP))
+                .map(|r| (r.point, r.time.as_picos()))
+                .collect();
+            of_message.sort_unstable();
+            let points: Vec<Point> = of_message.iter().map(|p| p.0).collect();
+            let whole = [
+                Point::IntendedSend,
+                Point::ApplicationSend,
+                Point::DriverSend,
+                Point::DriverReceive,
+                Point::ApplicationReceive,
+            ];
+            assert_eq!(points, whole, "message {sequence}");
+            assert!(of_message.windows(2).all(|w| w[0].1 <= w[1].1), "message {sequence}: {of_message:?}");
         }
-    });
+    }
 }
 
 /// A sender that cannot keep its schedule is late; its receiver must not have left by then.
-#[test]
 fn what_is_sent_after_the_planned_end_of_its_receiver_still_arrives() {
-    enclosed("what_is_sent_after_the_planned_end_of_its_receiver_still_arrives", || {
-        build(&network());
-        let run = run(Protocol::Udp, 100, 1_000, None);
-        // The receiver's own part is over 600 ms after the start.
-        let place = spool("late");
-        let (reports, _) = perform_behind(&run, &place, [1_500, 0, 0]);
-        drop(std::fs::remove_dir_all(place));
-        let received = reports[1].tasks.iter().find(|task| task.kind == "receive").expect("its task");
-        assert_eq!(received.done, 120, "{reports:?}");
-        assert!(reports.iter().all(|report| report.complete), "{reports:?}");
-    });
+    build(&network());
+    let run = run(Protocol::Udp, 100, 1_000, None);
+    // The receiver's own part is over 600 ms after the start.
+    let place = spool("late");
+    let (reports, _) = perform_behind(&run, &place, [1_500, 0, 0]);
+    drop(std::fs::remove_dir_all(place));
+    let received = reports[1].tasks.iter().find(|task| task.kind == "receive").expect("its task");
+    assert_eq!(received.done, 120, "{reports:?}");
+    assert!(reports.iter().all(|report| report.complete), "{reports:?}");
 }
 
-#[test]
 fn a_missing_interface_is_named_together_with_those_that_exist() {
-    enclosed("a_missing_interface_is_named_together_with_those_that_exist", || {
-        build(&network());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime can be built").block_on(async {
-            let mut agent = start_agent("n0", &spool("missing")).await;
-            let request = proto::PrepareRequest {
-                network_json: serde_json::to_vec(&network()).expect("a network is JSON"),
-                run_json: serde_json::to_vec(&run(Protocol::Udp, 1, 1000, None)).expect("a run is JSON"),
-                end_system: "n0".into(),
-                ports: vec![proto::PortInterface { port: 1, interface: "eth7".into() }],
-                servicing_core: -1,
-                fifo_priority: 0,
-                agents_on_host: 1,
-                distrusted: Vec::new(),
-            };
-            let refusal = agent.client.prepare(request.clone()).await.expect_err("there is no eth7");
-            assert!(refusal.message().contains("'eth7'") && refusal.message().contains("eth0"), "{refusal}");
-            let good = proto::PrepareRequest {
-                ports: vec![proto::PortInterface { port: 1, interface: "eth0".into() }],
-                ..request
-            };
-            agent.client.prepare(good).await.expect("one failure does not spoil the next run");
-            let late = proto::StartRequest { epoch_realtime_ns: 1 };
-            let refusal = agent.client.announce(late).await.expect_err("1970 has passed");
-            assert_eq!(refusal.code(), tonic::Code::OutOfRange);
-            let in_time = proto::StartRequest { epoch_realtime_ns: i64::MAX / 2 };
-            let refusal = agent.client.start(in_time).await.expect_err("nobody announced it");
-            assert_eq!(refusal.code(), tonic::Code::FailedPrecondition);
-            agent.client.announce(in_time).await.expect("it lies ahead");
-            agent.client.announce(late).await.expect_err("1970 has passed");
-            let refusal = agent.client.start(in_time).await.expect_err("what was announced last counts");
-            assert_eq!(refusal.code(), tonic::Code::FailedPrecondition);
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        });
-        drop(std::fs::remove_dir_all(spool("missing")));
+    build(&network());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be built").block_on(async {
+        let mut agent = start_agent("n0", &spool("missing")).await;
+        let request = proto::PrepareRequest {
+            network_json: serde_json::to_vec(&network()).expect("a network is JSON"),
+            run_json: serde_json::to_vec(&run(Protocol::Udp, 1, 1000, None)).expect("a run is JSON"),
+            end_system: "n0".into(),
+            ports: vec![proto::PortInterface { port: 1, interface: "eth7".into() }],
+            servicing_core: -1,
+            fifo_priority: 0,
+            agents_on_host: 1,
+            distrusted: Vec::new(),
+        };
+        let refusal = agent.client.prepare(request.clone()).await.expect_err("there is no eth7");
+        assert!(refusal.message().contains("'eth7'") && refusal.message().contains("eth0"), "{refusal}");
+        let good = proto::PrepareRequest {
+            ports: vec![proto::PortInterface { port: 1, interface: "eth0".into() }],
+            ..request
+        };
+        agent.client.prepare(good).await.expect("one failure does not spoil the next run");
+        let late = proto::StartRequest { epoch_realtime_ns: 1 };
+        let refusal = agent.client.announce(late).await.expect_err("1970 has passed");
+        assert_eq!(refusal.code(), tonic::Code::OutOfRange);
+        let in_time = proto::StartRequest { epoch_realtime_ns: i64::MAX / 2 };
+        let refusal = agent.client.start(in_time).await.expect_err("nobody announced it");
+        assert_eq!(refusal.code(), tonic::Code::FailedPrecondition);
+        agent.client.announce(in_time).await.expect("it lies ahead");
+        agent.client.announce(late).await.expect_err("1970 has passed");
+        let refusal = agent.client.start(in_time).await.expect_err("what was announced last counts");
+        assert_eq!(refusal.code(), tonic::Code::FailedPrecondition);
+        tokio::time::sleep(Duration::from_millis(10)).await;
     });
+    drop(std::fs::remove_dir_all(spool("missing")));
 }
