@@ -10,6 +10,7 @@
 //! | [`recording`] | what is written while a run goes on: records, captures, counters of the host |
 //! | [`tools`] | measuring loops and checks that need no run |
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
 
 pub mod control;
 pub mod end_system;

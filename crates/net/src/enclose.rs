@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
-use crate::sys::check;
+use crate::sys::{check, short, socket};
 
 /// What helps where user namespaces are refused.
 pub const ROOTLESS_CURE: &str = "run as root, or allow user namespaces: \
@@ -116,11 +116,7 @@ pub fn can_unshare(user: bool) -> io::Result<()> {
 /// # Errors
 /// The refusal.
 pub fn can_open_packet_socket() -> io::Result<()> {
-    // SAFETY: takes no pointers.
-    let fd = check(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
-    // SAFETY: `fd` was just created and nobody else owns it.
-    drop(unsafe { OwnedFd::from_raw_fd(fd) });
-    Ok(())
+    socket(libc::AF_PACKET, libc::SOCK_RAW, 0).map(drop)
 }
 
 fn unshare(user: bool) -> io::Result<()> {
@@ -203,15 +199,12 @@ fn mount(source: Option<&str>, target: &str, kind: Option<&str>, flags: libc::c_
 }
 
 fn raise_loopback() -> io::Result<()> {
-    // SAFETY: takes no pointers.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-    // SAFETY: `fd` was just created and nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: an ifreq of zeroes is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     request.ifr_name[0] = b'l' as libc::c_char;
     request.ifr_name[1] = b'o' as libc::c_char;
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    request.ifr_ifru.ifru_flags = short((libc::IFF_UP | libc::IFF_RUNNING) as i64).cast_signed();
     // SAFETY: `request` is a live ifreq with a terminated name, which the call only reads.
     check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) })
         .map(drop)

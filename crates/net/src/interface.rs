@@ -1,10 +1,10 @@
 //! The interfaces of a network namespace.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use crate::error::NetError;
-use crate::sys::check;
+use crate::sys::{check, socket};
 
 /// An interface of this network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,11 +65,7 @@ pub fn driver(name: &str) -> Option<String> {
 /// There is no such interface.
 pub fn hardware_address(name: &str) -> Result<Option<[u8; 6]>, NetError> {
     let what = || format!("cannot read the address of interface '{name}'");
-    // SAFETY: takes no pointers.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
-        .map_err(|e| NetError::of(what(), "", e))?;
-    // SAFETY: `fd` was just created and nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| NetError::of(what(), "", e))?;
     // SAFETY: an ifreq of zeroes is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if name.len() >= request.ifr_name.len() {

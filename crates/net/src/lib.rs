@@ -7,6 +7,7 @@
 //!
 //! Not taken: an async runtime (its reactor sits between the wire and the timestamp), a netlink library (the testmaster builds the network).
 #![deny(unsafe_op_in_unsafe_fn)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
 
 mod ancillary;
 mod bpf;

@@ -16,6 +16,7 @@ use crate::sys::check;
 
 /// Samples of one reading.
 const SAMPLES: usize = 9;
+const SAMPLES_UINT: libc::c_uint = 9;
 
 /// How the two clocks were read together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +146,7 @@ fn read(file: &File, method: CrossMethod) -> io::Result<CrossTimestamp> {
         CrossMethod::Extended => {
             // SAFETY: integers only: valid as zeroes.
             let mut sampled: libc::ptp_sys_offset_extended = unsafe { std::mem::zeroed() };
-            sampled.n_samples = SAMPLES as u32;
+            sampled.n_samples = SAMPLES_UINT;
             // SAFETY: `sampled` is the live structure this request reads and fills; it has room for 25 samples.
             check(unsafe { libc::ioctl(fd, libc::PTP_SYS_OFFSET_EXTENDED as _, &raw mut sampled) })?;
             let samples: Vec<[i64; 3]> =
@@ -155,7 +156,7 @@ fn read(file: &File, method: CrossMethod) -> io::Result<CrossTimestamp> {
         CrossMethod::Alternating => {
             // SAFETY: integers only: valid as zeroes.
             let mut sampled: libc::ptp_sys_offset = unsafe { std::mem::zeroed() };
-            sampled.n_samples = SAMPLES as u32;
+            sampled.n_samples = SAMPLES_UINT;
             // SAFETY: `sampled` is the live structure this request reads and fills; it has room for 25 samples and one.
             check(unsafe { libc::ioctl(fd, libc::PTP_SYS_OFFSET as _, &raw mut sampled) })?;
             let times: Vec<i64> = sampled.ts.iter().take(2 * SAMPLES + 1).map(|time| nanos(*time)).collect();

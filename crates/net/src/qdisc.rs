@@ -1,10 +1,11 @@
 //! The queue disciplines of an interface, asked of the kernel by netlink (rtnetlink(7), linux/pkt_sched.h).
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use crate::error::NetError;
 use crate::interface::Interface;
+use crate::sys::{short, socket};
 
 /// A queue discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) struct Etf {
 }
 
 const NLMSG_HEADER: usize = 16;
+/// Of a request: both headers.
+const REQUEST_LEN: u32 = 36;
 /// `struct tcmsg`.
 const TC_HEADER: usize = 20;
 const TC_H_ROOT: u32 = u32::MAX;
@@ -49,14 +52,7 @@ pub(crate) fn of(interface: &Interface) -> Result<Vec<Qdisc>, NetError> {
 }
 
 fn ask(index: u32) -> io::Result<Vec<Qdisc>> {
-    // SAFETY: takes no pointers.
-    let fd =
-        unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `fd` was just created and nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let socket = socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
     let request = request(index);
     // SAFETY: the pointer and length describe `request`, which lives across the call.
     let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
@@ -85,8 +81,8 @@ fn ask(index: u32) -> io::Result<Vec<Qdisc>> {
 
 /// `RTM_GETQDISC` as a dump.
 fn request(index: u32) -> Vec<u8> {
-    let length = (NLMSG_HEADER + TC_HEADER) as u32;
-    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    let length = REQUEST_LEN;
+    let flags = short((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as i64);
     let mut message = Vec::with_capacity(length as usize);
     message.extend(length.to_ne_bytes());
     message.extend(libc::RTM_GETQDISC.to_ne_bytes());
@@ -108,8 +104,8 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
 
 /// Reads the messages of one datagram; true at the end of the dump.
 fn read(mut datagram: &[u8], index: u32, found: &mut Vec<Qdisc>) -> io::Result<bool> {
-    const DONE: u16 = libc::NLMSG_DONE as u16;
-    const ERROR: u16 = libc::NLMSG_ERROR as u16;
+    const DONE: u16 = short(libc::NLMSG_DONE as i64);
+    const ERROR: u16 = short(libc::NLMSG_ERROR as i64);
     while let (Some(length), Some(kind)) = (word(datagram, 0), half(datagram, 4)) {
         let Some(body) = datagram.get(NLMSG_HEADER..length as usize) else {
             return Err(io::Error::other("a cut message about queue disciplines"));

@@ -9,26 +9,33 @@
 //! is used, so that not even a defect there could lead a read out of the ring.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::bpf::classic;
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::memory::Mapping;
 use crate::receive::FrameFilter;
 use crate::socket::{PACKET_IGNORE_OUTGOING, attach_filter};
-use crate::sys::{Plain, check, get_option, set_option};
+use crate::sys::{Plain, bind, get_option, link_address, set_option, short, socket, wait_readable};
 
 /// Bytes of a block: some thousand short frames.
 const BLOCK: usize = 1 << 20;
+const BLOCK_BYTES: u32 = 1 << 20;
+/// Bytes that the kernel reckons a frame with.
+const FRAME_BYTES: u32 = 2_048;
 /// Blocks of a capture: at a billion bits per second they hold a quarter of a second.
-const BLOCKS_OF_CAPTURE: usize = 32;
+const BLOCKS_OF_CAPTURE: u32 = 32;
 /// Blocks of a receiver of streams: half a million short frames, a third of a second of line rate at 1 Gbit/s.
-const BLOCKS_OF_ARRIVALS: usize = 64;
+const BLOCKS_OF_ARRIVALS: u32 = 64;
 /// A block that is not full is handed over after this many ms: all blocks together then bridge more than half a second in
 /// which the reader has no core, however few frames come. Frames are timestamped as they arrive, so waiting costs nothing.
 pub const RETIRE_MS: u32 = 20;
 
+/// Frames of any EtherType.
+const ETH_P_ALL: u16 = short(libc::ETH_P_ALL as i64);
+const ETH_P_8021Q: u16 = short(libc::ETH_P_8021Q as i64);
 const PACKET_OUTGOING: u8 = 4;
 const STATUS_VLAN_VALID: u32 = 1 << 4;
 const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
@@ -82,7 +89,7 @@ impl PacketRing {
     /// The right to open packet sockets (CAP_NET_RAW) is missing, the interface is gone, or there is no memory for the ring.
     pub fn capture(interface: &Interface, snap: u32, by_hardware: bool) -> Result<Self, NetError> {
         // Only what it keeps is copied.
-        let keep = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: snap }];
+        let keep = [classic::keep(snap)];
         Self::open("capture", interface, BLOCKS_OF_CAPTURE, &keep, |fd| {
             if by_hardware {
                 let timestamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE.cast_signed();
@@ -92,12 +99,12 @@ impl PacketRing {
         })
     }
 
-    /// A ring that sees the frames of `selection` that `interface` receives, timestamped by the kernel.
+    /// A ring that sees the frames of `filter` that `interface` receives, timestamped by the kernel.
     ///
     /// # Errors
     /// Likewise.
-    pub fn arrivals(interface: &Interface, selection: &FrameFilter) -> Result<Self, NetError> {
-        Self::open("receive streams", interface, BLOCKS_OF_ARRIVALS, &selection.filter(), |fd| {
+    pub fn arrivals(interface: &Interface, filter: &FrameFilter) -> Result<Self, NetError> {
+        Self::open("receive streams", interface, BLOCKS_OF_ARRIVALS, &classic::streams(filter), |fd| {
             set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
         })
     }
@@ -105,28 +112,24 @@ impl PacketRing {
     fn open(
         purpose: &str,
         interface: &Interface,
-        blocks: usize,
+        blocks: u32,
         filter: &[libc::sock_filter],
         more: impl FnOnce(&OwnedFd) -> io::Result<()>,
     ) -> Result<Self, NetError> {
         let what = || format!("cannot {purpose} on interface '{}'", interface.name);
         let plain = |e| NetError::of(what(), "", e);
-        // SAFETY: takes no pointers. Protocol 0: nothing arrives before filter, ring and binding are in place.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(NetError::last(what(), "packet sockets need root or CAP_NET_RAW"));
-        }
-        // SAFETY: `fd` was just created and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // Protocol 0: nothing arrives before filter, ring and binding are in place.
+        let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
+            .map_err(|e| NetError::of(what(), "packet sockets need root or CAP_NET_RAW", e))?;
         let version = libc::tpacket_versions::TPACKET_V3 as libc::c_int;
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, version).map_err(plain)?;
         attach_filter(fd.as_fd(), filter).map_err(plain)?;
         more(&fd).map_err(plain)?;
         let request = libc::tpacket_req3 {
-            tp_block_size: BLOCK as u32,
-            tp_block_nr: blocks as u32,
-            tp_frame_size: 2_048,
-            tp_frame_nr: (BLOCK / 2_048 * blocks) as u32,
+            tp_block_size: BLOCK_BYTES,
+            tp_block_nr: blocks,
+            tp_frame_size: FRAME_BYTES,
+            tp_frame_nr: BLOCK_BYTES / FRAME_BYTES * blocks,
             tp_retire_blk_tov: RETIRE_MS,
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
@@ -134,18 +137,10 @@ impl PacketRing {
         let cure = "its ring takes 32 or 64 MiB of memory that cannot be swapped";
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, request)
             .map_err(|e| NetError::of(what(), cure, e))?;
-        let memory = Mapping::of(fd.as_fd(), BLOCK * blocks, 0).map_err(|e| NetError::of(what(), cure, e))?;
-        // SAFETY: a sockaddr_ll of zeroes is valid; the fields that matter are set below.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = interface.index.cast_signed();
-        // SAFETY: the pointer and length describe a live sockaddr_ll.
-        let bound = unsafe {
-            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
-        };
-        check(bound).map_err(plain)?;
-        Ok(Self { fd, memory, blocks, next: 0, received: 0, dropped: 0 })
+        let memory =
+            Mapping::of(fd.as_fd(), BLOCK * blocks as usize, 0).map_err(|e| NetError::of(what(), cure, e))?;
+        bind(fd.as_fd(), &link_address(interface.index, ETH_P_ALL)).map_err(plain)?;
+        Ok(Self { fd, memory, blocks: blocks as usize, next: 0, received: 0, dropped: 0 })
     }
 
     /// Sees all frames on the wire, not only those addressed to this host, as long as the ring is open.
@@ -155,7 +150,7 @@ impl PacketRing {
     pub fn see_all(&self, interface: &Interface) -> io::Result<()> {
         let membership = libc::packet_mreq {
             mr_ifindex: interface.index.cast_signed(),
-            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_type: short(libc::PACKET_MR_PROMISC as i64),
             mr_alen: 0,
             mr_address: [0; 8],
         };
@@ -209,15 +204,7 @@ impl PacketRing {
     }
 
     fn wait(&self, timeout_ms: i32) -> io::Result<()> {
-        let mut polled = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: `polled` is one live entry.
-        if unsafe { libc::poll(&raw mut polled, 1, timeout_ms) } < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        }
-        Ok(())
+        wait_readable(self.fd.as_fd(), timeout_ms)
     }
 
     /// What has happened to the socket since the last call, for example that its interface went down.
@@ -272,13 +259,12 @@ impl<'a> Iterator for Frames<'a> {
         let [next, seconds, nanos, kept, length, status] = [0, 4, 8, 12, 16, 20].map(|at| number(header, at));
         let (next, status) = (next? as usize, status?);
         let bytes_at = usize::from(u16::from_ne_bytes(*header.get(24..)?.first_chunk()?));
-        let control = number(header, 32)? as u16;
+        // A field of 32 bits, of which the tag fills the lower half.
+        let control = u16::try_from(number(header, 32)? & 0xFFFF).ok()?;
         let tag_type = u16::from_ne_bytes(*header.get(36..)?.first_chunk()?);
         let bytes = header.get(bytes_at..bytes_at.checked_add(kept? as usize)?)?;
-        let tag = (status & STATUS_VLAN_VALID != 0).then_some((
-            if status & STATUS_VLAN_TPID_VALID == 0 { libc::ETH_P_8021Q as u16 } else { tag_type },
-            control,
-        ));
+        let tag = (status & STATUS_VLAN_VALID != 0)
+            .then_some((if status & STATUS_VLAN_TPID_VALID == 0 { ETH_P_8021Q } else { tag_type }, control));
         let is_outgoing = *header.get(KIND_AT)? == PACKET_OUTGOING;
         self.left -= 1;
         self.at = self.at.checked_add(next)?;

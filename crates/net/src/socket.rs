@@ -9,20 +9,21 @@
 
 use std::io;
 use std::net::SocketAddrV4;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use wg_frame::time::WallNanos;
 
 use crate::ancillary::{ControlBuffer, read_ancillary};
 use crate::bpf::classic;
 use crate::error::NetError;
-use crate::sys::{check, get_option, set_option};
+use crate::sys::{bind, check, get_option, length_of, link_address, set_option, short, socket};
 use crate::wake::Wake;
 
 /// Buffers asked of the kernel, in bytes. The kernel doubles the figure for its bookkeeping.
 const BUFFER_BYTES: libc::c_int = 8 << 20;
 /// Transmit timestamps taken from the kernel in one call.
 pub const TX_BATCH: usize = 16;
+const TX_BATCH_UINT: libc::c_uint = 16;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (Linux 4.20).
 pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
@@ -112,23 +113,18 @@ impl Socket {
     /// The address is in use or not configured, or the kernel lacks transmit and receive timestamps.
     pub fn udp(at: SocketAddrV4) -> Result<Self, NetError> {
         let what = format!("cannot open the UDP access point {at}");
-        let socket = Self::open(libc::AF_INET, libc::SOCK_DGRAM, 0, false, &what)?;
-        let fd = socket.fd.as_fd();
+        let open = Self::open(libc::AF_INET, libc::SOCK_DGRAM, false, &what)?;
+        let fd = open.fd.as_fd();
         let plain = |e| NetError::of(what.clone(), "", e);
         // A message larger than the MTU must be refused, not cut into fragments nobody planned.
         set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO).map_err(plain)?;
         // Without this the kernel hides that the queue discipline dropped a datagram.
         set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1).map_err(plain)?;
-        let address = address_in(at);
-        // SAFETY: the pointer and length describe a live sockaddr_in.
-        let bound = unsafe {
-            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_in>() as u32)
-        };
-        check(bound).map_err(|e| {
+        bind(fd, &address_in(at)).map_err(|e| {
             NetError::of(what.clone(), "is the address configured on this host, and no other agent on it?", e)
         })?;
-        socket.enable_timestamps(&what)?;
-        Ok(socket)
+        open.enable_timestamps(&what)?;
+        Ok(open)
     }
 
     /// A raw Ethernet access point on the interface of this index, for frames addressed to one of `macs`.
@@ -139,7 +135,7 @@ impl Socket {
         let (Protocols::Only(ether_type) | Protocols::WithTags(ether_type)) = protocols;
         let bound_to = match protocols {
             Protocols::Only(ether_type) => ether_type,
-            Protocols::WithTags(_) => libc::ETH_P_ALL as u16,
+            Protocols::WithTags(_) => short(libc::ETH_P_ALL as i64),
         };
         Self::filtered(interface, bound_to, &classic::raw(macs, ether_type), macs)
     }
@@ -151,7 +147,7 @@ impl Socket {
     /// As [`packet`](Self::packet); the filter takes some 450 targets.
     pub fn frames(interface: u32, targets: &[Target]) -> Result<Self, NetError> {
         let macs: Vec<[u8; 6]> = targets.iter().map(|target| target.mac).collect();
-        Self::filtered(interface, libc::ETH_P_IP as u16, &classic::udp(targets), &macs)
+        Self::filtered(interface, short(libc::ETH_P_IP as i64), &classic::udp(targets), &macs)
     }
 
     fn filtered(
@@ -162,8 +158,8 @@ impl Socket {
     ) -> Result<Self, NetError> {
         let what = format!("cannot open the raw access point on interface {interface}");
         // Protocol 0: nothing arrives before filter and binding are in place.
-        let socket = Self::open(libc::AF_PACKET, libc::SOCK_RAW, 0, true, &what)?;
-        let fd = socket.fd.as_fd();
+        let open = Self::open(libc::AF_PACKET, libc::SOCK_RAW, true, &what)?;
+        let fd = open.fd.as_fd();
         let plain = |e| NetError::of(what.clone(), "", e);
         attach_filter(fd, program).map_err(plain)?;
         set_option(fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
@@ -173,7 +169,7 @@ impl Socket {
             // A card that filters addresses by itself must let these pass; the host's own it does already.
             let mut wish = libc::packet_mreq {
                 mr_ifindex: interface.cast_signed(),
-                mr_type: libc::PACKET_MR_UNICAST as u16,
+                mr_type: short(libc::PACKET_MR_UNICAST as i64),
                 mr_alen: 6,
                 mr_address: [0; 8],
             };
@@ -181,35 +177,14 @@ impl Socket {
             set_option(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, wish)
                 .map_err(|e| NetError::of(what.clone(), "the interface takes no further address", e))?;
         }
-        // SAFETY: a sockaddr_ll of zeroes is valid; the fields that matter are set below.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = bound_to.to_be();
-        address.sll_ifindex = interface.cast_signed();
-        // SAFETY: the pointer and length describe a live sockaddr_ll.
-        let bound = unsafe {
-            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
-        };
-        check(bound).map_err(plain)?;
-        socket.enable_timestamps(&what)?;
-        Ok(socket)
+        bind(fd, &link_address(interface, bound_to)).map_err(plain)?;
+        open.enable_timestamps(&what)?;
+        Ok(open)
     }
 
-    fn open(
-        family: libc::c_int,
-        kind: libc::c_int,
-        protocol: libc::c_int,
-        packet: bool,
-        what: &str,
-    ) -> Result<Self, NetError> {
-        // SAFETY: takes no pointers.
-        let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
-        if fd < 0 {
-            let cure = if packet { "packet sockets need root or CAP_NET_RAW" } else { "" };
-            return Err(NetError::last(what, cure));
-        }
-        // SAFETY: `fd` was just created and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    fn open(family: libc::c_int, kind: libc::c_int, packet: bool, what: &str) -> Result<Self, NetError> {
+        let cure = if packet { "packet sockets need root or CAP_NET_RAW" } else { "" };
+        let fd = socket(family, kind, 0).map_err(|e| NetError::of(what, cure, e))?;
         for (forced, asked) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
@@ -285,7 +260,7 @@ impl Socket {
         let address = to.map(address_in);
         let (pointer, length) = match &address {
             Some(address) => {
-                (std::ptr::from_ref(address).cast::<libc::sockaddr>(), size_of::<libc::sockaddr_in>() as u32)
+                (std::ptr::from_ref(address).cast::<libc::sockaddr>(), length_of::<libc::sockaddr_in>())
             }
             None => (std::ptr::null(), 0),
         };
@@ -361,7 +336,7 @@ impl Socket {
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
         if !self.packet {
             header.msg_name = (&raw mut source).cast();
-            header.msg_namelen = size_of::<libc::sockaddr_in>() as u32;
+            header.msg_namelen = length_of::<libc::sockaddr_in>();
         }
         header.msg_iov = &raw mut part;
         header.msg_iovlen = 1;
@@ -412,7 +387,7 @@ impl Socket {
             libc::recvmmsg(
                 self.fd.as_raw_fd(),
                 headers.as_mut_ptr(),
-                TX_BATCH as libc::c_uint,
+                TX_BATCH_UINT,
                 (libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) as _,
                 std::ptr::null_mut(),
             )
@@ -487,7 +462,7 @@ impl Socket {
     pub fn local(&self) -> io::Result<SocketAddrV4> {
         // SAFETY: a sockaddr_in of zeroes is valid.
         let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
-        let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        let mut length = length_of::<libc::sockaddr_in>();
         // SAFETY: the pointers describe a live sockaddr_in and its length; the kernel writes no more than that.
         let done =
             unsafe { libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut length) };
@@ -509,7 +484,7 @@ impl Socket {
 
 pub(crate) fn address_in(at: SocketAddrV4) -> libc::sockaddr_in {
     libc::sockaddr_in {
-        sin_family: libc::AF_INET as u16,
+        sin_family: short(libc::AF_INET as i64),
         sin_port: at.port().to_be(),
         sin_addr: libc::in_addr { s_addr: u32::from(*at.ip()).to_be() },
         sin_zero: [0; 8],
@@ -517,7 +492,9 @@ pub(crate) fn address_in(at: SocketAddrV4) -> libc::sockaddr_in {
 }
 
 pub(crate) fn attach_filter(fd: BorrowedFd<'_>, program: &[libc::sock_filter]) -> io::Result<()> {
-    let described = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // A longer one the kernel takes in no case.
+    let len = u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
+    let described = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
     // SAFETY: the description points at `program` with its length; the kernel copies it and does not write.
     let result = unsafe {
         libc::setsockopt(
@@ -525,7 +502,7 @@ pub(crate) fn attach_filter(fd: BorrowedFd<'_>, program: &[libc::sock_filter]) -
             libc::SOL_SOCKET,
             libc::SO_ATTACH_FILTER,
             (&raw const described).cast(),
-            size_of::<libc::sock_fprog>() as u32,
+            length_of::<libc::sock_fprog>(),
         )
     };
     check(result).map(drop)

@@ -1,7 +1,7 @@
 //! The few calls every module needs.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// The result of a call that answers -1 on failure.
 pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -26,6 +26,79 @@ unsafe impl Plain for libc::tpacket_stats {}
 // SAFETY: nine integers.
 unsafe impl Plain for [u32; 9] {}
 
+// SAFETY: integers; its padding is sent and read by nobody.
+unsafe impl Plain for libc::sockaddr_in {}
+// SAFETY: likewise.
+unsafe impl Plain for libc::sockaddr_ll {}
+// SAFETY: likewise.
+unsafe impl Plain for libc::sockaddr_xdp {}
+
+/// A constant of the C headers in the width of the field it goes into.
+///
+/// # Panics
+/// It does not fit, which no constant used here does.
+pub(crate) const fn short(constant: i64) -> u16 {
+    assert!(constant >= 0 && constant <= u16::MAX as i64, "a constant of 16 bits");
+    #[expect(clippy::cast_possible_truncation, reason = "checked above")]
+    {
+        constant as u16
+    }
+}
+
+/// The length of a C structure, as the kernel is told it.
+pub(crate) const fn length_of<T>() -> u32 {
+    assert!(size_of::<T>() <= u16::MAX as usize, "a small structure");
+    #[expect(clippy::cast_possible_truncation, reason = "checked above")]
+    {
+        size_of::<T>() as u32
+    }
+}
+
+/// A socket that programs started later do not inherit.
+pub(crate) fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: takes no pointers.
+    let fd = check(unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) })?;
+    // SAFETY: `fd` was just created and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Binds a socket to an address of its family.
+pub(crate) fn bind<T: Plain>(fd: BorrowedFd<'_>, address: &T) -> io::Result<()> {
+    let pointer = std::ptr::from_ref(address).cast::<libc::sockaddr>();
+    // SAFETY: the pointer and length describe a live C structure, which the call only reads.
+    check(unsafe { libc::bind(fd.as_raw_fd(), pointer, length_of::<T>()) }).map(drop)
+}
+
+/// Has a socket send to an address of its family.
+pub(crate) fn connect<T: Plain>(fd: BorrowedFd<'_>, address: &T) -> io::Result<()> {
+    let pointer = std::ptr::from_ref(address).cast::<libc::sockaddr>();
+    // SAFETY: as in `bind`.
+    check(unsafe { libc::connect(fd.as_raw_fd(), pointer, length_of::<T>()) }).map(drop)
+}
+
+/// The address of an interface for packet sockets; protocol 0 receives nothing.
+pub(crate) fn link_address(interface: u32, protocol: u16) -> libc::sockaddr_ll {
+    libc::sockaddr_ll {
+        sll_family: short(libc::AF_PACKET as i64),
+        sll_protocol: protocol.to_be(),
+        sll_ifindex: interface.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    }
+}
+
+/// Waits until a socket can be read, at most `timeout_ms`; a signal ends the wait early.
+pub(crate) fn wait_readable(fd: BorrowedFd<'_>, timeout_ms: i32) -> io::Result<()> {
+    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: `polled` is one live entry.
+    match check(unsafe { libc::poll(&raw mut polled, 1, timeout_ms) }) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// `setsockopt` with a plain value.
 pub(crate) fn set_option<T: Plain>(
     fd: BorrowedFd<'_>,
@@ -34,15 +107,8 @@ pub(crate) fn set_option<T: Plain>(
     value: T,
 ) -> io::Result<()> {
     // SAFETY: the pointer and length describe `value`, which lives across the call; the kernel only reads it.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            level,
-            name,
-            (&raw const value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
+    let result =
+        unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), length_of::<T>()) };
     check(result).map(drop)
 }
 
@@ -54,7 +120,7 @@ pub(crate) fn get_option<T: Plain>(
     initial: T,
 ) -> io::Result<T> {
     let mut value = initial;
-    let mut length = size_of::<T>() as libc::socklen_t;
+    let mut length = length_of::<T>();
     // SAFETY: the pointer and length describe `value`; the kernel writes at most `length` bytes into it and
     // every bit pattern of a `Plain` type is valid.
     let result =

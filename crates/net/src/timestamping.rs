@@ -5,10 +5,10 @@
 //! made from the answers, in a function that needs no interface.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use crate::error::NetError;
-use crate::sys::check;
+use crate::sys::{check, socket};
 
 /// `ETHTOOL_GET_TS_INFO` of linux/ethtool.h.
 const GET_TS_INFO: u32 = 0x41;
@@ -160,10 +160,7 @@ impl Drop for HardwareTimestamping {
 
 /// An interface request whose data is a structure at `data`, which must be what `code` asks for.
 fn request(interface: &str, code: libc::c_ulong, data: *mut libc::c_char) -> io::Result<()> {
-    // SAFETY: takes no pointers.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-    // SAFETY: `fd` was just created and nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: an ifreq of zeroes is valid.
     let mut order: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= order.ifr_name.len() {

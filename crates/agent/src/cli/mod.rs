@@ -35,7 +35,7 @@ enum Command {
     /// Sends one stream by hand and prints how well its rate or its gaps were kept, as JSON.
     Generate(stream::GenerateOptions),
     /// Receives one stream, accounts for each of its frames, and prints the account as JSON, after a line "ready".
-    Absorb(stream::AbsorbOptions),
+    Sink(stream::SinkOptions),
     /// Measures the clocks of this host: cost, steps, drift. One JSON object per line, as they become known.
     Clocks(ClocksOptions),
     /// Runs a plain timer loop and prints how late its ticks come, ns, some per line as a JSON array.
@@ -153,7 +153,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Capture(options) => capture::capture(&options),
         Command::Enclose { rootless, command } => enclose(rootless, &command),
         Command::Generate(options) => stream::report(stream::generate(&options)),
-        Command::Absorb(options) => stream::report(stream::absorb(&options)),
+        Command::Sink(options) => stream::report(stream::sink(&options)),
         Command::Doctor { json } => doctor(json),
         Command::Clocks(options) => clocks(options),
         Command::Ticks(options) => ticks(&options),

@@ -1,4 +1,4 @@
-//! `generate` and `absorb`: the two ends of one stream by hand, for calibrations and comparisons.
+//! `generate` and `sink`: the two ends of one stream by hand, for calibrations and comparisons.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use wg_agent::end_system::assignment::RAW_ETHER_TYPE;
 use wg_agent::end_system::stream_task::{distinct_lengths, dues, gap_of as densest_gap};
 use wg_agent::stream::FrameSpec;
 use wg_agent::stream::account::{Accounts, Expected};
-use wg_agent::stream::backend::{LaunchPolicy, StreamNeeds, Way, choose};
+use wg_agent::stream::backend::{LaunchPolicy, StreamNeeds, StreamSender, choose};
 use wg_agent::stream::paced_sender::{DueFrame, PacedSender, PacedStats, Unobserved};
-use wg_agent::stream::receiver::{Arrivals, RxBackend};
+use wg_agent::stream::receiver::{RxBackend, StreamReceiver};
 use wg_agent::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
 use wg_capture::Files;
 use wg_core::pacing::Pacing;
@@ -24,7 +24,7 @@ use wg_frame::layout::{Carrier, Envelope};
 use wg_frame::probe::ProbeFlags;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::receive::{FrameFilter, RxFrame};
-use wg_net::transmit::{Backend, Order};
+use wg_net::transmit::{Backend, LiveSchedule};
 use wg_net::{DiscardSocket, Interface, clock, realtime};
 use wg_plan::schedule::Schedule;
 use wg_plan::{Captures, Replay, Wanted};
@@ -32,8 +32,8 @@ use wg_plan::{Captures, Replay, Wanted};
 use super::numbers::within;
 
 /// Bytes of headers and FCS round a UDP payload, and round a raw one.
-const ROUND_UDP: usize = 46;
-const ROUND_RAW: usize = 18;
+const UDP_HEADERS: usize = 46;
+const RAW_HEADERS: usize = 18;
 /// Bytes of the longest untagged frame.
 const LONGEST_FRAME: u16 = 1_518;
 
@@ -53,7 +53,7 @@ enum ModeName {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum EntranceName {
+enum RxBackendName {
     PacketRing,
     Xdp,
 }
@@ -64,6 +64,17 @@ enum LaunchName {
     Auto,
     On,
     Off,
+}
+
+impl From<BackendName> for Backend {
+    fn from(name: BackendName) -> Self {
+        match name {
+            BackendName::Udp => Self::Udp,
+            BackendName::Packet => Self::Packet,
+            BackendName::Xdp => Self::Xdp,
+            BackendName::XdpLive => Self::Live,
+        }
+    }
 }
 
 impl From<LaunchName> for LaunchPolicy {
@@ -150,9 +161,9 @@ pub(crate) struct GenerateOptions {
     fifo: u32,
 }
 
-/// How to absorb.
+/// How to receive.
 #[derive(clap::Args)]
-pub(crate) struct AbsorbOptions {
+pub(crate) struct SinkOptions {
     /// Interface frames arrive at.
     #[arg(long)]
     interface: String,
@@ -173,7 +184,7 @@ pub(crate) struct AbsorbOptions {
     patience: f64,
     /// How frames come in. Default: xdp where granted, else packet-ring.
     #[arg(long, value_enum)]
-    receiver: Option<EntranceName>,
+    receiver: Option<RxBackendName>,
     /// Where the transmit time lies in the payload, in bytes.
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(..=9_000))]
     transmit_time: Option<usize>,
@@ -192,7 +203,10 @@ pub(crate) struct AbsorbOptions {
 }
 
 /// Prints the figures, or what is wrong: 2 for what was asked, 3 for what the host refuses.
-pub(crate) fn report(done: Result<serde_json::Value, (u8, String)>) -> ExitCode {
+/// The exit code, and what is wrong.
+type Failure = (u8, String);
+
+pub(crate) fn report(done: Result<serde_json::Value, Failure>) -> ExitCode {
     match done {
         Ok(figures) => {
             println!("{figures:#}");
@@ -205,11 +219,11 @@ pub(crate) fn report(done: Result<serde_json::Value, (u8, String)>) -> ExitCode 
     }
 }
 
-fn environment(problem: impl ToString) -> (u8, String) {
+fn environment(problem: impl ToString) -> Failure {
     (3, problem.to_string())
 }
 
-fn interface_of(name: &str) -> Result<Interface, (u8, String)> {
+fn interface_of(name: &str) -> Result<Interface, Failure> {
     let existing = wg_net::interfaces().map_err(environment)?;
     existing.iter().find(|interface| interface.name == name).cloned().ok_or_else(|| {
         let names: Vec<&str> = existing.iter().map(|interface| interface.name.as_str()).collect();
@@ -217,7 +231,7 @@ fn interface_of(name: &str) -> Result<Interface, (u8, String)> {
     })
 }
 
-fn settle(core: Option<usize>, fifo: u32) -> Result<(), (u8, String)> {
+fn place_thread(core: Option<usize>, fifo: u32) -> Result<(), Failure> {
     if let Some(core) = core {
         realtime::bind_to_core(core).map_err(|e| (2, format!("core {core} cannot be used: {e}")))?;
     }
@@ -229,36 +243,33 @@ fn settle(core: Option<usize>, fifo: u32) -> Result<(), (u8, String)> {
     Ok(())
 }
 
+/// A number of the command line, which is not negative, without its fraction.
+#[expect(clippy::cast_possible_truncation, reason = "options are at most 1e13")]
+fn whole(number: f64) -> u64 {
+    number.round() as u64
+}
+
+/// A time in whole ps.
+#[expect(clippy::cast_possible_truncation, reason = "options are at most an hour")]
+fn picos(ns: f64) -> i64 {
+    (ns * 1e3).round() as i64
+}
+
+/// How long before the first frame the sender begins, ns.
+const HEAD_START: i64 = 20_000_000;
+/// Of this, what it sleeps.
+const SLEEP_UNTIL: i64 = 19_990_000;
+
 /// Sends one stream.
-pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (u8, String)> {
+pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, Failure> {
     let interface = interface_of(&options.interface)?;
-    let source = wg_net::hardware_address(&interface.name).map_err(environment)?.unwrap_or([0; 6]);
-    let round = if options.raw { ROUND_RAW } else { ROUND_UDP };
-    let replay = replay_of(options, round)?;
+    let headers = if options.raw { RAW_HEADERS } else { UDP_HEADERS };
+    let replay = replay_of(options, headers)?;
     let lengths = match &replay {
         Some((replay, _)) => distinct_lengths(replay),
         None => vec![u16::try_from(options.frame).unwrap_or(u16::MAX)],
     };
-    let shapes = lengths
-        .iter()
-        .map(|&length| {
-            let whole = (64..=LONGEST_FRAME).contains(&length).then(|| usize::from(length) - round);
-            let payload = whole.ok_or_else(|| {
-                (2, format!("a frame of {length} B: the least is 64, the most {LONGEST_FRAME}"))
-            })?;
-            Ok(FrameSpec {
-                flow: options.flow,
-                envelope: Envelope {
-                    destination: options.to_mac,
-                    source: MacAddress(source),
-                    tag: None,
-                    carrier: if options.raw { Carrier::Raw } else { Carrier::udp(options.from, options.to) },
-                },
-                payload,
-                transmit_time: options.transmit_time,
-            })
-        })
-        .collect::<Result<Vec<FrameSpec>, (u8, String)>>()?;
+    let specs = specs_of(options, &interface, &lengths, headers)?;
     let gap_ps = match &replay {
         Some((replay, _)) => densest_gap(replay),
         None => gap_of(options)?,
@@ -267,16 +278,10 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
         ModeName::Rate => Pacing::Rate,
         ModeName::Gap => Pacing::Gap,
     };
-    let own = |address: Ipv4Addr| std::net::UdpSocket::bind((address, 0)).is_ok();
-    let demand = StreamNeeds {
+    let chosen = choose(&StreamNeeds {
         interface: &interface,
-        shapes: &shapes,
-        forced: options.backend.map(|name| match name {
-            BackendName::Udp => Backend::Udp,
-            BackendName::Packet => Backend::Packet,
-            BackendName::Xdp => Backend::Xdp,
-            BackendName::XdpLive => Backend::Live,
-        }),
+        specs: &specs,
+        forced: options.backend.map(Backend::from),
         least_gap_ps: gap_ps,
         constant_gap_ps: replay.is_none().then_some(gap_ps),
         recorded: false,
@@ -284,66 +289,17 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
         distrusted: &[],
         // A receiver that takes live frames is somebody else's to start here, and nobody asks it what came.
         tried_later: false,
-        plain_headers: own(*options.from.ip()),
+        plain_headers: std::net::UdpSocket::bind((*options.from.ip(), 0)).is_ok(),
         launch: options.launch.into(),
-    };
-    let chosen = choose(&demand).map_err(environment)?;
-    settle(options.core, options.fifo)?;
+    })
+    .map_err(environment)?;
+    place_thread(options.core, options.fifo)?;
     let now = clock::realtime().get();
     let epoch = Epoch::new(WallNanos::new(options.epoch_ns.unwrap_or(now)));
-    let first_due = RunTime::from_picos((now + 20_000_000 - epoch.wall().get()).saturating_mul(1_000));
+    let first = RunTime::from_picos((now + HEAD_START - epoch.wall().get()).saturating_mul(1_000));
     let planned = replay.as_ref().map_or(1, |(replay, _)| u32::try_from(replay.frames()).unwrap_or(u32::MAX));
     let count = options.count.unwrap_or(planned).max(1);
-    let mut done = PacedStats::default();
-    match chosen.way {
-        Way::Transmitter(mut way, templates) => {
-            let ahead_ns = chosen.launch.map(|launch| launch.ahead_ns);
-            let even = (0..count).map(|sequence| DueFrame {
-                at: RunTime::from_picos(
-                    first_due.as_picos().saturating_add(gap_ps.saturating_mul(i64::from(sequence))),
-                ),
-                sequence,
-                warm_up: false,
-                template: 0,
-            });
-            let schedule = replay.clone().map(|(replay, _)| {
-                Schedule::replayed(first_due, replay, u64::from(count)).map_err(|e| (2, e.to_string()))
-            });
-            let dues: Box<dyn Iterator<Item = DueFrame>> = match schedule.transpose()? {
-                Some(schedule) => Box::new(dues(schedule, &lengths)),
-                None => Box::new(even),
-            };
-            PacedSender {
-                way: &mut way,
-                templates: &templates,
-                epoch,
-                pacing,
-                give_up_ns: None,
-                ahead_ns,
-                spin: true,
-                stop: &AtomicBool::new(false),
-                observer: &mut Unobserved,
-            }
-            .run(dues, &mut done)
-            .map_err(environment)?;
-        }
-        Way::Live(mut live, template) => {
-            clock::sleep_until(WallNanos::new(now + 19_990_000));
-            let order = Order {
-                first: 0,
-                count,
-                flags: ProbeFlags::NONE,
-                epoch_ns: epoch.wall().get(),
-                first_due_ps: first_due.as_picos(),
-                gap_ps,
-                exact_gaps: pacing == Pacing::Gap,
-            };
-            live.send(&template.1, &order).map_err(environment)?;
-            done.offered = u64::from(count);
-            done.span = Some((now + 20_000_000, clock::realtime().get()));
-        }
-    }
-    let mut told = json!({
+    let mut report = json!({
         "schema": 1,
         "backend": chosen.backend.name(),
         "why": chosen.why,
@@ -351,29 +307,111 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, (
         "mode": pacing.name(),
         "frame_bytes": lengths.last(),
         "gap_ns": gap_ps as f64 / 1e3,
-        "sent": SendSummary::of(&done),
     });
-    if let Some((replay, notes)) = &replay {
-        told["gap_ns"] = json!(replay.cycle().as_picos() as f64 / replay.trace.frames().len() as f64 / 1e3);
-        told["replay"] = json!({
-            "file": replay.file,
-            "frames": replay.trace.frames().len(),
-            "loops": replay.loops,
-            "loop_gap_ns": replay.loop_gap.as_picos() as f64 / 1e3,
-            "span_ns": replay.scaled(replay.trace.span()).as_picos() as f64 / 1e3,
-            "raised": replay.raised(),
-            "least_bytes": replay.least,
-            "notes": notes,
-        });
+    let mut sent = PacedStats::default();
+    match chosen.sender {
+        StreamSender::Transmitter(mut transmitter, templates) => {
+            let schedule = replay.clone().map(|(replay, _)| {
+                Schedule::replayed(first, replay, u64::from(count)).map_err(|e| (2, e.to_string()))
+            });
+            let dues: Box<dyn Iterator<Item = DueFrame>> = match schedule.transpose()? {
+                Some(schedule) => Box::new(dues(schedule, &lengths)),
+                None => Box::new(evenly(first, gap_ps, count)),
+            };
+            PacedSender {
+                transmitter: &mut transmitter,
+                templates: &templates,
+                epoch,
+                pacing,
+                give_up_ns: None,
+                ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
+                spin: true,
+                stop: &AtomicBool::new(false),
+                observer: &mut Unobserved,
+            }
+            .run(dues, &mut sent)
+            .map_err(environment)?;
+        }
+        StreamSender::Live(mut live, template) => {
+            clock::sleep_until(WallNanos::new(now + SLEEP_UNTIL));
+            let schedule = LiveSchedule {
+                first: 0,
+                count,
+                flags: ProbeFlags::NONE,
+                epoch_ns: epoch.wall().get(),
+                first_due_ps: first.as_picos(),
+                gap_ps,
+                exact_gaps: pacing == Pacing::Gap,
+            };
+            live.send(&template.1, &schedule).map_err(environment)?;
+            sent.offered = u64::from(count);
+            sent.span = Some((now + HEAD_START, clock::realtime().get()));
+        }
     }
-    Ok(told)
+    report["sent"] = json!(SendSummary::of(&sent));
+    if let Some((replay, notes)) = &replay {
+        add_replay(&mut report, replay, notes);
+    }
+    Ok(report)
+}
+
+/// The frames of a stream, one for each length.
+fn specs_of(
+    options: &GenerateOptions,
+    interface: &Interface,
+    lengths: &[u16],
+    headers: usize,
+) -> Result<Vec<FrameSpec>, Failure> {
+    let source = wg_net::hardware_address(&interface.name).map_err(environment)?.unwrap_or([0; 6]);
+    let spec = |length: &u16| {
+        let whole = (64..=LONGEST_FRAME).contains(length).then(|| usize::from(*length) - headers);
+        let payload = whole.ok_or_else(|| {
+            (2, format!("a frame of {length} B: the least is 64, the most {LONGEST_FRAME}"))
+        })?;
+        Ok(FrameSpec {
+            flow: options.flow,
+            envelope: Envelope {
+                destination: options.to_mac,
+                source: MacAddress(source),
+                tag: None,
+                carrier: if options.raw { Carrier::Raw } else { Carrier::udp(options.from, options.to) },
+            },
+            payload,
+            transmit_time: options.transmit_time,
+        })
+    };
+    lengths.iter().map(spec).collect()
+}
+
+fn evenly(first: RunTime, gap_ps: i64, count: u32) -> impl Iterator<Item = DueFrame> {
+    (0..count).map(move |sequence| DueFrame {
+        at: RunTime::from_picos(first.as_picos().saturating_add(gap_ps.saturating_mul(i64::from(sequence)))),
+        sequence,
+        warm_up: false,
+        template: 0,
+    })
+}
+
+fn add_replay(report: &mut serde_json::Value, replay: &Replay, notes: &[String]) {
+    let frames = replay.trace.frames().len();
+    report["gap_ns"] = json!(replay.cycle().as_picos() as f64 / frames as f64 / 1e3);
+    report["replay"] = json!({
+        "file": replay.file,
+        "frames": frames,
+        "loops": replay.loops,
+        "loop_gap_ns": replay.loop_gap.as_picos() as f64 / 1e3,
+        "span_ns": replay.scaled(replay.trace.span()).as_picos() as f64 / 1e3,
+        "raised": replay.raised(),
+        "least_bytes": replay.least,
+        "notes": notes,
+    });
 }
 
 /// A replay, and what of the capture is not in it.
 type Noted = (Replay, Vec<String>);
 
 /// The replay asked for.
-fn replay_of(options: &GenerateOptions, round: usize) -> Result<Option<Noted>, (u8, String)> {
+fn replay_of(options: &GenerateOptions, headers: usize) -> Result<Option<Noted>, Failure> {
     let Some(path) = &options.replay else { return Ok(None) };
     let file = path.display().to_string();
     let wanted = Wanted { file: &file, interface: options.replay_interface.as_deref(), sent: None };
@@ -388,21 +426,21 @@ fn replay_of(options: &GenerateOptions, round: usize) -> Result<Option<Noted>, (
             ),
         ));
     }
-    let needed = round + options.transmit_time.map_or(wg_frame::probe::LEN, |at| at + 8);
+    let needed = headers + options.transmit_time.map_or(wg_frame::probe::LEN, |at| at + 8);
     let least = u16::try_from(needed.max(64)).unwrap_or(u16::MAX);
     let mut replay = Replay {
         file,
         trace,
-        speed_ppm: (options.speed * 1e4).round() as u64,
+        speed_ppm: whole(options.speed * 1e4),
         loops: options.loops,
         loop_gap: Span::ZERO,
         least,
     };
-    replay.loop_gap = replay.mean_gap(options.line_rate.map_or(0, |rate| rate as u64));
+    replay.loop_gap = replay.mean_gap(options.line_rate.map_or(0, whole));
     Ok(Some((replay, notes)))
 }
 
-fn gap_of(options: &GenerateOptions) -> Result<i64, (u8, String)> {
+fn gap_of(options: &GenerateOptions) -> Result<i64, Failure> {
     let gap_ns = match (options.load, options.line_rate) {
         (Some(load), Some(rate)) => wire_len(options.frame) as f64 * 8e9 / (rate * load / 100.0),
         // Clap asks for the line's rate.
@@ -412,33 +450,33 @@ fn gap_of(options: &GenerateOptions) -> Result<i64, (u8, String)> {
     if !(0.0..=LONGEST_GAP_NS).contains(&gap_ns) {
         return Err((2, format!("a gap of {gap_ns} ns: the least is 0, the most an hour")));
     }
-    Ok((gap_ns * 1e3).round() as i64)
+    Ok(picos(gap_ns))
 }
 
 /// Receives one stream.
-pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, String)> {
+pub(crate) fn sink(options: &SinkOptions) -> Result<serde_json::Value, Failure> {
     let interface = interface_of(&options.interface)?;
-    let selection = match options.raw {
+    let filter = match options.raw {
         true => FrameFilter { udp_ports: Vec::new(), ether_type: Some(RAW_ETHER_TYPE) },
         false => FrameFilter { udp_ports: vec![options.port], ether_type: None },
     };
     let wish = options.receiver.map(|name| match name {
-        EntranceName::PacketRing => (RxBackend::Ring, "forced"),
-        EntranceName::Xdp => (RxBackend::Xdp, "forced"),
+        RxBackendName::PacketRing => (RxBackend::Ring, "forced"),
+        RxBackendName::Xdp => (RxBackend::Xdp, "forced"),
     });
-    let (mut arrivals, why) = Arrivals::open(&interface, &selection, wish, true).map_err(environment)?;
+    let (mut receiver, why) = StreamReceiver::open(&interface, &filter, wish, true).map_err(environment)?;
     // Without anybody at the port the host's stack answers what a packet ring sees beside it with ICMP. Where somebody is,
     // this is refused and not needed.
     let _nobody_reads = (!options.raw)
         .then(|| DiscardSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, options.port)))
         .transpose();
-    settle(options.core, options.fifo)?;
+    place_thread(options.core, options.fifo)?;
     let epoch = Epoch::new(WallNanos::new(options.epoch_ns.unwrap_or_else(|| clock::realtime().get())));
     let expected = Expected {
         flow: options.flow,
         payload: None,
         transmit_time: options.transmit_time,
-        gap_ps: options.gap_ns.map(|gap| (gap * 1e3).round() as i64),
+        gap_ps: options.gap_ns.map(picos),
     };
     let mut accounts = Accounts::new(epoch, &[expected]);
     println!("ready");
@@ -448,7 +486,7 @@ pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, 
         let note = |arrival: RxFrame<'_>| {
             accounts.take(arrival);
         };
-        let got = arrivals.take(50, note).map_err(environment)?;
+        let got = receiver.take(50, note).map_err(environment)?;
         let account = &accounts.streams[0][0];
         if account.received + account.corrupted >= options.count || (got == 0 && last.elapsed() > patience) {
             break;
@@ -461,10 +499,10 @@ pub(crate) fn absorb(options: &AbsorbOptions) -> Result<serde_json::Value, (u8, 
     if options.epoch_ns.is_none() {
         figures.latency_ns = None;
     }
-    let drops: RxDropsSummary = arrivals.drops().map_err(environment)?.into();
+    let drops: RxDropsSummary = receiver.drops().map_err(environment)?.into();
     Ok(json!({
         "schema": 1,
-        "receiver": arrivals.entrance().name(),
+        "receiver": receiver.backend().name(),
         "why": why,
         "received": figures,
         "foreign": accounts.foreign,

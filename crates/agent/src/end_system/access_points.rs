@@ -8,7 +8,7 @@ use wg_net::{DiscardSocket, Interface, NetError, Protocols, Socket, Target};
 use crate::control::role::{Fault, OpenError, Setup};
 use crate::end_system::addressing::AccessKind;
 use crate::end_system::assignment::{Assignment, DISCARD_PORT, RAW_ETHER_TYPE};
-use crate::end_system::servicing::LONGEST_SLEEP;
+use crate::end_system::servicing::LONGEST_SLEEP_MS;
 
 /// The interface of the end system's port, which has to have the address that the plan gives it.
 pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, OpenError> {
@@ -66,7 +66,7 @@ pub(super) fn open(
     if by_hardware {
         socket.report_hardware_timestamps()?;
     }
-    socket.limit_blocking((LONGEST_SLEEP / 1_000_000) as u32)?;
+    socket.limit_blocking(LONGEST_SLEEP_MS)?;
     Ok(socket)
 }
 

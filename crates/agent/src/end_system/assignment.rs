@@ -177,7 +177,7 @@ impl LoadTask {
     /// What stands for the flow in its probe headers.
     pub fn flow(&self) -> u16 {
         // A plan has 4096 injectors at most.
-        (self.number % 65_534) as u16 + 1
+        u16::try_from(self.number % 65_534).unwrap_or(0) + 1
     }
 }
 
@@ -382,14 +382,11 @@ impl Assignment {
                 return Err(AssignmentError::Period { what, period: send.period });
             }
             let payload = send.payload as usize;
-            if !(probe::LEN..=MAX_PAYLOAD).contains(&payload) {
-                return Err(AssignmentError::Payload {
-                    flow: send.flow,
-                    payload: send.payload,
-                    most: MAX_PAYLOAD,
-                });
-            }
-            facts.payload = payload as u16;
+            let most = MAX_PAYLOAD;
+            facts.payload = u16::try_from(send.payload)
+                .ok()
+                .filter(|_| (probe::LEN..=most).contains(&payload))
+                .ok_or(AssignmentError::Payload { flow: send.flow, payload: send.payload, most })?;
             facts.length = frame_length(facts.protocol, payload, facts.vlan_tci.is_some());
             facts.period_ns = send.period.as_nanos_floor().max(1);
             facts.late_after_ns = send.late_after().as_nanos_floor();

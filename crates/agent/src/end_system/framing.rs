@@ -23,7 +23,9 @@ const TPID: u16 = 0x8100;
 /// the bytes to hand to the access point.
 pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, from: Address, to: Address) -> Range<u16> {
     let payload_end = PAYLOAD_AT + usize::from(facts.payload).min(MAX_PAYLOAD);
-    let range = |start: usize, end: usize| start as u16..end as u16;
+    // Within a buffer, which is far shorter.
+    let place = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+    let range = |start: usize, end: usize| place(start)..place(end);
     match (facts.protocol, facts.vlan_tci) {
         (Protocol::Udp | Protocol::Be | Protocol::Rc, _) => range(PAYLOAD_AT, payload_end),
         (Protocol::Raw | Protocol::Tt, tci) => {

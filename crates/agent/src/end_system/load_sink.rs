@@ -10,7 +10,7 @@ use wg_net::receive::{FrameFilter, RxDrops};
 use super::stream_task::{is_fast, load_shape};
 use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask};
 use crate::stream::account::{Account, Accounts, Expected};
-use crate::stream::receiver::{Arrivals, RxBackend};
+use crate::stream::receiver::{RxBackend, StreamReceiver};
 
 /// How long one wait for frames may last, ms.
 const WAIT_MS: i32 = 20;
@@ -19,7 +19,7 @@ const LAST_ROUNDS: usize = 1_000;
 
 /// A receiver that waits for the run.
 pub struct LoadSink {
-    arrivals: Arrivals,
+    receiver: StreamReceiver,
     why: String,
     expected: Vec<Expected>,
 }
@@ -27,7 +27,7 @@ pub struct LoadSink {
 /// What it got.
 pub struct LoadSinkStats {
     /// How frames came in.
-    pub entrance: &'static str,
+    pub backend: &'static str,
     /// Why so.
     pub why: String,
     /// By load, in the order of the plan.
@@ -48,13 +48,13 @@ impl LoadSink {
     /// Why there is no account.
     pub fn open(assignment: &Assignment, interface: &Interface) -> Result<Self, String> {
         let loads: &[Arc<LoadTask>] = &assignment.loads_to_here;
-        let selection = FrameFilter { udp_ports: vec![DISCARD_PORT], ether_type: None };
+        let filter = FrameFilter { udp_ports: vec![DISCARD_PORT], ether_type: None };
         // What AF_XDP takes in never comes by a capture, and a capture is to show what comes.
         let beside_capture =
             (RxBackend::Ring, "the capture on this interface sees no frame that AF_XDP takes in");
         let wish = assignment.capture_snap.map(|_| beside_capture);
-        let (arrivals, why) =
-            Arrivals::open(interface, &selection, wish, is_fast(loads)).map_err(|e| e.to_string())?;
+        let (receiver, why) =
+            StreamReceiver::open(interface, &filter, wish, is_fast(loads)).map_err(|e| e.to_string())?;
         let expected = loads
             .iter()
             .map(|task| Expected {
@@ -67,7 +67,7 @@ impl LoadSink {
                 .then_some(task.inject.interval.as_picos()),
             })
             .collect();
-        Ok(Self { arrivals, why, expected })
+        Ok(Self { receiver, why, expected })
     }
 
     /// Takes frames until `stop`.
@@ -78,7 +78,7 @@ impl LoadSink {
         loop {
             let over = stop.load(Ordering::Relaxed);
             let wait = if over { 0 } else { WAIT_MS };
-            let got = self.arrivals.take(wait, |arrival| {
+            let got = self.receiver.take(wait, |arrival| {
                 accounts.take(arrival);
             });
             rounds += usize::from(over);
@@ -92,9 +92,9 @@ impl LoadSink {
                 }
             }
         }
-        let drops = self.arrivals.drops().unwrap_or_default();
+        let drops = self.receiver.drops().unwrap_or_default();
         let measured = accounts.streams.into_iter().map(|[measured, _]| measured).collect();
-        let (entrance, foreign) = (self.arrivals.entrance().name(), accounts.foreign);
-        LoadSinkStats { entrance, why: self.why, accounts: measured, foreign, drops, failure }
+        let (backend, foreign) = (self.receiver.backend().name(), accounts.foreign);
+        LoadSinkStats { backend, why: self.why, accounts: measured, foreign, drops, failure }
     }
 }

@@ -294,7 +294,7 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
         reports.push(proto::StreamReport {
             kind: "absorb".into(),
             number: task.number,
-            backend: load_sink.entrance.into(),
+            backend: load_sink.backend.into(),
             why: load_sink.why.clone(),
             figures_json: figures.to_string(),
             ..proto::StreamReport::default()

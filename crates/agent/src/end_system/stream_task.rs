@@ -10,7 +10,7 @@ use wg_frame::layout::{Carrier, Envelope, Tag};
 use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_frame::vlan::{Priority, VlanId};
-use wg_net::transmit::{Backend, Order, Stopper, trial_frame};
+use wg_net::transmit::{Backend, LiveSchedule, Stopper, trial_frame};
 use wg_net::{Interface, clock};
 use wg_plan::schedule::Schedule;
 use wg_plan::{Inject, Pattern, Protocol, Replay};
@@ -21,7 +21,7 @@ use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask, SendTask
 use crate::end_system::framing;
 use crate::end_system::servicing::SendStats;
 use crate::recording::record_ring::RecordProducer;
-use crate::stream::backend::{BackendError, ChosenBackend, LaunchPolicy, StreamNeeds, Way, choose};
+use crate::stream::backend::{BackendError, ChosenBackend, LaunchPolicy, StreamNeeds, StreamSender, choose};
 use crate::stream::paced_sender::{DueFrame, PacedSender, PacedStats, SendObserver, Unobserved};
 use crate::stream::{FrameSpec, TRANSMIT_TIME_OF_LOAD};
 
@@ -106,7 +106,7 @@ impl StreamTask {
             drop_eligible: false,
             id: VlanId::new(tci & 0x0FFF).unwrap_or_default(),
         });
-        let shape = |payload| FrameSpec {
+        let spec = |payload| FrameSpec {
             flow: facts.id,
             envelope: Envelope { destination: route.mac[1], source: route.mac[0], tag, carrier },
             payload,
@@ -114,11 +114,11 @@ impl StreamTask {
         };
         let lengths = lengths_of(task, facts.length);
         let around = usize::from(facts.length).saturating_sub(usize::from(facts.payload));
-        let shapes: Vec<FrameSpec> = match lengths[..] {
+        let specs: Vec<FrameSpec> = match lengths[..] {
             // A frame of its own may be padded.
-            [_] if task.send.replay.is_none() => vec![shape(usize::from(facts.payload))],
+            [_] if task.send.replay.is_none() => vec![spec(usize::from(facts.payload))],
             // Those of a replay never are.
-            _ => lengths.iter().map(|length| shape(usize::from(*length).saturating_sub(around))).collect(),
+            _ => lengths.iter().map(|length| spec(usize::from(*length).saturating_sub(around))).collect(),
         };
         let pacing = task.send.pacing.unwrap_or_default();
         let constant = task.send.pattern == Pattern::Periodic
@@ -136,7 +136,7 @@ impl StreamTask {
         };
         let chosen = choose(&StreamNeeds {
             interface,
-            shapes: &shapes,
+            specs: &specs,
             forced: backend_of(task.send.backend),
             least_gap_ps,
             constant_gap_ps: constant.then_some(least_gap_ps),
@@ -167,7 +167,7 @@ impl StreamTask {
         let gap = if inject.burst == 1 { inject.interval.as_picos() } else { 0 };
         let chosen = choose(&StreamNeeds {
             interface,
-            shapes: &[load_shape(assignment, task)],
+            specs: &[load_shape(assignment, task)],
             forced: backend_of(inject.backend),
             least_gap_ps: gap,
             constant_gap_ps: one_by_one.then_some(gap),
@@ -205,21 +205,21 @@ impl StreamTask {
     /// # Errors
     /// The way is unusable.
     pub fn try_out(&mut self, frames: u32) -> Result<u32, String> {
-        match &mut self.chosen.way {
-            Way::Live(live, template) => {
+        match &mut self.chosen.sender {
+            StreamSender::Live(live, template) => {
                 live.try_out(&trial_frame(&template.0), frames).map_err(|error| error.to_string())?;
             }
-            Way::Transmitter(way, templates) => {
+            StreamSender::Transmitter(transmitter, templates) => {
                 let Some((bytes, _)) = templates.first() else { return Ok(0) };
                 let frame = trial_frame(bytes);
                 for _ in 0..frames {
-                    if let Some(slot) = way.slot() {
+                    if let Some(slot) = transmitter.slot() {
                         slot.bytes[..frame.len()].copy_from_slice(&frame);
                         // The template has to be laid again.
                         *slot.template = 0;
-                        way.commit(frame.len());
+                        transmitter.commit(frame.len());
                     }
-                    way.flush().map_err(|error| error.to_string())?;
+                    transmitter.flush().map_err(|error| error.to_string())?;
                     std::thread::sleep(BETWEEN_TRIALS);
                 }
             }
@@ -229,9 +229,9 @@ impl StreamTask {
 
     /// What ends it while it is in the kernel's hands.
     pub fn stopper(&self) -> Option<Stopper> {
-        match &self.chosen.way {
-            Way::Live(live, _) => Some(live.stopper()),
-            Way::Transmitter(..) => None,
+        match &self.chosen.sender {
+            StreamSender::Live(live, _) => Some(live.stopper()),
+            StreamSender::Transmitter(..) => None,
         }
     }
 
@@ -245,9 +245,9 @@ impl StreamTask {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         let ahead_ns = self.chosen.launch.map(|launch| launch.ahead_ns);
-        let (mut way, templates) = match self.chosen.way {
-            Way::Transmitter(way, templates) => (way, templates),
-            Way::Live(mut live, template) => {
+        let (mut transmitter, templates) = match self.chosen.sender {
+            StreamSender::Transmitter(transmitter, templates) => (transmitter, templates),
+            StreamSender::Live(mut live, template) => {
                 let until = match self.of {
                     Of::Load { until, .. } => until,
                     Of::Send { .. } => assignment.last_send,
@@ -259,7 +259,7 @@ impl StreamTask {
                 let gap_ps = times.1.map_or(0, |second| (second.at - first.at).as_picos());
                 let begin = epoch.wall_nanos(first.at).get();
                 wait_until(begin - HEAD_START, stop);
-                let order = Order {
+                let order = LiveSchedule {
                     first: 0,
                     count,
                     flags: ProbeFlags::NONE,
@@ -278,7 +278,7 @@ impl StreamTask {
                 return outcome;
             }
         };
-        let burst = u64::from(self.burst.max(1));
+        let burst = self.burst.max(1) as usize;
         let schedule = self.schedule;
         let sent = match (self.of, observer) {
             (Of::Send { position, late_after_ns }, Some((records, counters))) => {
@@ -293,7 +293,7 @@ impl StreamTask {
                 };
                 let dues = dues(schedule, &self.lengths);
                 let sent = PacedSender {
-                    way: &mut way,
+                    transmitter: &mut transmitter,
                     templates: &templates,
                     epoch,
                     pacing: self.pacing,
@@ -314,16 +314,17 @@ impl StreamTask {
                     Of::Send { .. } => (assignment.last_send, true),
                 };
                 let bursts = schedule.take_while(|due| due.at < until);
-                let frames = bursts.flat_map(|due| std::iter::repeat_n(due.at, burst as usize));
+                let frames = bursts.flat_map(|due| std::iter::repeat_n(due.at, burst));
                 // Numbers run over after 2³² frames; the receiver's window does not mind.
-                let dues = frames.enumerate().map(|(number, at)| DueFrame {
+                let numbers = (0..=u32::MAX).cycle();
+                let dues = frames.zip(numbers).map(|(at, sequence)| DueFrame {
                     at,
-                    sequence: number as u32,
+                    sequence,
                     warm_up: false,
                     template: 0,
                 });
                 PacedSender {
-                    way: &mut way,
+                    transmitter: &mut transmitter,
                     templates: &templates,
                     epoch,
                     pacing: self.pacing,
@@ -368,7 +369,7 @@ pub fn distinct_lengths(replay: &Replay) -> Vec<u16> {
 /// The frames of a schedule, each with the template of its length.
 pub fn dues(schedule: Schedule, lengths: &[u16]) -> impl Iterator<Item = DueFrame> + '_ {
     schedule.map(|due| {
-        let template = lengths.binary_search(&due.length).unwrap_or(0) as u16;
+        let template = u16::try_from(lengths.binary_search(&due.length).unwrap_or(0)).unwrap_or(0);
         DueFrame { at: due.at, sequence: due.sequence, warm_up: due.warm_up, template }
     })
 }

@@ -176,6 +176,7 @@ impl Capture {
     /// Writes the frames of one block of a ring; returns whether there was one.
     fn take(&mut self, number: usize) -> bool {
         let Some((ring, _)) = self.rings.get_mut(number) else { return false };
+        let interface = u32::try_from(number).unwrap_or(u32::MAX);
         let (file, snap) = (&mut self.file, self.snap);
         let (only_hardware, figures) = (self.by_hardware, &mut self.figures);
         ring.read(|frame| {
@@ -185,7 +186,7 @@ impl Capture {
                 figures.untimestamped += u64::from(!frame.is_outgoing);
                 return;
             }
-            file.frame(|out| put(out, number as u32, &frame, snap));
+            file.frame(|out| put(out, interface, &frame, snap));
         })
         .is_some()
     }

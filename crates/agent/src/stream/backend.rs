@@ -13,7 +13,7 @@ pub struct StreamNeeds<'a> {
     /// Its interface.
     pub interface: &'a Interface,
     /// Its frames; all alike but for their length.
-    pub shapes: &'a [FrameSpec],
+    pub specs: &'a [FrameSpec],
     /// The backend the test asks for.
     pub forced: Option<Backend>,
     /// The shortest time between two frames, ps; 0 where bursts leave as fast as the line takes them.
@@ -47,7 +47,7 @@ pub enum LaunchPolicy {
 }
 
 /// The way a stream leaves by.
-pub enum Way {
+pub enum StreamSender {
     /// From a thread of this program.
     Transmitter(Transmitter, Vec<FrameTemplate>),
     /// From within the kernel.
@@ -57,7 +57,7 @@ pub enum Way {
 /// A way, and how it came to be chosen.
 pub struct ChosenBackend {
     /// The way.
-    pub way: Way,
+    pub sender: StreamSender,
     /// Its backend.
     pub backend: Backend,
     /// Whether it passes by the queue of the interface.
@@ -105,11 +105,11 @@ const FASTER_GAP_PS: i64 = 1_500_000;
 pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
     if let Some(launch) = launch(demand)? {
         let templates = templates(demand, Extent::Frame)?;
-        let way = Way::Transmitter(Transmitter::launching(demand.interface, launch)?, templates);
+        let sender = StreamSender::Transmitter(Transmitter::launching(demand.interface, launch)?, templates);
         let who = if launch.by_hardware { "the card" } else { "the queue discipline etf" };
         let why = format!("{who} launches each frame, handed over {} us ahead", launch.ahead_ns / 1_000);
         return Ok(ChosenBackend {
-            way,
+            sender,
             backend: Backend::Packet,
             past_queue: false,
             launch: Some(launch),
@@ -117,7 +117,8 @@ pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
         });
     }
     if let Some(backend) = demand.forced {
-        return open(demand, backend).map(|way| chosen(demand, way, backend, "asked for by the test".into()));
+        return open(demand, backend)
+            .map(|sender| chosen(demand, sender, backend, "asked for by the test".into()));
     }
     let mut tried = Vec::new();
     let candidates = candidates(demand);
@@ -131,12 +132,12 @@ pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
             continue;
         }
         match open(demand, backend) {
-            Ok(way) => {
+            Ok(sender) => {
                 let mut why = format!("chosen for {}", pace(demand));
                 if !tried.is_empty() {
                     why = format!("{why}; not {}", tried.join("; not "));
                 }
-                return Ok(chosen(demand, way, backend, why));
+                return Ok(chosen(demand, sender, backend, why));
             }
             Err(error) if backend == Backend::Udp || (!udp_fits(demand) && backend == Backend::Packet) => {
                 return Err(error);
@@ -166,7 +167,7 @@ fn launch(demand: &StreamNeeds<'_>) -> Result<Option<Launch>, BackendError> {
 }
 
 fn templates(demand: &StreamNeeds<'_>, extent: Extent) -> Result<Vec<FrameTemplate>, BackendError> {
-    Ok(demand.shapes.iter().map(|shape| shape.template(extent)).collect::<Result<_, _>>()?)
+    Ok(demand.specs.iter().map(|spec| spec.template(extent)).collect::<Result<_, _>>()?)
 }
 
 fn pace(demand: &StreamNeeds<'_>) -> String {
@@ -176,13 +177,13 @@ fn pace(demand: &StreamNeeds<'_>) -> String {
     }
 }
 
-fn chosen(demand: &StreamNeeds<'_>, way: Way, backend: Backend, why: String) -> ChosenBackend {
+fn chosen(demand: &StreamNeeds<'_>, sender: StreamSender, backend: Backend, why: String) -> ChosenBackend {
     let past_queue = match backend {
         Backend::Udp => false,
         Backend::Packet => passes_queue(demand),
         Backend::Xdp | Backend::Live => true,
     };
-    ChosenBackend { way, backend, past_queue, launch: None, why }
+    ChosenBackend { sender, backend, past_queue, launch: None, why }
 }
 
 /// A packet socket goes past the queue only where it must: a shaper in it stands for the rate of the link.
@@ -192,7 +193,7 @@ fn passes_queue(demand: &StreamNeeds<'_>) -> bool {
 
 fn udp_fits(demand: &StreamNeeds<'_>) -> bool {
     demand.plain_headers
-        && demand.shapes.iter().all(|shape| matches!(shape.envelope.carrier, Carrier::Udp { .. }))
+        && demand.specs.iter().all(|spec| matches!(spec.envelope.carrier, Carrier::Udp { .. }))
 }
 
 fn candidates(demand: &StreamNeeds<'_>) -> Vec<Backend> {
@@ -225,7 +226,7 @@ fn live_fits(demand: &StreamNeeds<'_>) -> Result<i64, &'static str> {
     if demand.recorded {
         return Err("frames sent within the kernel leave no records; use xdp or packet");
     }
-    if demand.shapes.len() != 1 {
+    if demand.specs.len() != 1 {
         return Err("all its frames must have one length");
     }
     demand
@@ -253,7 +254,7 @@ fn takes_live_frames(live: &LiveFrames, interface: &Interface) -> Result<bool, N
 ///
 /// # Errors
 /// See [`BackendError`].
-pub fn open(demand: &StreamNeeds<'_>, backend: Backend) -> Result<Way, BackendError> {
+pub fn open(demand: &StreamNeeds<'_>, backend: Backend) -> Result<StreamSender, BackendError> {
     let templates = |extent| templates(demand, extent);
     let unfit = |reason| BackendError::Unfit { backend: backend.name(), reason };
     match backend {
@@ -262,25 +263,27 @@ pub fn open(demand: &StreamNeeds<'_>, backend: Backend) -> Result<Way, BackendEr
                 return Err(unfit("the headers of its frames are not those of this host; use packet"));
             }
             let Some(Carrier::Udp { source, destination, .. }) =
-                demand.shapes.first().map(|s| s.envelope.carrier)
+                demand.specs.first().map(|s| s.envelope.carrier)
             else {
                 return Err(unfit("it has no frame"));
             };
-            Ok(Way::Transmitter(Transmitter::udp(source, destination)?, templates(Extent::Payload)?))
+            Ok(StreamSender::Transmitter(Transmitter::udp(source, destination)?, templates(Extent::Payload)?))
         }
         Backend::Packet => {
-            let way = Transmitter::packet(demand.interface, passes_queue(demand))?;
-            Ok(Way::Transmitter(way, templates(Extent::Frame)?))
+            let sender = Transmitter::packet(demand.interface, passes_queue(demand))?;
+            Ok(StreamSender::Transmitter(sender, templates(Extent::Frame)?))
         }
-        Backend::Xdp => Ok(Way::Transmitter(Transmitter::xdp(demand.interface)?, templates(Extent::Frame)?)),
+        Backend::Xdp => {
+            Ok(StreamSender::Transmitter(Transmitter::xdp(demand.interface)?, templates(Extent::Frame)?))
+        }
         Backend::Live => {
             live_fits(demand).map_err(unfit)?;
-            let (bytes, template) = demand.shapes[0].template(Extent::FrameWithoutChecksum)?;
+            let (bytes, template) = demand.specs[0].template(Extent::FrameWithoutChecksum)?;
             let live = LiveFrames::new(demand.interface, &bytes, &template)?;
             if !takes_live_frames(&live, demand.interface)? {
                 return Err(unfit("the driver at the link's other end takes no XDP frames"));
             }
-            Ok(Way::Live(Box::new(live), Box::new((bytes, template))))
+            Ok(StreamSender::Live(Box::new(live), Box::new((bytes, template))))
         }
     }
 }

@@ -78,8 +78,8 @@ const SPINS_PER_LOOK: u32 = 256;
 
 /// A sender at work.
 pub struct PacedSender<'a, W> {
-    /// The way out.
-    pub way: &'a mut Transmitter,
+    /// Takes the frames.
+    pub transmitter: &'a mut Transmitter,
     /// Its frames.
     pub templates: &'a [FrameTemplate],
     /// Start of the schedule.
@@ -132,13 +132,13 @@ impl<W: SendObserver> PacedSender<'_, W> {
                 self.lay(more, self.epoch.wall_nanos(more.at).get(), &mut pacer, figures);
                 next = dues.next();
             }
-            let flushed = self.way.flush()?;
+            let flushed = self.transmitter.flush()?;
             figures.refused += flushed.refused as u64;
         }
         if let Some(ahead) = self.ahead_ns {
             // What was handed over last is launched, or given up, within this time.
             clock::sleep_until(WallNanos::new(clock::realtime().get() + ahead));
-            figures.unlaunched = Some(self.way.unlaunched()?);
+            figures.unlaunched = Some(self.transmitter.unlaunched()?);
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl<W: SendObserver> PacedSender<'_, W> {
     }
 
     fn has_room(&mut self) -> bool {
-        self.way.slot().is_some()
+        self.transmitter.slot().is_some()
     }
 
     /// Lays one frame into a slot and returns its transmit time.
@@ -164,7 +164,7 @@ impl<W: SendObserver> PacedSender<'_, W> {
     fn lay(&mut self, due: DueFrame, target: i64, pacer: &mut Pacer, figures: &mut PacedStats) -> i64 {
         let (bytes, template) = &self.templates[usize::from(due.template)];
         // A batch holds what one flush takes; the loop above flushes before it is full.
-        let Some(slot) = self.way.slot() else { return target };
+        let Some(slot) = self.transmitter.slot() else { return target };
         if *slot.template != u32::from(due.template) + 1 {
             slot.bytes[..bytes.len()].copy_from_slice(bytes);
             *slot.template = u32::from(due.template) + 1;
@@ -175,9 +175,9 @@ impl<W: SendObserver> PacedSender<'_, W> {
         let leaves = if self.ahead_ns.is_some() { WallNanos::new(target) } else { at };
         let time = run_time(self.epoch, leaves.get());
         template.patch(slot.bytes, due.sequence, flags, time);
-        self.way.commit(bytes.len());
+        self.transmitter.commit(bytes.len());
         if self.ahead_ns.is_some() {
-            self.way.launch_at(leaves);
+            self.transmitter.launch_at(leaves);
         }
         self.observer.sent(due, WallNanos::new(target), at);
         figures.offered += 1;
@@ -265,8 +265,8 @@ mod tests {
         let carrier = Carrier::udp(here(0), here(port));
         let (destination, source) = (MacAddress([0; 6]), MacAddress([0; 6]));
         let envelope = Envelope { destination, source, tag: None, carrier };
-        let shape = FrameSpec { flow: 1, envelope, payload: 64, transmit_time: None };
-        let mut way = Transmitter::udp(here(0), here(port)).expect("a socket");
+        let spec = FrameSpec { flow: 1, envelope, payload: 64, transmit_time: None };
+        let mut transmitter = Transmitter::udp(here(0), here(port)).expect("a socket");
         let epoch = Epoch::new(clock::realtime());
         let mut observer = Hindered { epoch, stall_ns: gap_ps / 100, sent: Vec::new() };
         let mut figures = PacedStats::default();
@@ -277,8 +277,8 @@ mod tests {
             template: 0,
         });
         PacedSender {
-            way: &mut way,
-            templates: &[shape.template(Extent::Payload).expect("a frame")],
+            transmitter: &mut transmitter,
+            templates: &[spec.template(Extent::Payload).expect("a frame")],
             epoch,
             pacing,
             give_up_ns: None,

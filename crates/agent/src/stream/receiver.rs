@@ -26,27 +26,27 @@ impl RxBackend {
 }
 
 /// An open receiver.
-pub enum Arrivals {
+pub enum StreamReceiver {
     /// See [`RxBackend::Ring`].
     Ring(PacketRing),
     /// See [`RxBackend::Xdp`].
     Xdp(Box<XdpReceiver>),
 }
 
-impl Arrivals {
-    /// Opens the entrance asked for, for the reason given with it; without a wish `AF_XDP` where the host grants it and
+impl StreamReceiver {
+    /// Opens the backend asked for, for the reason given with it; without a wish `AF_XDP` where the host grants it and
     /// `fast` asks for it, else the ring. Returns why it is that one, too.
     ///
     /// # Errors
-    /// Of the entrance asked for, or of the ring.
+    /// Of the backend asked for, or of the ring.
     pub fn open(
         interface: &Interface,
-        selection: &FrameFilter,
+        filter: &FrameFilter,
         wish: Option<(RxBackend, &str)>,
         fast: bool,
     ) -> Result<(Self, String), NetError> {
-        let ring = || PacketRing::arrivals(interface, selection).map(Self::Ring);
-        let xdp = || XdpReceiver::open(interface, selection).map(|open| Self::Xdp(Box::new(open)));
+        let ring = || PacketRing::arrivals(interface, filter).map(Self::Ring);
+        let xdp = || XdpReceiver::open(interface, filter).map(|open| Self::Xdp(Box::new(open)));
         match wish {
             Some((RxBackend::Ring, why)) => Ok((ring()?, why.into())),
             Some((RxBackend::Xdp, why)) => Ok((xdp()?, why.into())),
@@ -59,7 +59,7 @@ impl Arrivals {
     }
 
     /// Which it is.
-    pub fn entrance(&self) -> RxBackend {
+    pub fn backend(&self) -> RxBackend {
         match self {
             Self::Ring(_) => RxBackend::Ring,
             Self::Xdp(_) => RxBackend::Xdp,

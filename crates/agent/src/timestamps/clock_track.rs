@@ -193,6 +193,10 @@ impl ClockTrack {
             return Translated::Never;
         }
         let passed = (shown_ns - stretch.from.at_ns) as f64 / 1e9;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "rounded; offsets of clocks are far within the range"
+        )]
         Translated::By(((stretch.from.offset_ns + stretch.slope() * passed) * 1e3).round() as i64)
     }
 

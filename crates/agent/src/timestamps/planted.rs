@@ -28,7 +28,8 @@ impl PlantedHardware {
     /// What the clock shows when `CLOCK_REALTIME` is `realtime_ns`.
     pub fn reading(&self, realtime_ns: i64) -> i64 {
         let passed = i128::from(realtime_ns) - i128::from(self.origin_ns);
-        let drifted = (passed * i128::from(self.drift_ppb) / 1_000_000_000) as i64;
+        let drifted = passed * i128::from(self.drift_ppb) / 1_000_000_000;
+        let drifted = i64::try_from(drifted).unwrap_or(i64::MAX);
         let shown = realtime_ns.saturating_add(self.offset_ns).saturating_add(drifted);
         shown.div_euclid(self.step_ns) * self.step_ns
     }

@@ -153,7 +153,8 @@ pub fn measure(order: &Order, mut tell: impl FnMut(Fact) -> bool) {
     }
     // A comparison sleeps most of the time and needs no priority to be good: the narrowest of several brackets counts.
     let begin = clock::monotonic_raw();
-    let length = (order.seconds * 1e9) as i64;
+    let length = Duration::from_secs_f64(order.seconds).as_nanos();
+    let length = i64::try_from(length).unwrap_or(i64::MAX);
     loop {
         if !tell(Fact::Together(together(&clocks))) || clock::monotonic_raw() - begin >= length {
             return;
@@ -213,7 +214,9 @@ fn cost(source: &ClockSource, ticks: &mut [i64], rate: f64, less: f64) -> Cost {
     let ns = |ticks: i64| ticks as f64 / rate - less;
     let mean = ticks.iter().map(|&t| ns(t)).sum::<f64>() / n as f64;
     let squares = ticks.iter().map(|&t| (ns(t) - mean).powi(2)).sum::<f64>();
-    let at = |q: f64| ns(ticks[((q * n as f64).ceil() as usize).clamp(1, n) - 1]);
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number from 0 to n")]
+    let rank = |q: f64| (q * n as f64).ceil() as usize;
+    let at = |q: f64| ns(ticks[rank(q).clamp(1, n) - 1]);
     Cost {
         clock: source.name().into(),
         n,

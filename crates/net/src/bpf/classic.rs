@@ -8,7 +8,9 @@ use libc::{
     BPF_W, sock_filter,
 };
 
+use crate::receive::{FrameFilter, MAX_PORTS};
 use crate::socket::Target;
+use crate::sys::short;
 
 const WORD: u32 = BPF_LD | BPF_W | BPF_ABS;
 const HALF: u32 = BPF_LD | BPF_H | BPF_ABS;
@@ -16,8 +18,8 @@ const EQUAL: u32 = BPF_JMP | BPF_JEQ | BPF_K;
 /// Begin of the IPv4 header in an untagged frame.
 const IPV4: u32 = 14;
 
-fn op(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
-    sock_filter { code: code as u16, jt, jf, k }
+const fn op(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code: short(code as i64), jt, jf, k }
 }
 
 /// Loads what lies at `code` and `k` and goes on where it is `value`; else skips `instructions` more.
@@ -25,8 +27,13 @@ fn only(code: u32, k: u32, value: u32, skip: u8) -> [sock_filter; 2] {
     [op(code, 0, 0, k), op(EQUAL, 0, skip, value)]
 }
 
-const TAKE: sock_filter = sock_filter { code: (BPF_RET | BPF_K) as u16, jt: 0, jf: 0, k: u32::MAX };
-const LEAVE: sock_filter = sock_filter { code: (BPF_RET | BPF_K) as u16, jt: 0, jf: 0, k: 0 };
+const TAKE: sock_filter = keep(u32::MAX);
+const LEAVE: sock_filter = keep(0);
+
+/// Takes the first `length` bytes of a frame; 0: the frame is left to others.
+pub(crate) const fn keep(length: u32) -> sock_filter {
+    op(BPF_RET | BPF_K, 0, 0, length)
+}
 
 fn mac_words(mac: [u8; 6]) -> (u32, u32) {
     let high = u32::from_be_bytes([mac[0], mac[1], mac[2], mac[3]]);
@@ -73,6 +80,26 @@ pub(crate) fn udp(targets: &[Target]) -> Vec<sock_filter> {
     }
     programme.push(LEAVE);
     programme
+}
+
+/// Takes the frames that a receiver of streams selects.
+pub(crate) fn streams(filter: &FrameFilter) -> Vec<sock_filter> {
+    const BYTE: u32 = BPF_LD | BPF_B | BPF_ABS;
+    let mut program = vec![op(HALF, 0, 0, 12)];
+    if let Some(ether_type) = filter.ether_type {
+        program.extend([op(EQUAL, 0, 1, u32::from(ether_type)), TAKE]);
+    }
+    program.extend([op(EQUAL, 1, 0, 0x0800), LEAVE]);
+    // Without options, so that the port lies at a fixed place.
+    for (at, value) in [(IPV4, 0x45), (IPV4 + 9, 17)] {
+        program.extend([op(BYTE, 0, 0, at), op(EQUAL, 1, 0, value), LEAVE]);
+    }
+    program.push(op(HALF, 0, 0, IPV4 + 22));
+    for port in filter.udp_ports.iter().take(MAX_PORTS) {
+        program.extend([op(EQUAL, 0, 1, u32::from(*port)), TAKE]);
+    }
+    program.push(LEAVE);
+    program
 }
 
 #[cfg(test)]
@@ -166,6 +193,36 @@ mod tests {
                 let mut other = frame.clone();
                 other[at] ^= 0x40;
                 assert_eq!(run(&programme, &other), 0, "byte {at}");
+            }
+        }
+    }
+
+    fn accepts(program: &[sock_filter], frame: &[u8]) -> bool {
+        run(program, frame) != 0
+    }
+
+    #[test]
+    fn the_filter_takes_what_is_selected_and_nothing_else() {
+        let udp = |port: u16| {
+            let mut frame = vec![0_u8; 60];
+            frame[12..14].copy_from_slice(&[8, 0]);
+            (frame[14], frame[23]) = (0x45, 17);
+            frame[36..38].copy_from_slice(&port.to_be_bytes());
+            frame
+        };
+        let mut raw = vec![0_u8; 60];
+        raw[12..14].copy_from_slice(&[0x88, 0xB5]);
+        let mut tcp = udp(9);
+        tcp[23] = 6;
+        for ports in [vec![], vec![9], vec![9, 61_188, 7]] {
+            for ether_type in [None, Some(0x88B5)] {
+                let filter = FrameFilter { udp_ports: ports.clone(), ether_type };
+                let program = streams(&filter);
+                for port in [7, 8, 9, 61_188] {
+                    assert_eq!(accepts(&program, &udp(port)), ports.contains(&port), "{filter:?} {port}");
+                }
+                assert_eq!(accepts(&program, &raw), ether_type.is_some());
+                assert!(!accepts(&program, &tcp));
             }
         }
     }

@@ -57,7 +57,7 @@ pub(crate) fn call<T>(command: libc::c_long, attributes: &mut T) -> io::Result<i
     // the call, which its makers above keep.
     let got =
         unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>()) };
-    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as i32) }
+    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(i32::try_from(got).unwrap_or(i32::MAX)) }
 }
 
 pub(crate) fn descriptor<T>(command: libc::c_long, attributes: &mut T) -> io::Result<OwnedFd> {
@@ -103,6 +103,14 @@ pub(crate) const HALF: u8 = 0x08;
 pub(crate) const BYTE: u8 = 0x10;
 pub(crate) const EXIT: Insn = insn(0x95, 0, 0, 0, 0);
 
+/// A place in a frame, in a map or in a program, as an instruction has it.
+///
+/// # Panics
+/// It is beyond 32 KiB, where nothing of ours is.
+pub(crate) fn offset(place: usize) -> i16 {
+    i16::try_from(place).expect("within a frame, a map or a program")
+}
+
 /// A map from an index to values of `value` bytes.
 pub(crate) fn map(kind: u32, value: u32, entries: u32) -> io::Result<OwnedFd> {
     descriptor(MAP_CREATE, &mut MapCreate { kind, key: 4, value, entries, ..MapCreate::default() })
@@ -124,7 +132,7 @@ pub(crate) fn load_program(code: &[Insn]) -> io::Result<OwnedFd> {
     let licence = c"Dual MIT/GPL";
     let mut order = ProgLoad {
         kind: PROG_TYPE_XDP,
-        count: code.len() as u32,
+        count: u32::try_from(code.len()).unwrap_or(u32::MAX),
         code: code.as_ptr() as u64,
         licence: licence.as_ptr() as u64,
         ..ProgLoad::default()

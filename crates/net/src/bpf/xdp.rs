@@ -105,7 +105,7 @@ fn program(selection: &FrameFilter, map: i32) -> Vec<Insn> {
         invoke(KTIME_TAI),
         copy(7, 0),
         copy(1, 6),
-        set(2, -(TIMESTAMP_LEN as i32)),
+        set(2, -i32::from(bpf::offset(TIMESTAMP_LEN))),
         invoke(ADJUST_META),
     ]);
     jump(&mut code, &mut to_pass, insn(0x55, 0, 0, 0, 0));
@@ -113,7 +113,7 @@ fn program(selection: &FrameFilter, map: i32) -> Vec<Insn> {
         load(WORD, 2, 6, 8), // data_meta
         load(WORD, 3, 6, 0), // data
         copy(4, 2),
-        add(4, TIMESTAMP_LEN as i32),
+        add(4, i32::from(bpf::offset(TIMESTAMP_LEN))),
     ]);
     jump(&mut code, &mut to_pass, insn(0x2D, 4, 3, 0, 0));
     code.extend([
@@ -127,7 +127,7 @@ fn program(selection: &FrameFilter, map: i32) -> Vec<Insn> {
     ]);
     for (list, target) in [(to_pass, pass), (to_take, take)] {
         for at in list {
-            code[at].offset = (target as i64 - at as i64 - 1) as i16;
+            code[at].offset = bpf::offset(target) - bpf::offset(at) - 1;
         }
     }
     code

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddrV4;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use wg_frame::time::WallNanos;
 
@@ -11,7 +11,7 @@ use super::{Flushed, Launch, SLOT_LEN, Slot, Unlaunched};
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::socket::address_in;
-use crate::sys::{check, set_option};
+use crate::sys::{bind, connect, link_address, set_option, socket};
 
 /// Frames of one system call.
 pub(super) const BATCH: usize = 64;
@@ -47,21 +47,9 @@ impl Datagrams {
         set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO).map_err(plain)?;
         // Several streams of one host may leave from one port.
         set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).map_err(plain)?;
-        for (address, call) in [
-            (address_in(from), libc::bind as unsafe extern "C" fn(_, _, _) -> _),
-            (address_in(to), libc::connect as unsafe extern "C" fn(_, _, _) -> _),
-        ] {
-            // SAFETY: the pointer and length describe a live sockaddr_in; both calls only read it.
-            let done = unsafe {
-                call(
-                    fd.as_raw_fd(),
-                    (&raw const address).cast::<libc::sockaddr>(),
-                    size_of::<libc::sockaddr_in>() as u32,
-                )
-            };
-            check(done)
-                .map_err(|e| NetError::of(what.clone(), "is the address configured on this host?", e))?;
-        }
+        let unconfigured = |e| NetError::of(what.clone(), "is the address configured on this host?", e);
+        bind(fd, &address_in(from)).map_err(unconfigured)?;
+        connect(fd, &address_in(to)).map_err(unconfigured)?;
         Ok(open)
     }
 
@@ -74,15 +62,7 @@ impl Datagrams {
         if bypass {
             set_option(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1).map_err(plain)?;
         }
-        // SAFETY: a sockaddr_ll of zeroes is valid; protocol 0 receives nothing.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_ifindex = interface.index.cast_signed();
-        // SAFETY: the pointer and length describe a live sockaddr_ll.
-        let bound = unsafe {
-            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
-        };
-        check(bound).map_err(plain)?;
+        bind(fd, &link_address(interface.index, 0)).map_err(plain)?;
         Ok(open)
     }
 
@@ -92,13 +72,7 @@ impl Datagrams {
         what: &str,
         cure: &'static str,
     ) -> Result<Self, NetError> {
-        // SAFETY: takes no pointers.
-        let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(NetError::last(what, cure));
-        }
-        // SAFETY: `fd` was just created and nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = socket(family, kind, 0).map_err(|e| NetError::of(what, cure, e))?;
         if set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER).is_err() {
             set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_BUFFER)
                 .map_err(|e| NetError::of(what, "", e))?;
@@ -179,7 +153,7 @@ impl Datagrams {
                 libc::sendmmsg(
                     self.fd.as_raw_fd(),
                     headers[at..count].as_mut_ptr(),
-                    (count - at) as libc::c_uint,
+                    libc::c_uint::try_from(count - at).unwrap_or(1),
                     libc::MSG_DONTWAIT as _,
                 )
             };

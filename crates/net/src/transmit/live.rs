@@ -49,7 +49,8 @@ const POSITION_AT: i16 = 48;
 const MASK_AT: i16 = 56;
 const TABLES_AT: usize = 64;
 const TABLES: usize = 12;
-const MEMORY: usize = TABLES_AT + TABLES * 1024;
+const MEMORY: u32 = 12_352;
+const _: () = assert!(MEMORY as usize == TABLES_AT + TABLES * 1024);
 
 /// A program ready to send one stream.
 #[derive(Debug)]
@@ -98,12 +99,12 @@ impl LiveFrames {
         if places.checksum.is_some() || frame.len() < places.payload + places.payload_len {
             return Err(plain(io::Error::from_raw_os_error(libc::EINVAL)));
         }
-        let map = bpf::map(MAP_TYPE_ARRAY, MEMORY as u32, 1).map_err(plain)?;
+        let map = bpf::map(MAP_TYPE_ARRAY, MEMORY, 1).map_err(plain)?;
         let stop = bpf::map(MAP_TYPE_ARRAY, 8, 1).map_err(plain)?;
         let code = program(&map, &stop, interface.index, frame.len(), template);
         let program = bpf::load_program(&code).map_err(plain)?;
         let (_, tables) = template.crc_parts(ProbeFlags::NONE);
-        let mut memory = vec![0; MEMORY];
+        let mut memory = vec![0; TABLES_AT + TABLES * 1024];
         let values = tables.iter().flatten();
         for (place, value) in memory[TABLES_AT..].as_chunks_mut::<4>().0.iter_mut().zip(values) {
             *place = value.to_ne_bytes();
@@ -143,7 +144,7 @@ impl LiveFrames {
         let program = bpf::load_program(&code).map_err(plain)?;
         let mut run = ProgRun {
             program: program.as_raw_fd().cast_unsigned(),
-            size_in: bytes.len() as u32,
+            size_in: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
             data_in: bytes.as_ptr() as u64,
             repeat: count,
             flags: LIVE_FRAMES,
@@ -158,42 +159,42 @@ impl LiveFrames {
         Stopper(Arc::clone(&self.stop))
     }
 
-    /// Sends `order.count` frames and returns when the last was handed to the driver, or soon after a [`Stopper`]
+    /// Sends `schedule.count` frames and returns when the last was handed to the driver, or soon after a [`Stopper`]
     /// was used.
     ///
     /// # Errors
     /// The interface is gone, or its driver takes no XDP frames (a virtual link takes them only while its other end
     /// has an XDP program or GRO); a gap longer than [`LONGEST_GAP_NS`].
-    pub fn send(&mut self, template: &Template, order: &Order) -> io::Result<()> {
-        if order.gap_ps < 0 || order.gap_ps / 1_000 > LONGEST_GAP_NS {
+    pub fn send(&mut self, template: &Template, schedule: &LiveSchedule) -> io::Result<()> {
+        if schedule.gap_ps < 0 || schedule.gap_ps / 1_000 > LONGEST_GAP_NS {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        let fixed = |ps: i64| ((i128::from(ps) << FRACTION) / 1_000) as i64;
-        let (crc, _) = template.crc_parts(order.flags);
-        let bulk = bulk_of(order);
+        let fixed = |ps: i64| i64::try_from((i128::from(ps) << FRACTION) / 1_000).unwrap_or(i64::MAX);
+        let (crc, _) = template.crc_parts(schedule.flags);
+        let bulk = bulk_of(schedule);
         let mut put = |at: i16, value: i64| {
             let at = usize::from(at.unsigned_abs());
             self.memory[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         };
-        put(SEQUENCE_AT, i64::from(order.first));
-        put(EPOCH_AT, order.epoch_ns + self.tai_ahead);
+        put(SEQUENCE_AT, i64::from(schedule.first));
+        put(EPOCH_AT, schedule.epoch_ns + self.tai_ahead);
         put(CRC_AT, i64::from(crc));
-        put(DUE_AT, fixed(order.first_due_ps));
-        put(GAP_AT, fixed(order.gap_ps));
-        put(SHIFTING_AT, i64::from(order.exact_gaps));
+        put(DUE_AT, fixed(schedule.first_due_ps));
+        put(GAP_AT, fixed(schedule.gap_ps));
+        put(SHIFTING_AT, i64::from(schedule.exact_gaps));
         put(POSITION_AT, 0);
         put(MASK_AT, i64::from(bulk) - 1);
         bpf::update(&self.map, 0, &self.memory)?;
         let places = template.places();
         let second = wg_frame::probe::VERSION << 4
-            | order.flags.bits()
+            | schedule.flags.bits()
             | if places.transmit_time.is_some() { ProbeFlags::TX_TIME.bits() } else { 0 };
         self.frame[places.payload + 1] = second;
         let mut run = ProgRun {
             program: self.program.as_raw_fd().cast_unsigned(),
-            size_in: self.frame.len() as u32,
+            size_in: u32::try_from(self.frame.len()).unwrap_or(u32::MAX),
             data_in: self.frame.as_ptr() as u64,
-            repeat: order.count,
+            repeat: schedule.count,
             flags: LIVE_FRAMES,
             batch: bulk,
             ..ProgRun::default()
@@ -213,7 +214,7 @@ pub fn trial_frame(frame: &[u8]) -> [u8; 60] {
 
 /// What to send.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct LiveSchedule {
     /// Number of the first frame.
     pub first: u32,
     /// How many, at least 1.
@@ -231,10 +232,10 @@ pub struct Order {
 }
 
 /// Frames that leave together: one where gaps are kept, else as many as are due within [`LONGEST_GAP_NS`].
-fn bulk_of(order: &Order) -> u32 {
-    let fitting = (LONGEST_GAP_NS * 1_000).checked_div(order.gap_ps).unwrap_or(i64::from(BULK));
+fn bulk_of(schedule: &LiveSchedule) -> u32 {
+    let fitting = (LONGEST_GAP_NS * 1_000).checked_div(schedule.gap_ps).unwrap_or(i64::from(BULK));
     let fitting = u32::try_from(fitting).unwrap_or(BULK).clamp(1, BULK);
-    if order.exact_gaps { 1 } else { 1 << fitting.ilog2() }
+    if schedule.exact_gaps { 1 } else { 1 << fitting.ilog2() }
 }
 
 /// Ends a stream of live frames.
@@ -260,13 +261,13 @@ fn program(
     template: &Template,
 ) -> Vec<Insn> {
     let places = template.places();
-    let payload = places.payload as i16;
+    let payload = bpf::offset(places.payload);
     let mut to_refusal = Vec::new();
     let mut code = vec![
         load(WORD, 6, 1, 0), // data
         load(WORD, 3, 1, 4), // data_end
         copy(4, 6),
-        add(4, frame_len as i32),
+        add(4, i32::from(bpf::offset(frame_len))),
     ];
     // if data + len > data_end
     to_refusal.push(code.len());
@@ -291,7 +292,7 @@ fn program(
         code.push(insn(0x67, 2, 0, 0, 2)); // <<
         code.push(copy(3, 8));
         code.push(insn(0x0F, 3, 2, 0, 0)); // +
-        code.push(load(WORD, 4, 3, (TABLES_AT + table * 1024) as i16));
+        code.push(load(WORD, 4, 3, bpf::offset(TABLES_AT + table * 1024)));
         code.push(insn(0xAF, 7, 4, 0, 0)); // ^
     };
     for byte in 0..4 {
@@ -307,7 +308,7 @@ fn program(
             add_to_crc(&mut code, 5, 56 - 8 * byte, 4 + byte as usize);
         }
         code.push(insn(0xDC, 5, 0, 0, 64)); // to network order
-        code.push(insn(0x7B, 6, 5, payload + at as i16, 0));
+        code.push(insn(0x7B, 6, 5, payload + bpf::offset(at), 0));
     }
     code.push(insn(0xDC, 9, 0, 0, 32));
     code.push(insn(0x63, 6, 9, payload + 4, 0));
@@ -321,7 +322,7 @@ fn program(
     code.push(insn(0xB7, 0, 0, 0, 1)); // XDP_DROP
     code.push(EXIT);
     for at in to_refusal {
-        code[at].offset = (refuse - at - 1) as i16;
+        code[at].offset = bpf::offset(refuse - at - 1);
     }
     code
 }

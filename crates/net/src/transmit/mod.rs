@@ -17,7 +17,7 @@ mod live;
 mod xdp;
 
 pub use launch::{Launch, NoLaunch, Unlaunched};
-pub use live::{LONGEST_GAP_NS, LiveFrames, Order, Stopper, trial_frame};
+pub use live::{LONGEST_GAP_NS, LiveFrames, LiveSchedule, Stopper, trial_frame};
 
 use std::io;
 use std::net::SocketAddrV4;

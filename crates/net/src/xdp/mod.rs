@@ -9,7 +9,6 @@ mod pool;
 mod rings;
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,7 @@ use crate::clock;
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::receive::{FrameFilter, RxDrops};
+use crate::sys::wait_readable;
 use crate::transmit::Flushed;
 
 /// The least ring; the kernel insists on some, whether they are used or not.
@@ -150,15 +150,7 @@ impl XdpPort {
         if timeout_ms <= 0 || !self.received.as_mut().is_none_or(Consumer::is_empty) {
             return Ok(());
         }
-        let mut polled = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: `polled` is one live entry.
-        if unsafe { libc::poll(&raw mut polled, 1, timeout_ms) } < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        }
-        Ok(())
+        wait_readable(self.socket.borrow(), timeout_ms)
     }
 
     /// Puts a frame into the transmit ring; [`flush`](Self::flush) hands it over.

@@ -6,12 +6,12 @@
 
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::NetError;
 use crate::memory::Mapping;
-use crate::sys::{Plain, check, get_option, set_option};
+use crate::sys::{Plain, bind, get_option, set_option, short, socket};
 
 /// A frame in a ring of frames.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,14 +56,8 @@ impl AsRawFd for Socket {
 
 impl Socket {
     pub(super) fn open(what: &str) -> Result<Self, NetError> {
-        // SAFETY: takes no pointers.
-        let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            let cure = "AF_XDP needs CONFIG_XDP_SOCKETS in the kernel, and root or CAP_NET_RAW";
-            return Err(NetError::last(what, cure));
-        }
-        // SAFETY: `fd` was just created and nobody else owns it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let cure = "AF_XDP needs CONFIG_XDP_SOCKETS in the kernel, and root or CAP_NET_RAW";
+        socket(libc::AF_XDP, libc::SOCK_RAW, 0).map(Self).map_err(|e| NetError::of(what, cure, e))
     }
 
     /// Has the kernel use `memory` for frames.
@@ -88,6 +82,7 @@ impl Socket {
 
     /// Makes and maps a ring of `size` entries, a power of two.
     fn ring(&self, kind: Kind, size: u32, entry: usize) -> io::Result<Shared> {
+        let offset = |value: u64| usize::try_from(value).map_err(io::Error::other);
         let option = match kind {
             Kind::Fill => libc::XDP_UMEM_FILL_RING,
             Kind::Completion => libc::XDP_UMEM_COMPLETION_RING,
@@ -104,11 +99,11 @@ impl Socket {
             Kind::Receive => (offsets.rx, libc::XDP_PGOFF_RX_RING),
             Kind::Transmit => (offsets.tx, libc::XDP_PGOFF_TX_RING),
         };
-        let map = Mapping::of(self.0.as_fd(), of.desc as usize + size as usize * entry, page)?;
+        let map = Mapping::of(self.0.as_fd(), offset(of.desc)? + size as usize * entry, page)?;
         Ok(Shared {
-            producer: of.producer as usize,
-            consumer: of.consumer as usize,
-            entries: of.desc as usize,
+            producer: offset(of.producer)?,
+            consumer: offset(of.consumer)?,
+            entries: offset(of.desc)?,
             size,
             map,
         })
@@ -118,22 +113,14 @@ impl Socket {
     pub(super) fn bind(&self, interface: u32, queue: u32, shared: Option<BorrowedFd<'_>>) -> io::Result<()> {
         // SAFETY: a sockaddr_xdp of zeroes is valid.
         let mut address: libc::sockaddr_xdp = unsafe { std::mem::zeroed() };
-        address.sxdp_family = libc::AF_XDP as u16;
+        address.sxdp_family = short(libc::AF_XDP as i64);
         address.sxdp_ifindex = interface;
         address.sxdp_queue_id = queue;
         if let Some(owner) = shared {
             address.sxdp_flags = libc::XDP_SHARED_UMEM;
             address.sxdp_shared_umem_fd = owner.as_raw_fd().cast_unsigned();
         }
-        // SAFETY: the pointer and length describe a live sockaddr_xdp.
-        let bound = unsafe {
-            libc::bind(
-                self.0.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of::<libc::sockaddr_xdp>() as u32,
-            )
-        };
-        check(bound).map(drop)
+        bind(self.0.as_fd(), &address)
     }
 
     /// Tells the kernel that there are frames to send.

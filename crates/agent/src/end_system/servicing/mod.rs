@@ -39,8 +39,9 @@ use self::timestamps::HardwareTimestamps;
 const FINAL: i64 = 4_000;
 /// How long to go on spinning for a message that is late, ns.
 const TAIL: i64 = 80_000;
-/// Longest sleep, ns: how long a stop may go unnoticed.
-pub const LONGEST_SLEEP: i64 = 20_000_000;
+/// Longest sleep: how long a stop may go unnoticed.
+pub const LONGEST_SLEEP_MS: u32 = 20;
+const LONGEST_SLEEP: i64 = LONGEST_SLEEP_MS as i64 * 1_000_000;
 /// Spins between two offers of the core to others.
 const SPINS_PER_YIELD: u32 = 8;
 /// Sends whose transmit timestamps may be outstanding; a power of two.
