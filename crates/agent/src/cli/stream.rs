@@ -327,9 +327,8 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, F
                 ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
                 spin: true,
                 stop: &AtomicBool::new(false),
-                observer: &mut Unobserved,
             }
-            .run(dues, &mut sent)
+            .run(dues, &mut sent, &mut Unobserved)
             .map_err(environment)?;
         }
         StreamSender::Live(mut live, template) => {

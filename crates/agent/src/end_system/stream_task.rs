@@ -8,9 +8,10 @@ use wg_core::pacing::Pacing;
 use wg_frame::ethernet::MacAddress;
 use wg_frame::layout::{Carrier, Envelope, Tag};
 use wg_frame::probe::{Probe, ProbeFlags};
+use wg_frame::template::Template;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_frame::vlan::{Priority, VlanId};
-use wg_net::transmit::{Backend, LiveSchedule, Stopper, trial_frame};
+use wg_net::transmit::{Backend, LiveFrames, LiveSchedule, Stopper, trial_frame};
 use wg_net::{Interface, clock};
 use wg_plan::schedule::Schedule;
 use wg_plan::{Inject, Pattern, Protocol, Replay};
@@ -235,7 +236,7 @@ impl StreamTask {
         }
     }
 
-    /// Sends until its schedule ends. `log` and `counters` are told of the messages of a sender task.
+    /// Sends until its schedule ends. The messages of a sender task are recorded and counted by `observer`.
     pub fn run(
         self,
         assignment: &Assignment,
@@ -243,105 +244,99 @@ impl StreamTask {
         stop: &AtomicBool,
         observer: Option<(&mut RecordProducer, &Counters)>,
     ) -> Outcome {
+        let Self { chosen, pacing, schedule, burst, lengths, of } = self;
         let mut outcome = Outcome::default();
-        let ahead_ns = self.chosen.launch.map(|launch| launch.ahead_ns);
-        let (mut transmitter, templates) = match self.chosen.sender {
+        let (mut transmitter, templates) = match chosen.sender {
             StreamSender::Transmitter(transmitter, templates) => (transmitter, templates),
             StreamSender::Live(mut live, template) => {
-                let until = match self.of {
+                let until = match of {
                     Of::Load { until, .. } => until,
                     Of::Send { .. } => assignment.last_send,
                 };
-                let count = u32::try_from(self.schedule.due_before(until)).unwrap_or(u32::MAX);
-                let mut ahead = self.schedule.clone();
-                let times = (ahead.next(), ahead.next());
-                let (Some(first), true) = (times.0, count > 0) else { return outcome };
-                let gap_ps = times.1.map_or(0, |second| (second.at - first.at).as_picos());
-                let begin = epoch.wall_nanos(first.at).get();
-                wait_until(begin - HEAD_START, stop);
-                let order = LiveSchedule {
-                    first: 0,
-                    count,
-                    flags: ProbeFlags::NONE,
-                    epoch_ns: epoch.wall().get(),
-                    first_due_ps: first.at.as_picos(),
-                    gap_ps,
-                    exact_gaps: self.pacing == Pacing::Gap,
-                };
-                if !stop.load(Ordering::Relaxed) {
-                    match live.send(&template.1, &order) {
-                        Ok(()) => outcome.done.offered = u64::from(count),
-                        Err(error) => outcome.failure = Some(format!("live frames: {error}")),
-                    }
-                    outcome.done.span = Some((begin, clock::realtime().get()));
+                if let Some(schedule) = live_schedule(&schedule, until, epoch, pacing) {
+                    send_live(&mut live, &template.1, &schedule, stop, &mut outcome);
                 }
                 return outcome;
             }
         };
-        let burst = self.burst.max(1) as usize;
-        let schedule = self.schedule;
-        let sent = match (self.of, observer) {
+        let facts = |position| &assignment.flows[usize::from(position)];
+        let mut sender = PacedSender {
+            transmitter: &mut transmitter,
+            templates: &templates,
+            epoch,
+            pacing,
+            give_up_ns: None,
+            ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
+            spin: true,
+            stop,
+        };
+        let sent = match (of, observer) {
             (Of::Send { position, late_after_ns }, Some((records, counters))) => {
-                let facts = &assignment.flows[usize::from(position)];
-                let mut told = SendRecorder {
-                    records,
-                    counters,
-                    flow: facts.id,
-                    lengths: &self.lengths,
-                    late_after_ns,
-                    figures: SendStats::default(),
-                };
-                let dues = dues(schedule, &self.lengths);
-                let sent = PacedSender {
-                    transmitter: &mut transmitter,
-                    templates: &templates,
-                    epoch,
-                    pacing: self.pacing,
-                    give_up_ns: None,
-                    ahead_ns,
-                    spin: true,
-                    stop,
-                    observer: &mut told,
-                }
-                .run(dues, &mut outcome.done);
-                outcome.sends = told.figures;
+                let (flow, stats) = (facts(position).id, SendStats::default());
+                let mut recorder =
+                    SendRecorder { records, counters, flow, lengths: &lengths, late_after_ns, stats };
+                let sent = sender.run(dues(schedule, &lengths), &mut outcome.done, &mut recorder);
+                outcome.sends = recorder.stats;
                 outcome.sends.done -= outcome.done.refused.min(outcome.sends.done);
                 sent
             }
-            (of, _) => {
-                let (until, spin) = match of {
-                    Of::Load { until, spin } => (until, spin),
-                    Of::Send { .. } => (assignment.last_send, true),
-                };
-                let bursts = schedule.take_while(|due| due.at < until);
-                let frames = bursts.flat_map(|due| std::iter::repeat_n(due.at, burst));
-                // Numbers run over after 2³² frames; the receiver's window does not mind.
-                let numbers = (0..=u32::MAX).cycle();
-                let dues = frames.zip(numbers).map(|(at, sequence)| DueFrame {
-                    at,
-                    sequence,
-                    warm_up: false,
-                    template: 0,
-                });
-                PacedSender {
-                    transmitter: &mut transmitter,
-                    templates: &templates,
-                    epoch,
-                    pacing: self.pacing,
-                    give_up_ns: (self.pacing == Pacing::Rate).then_some(GIVE_UP),
-                    ahead_ns,
-                    spin,
-                    stop,
-                    observer: &mut Unobserved,
-                }
-                .run(dues, &mut outcome.done)
+            (Of::Send { .. }, None) => {
+                sender.run(dues(schedule, &lengths), &mut outcome.done, &mut Unobserved)
+            }
+            (Of::Load { until, spin }, _) => {
+                sender.spin = spin;
+                sender.give_up_ns = (pacing == Pacing::Rate).then_some(GIVE_UP);
+                sender.run(bursts(schedule, until, burst), &mut outcome.done, &mut Unobserved)
             }
         };
-        if let Err(error) = sent {
-            outcome.failure = Some(error.to_string());
-        }
+        outcome.failure = sent.err().map(|error| error.to_string());
         outcome
     }
+}
+
+/// The frames of an injector: `burst` of them for each item of its schedule before `until`.
+fn bursts(schedule: Schedule, until: RunTime, burst: u32) -> impl Iterator<Item = DueFrame> {
+    let times = schedule
+        .take_while(move |due| due.at < until)
+        .flat_map(move |due| std::iter::repeat_n(due.at, burst.max(1) as usize));
+    // Numbers run over after 2³² frames; the receiver's window does not mind.
+    let numbers = (0..=u32::MAX).cycle();
+    times.zip(numbers).map(|(at, sequence)| DueFrame { at, sequence, warm_up: false, template: 0 })
+}
+
+/// What live frames are sent by; `None`: nothing is due.
+fn live_schedule(schedule: &Schedule, until: RunTime, epoch: Epoch, pacing: Pacing) -> Option<LiveSchedule> {
+    let count = u32::try_from(schedule.due_before(until)).unwrap_or(u32::MAX);
+    let mut ahead = schedule.clone();
+    let first = ahead.next().filter(|_| count > 0)?;
+    Some(LiveSchedule {
+        first: 0,
+        count,
+        flags: ProbeFlags::NONE,
+        epoch_ns: epoch.wall().get(),
+        first_due_ps: first.at.as_picos(),
+        gap_ps: ahead.next().map_or(0, |second| (second.at - first.at).as_picos()),
+        exact_gaps: pacing == Pacing::Gap,
+    })
+}
+
+fn send_live(
+    live: &mut LiveFrames,
+    template: &Template,
+    schedule: &LiveSchedule,
+    stop: &AtomicBool,
+    outcome: &mut Outcome,
+) {
+    let begin = schedule.epoch_ns + schedule.first_due_ps.div_euclid(1_000);
+    wait_until(begin - HEAD_START, stop);
+    if stop.load(Ordering::Relaxed) {
+        return;
+    }
+    match live.send(template, schedule) {
+        Ok(()) => outcome.done.offered = u64::from(schedule.count),
+        Err(error) => outcome.failure = Some(format!("live frames: {error}")),
+    }
+    outcome.done.span = Some((begin, clock::realtime().get()));
 }
 
 /// Sleeps until `wall`, ns, or until told to stop.
@@ -413,7 +408,7 @@ struct SendRecorder<'a> {
     /// By template.
     lengths: &'a [u16],
     late_after_ns: i64,
-    figures: SendStats,
+    stats: SendStats,
 }
 
 impl SendObserver for SendRecorder<'_> {
@@ -426,8 +421,8 @@ impl SendObserver for SendRecorder<'_> {
         self.records.push(seen, Point::IntendedSend, Clock::Schedule, DropReason::None, target);
         self.records.push(seen, Point::ApplicationSend, Clock::Realtime, DropReason::None, at);
         self.counters.sent.store(self.counters.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        self.figures.done += 1;
-        self.figures.late += u64::from(at.get() - target.get() > self.late_after_ns);
+        self.stats.done += 1;
+        self.stats.late += u64::from(at.get() - target.get() > self.late_after_ns);
     }
 }
 

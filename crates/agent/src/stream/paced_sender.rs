@@ -77,7 +77,7 @@ const UP_TO_NANOS: Span = Span::from_picos(999);
 const SPINS_PER_LOOK: u32 = 256;
 
 /// A sender at work.
-pub struct PacedSender<'a, W> {
+pub struct PacedSender<'a> {
     /// Takes the frames.
     pub transmitter: &'a mut Transmitter,
     /// Its frames.
@@ -94,12 +94,10 @@ pub struct PacedSender<'a, W> {
     pub spin: bool,
     /// Set to end early.
     pub stop: &'a AtomicBool,
-    /// Who wants to know.
-    pub observer: &'a mut W,
 }
 
-impl<W: SendObserver> PacedSender<'_, W> {
-    /// Sends everything that comes due until the schedule ends.
+impl PacedSender<'_> {
+    /// Sends everything that comes due until the schedule ends, and tells `observer` of each frame.
     ///
     /// # Errors
     /// The way out is unusable; what was sent until then is in the figures.
@@ -107,6 +105,7 @@ impl<W: SendObserver> PacedSender<'_, W> {
         &mut self,
         mut dues: impl Iterator<Item = DueFrame>,
         figures: &mut PacedStats,
+        observer: &mut impl SendObserver,
     ) -> std::io::Result<()> {
         let mut next = dues.next();
         let mut lead = Lead::new(60_000);
@@ -122,14 +121,14 @@ impl<W: SendObserver> PacedSender<'_, W> {
                 next = dues.next();
                 continue;
             }
-            let sent = self.lay(due, target, &mut pacer, figures);
+            let sent = self.lay(due, target, &mut pacer, figures, observer);
             next = dues.next();
             let due_by = run_time(self.epoch, sent + self.ahead_ns.unwrap_or(0));
             while let Some(more) = next {
                 if !pacer.may_join(more.at, due_by) || !self.has_room() {
                     break;
                 }
-                self.lay(more, self.epoch.wall_nanos(more.at).get(), &mut pacer, figures);
+                self.lay(more, self.epoch.wall_nanos(more.at).get(), &mut pacer, figures, observer);
                 next = dues.next();
             }
             let flushed = self.transmitter.flush()?;
@@ -161,7 +160,14 @@ impl<W: SendObserver> PacedSender<'_, W> {
 
     /// Lays one frame into a slot and returns its transmit time.
     #[inline]
-    fn lay(&mut self, due: DueFrame, target: i64, pacer: &mut Pacer, figures: &mut PacedStats) -> i64 {
+    fn lay(
+        &mut self,
+        due: DueFrame,
+        target: i64,
+        pacer: &mut Pacer,
+        figures: &mut PacedStats,
+        observer: &mut impl SendObserver,
+    ) -> i64 {
         let (bytes, template) = &self.templates[usize::from(due.template)];
         // A batch holds what one flush takes; the loop above flushes before it is full.
         let Some(slot) = self.transmitter.slot() else { return target };
@@ -179,7 +185,7 @@ impl<W: SendObserver> PacedSender<'_, W> {
         if self.ahead_ns.is_some() {
             self.transmitter.launch_at(leaves);
         }
-        self.observer.sent(due, WallNanos::new(target), at);
+        observer.sent(due, WallNanos::new(target), at);
         figures.offered += 1;
         figures.error.add((at.get() - target) * 1_000);
         if let (Some(gap), None) = (pacer.handle_sent(due.at, time), self.ahead_ns) {
@@ -285,9 +291,8 @@ mod tests {
             ahead_ns: None,
             spin: true,
             stop: &AtomicBool::new(false),
-            observer: &mut observer,
         }
-        .run(dues, &mut figures)
+        .run(dues, &mut figures, &mut observer)
         .expect("a way out");
         (observer.sent, figures)
     }
