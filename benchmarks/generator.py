@@ -70,7 +70,7 @@ def absorbing(count: int, gap_ns: float, epoch: int, patience: float = 1.5) -> I
     figures: dict[str, Any] = {}
     receiver = subprocess.Popen(
         inside(
-            RECEIVER, PROGRAM, "absorb", "--interface", "eth0", "--port", str(PORT), "--count", str(count),
+            RECEIVER, PROGRAM, "sink", "--interface", "eth0", "--port", str(PORT), "--count", str(count),
             "--gap-ns", str(gap_ns), "--transmit-time", str(PAYLOAD_AT), "--epoch-ns", str(epoch),
             "--core", cores()[1], "--fifo", FIFO, "--patience", str(patience), "--raw",
         ),

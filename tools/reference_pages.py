@@ -29,7 +29,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 COMMAND_LINE = FOLDER / "command-line.md"
 PYTHON = FOLDER / "python.md"
 _WIDTH = 120
-_BY_HAND = ("capture", "generate", "absorb", "clocks", "ticks", "doctor")
+_BY_HAND = ("capture", "generate", "sink", "clocks", "ticks", "doctor")
 """Commands of the agent that people give; the testmaster gives the others."""
 
 _COMMAND_LINE_HEAD = """\

@@ -397,7 +397,7 @@ def test_captures_that_would_fill_the_disk_leave_room_for_the_records_of_their_r
     failures = [task["failure"] for task in (*tasks, *run["captures"].values()) if task["failure"]]
     assert failures, "12 MiB hold no 8 MB of captures beside the quarter that stays free"
     for failure in failures:
-        assert "MiB are left on the disk, which stay free for records" in failure
+        assert "MiB of disk space is left, reserved for records" in failure
         assert "frames are there and readable" in failure
     assert shown["validity"] != "VALID"
     assert shown["runs"][0]["flows"][0]["sent"] == count
@@ -435,5 +435,5 @@ def test_hardware_stamps_where_there_are_none_are_refused_with_the_cure(tmp_path
         timeout=30,
     )
     assert (done.returncode, done.stdout) == (3, "")
-    assert "cannot have interface 'lo' stamp every frame" in done.stderr
+    assert "cannot switch on timestamping of every frame on interface 'lo'" in done.stderr
     assert "CAP_NET_ADMIN" in done.stderr

@@ -200,7 +200,13 @@ impl Socket {
 
     fn enable_timestamps(&self, what: &str) -> Result<(), NetError> {
         set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, SOFTWARE.cast_signed()).map_err(
-            |e| NetError::of(what, "the kernel must support software transmit and receive stamps", e),
+            |e| {
+                NetError::of(
+                    what,
+                    "the kernel must support software timestamps of sent and received frames",
+                    e,
+                )
+            },
         )
     }
 
@@ -215,7 +221,7 @@ impl Socket {
             | libc::SOF_TIMESTAMPING_RAW_HARDWARE
             | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
         set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags.cast_signed()).map_err(
-            |e| NetError::of("cannot take the interface's stamps", "Linux 4.13 or later is needed", e),
+            |e| NetError::of("cannot receive hardware timestamps", "Linux 4.13 or later is needed", e),
         )
     }
 

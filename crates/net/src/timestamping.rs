@@ -104,7 +104,7 @@ impl TimestampCapability {
         let ptp_only = receive != TimestampSource::Hardware
             && self.has(libc::SOF_TIMESTAMPING_RX_HARDWARE)
             && self.rx_filters & !1 != 0;
-        let note = if ptp_only { "; its hardware stamps received PTP frames only" } else { "" };
+        let note = if ptp_only { "; its hardware timestamps only PTP frames on receive" } else { "" };
         format!("transmit {}, receive {}, {clock}{note}", name(transmit), name(receive))
     }
 }
@@ -114,7 +114,7 @@ impl TimestampCapability {
 /// # Errors
 /// There is no such interface, or the kernel does not tell.
 pub fn timestamp_capability(interface: &str) -> Result<TimestampCapability, NetError> {
-    let what = || format!("cannot ask what interface '{interface}' can stamp");
+    let what = || format!("cannot read the timestamping capabilities of interface '{interface}'");
     let mut info = TsInfo { command: GET_TS_INFO, ..TsInfo::default() };
     request(interface, SIOCETHTOOL, (&raw mut info).cast()).map_err(|e| NetError::of(what(), "", e))?;
     Ok(TimestampCapability::new(info.so_timestamping, info.phc_index, info.tx_types, info.rx_filters))
@@ -133,7 +133,7 @@ impl HardwareTimestamping {
     /// # Errors
     /// The right (CAP_NET_ADMIN) is missing, the driver cannot, or it grants less than every frame.
     pub fn start(interface: &str, sent: bool, received: bool) -> Result<Self, NetError> {
-        let what = || format!("cannot have interface '{interface}' stamp every frame");
+        let what = || format!("cannot switch on timestamping of every frame on interface '{interface}'");
         let mut before = libc::hwtstamp_config { flags: 0, tx_type: 0, rx_filter: 0 };
         // A driver without this request starts from "off".
         let _ = request(interface, libc::SIOCGHWTSTAMP, (&raw mut before).cast());
@@ -143,8 +143,8 @@ impl HardwareTimestamping {
             .map_err(|e| NetError::of(what(), "it needs CAP_NET_ADMIN and a driver that can", e))?;
         let timestamping = Self { interface: interface.into(), before };
         if (wanted.tx_type, wanted.rx_filter) != (tx_type, rx_filter) {
-            let refused = io::Error::other("the driver grants it for some frames only");
-            return Err(NetError::of(what(), "software stamps are used instead", refused));
+            let refused = io::Error::other("the driver timestamps only some frames");
+            return Err(NetError::of(what(), "software timestamps are used instead", refused));
         }
         Ok(timestamping)
     }

@@ -42,7 +42,8 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
         wg_net::namespace::enter_network(path).map_err(|e| host(e.to_string()))?;
     }
     if options.out.exists() {
-        let problem = "already exists; captures are never overwritten, so name another file or remove it";
+        let problem =
+            "exists already, and captures are never overwritten; name another file or remove this one";
         return Err((2, format!("{}: {problem}", options.out.display())));
     }
     let existing = wg_net::interfaces().map_err(|e| host(e.to_string()))?;
@@ -51,7 +52,7 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
     let how = CaptureConfig {
         snap: options.snap,
         see_all: options.promiscuous,
-        by_hardware: options.hardware_stamps,
+        by_hardware: options.hardware_timestamps,
     };
     let capture = Capture::open(taps, &options.out, how).map_err(|e| host(e.to_string()))?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -69,7 +70,10 @@ fn tap(named: &str, existing: &[Interface], rate: Option<u64>) -> Result<Capture
     let (interface, name) = named.split_once('=').unwrap_or((named, named));
     let Some(found) = existing.iter().find(|found| found.name == interface) else {
         let names: Vec<&str> = existing.iter().map(|found| found.name.as_str()).collect();
-        return Err((2, format!("there is no interface '{interface}' here; there are {}", names.join(", "))));
+        return Err((
+            2,
+            format!("there is no interface '{interface}' here; the interfaces are {}", names.join(", ")),
+        ));
     };
     Ok(CaptureInterface {
         interface: found.clone(),

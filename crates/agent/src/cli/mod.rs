@@ -11,7 +11,11 @@ mod serve;
 mod stream;
 
 #[derive(Parser)]
-#[command(name = "wiregauge-agent", version, about = "The end-system program of Wiregauge")]
+#[command(
+    name = "wiregauge-agent",
+    version,
+    about = "The agent of Wiregauge: runs on every node of a network under test"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -19,30 +23,30 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serves a testmaster.
+    /// Serves the testmaster, which prepares, starts and ends runs.
     Serve(ServeOptions),
-    /// Captures what interfaces send and receive into a pcapng file, until it is interrupted.
+    /// Captures the frames that interfaces send and receive into a pcapng file, until SIGINT or SIGTERM.
     Capture(CaptureOptions),
-    /// Runs a command in namespaces of its own, so that nothing it builds outlives it.
+    /// Runs a command in its own namespaces; when it ends, everything it built there is gone.
     Enclose {
-        /// Through a user namespace, without root's rights outside.
+        /// Use a user namespace, which needs no root rights outside.
         #[arg(long)]
         rootless: bool,
         /// The command and its arguments.
         #[arg(last = true, required = true)]
         command: Vec<String>,
     },
-    /// Sends one stream by hand and prints how well its rate or its gaps were kept, as JSON.
+    /// Sends one stream and prints as JSON how well it kept its rate or its gaps.
     Generate(stream::GenerateOptions),
-    /// Receives one stream, accounts for each of its frames, and prints the account as JSON, after a line "ready".
+    /// Receives one stream: prints "ready", counts every frame, and prints the account as JSON.
     Sink(stream::SinkOptions),
-    /// Measures the clocks of this host: cost, steps, drift. One JSON object per line, as they become known.
+    /// Measures the clocks of this host: cost of a reading, resolution, drift. Prints one JSON object per line, as results come.
     Clocks(ClocksOptions),
-    /// Runs a plain timer loop and prints how late its ticks come, ns, some per line as a JSON array.
+    /// Runs a timer loop like cyclictest's and prints how late each tick came, in ns, several per line as a JSON array.
     Ticks(TicksOptions),
-    /// Shows what this host grants an instrument, and the cure for what it does not.
+    /// Checks what this host grants a measuring program, and prints the cure for what it does not.
     Doctor {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -51,26 +55,26 @@ enum Command {
 /// How to serve.
 #[derive(clap::Args)]
 struct ServeOptions {
-    /// Where to listen: unix:PATH. Only programs of the same user and of root are heard. A client must name an authority
-    /// such as `localhost`; grpcio does with the channel option `grpc.default_authority`.
+    /// Where to listen: unix:PATH. Only the same user and root may connect. A client must name an authority such as
+    /// `localhost`; grpcio does so with the channel option `grpc.default_authority`.
     #[arg(long)]
     listen: String,
-    /// Folder for everything this agent records, which must belong to this user alone (mode 700). Without it a new folder
-    /// below /var/lib/wiregauge/agent for root and below ~/.local/state/wiregauge/agent for others.
+    /// Folder for everything this agent records. It must belong to this user, with mode 700. Default: a new folder below
+    /// /var/lib/wiregauge/agent for root, below ~/.local/state/wiregauge/agent for others.
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
-    /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside.
+    /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside it.
     #[arg(long)]
     netns: Option<PathBuf>,
-    /// End when the program (more exactly: the thread) that started this one ends, and leave SIGINT and SIGHUP to it.
+    /// End when the thread that started this program ends, and ignore SIGINT and SIGHUP, which are for its program.
     #[arg(long)]
     die_with_parent: bool,
     /// Print "listening ADDRESS" on standard output when ready.
     #[arg(long)]
     announce: bool,
-    /// Show the kernel's timestamps as those of an interface with a clock of its own: its offset in ns, drift in ppb and step in
-    /// ns. For tests of the instrument; every report says that timestamps were planted. Without this option the environment
-    /// variable WIREGAUGE_PLANTED_HARDWARE says so.
+    /// Present the kernel's timestamps as hardware timestamps of a clock with this offset (ns), drift (ppb) and step (ns). For
+    /// tests of the instrument; every report says that they were planted. Default: the environment variable
+    /// WIREGAUGE_PLANTED_HARDWARE.
     #[arg(long, value_name = "OFFSET,DRIFT,STEP", allow_hyphen_values = true)]
     planted_hardware: Option<String>,
 }
@@ -78,42 +82,42 @@ struct ServeOptions {
 /// What to measure of the clocks.
 #[derive(clap::Args)]
 struct ClocksOptions {
-    /// Readings of each clock whose cost is taken.
+    /// How often each clock is read to find the cost of a reading.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
     reads: u64,
-    /// How long the clocks are compared, s.
+    /// How long the clocks are compared, in s.
     #[arg(long, default_value_t = 10.0, value_parser = numbers::within(0.0, 86_400.0, "s"))]
     seconds: f64,
-    /// Time between two comparisons, ms.
+    /// Time between two comparisons, in ms.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     every_ms: u64,
-    /// PTP hardware clock to read as well, for example /dev/ptp0; may be given several times.
+    /// A PTP hardware clock to read as well, for example /dev/ptp0; may be repeated.
     #[arg(long)]
     phc: Vec<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    placement: ThreadPlacement,
 }
 
 /// The timer loop.
 #[derive(clap::Args)]
 struct TicksOptions {
-    /// Time between ticks, ns.
+    /// Time between ticks, in ns.
     #[arg(long, value_parser = clap::value_parser!(i64).range(1_000..=3_600_000_000_000))]
     period_ns: i64,
     /// Number of ticks.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     #[command(flatten)]
-    place: Place,
+    placement: ThreadPlacement,
 }
 
 /// Where and how a measuring loop runs.
 #[derive(clap::Args)]
-struct Place {
-    /// Core to run on.
+struct ThreadPlacement {
+    /// CPU core to run on.
     #[arg(long)]
     core: Option<usize>,
-    /// Real-time priority to ask for, 1 to 99; 0 for none.
+    /// SCHED_FIFO priority, 1 to 99; 0: ordinary scheduling.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
     priority: u32,
 }
@@ -121,22 +125,22 @@ struct Place {
 /// What to capture.
 #[derive(clap::Args)]
 struct CaptureOptions {
-    /// Interface to capture on, and what to call it in the file; may be given several times.
+    /// Interface to capture on, and optionally its name in the file; may be repeated.
     #[arg(long, short, required = true, value_name = "INTERFACE[=NAME]")]
     interface: Vec<String>,
-    /// The file to write; must not exist yet.
+    /// File to write; it must not exist.
     #[arg(long, short)]
     out: PathBuf,
     /// Bytes to keep of each frame.
     #[arg(long, default_value_t = 65_535, value_parser = clap::value_parser!(u32).range(14..=65_535))]
     snap: u32,
-    /// See all frames on the wire, not only those addressed to this host.
+    /// Capture all frames on the wire, not only those addressed to this host.
     #[arg(long)]
     promiscuous: bool,
-    /// Have the interfaces timestamp what they receive, by their own clocks, and capture only that.
+    /// Have the interfaces timestamp received frames by their own clocks, and capture only these.
     #[arg(long)]
-    hardware_stamps: bool,
-    /// Line rate of the interfaces in bit/s, where they do not tell it themselves.
+    hardware_timestamps: bool,
+    /// Line rate of the interfaces in bit/s, where their drivers do not report it.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000_000_000))]
     rate: Option<u64>,
     /// Network namespace of the interfaces.
@@ -167,8 +171,8 @@ fn clocks(options: ClocksOptions) -> ExitCode {
         seconds: options.seconds,
         every: std::time::Duration::from_millis(options.every_ms),
         hardware: options.phc,
-        core: options.place.core,
-        priority: options.place.priority,
+        core: options.placement.core,
+        priority: options.placement.priority,
     };
     wg_agent::tools::clock_survey::measure(&order, |fact| say(&fact));
     ExitCode::SUCCESS
@@ -178,8 +182,8 @@ fn ticks(options: &TicksOptions) -> ExitCode {
     let order = wg_agent::tools::timer_loop::Order {
         period_ns: options.period_ns,
         count: usize::try_from(options.count).unwrap_or(usize::MAX),
-        core: options.place.core,
-        priority: options.place.priority,
+        core: options.placement.core,
+        priority: options.placement.priority,
     };
     let refused = wg_agent::tools::timer_loop::run(order, |late| say(&late));
     say(&serde_json::json!({ "refused": refused }));
@@ -224,7 +228,7 @@ fn doctor(json: bool) -> ExitCode {
             }
         }
         for interface in wg_agent::tools::doctor::interfaces() {
-            println!("     stamps of {:<10} {}", interface.name, interface.detail);
+            println!("     timestamps of {:<10} {}", interface.name, interface.detail);
         }
     }
     ExitCode::SUCCESS

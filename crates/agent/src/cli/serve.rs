@@ -91,13 +91,13 @@ fn is_heard(stream: &tokio::net::UnixStream) -> bool {
         Ok(peer) if peer.uid() == own || peer.uid() == 0 => true,
         Ok(peer) => {
             eprintln!(
-                "wiregauge-agent: refused a program of user {}: it takes orders of user {own} and of root",
+                "wiregauge-agent: refused a connection of user {}; only user {own} and root may control this agent",
                 peer.uid()
             );
             false
         }
         Err(error) => {
-            eprintln!("wiregauge-agent: refused a program the kernel does not name: {error}");
+            eprintln!("wiregauge-agent: refused a connection whose user the kernel does not tell: {error}");
             false
         }
     }

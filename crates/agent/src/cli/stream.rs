@@ -93,67 +93,67 @@ const LONGEST_GAP_NS: f64 = 3.6e12;
 /// How to generate.
 #[derive(clap::Args)]
 pub(crate) struct GenerateOptions {
-    /// Interface frames leave by.
+    /// Interface to send on.
     #[arg(long)]
     interface: String,
-    /// MAC address they go to.
+    /// Destination MAC address.
     #[arg(long)]
     to_mac: MacAddress,
-    /// IPv4 address and UDP port they go to.
+    /// Destination IPv4 address and UDP port.
     #[arg(long)]
     to: SocketAddrV4,
-    /// IPv4 address and UDP port they come from.
+    /// Source IPv4 address and UDP port.
     #[arg(long)]
     from: SocketAddrV4,
     /// Frames of EtherType 0x88B5 without IP and UDP.
     #[arg(long)]
     raw: bool,
-    /// Length of a frame in bytes, DA to FCS.
+    /// Frame length in bytes, from destination address to FCS.
     #[arg(long, default_value_t = 64, conflicts_with = "replay")]
     frame: usize,
-    /// Capture (pcapng or pcap) whose gaps and lengths the frames have.
+    /// Capture (pcapng or pcap) to replay: its gaps and frame lengths.
     #[arg(long, conflicts_with_all = ["gap_ns", "load", "line_rate"])]
     replay: Option<PathBuf>,
-    /// Interface of the capture, by name or by number from 0. Default: its only one.
+    /// Interface within the capture, by name or by number from 0. Default: its only one.
     #[arg(long, requires = "replay")]
     replay_interface: Option<String>,
-    /// Pace of the replay in per cent of the capture's.
+    /// Speed of the replay, in per cent of the capture's.
     #[arg(long, default_value_t = 100.0, requires = "replay", value_parser = within(0.01, 100_000.0, "%"))]
     speed: f64,
     /// How often the capture is replayed.
     #[arg(long, default_value_t = 1, requires = "replay", value_parser = clap::value_parser!(u32).range(1..))]
     loops: u32,
-    /// Time between the beginnings of two frames, ns; 0: as fast as possible.
+    /// Time from the start of one frame to the start of the next, in ns; 0: as fast as possible.
     #[arg(long, default_value_t = 0.0, value_parser = within(0.0, LONGEST_GAP_NS, "ns"))]
     gap_ns: f64,
-    /// Share of a line's rate instead, in per cent; needs --line-rate.
+    /// Offered load instead of a gap, in per cent of --line-rate.
     #[arg(long, requires = "line_rate", conflicts_with = "gap_ns", value_parser = within(0.001, 100.0, "%"))]
     load: Option<f64>,
-    /// The line's rate in bit/s.
+    /// Line rate in bit/s.
     #[arg(long, value_parser = within(1.0, 1e13, "bit/s"))]
     line_rate: Option<f64>,
-    /// Frames to send. Default with --replay: all of them.
+    /// Number of frames. Default with --replay: all frames of the capture, --loops times.
     #[arg(long, required_unless_present = "replay", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
-    /// What is kept when a frame is late.
+    /// What the sender keeps when a frame is late: the rate (it catches up) or the gap (it does not).
     #[arg(long, value_enum, default_value_t)]
     mode: ModeName,
-    /// Whether the interface launches frames at their instants (SO_TXTIME). Default: where a card does.
+    /// Whether the interface launches frames at their times (SO_TXTIME). auto: where the card does it in hardware.
     #[arg(long, value_enum, default_value_t)]
     launch: LaunchName,
-    /// How frames leave the host. Default: the plainest way that is fast enough.
+    /// How frames leave the host. Default: the plainest backend that is fast enough.
     #[arg(long, value_enum)]
     backend: Option<BackendName>,
-    /// Where the transmit time lies in the payload, in bytes; without it frames carry none.
+    /// Offset of the transmit time in the payload, in bytes. Default: frames carry none.
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(..=9_000))]
     transmit_time: Option<usize>,
-    /// Number of the flow in the probe header.
+    /// Flow number in the probe header.
     #[arg(long, default_value_t = 1)]
     flow: u16,
-    /// Transmit times count from here, ns of CLOCK_REALTIME. Default: the start.
+    /// Origin of transmit times, in ns of CLOCK_REALTIME. Default: the start.
     #[arg(long, value_parser = clap::value_parser!(i64).range(0..))]
     epoch_ns: Option<i64>,
-    /// Core of the sending thread.
+    /// CPU core of the sending thread.
     #[arg(long)]
     core: Option<usize>,
     /// Its SCHED_FIFO priority; 0: ordinary scheduling.
@@ -164,37 +164,37 @@ pub(crate) struct GenerateOptions {
 /// How to receive.
 #[derive(clap::Args)]
 pub(crate) struct SinkOptions {
-    /// Interface frames arrive at.
+    /// Interface to receive on.
     #[arg(long)]
     interface: String,
-    /// UDP port they go to; of raw frames it means nothing.
+    /// Destination UDP port of the frames; ignored with --raw.
     #[arg(long)]
     port: u16,
     /// Frames of EtherType 0x88B5 without IP and UDP.
     #[arg(long)]
     raw: bool,
-    /// Number of the flow in the probe header.
+    /// Flow number in the probe header.
     #[arg(long, default_value_t = 1)]
     flow: u16,
-    /// Ends after this many frames.
+    /// End after this many frames.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// Ends when nothing came for this many seconds.
+    /// End when nothing has arrived for this many seconds.
     #[arg(long, default_value_t = 2.0, value_parser = within(0.1, 3_600.0, "s"))]
     patience: f64,
-    /// How frames come in. Default: xdp where granted, else packet-ring.
+    /// How frames are received. Default: xdp where the host grants it, else packet-ring.
     #[arg(long, value_enum)]
     receiver: Option<RxBackendName>,
-    /// Where the transmit time lies in the payload, in bytes.
+    /// Offset of the transmit time in the payload, in bytes.
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(..=9_000))]
     transmit_time: Option<usize>,
-    /// The gap frames were sent at, ns; gaps are held against it.
+    /// The gap that frames are sent at, in ns; received gaps are compared with it.
     #[arg(long, value_parser = within(0.0, LONGEST_GAP_NS, "ns"))]
     gap_ns: Option<f64>,
-    /// Transmit times count from here, ns of CLOCK_REALTIME; without it there is no latency.
+    /// Origin of transmit times, in ns of CLOCK_REALTIME. Default: no latency is computed.
     #[arg(long, value_parser = clap::value_parser!(i64).range(0..))]
     epoch_ns: Option<i64>,
-    /// Core of the receiving thread.
+    /// CPU core of the receiving thread.
     #[arg(long)]
     core: Option<usize>,
     /// Its SCHED_FIFO priority; 0: ordinary scheduling.
@@ -227,7 +227,7 @@ fn interface_of(name: &str) -> Result<Interface, Failure> {
     let existing = wg_net::interfaces().map_err(environment)?;
     existing.iter().find(|interface| interface.name == name).cloned().ok_or_else(|| {
         let names: Vec<&str> = existing.iter().map(|interface| interface.name.as_str()).collect();
-        (2, format!("there is no interface '{name}' here; there are {}", names.join(", ")))
+        (2, format!("there is no interface '{name}' here; the interfaces are {}", names.join(", ")))
     })
 }
 
@@ -364,9 +364,8 @@ fn specs_of(
     let source = wg_net::hardware_address(&interface.name).map_err(environment)?.unwrap_or([0; 6]);
     let spec = |length: &u16| {
         let whole = (64..=LONGEST_FRAME).contains(length).then(|| usize::from(*length) - headers);
-        let payload = whole.ok_or_else(|| {
-            (2, format!("a frame of {length} B: the least is 64, the most {LONGEST_FRAME}"))
-        })?;
+        let payload = whole
+            .ok_or_else(|| (2, format!("a frame has from 64 B to {LONGEST_FRAME} B, not {length} B")))?;
         Ok(FrameSpec {
             flow: options.flow,
             envelope: Envelope {
@@ -416,7 +415,7 @@ fn replay_of(options: &GenerateOptions, headers: usize) -> Result<Option<Noted>,
     let wanted = Wanted { file: &file, interface: options.replay_interface.as_deref(), sent: None };
     let (trace, notes) = Files { below: PathBuf::new() }.read(wanted).map_err(|none| (2, none.of(&file)))?;
     if trace.longest() > LONGEST_FRAME {
-        let cure = "capture with offloads off: ethtool -K IFACE gro off tso off gso off";
+        let cure = "switch offloads off before capturing: ethtool -K IFACE gro off tso off gso off";
         return Err((
             2,
             format!(
@@ -447,7 +446,7 @@ fn gap_of(options: &GenerateOptions) -> Result<i64, Failure> {
         (None, _) => options.gap_ns,
     };
     if !(0.0..=LONGEST_GAP_NS).contains(&gap_ns) {
-        return Err((2, format!("a gap of {gap_ns} ns: the least is 0, the most an hour")));
+        return Err((2, format!("the gap is {gap_ns} ns; it must be from 0 to one hour")));
     }
     Ok(picos(gap_ns))
 }

@@ -25,7 +25,7 @@ const MAX_TRIAL: u32 = 256;
 pub enum StartError {
     /// Too late.
     #[error(
-        "the start time passed {late_us} us ago on this host; announce it earlier, or synchronise the clocks"
+        "the start time passed {late_us} us ago on this host; announce it earlier or synchronise the clocks"
     )]
     EpochPassed {
         /// How long ago, in µs.
@@ -62,7 +62,7 @@ impl ActiveRun {
         let node =
             setup.this_node().ok_or_else(|| OpenError::new(Fault::Request, "the plan has no nodes"))?;
         let role = roles.iter().find(|role| role.plays(node)).ok_or_else(|| {
-            OpenError::new(Fault::Request, format!("an agent cannot play the part of node '{}'", node.name))
+            OpenError::new(Fault::Request, format!("this agent has no role for node '{}'", node.name))
         })?;
         let mut run = RunContext::new(setup.node);
         let awake;

@@ -166,12 +166,12 @@ fn setup(
     planted_hardware: Option<PlantedHardware>,
 ) -> Result<Setup, Status> {
     let network: Network = serde_json::from_slice(&request.network_json)
-        .map_err(|e| Status::invalid_argument(format!("network_json is no network: {e}")))?;
+        .map_err(|e| Status::invalid_argument(format!("network_json is not a network: {e}")))?;
     let run: Run = serde_json::from_slice(&request.run_json)
-        .map_err(|e| Status::invalid_argument(format!("run_json is no run: {e}")))?;
+        .map_err(|e| Status::invalid_argument(format!("run_json is not a run: {e}")))?;
     if request.fifo_priority > 99 {
         let asked = request.fifo_priority;
-        return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it goes from 0 to 99")));
+        return Err(Status::invalid_argument(format!("fifo_priority is {asked}; it must be from 0 to 99")));
     }
     let node = network.nodes.iter().position(|node| node.name == request.end_system).ok_or_else(|| {
         let names: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -224,7 +224,7 @@ impl Agent for AgentService {
         let asked = request.into_inner().lease_ms;
         if asked > LONGEST_LEASE_MS {
             return Err(Status::invalid_argument(format!(
-                "lease_ms is {asked}; it is at most {LONGEST_LEASE_MS}, 0 for no lease"
+                "lease_ms is {asked}; it must be at most {LONGEST_LEASE_MS}, or 0 for no lease"
             )));
         }
         let length = (asked > 0).then(|| Duration::from_millis(u64::from(asked)));
@@ -246,7 +246,9 @@ impl Agent for AgentService {
         let setup = {
             let mut state = lock(&self.shared.state);
             if matches!(&*state, State::Active { .. }) {
-                return Err(Status::failed_precondition("a run is prepared or going on; call Finish first"));
+                return Err(Status::failed_precondition(
+                    "a run is prepared or in progress; call Finish first",
+                ));
             }
             let setup = setup(request.into_inner(), &self.shared.spool, self.planted_hardware)?;
             *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
@@ -367,7 +369,7 @@ impl Agent for AgentService {
         self.alive();
         let spool = match &*lock(&self.shared.state) {
             State::Idle(Some(spool)) => spool.clone(),
-            State::Idle(None) => return Err(Status::failed_precondition("no run was finished yet")),
+            State::Idle(None) => return Err(Status::failed_precondition("no run has finished yet")),
             State::Active { .. } => return Err(Status::failed_precondition("call Finish first")),
         };
         let mut files = segment_files(&spool).map_err(|error| Status::data_loss(error.to_string()))?;

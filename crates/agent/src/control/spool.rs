@@ -23,7 +23,7 @@ const OURS_ALONE: Mode = Mode::RWXU;
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     /// Nobody named a folder and there is none to fall back to.
-    #[error("there is no place for records: HOME is not set; name a folder with --spool")]
+    #[error("there is no folder for records, because HOME is not set; name one with --spool")]
     Never,
     /// The kernel refused.
     #[error("{path} cannot be used for records: {source}")]
@@ -35,7 +35,7 @@ pub enum SpoolError {
     },
     /// A symbolic link.
     #[error(
-        "{path} is a link or no folder: records are written to a folder of this agent's own, through no link"
+        "{path} is a symbolic link or not a folder; the agent writes records only to a folder of its own, not through links"
     )]
     NoFolder {
         /// The folder.
@@ -43,7 +43,7 @@ pub enum SpoolError {
     },
     /// Others could write to it.
     #[error(
-        "{path} belongs to user {owner} with mode {mode:03o}: it has to belong to user {user} alone, with mode 700"
+        "{path} belongs to user {owner} with mode {mode:03o}; it must belong to user {user} with mode 700"
     )]
     NotOurs {
         /// The folder.
@@ -56,7 +56,7 @@ pub enum SpoolError {
         user: u32,
     },
     /// Somebody else's records.
-    #[error("{path} is there already and this agent has not made it: take what is in it away first")]
+    #[error("{path} exists and was not made by this agent; move its contents away first")]
     Taken {
         /// The folder.
         path: PathBuf,

@@ -26,7 +26,7 @@ pub const RAW_ETHER_TYPE: u16 = 0x88B5;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum AssignmentError {
     /// A node index beyond the list.
-    #[error("{what} names node {node}, but the plan has {nodes} nodes")]
+    #[error("{what} names node {node}, but the plan has only {nodes} nodes")]
     UnknownNode {
         /// Which task or flow.
         what: String,
@@ -56,7 +56,7 @@ pub enum AssignmentError {
         what: &'static str,
     },
     /// A payload no buffer holds.
-    #[error("flow {flow} has a payload of {payload} B; a message has 12 B to {most} B")]
+    #[error("flow {flow} has a payload of {payload} B; it must be from 12 B to {most} B")]
     Payload {
         /// The flow.
         flow: FlowId,

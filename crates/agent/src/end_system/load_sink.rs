@@ -51,7 +51,7 @@ impl LoadSink {
         let filter = FrameFilter { udp_ports: vec![DISCARD_PORT], ether_type: None };
         // What AF_XDP takes in never comes by a capture, and a capture is to show what comes.
         let beside_capture =
-            (RxBackend::Ring, "the capture on this interface sees no frame that AF_XDP takes in");
+            (RxBackend::Ring, "the capture on this interface would not see frames received by AF_XDP");
         let wish = assignment.capture_snap.map(|_| beside_capture);
         let (receiver, why) =
             StreamReceiver::open(interface, &filter, wish, is_fast(loads)).map_err(|e| e.to_string())?;

@@ -60,7 +60,10 @@ impl HostCounters {
     pub fn run(&self, spool: &Path, epoch: Epoch, stop: &AtomicBool) -> Option<String> {
         let path = spool.join(FILE);
         let failed = |error: std::io::Error| {
-            format!("the host's noise could not be written to {}: {error}; free space there", path.display())
+            format!(
+                "the host's counters could not be written to {}: {error}; free some disk space there",
+                path.display()
+            )
         };
         let mut out = match File::create(&path) {
             Ok(file) => BufWriter::new(file),

@@ -197,7 +197,7 @@ impl Capture {
         let left = LEFT_FREE.min(disk.total / 4);
         if self.file.is_open() && disk.free < left {
             let why = format!(
-                "less than {:.1} MiB are left on the disk, which stay free for records",
+                "less than {:.1} MiB of disk space is left, reserved for records",
                 left as f64 / f64::from(1 << 20)
             );
             self.file.end_early(why);
@@ -209,7 +209,7 @@ impl Capture {
             if let Err(error) = ring.check() {
                 let name = &tap.interface.name;
                 self.figures.failure.get_or_insert_with(|| {
-                    format!("was interrupted on interface '{name}': {error}; what came before is there")
+                    format!("was interrupted on interface '{name}': {error}; earlier frames are in the file")
                 });
             }
         }

@@ -118,7 +118,7 @@ pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
     }
     if let Some(backend) = demand.forced {
         return open(demand, backend)
-            .map(|sender| chosen(demand, sender, backend, "asked for by the test".into()));
+            .map(|sender| chosen(demand, sender, backend, "the test asks for it".into()));
     }
     let mut tried = Vec::new();
     let candidates = candidates(demand);
@@ -145,7 +145,7 @@ pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
             Err(error) => tried.push(format!("{} ({error})", backend.name())),
         }
     }
-    Err(BackendError::Unfit { backend: "any", reason: "none carries it" })
+    Err(BackendError::Unfit { backend: "any", reason: "no backend carries it" })
 }
 
 /// How the interface launches, where it is to.
@@ -155,7 +155,7 @@ fn launch(demand: &StreamNeeds<'_>) -> Result<Option<Launch>, BackendError> {
         LaunchPolicy::Off => Ok(None),
         LaunchPolicy::On if !fits => {
             let backend = demand.forced.map_or("", Backend::name);
-            Err(BackendError::Unfit { backend, reason: "launch times need the backend packet" })
+            Err(BackendError::Unfit { backend, reason: "launch times need backend packet" })
         }
         LaunchPolicy::On => Ok(Some(Launch::at(demand.interface)??)),
         // Where the kernel tells nothing there is no card that launches; what is faster goes by ways that launch nothing.
@@ -224,15 +224,15 @@ fn candidates(demand: &StreamNeeds<'_>) -> Vec<Backend> {
 
 fn live_fits(demand: &StreamNeeds<'_>) -> Result<i64, &'static str> {
     if demand.recorded {
-        return Err("frames sent within the kernel leave no records; use xdp or packet");
+        return Err("frames generated in the kernel are not recorded; use xdp or packet");
     }
     if demand.specs.len() != 1 {
-        return Err("all its frames must have one length");
+        return Err("its frames must all have the same length");
     }
     demand
         .constant_gap_ps
         .filter(|gap| gap / 1_000 <= LONGEST_GAP_NS)
-        .ok_or("its frames must come at a constant gap of at most 50us")
+        .ok_or("its frames must have a constant gap of at most 50us")
 }
 
 /// Whether the other end takes live frames, or comes to: all end systems prepare at the same time, and a receiver's
@@ -260,7 +260,7 @@ pub fn open(demand: &StreamNeeds<'_>, backend: Backend) -> Result<StreamSender, 
     match backend {
         Backend::Udp => {
             if !udp_fits(demand) {
-                return Err(unfit("the headers of its frames are not those of this host; use packet"));
+                return Err(unfit("its headers differ from those the host would write; use packet"));
             }
             let Some(Carrier::Udp { source, destination, .. }) =
                 demand.specs.first().map(|s| s.envelope.carrier)
@@ -281,7 +281,7 @@ pub fn open(demand: &StreamNeeds<'_>, backend: Backend) -> Result<StreamSender, 
             let (bytes, template) = demand.specs[0].template(Extent::FrameWithoutChecksum)?;
             let live = LiveFrames::new(demand.interface, &bytes, &template)?;
             if !takes_live_frames(&live, demand.interface)? {
-                return Err(unfit("the driver at the link's other end takes no XDP frames"));
+                return Err(unfit("the driver at the other end of the link does not accept XDP frames"));
             }
             Ok(StreamSender::Live(Box::new(live), Box::new((bytes, template))))
         }

@@ -51,8 +51,10 @@ impl StreamReceiver {
             Some((RxBackend::Ring, why)) => Ok((ring()?, why.into())),
             Some((RxBackend::Xdp, why)) => Ok((xdp()?, why.into())),
             None if fast => match xdp() {
-                Ok(open) => Ok((open, "frames may come faster than the host's stack takes them".into())),
-                Err(refusal) => Ok((ring()?, format!("AF_XDP is not to be had: {refusal}"))),
+                Ok(open) => {
+                    Ok((open, "frames may arrive faster than the host's network stack can take them".into()))
+                }
+                Err(refusal) => Ok((ring()?, format!("AF_XDP is not available: {refusal}"))),
             },
             None => Ok((ring()?, "fast enough for this load".into())),
         }

@@ -160,8 +160,7 @@ impl Timestamping {
             None => Found::of(interface, can).map_err(|why| (kernel, why))?,
         };
         let Found { transmit, receive, clock, method, mut source, budget, on } = found;
-        let unknown =
-            "nobody knows the rate of the line, so stamps cannot be moved to the octet they stand for";
+        let unknown = "the line rate is unknown, so timestamps cannot be moved to their reference octet";
         let rate = Rate(rate_bps.ok_or_else(|| (kernel, unknown.to_owned()))?);
         let first = source.cross_timestamp().map_err(|e| (kernel, format!("clock {clock}: {e}")))?;
         let track = ClockTrack::new(first);
@@ -213,7 +212,7 @@ impl Found {
         let number = can
             .phc()
             .filter(|_| transmit || receive)
-            .ok_or_else(|| format!("the interface cannot: {}", can.described()))?;
+            .ok_or_else(|| format!("the interface does not support it: {}", can.described()))?;
         let clock = HardwareClock::open(number).map_err(|e| e.to_string())?;
         let on = HardwareTimestamping::start(interface, transmit, receive).map_err(|e| e.to_string())?;
         Ok(Self {

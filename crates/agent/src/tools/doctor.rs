@@ -33,12 +33,16 @@ pub fn examine() -> Vec<Finding> {
             realtime::keep_cores_awake().map(drop),
             "run as root, or let the user write to /dev/cpu_dma_latency",
         ),
-        tried("timestamps", timestamps(), "a kernel with software transmit and receive stamps is needed"),
-        tried("packet-sockets", wg_net::enclose::can_open_packet_socket(), "run as root, or enclosed"),
+        tried(
+            "timestamps",
+            timestamps(),
+            "use a kernel with software timestamps of sent and received frames",
+        ),
+        tried("packet-sockets", wg_net::enclose::can_open_packet_socket(), "run as root, or in an enclosure"),
         tried(
             "network-namespaces",
             wg_net::enclose::can_unshare(false),
-            "run as root, or rootless where user namespaces are granted",
+            "run as root, or use user namespaces where the host allows them",
         ),
         tried("user-namespaces", wg_net::enclose::can_unshare(true), wg_net::enclose::ROOTLESS_CURE),
     ]

@@ -194,7 +194,7 @@ impl XdpPort {
             if transmit.untaken() != before {
                 stuck = None;
             } else if stuck.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                let problem = "the interface takes no frames; is its other end up?";
+                let problem = "the interface accepts no frames; is the other end of the link up?";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
             }
         }
