@@ -70,8 +70,8 @@ fn sustain(directory: &std::path::Path) -> Result<(u64, u64), String> {
         }
     }
     drop(log);
-    let figures = logger.join().map_err(|_| "the logging thread failed")?.map_err(|e| e.to_string())?;
-    Ok((figures.written, dropped.load(Ordering::Relaxed)))
+    let stats = logger.join().map_err(|_| "the logging thread failed")?.map_err(|e| e.to_string())?;
+    Ok((stats.written, dropped.load(Ordering::Relaxed)))
 }
 
 fn main() -> ExitCode {

@@ -117,14 +117,13 @@ pub fn link_counters(name: &str) -> Result<LinkCounters, NetError> {
 
 /// Columns of /proc/net/dev: receive bytes, packets, errors, drop, …; transmit from the ninth on.
 fn counters_of(table: &str, name: &str) -> Option<LinkCounters> {
-    let (_, figures) =
-        table.lines().filter_map(|line| line.split_once(':')).find(|(n, _)| n.trim() == name)?;
-    let figures: Vec<u64> = figures.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let (_, stats) = table.lines().filter_map(|line| line.split_once(':')).find(|(n, _)| n.trim() == name)?;
+    let stats: Vec<u64> = stats.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     Some(LinkCounters {
-        received: *figures.get(1)?,
-        receive_dropped: *figures.get(3)?,
-        transmitted: *figures.get(9)?,
-        transmit_dropped: *figures.get(11)?,
+        received: *stats.get(1)?,
+        receive_dropped: *stats.get(3)?,
+        transmitted: *stats.get(9)?,
+        transmit_dropped: *stats.get(11)?,
     })
 }
 

@@ -457,8 +457,8 @@ impl Socket {
     pub fn drops(&self) -> io::Result<u64> {
         // linux/sock_diag.h: the last of the nine figures is SK_MEMINFO_DROPS. For packet sockets it equals the sum PACKET_STATISTICS
         // would give, without resetting it.
-        let figures = get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, [0_u32; 9])?;
-        Ok(u64::from(figures[8]))
+        let stats = get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, [0_u32; 9])?;
+        Ok(u64::from(stats[8]))
     }
 
     /// Where a UDP access point is bound to.

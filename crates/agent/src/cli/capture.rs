@@ -17,9 +17,9 @@ type Failure = (u8, String);
 /// refuses; 4: the file is not whole.
 pub(crate) fn capture(options: &CaptureOptions) -> ExitCode {
     match run(options) {
-        Ok(figures) => {
-            println!("{}", described(&figures));
-            match figures.failure {
+        Ok(stats) => {
+            println!("{}", described(&stats));
+            match stats.failure {
                 None => ExitCode::SUCCESS,
                 Some(failure) => fail(4, &format!("{}: {failure}", options.out.display())),
             }
@@ -99,15 +99,15 @@ fn wait_for_the_end() -> std::io::Result<()> {
 }
 
 /// As the manifest of a run keeps it: the fields of a capture task in `agent.proto`.
-fn described(figures: &CaptureStats) -> serde_json::Value {
+fn described(stats: &CaptureStats) -> serde_json::Value {
     serde_json::json!({
         "kind": "capture",
-        "planned": figures.seen,
-        "done": figures.written,
-        "ring_drops": figures.dropped,
-        "unwritten": figures.unwritten,
-        "hardware_stamps": figures.by_hardware,
-        "missing_hardware_stamps": figures.untimestamped,
-        "failure": figures.failure.clone().unwrap_or_default(),
+        "planned": stats.seen,
+        "done": stats.written,
+        "ring_drops": stats.dropped,
+        "unwritten": stats.unwritten,
+        "hardware_stamps": stats.by_hardware,
+        "missing_hardware_stamps": stats.untimestamped,
+        "failure": stats.failure.clone().unwrap_or_default(),
     })
 }

@@ -208,8 +208,8 @@ type Failure = (u8, String);
 
 pub(crate) fn report(done: Result<serde_json::Value, Failure>) -> ExitCode {
     match done {
-        Ok(figures) => {
-            println!("{figures:#}");
+        Ok(stats) => {
+            println!("{stats:#}");
             ExitCode::SUCCESS
         }
         Err((code, problem)) => {
@@ -458,11 +458,12 @@ pub(crate) fn sink(options: &SinkOptions) -> Result<serde_json::Value, Failure> 
         true => FrameFilter { udp_ports: Vec::new(), ether_type: Some(RAW_ETHER_TYPE) },
         false => FrameFilter { udp_ports: vec![options.port], ether_type: None },
     };
-    let wish = options.receiver.map(|name| match name {
+    let preferred = options.receiver.map(|name| match name {
         RxBackendName::PacketRing => (RxBackend::Ring, "forced"),
         RxBackendName::Xdp => (RxBackend::Xdp, "forced"),
     });
-    let (mut receiver, why) = StreamReceiver::open(&interface, &filter, wish, true).map_err(environment)?;
+    let (mut receiver, why) =
+        StreamReceiver::open(&interface, &filter, preferred, true).map_err(environment)?;
     // Without anybody at the port the host's stack answers what a packet ring sees beside it with ICMP. Where somebody is,
     // this is refused and not needed.
     let _nobody_reads = (!options.raw)
@@ -493,16 +494,16 @@ pub(crate) fn sink(options: &SinkOptions) -> Result<serde_json::Value, Failure> 
             last = Instant::now();
         }
     }
-    let mut figures = AccountSummary::of(&accounts.streams[0][0]);
+    let mut stats = AccountSummary::of(&accounts.streams[0][0]);
     if options.epoch_ns.is_none() {
-        figures.latency_ns = None;
+        stats.latency_ns = None;
     }
     let drops: RxDropsSummary = receiver.drops().map_err(environment)?.into();
     Ok(json!({
         "schema": 1,
         "receiver": receiver.backend().name(),
         "why": why,
-        "received": figures,
+        "received": stats,
         "foreign": accounts.foreign,
         "missed": drops,
     }))

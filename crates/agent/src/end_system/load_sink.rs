@@ -52,9 +52,9 @@ impl LoadSink {
         // What AF_XDP takes in never comes by a capture, and a capture is to show what comes.
         let beside_capture =
             (RxBackend::Ring, "the capture on this interface would not see frames received by AF_XDP");
-        let wish = assignment.capture_snap.map(|_| beside_capture);
+        let preferred = assignment.capture_snap.map(|_| beside_capture);
         let (receiver, why) =
-            StreamReceiver::open(interface, &filter, wish, is_fast(loads)).map_err(|e| e.to_string())?;
+            StreamReceiver::open(interface, &filter, preferred, is_fast(loads)).map_err(|e| e.to_string())?;
         let expected = loads
             .iter()
             .map(|task| Expected {

@@ -17,7 +17,7 @@ use crate::end_system::framing;
 /// How far ahead messages are built, ns, within the limits below.
 const AHEAD: i64 = 200_000_000;
 const LEAST_AHEAD: i64 = 16;
-const MOST_AHEAD: i64 = 4096;
+const MAX_AHEAD: i64 = 4096;
 
 /// One sender task and its queue.
 pub struct MessageBuilder {
@@ -40,7 +40,7 @@ impl MessageBuilder {
     /// A task with all its buffers.
     pub fn new(task: SendTask) -> (Self, BuilderQueues) {
         let period = task.send.period.as_nanos_floor().max(1);
-        let depth = (AHEAD / period).clamp(LEAST_AHEAD, MOST_AHEAD);
+        let depth = (AHEAD / period).clamp(LEAST_AHEAD, MAX_AHEAD);
         let messages = usize::try_from(task.schedule.total()).unwrap_or(usize::MAX);
         let slots = usize::try_from(depth).unwrap_or(1).min(messages.max(1));
         let (outbox, outbox_end) = RingBuffer::new(slots);

@@ -63,11 +63,11 @@ impl FlowStats {
 }
 
 /// Messages in half a second beyond which the servicing thread judges them itself.
-const MOST_QUEUED: u64 = 10_000;
+const MAX_QUEUED: u64 = 10_000;
 
 /// Whether the servicing thread is to judge what comes, when so many messages may come in half a second.
 pub fn checks_inline(in_half_a_second: u64) -> bool {
-    in_half_a_second > MOST_QUEUED
+    in_half_a_second > MAX_QUEUED
 }
 
 /// Where received messages go to be judged.
@@ -90,7 +90,7 @@ pub struct ReceptionStats {
 
 /// Judges and records until the servicing thread has gone and its queue is empty.
 pub fn run(
-    mut judge: MessageChecker,
+    mut checker: MessageChecker,
     mut inbox: Consumer<Incoming>,
     mut spent: Producer<Buffer>,
     mut records: RecordProducer,
@@ -101,12 +101,12 @@ pub fn run(
         let over = inbox.is_abandoned();
         pause = if inbox.is_empty() { (pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
         while let Ok(incoming) = inbox.pop() {
-            judge.take(&incoming, &mut records);
+            checker.take(&incoming, &mut records);
             // A servicing thread that has gone needs no buffers.
             drop(spent.push(incoming.buffer));
         }
         if over {
-            return judge.figures;
+            return checker.stats;
         }
         std::thread::sleep(pause);
     }
@@ -117,15 +117,15 @@ pub fn run(
 pub struct MessageChecker {
     assignment: Arc<Assignment>,
     /// What came so far.
-    pub figures: ReceptionStats,
+    pub stats: ReceptionStats,
 }
 
 impl MessageChecker {
     /// One that has seen nothing yet.
     pub fn new(assignment: &Arc<Assignment>) -> Self {
         let flows = vec![FlowStats::default(); assignment.flows.len()];
-        let figures = ReceptionStats { flows, ..ReceptionStats::default() };
-        Self { assignment: Arc::clone(assignment), figures }
+        let stats = ReceptionStats { flows, ..ReceptionStats::default() };
+        Self { assignment: Arc::clone(assignment), stats }
     }
 
     /// Judges and records a message.
@@ -134,10 +134,10 @@ impl MessageChecker {
         let inspected = framing::inspect(&self.assignment, buffer, *payload, *length);
         records.received(inspected.seen, *at);
         let Some(flow) = inspected.flow else {
-            self.figures.unknown_flow += u64::from(inspected.crc == Crc::Ok);
+            self.stats.unknown_flow += u64::from(inspected.crc == Crc::Ok);
             return;
         };
-        let of_flow = &mut self.figures.flows[usize::from(flow)];
+        let of_flow = &mut self.stats.flows[usize::from(flow)];
         if inspected.crc != Crc::Ok {
             of_flow.crc_errors += 1;
         } else if inspected.belongs_here {
@@ -157,25 +157,25 @@ mod tests {
     proptest! {
         #[test]
         fn one_swap_makes_one_gap_and_one_repeat_and_nothing_more(at in 0_u32..50) {
-            let mut figures = FlowStats::default();
+            let mut stats = FlowStats::default();
             let mut order: Vec<u32> = (0..60).collect();
             order.swap(at as usize, at as usize + 1);
             for sequence in order {
-                figures.follow(sequence, false);
+                stats.follow(sequence, false);
             }
-            prop_assert_eq!((figures.sequence_gaps, figures.sequence_repeats), (1, 1));
+            prop_assert_eq!((stats.sequence_gaps, stats.sequence_repeats), (1, 1));
         }
 
         #[test]
         fn phases_are_numbered_on_their_own(warm_up in 0_u32..20, measured in 0_u32..20) {
-            let mut figures = FlowStats::default();
+            let mut stats = FlowStats::default();
             for sequence in 0..warm_up {
-                figures.follow(sequence, true);
+                stats.follow(sequence, true);
             }
             for sequence in 0..measured {
-                figures.follow(sequence, false);
+                stats.follow(sequence, false);
             }
-            prop_assert_eq!((figures.sequence_gaps, figures.sequence_repeats), (0, 0));
+            prop_assert_eq!((stats.sequence_gaps, stats.sequence_repeats), (0, 0));
         }
     }
 }

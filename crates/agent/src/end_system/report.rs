@@ -50,7 +50,7 @@ impl StreamInfo {
     }
 }
 
-/// The figures of all threads of a run. A thread that panicked is a defect and makes the run incomplete.
+/// The statistics of all threads of a run. A thread that panicked is a defect and makes the run incomplete.
 #[derive(Default)]
 pub(super) struct Gathered {
     /// Why the run is incomplete.
@@ -83,13 +83,13 @@ impl Gathered {
         joined: thread::Result<Option<AccessPointStats>>,
     ) {
         match joined {
-            Ok(Some(mut figures)) => {
-                if let Some(failure) = figures.failure.take() {
+            Ok(Some(mut stats)) => {
+                if let Some(failure) = stats.failure.take() {
                     self.incomplete(format!("{}: {failure}", access.name()));
                 }
-                self.relays.append(&mut figures.relays);
-                self.receptions.extend(figures.reception.take());
-                self.access_points.push((access, figures));
+                self.relays.append(&mut stats.relays);
+                self.receptions.extend(stats.reception.take());
+                self.access_points.push((access, stats));
             }
             Ok(None) => {}
             Err(_) => self.defect("a servicing thread"),
@@ -103,10 +103,10 @@ impl Gathered {
         joined: thread::Result<Option<RelayTaskStats>>,
     ) {
         match joined {
-            Ok(Some(figures)) => {
-                self.relays.extend(figures.relays);
+            Ok(Some(stats)) => {
+                self.relays.extend(stats.relays);
                 for (_, access_point) in self.access_points.iter_mut().filter(|(a, _)| *a == access) {
-                    access_point.send_errors += figures.refused;
+                    access_point.send_errors += stats.refused;
                 }
             }
             Ok(None) => {}
@@ -117,20 +117,20 @@ impl Gathered {
     /// The end of a receiver task.
     pub(super) fn take_reception(&mut self, joined: thread::Result<Option<ReceptionStats>>) {
         match joined {
-            Ok(figures) => self.receptions.extend(figures),
+            Ok(stats) => self.receptions.extend(stats),
             Err(_) => self.defect("a receiver task"),
         }
     }
 
     /// The end of a stream.
-    pub(super) fn take_stream(&mut self, told: StreamInfo, joined: thread::Result<Option<Outcome>>) {
+    pub(super) fn take_stream(&mut self, info: StreamInfo, joined: thread::Result<Option<Outcome>>) {
         match joined {
             Ok(outcome) => {
                 let mut outcome = outcome.unwrap_or_default();
                 if let Some(failure) = outcome.failure.take() {
-                    self.incomplete(format!("{} by {}: {failure}", told.kind, told.backend));
+                    self.incomplete(format!("{} by {}: {failure}", info.kind, info.backend));
                 }
-                self.streams.push((told, outcome));
+                self.streams.push((info, outcome));
             }
             Err(_) => self.defect("a stream"),
         }
@@ -153,15 +153,15 @@ impl Gathered {
     /// The end of a capture. One that is not whole spoils no measurement: it is told with its task.
     pub(super) fn take_capture(&mut self, joined: thread::Result<CaptureStats>) {
         match joined {
-            Ok(figures) => self.captures.push(figures),
+            Ok(stats) => self.captures.push(stats),
             Err(_) => self.defect("a capture task"),
         }
     }
 
     fn flow(&self, position: u16) -> FlowStats {
         let mut sum = FlowStats::default();
-        for figures in self.receptions.iter().filter_map(|r| r.flows.get(usize::from(position))) {
-            sum.add(figures);
+        for stats in self.receptions.iter().filter_map(|r| r.flows.get(usize::from(position))) {
+            sum.add(stats);
         }
         sum
     }
@@ -217,12 +217,12 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
     for (position, task) in assignment.sends.iter().enumerate() {
         let at = usize::from(task.flow);
         let mut report = of_flow("send", task.flow, task.schedule.total(), assignment, gathered);
-        for figures in gathered.access_points.iter().filter_map(|(_, f)| f.sends.get(at)) {
-            report.done += figures.done;
-            report.late += figures.late;
+        for stats in gathered.access_points.iter().filter_map(|(_, f)| f.sends.get(at)) {
+            report.done += stats.done;
+            report.late += stats.late;
         }
-        let of_stream = |told: &StreamInfo| told.kind == "send" && told.position == position;
-        for (_, outcome) in gathered.streams.iter().filter(|(told, _)| of_stream(told)) {
+        let of_stream = |info: &StreamInfo| info.kind == "send" && info.position == position;
+        for (_, outcome) in gathered.streams.iter().filter(|(info, _)| of_stream(info)) {
             report.done += outcome.sends.done;
             report.late += outcome.sends.late;
         }
@@ -242,8 +242,8 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
         report.crc_errors += damaged;
         tasks.push(report);
     }
-    for (told, outcome) in gathered.streams.iter().filter(|(told, _)| told.kind == "inject") {
-        let Some(task) = assignment.loads.get(told.position) else { continue };
+    for (info, outcome) in gathered.streams.iter().filter(|(info, _)| info.kind == "inject") {
+        let Some(task) = assignment.loads.get(info.position) else { continue };
         let taken = outcome.done.offered.saturating_sub(outcome.done.refused);
         let on_wire = wire_len(load_shape(assignment, task).frame_len()) as u64;
         tasks.push(proto::TaskReport {
@@ -262,18 +262,18 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
 /// Streams sent here and loads that arrived here.
 fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamReport> {
     let mut reports = Vec::new();
-    for (told, outcome) in &gathered.streams {
-        let number = match told.kind {
-            "send" => assignment.sends.get(told.position).map(|task| u32::from(task.send.flow)),
-            _ => assignment.loads.get(told.position).map(|task| task.number),
+    for (info, outcome) in &gathered.streams {
+        let number = match info.kind {
+            "send" => assignment.sends.get(info.position).map(|task| u32::from(task.send.flow)),
+            _ => assignment.loads.get(info.position).map(|task| task.number),
         };
         reports.push(proto::StreamReport {
-            kind: told.kind.into(),
+            kind: info.kind.into(),
             number: number.unwrap_or(0),
-            backend: told.backend.into(),
-            why: told.why.clone(),
-            mode: told.mode.into(),
-            past_queue: told.past_queue,
+            backend: info.backend.into(),
+            why: info.why.clone(),
+            mode: info.mode.into(),
+            past_queue: info.past_queue,
             figures_json: json(&SendSummary::of(&outcome.done)),
         });
     }
@@ -286,7 +286,7 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
         return reports;
     };
     for (task, account) in assignment.loads_to_here.iter().zip(&load_sink.accounts) {
-        let figures = serde_json::json!({
+        let stats = serde_json::json!({
             "account": AccountSummary::of(account),
             "foreign": load_sink.foreign,
             "missed": RxDropsSummary::from(load_sink.drops),
@@ -296,7 +296,7 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
             number: task.number,
             backend: load_sink.backend.into(),
             why: load_sink.why.clone(),
-            figures_json: figures.to_string(),
+            figures_json: stats.to_string(),
             ..proto::StreamReport::default()
         });
     }
@@ -304,8 +304,8 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
 }
 
 /// Figures are plain numbers and names: nothing in them can fail to be written.
-fn json(figures: &impl serde::Serialize) -> String {
-    serde_json::to_string(figures).unwrap_or_default()
+fn json(stats: &impl serde::Serialize) -> String {
+    serde_json::to_string(stats).unwrap_or_default()
 }
 
 fn of_flow(
@@ -315,29 +315,29 @@ fn of_flow(
     assignment: &Assignment,
     gathered: &Gathered,
 ) -> proto::TaskReport {
-    let figures = gathered.flow(flow);
+    let stats = gathered.flow(flow);
     proto::TaskReport {
         kind: kind.into(),
         flow: u32::from(assignment.flows[usize::from(flow)].id),
         planned,
-        crc_errors: figures.crc_errors,
-        wrong_destination: figures.wrong_destination,
-        sequence_gaps: figures.sequence_gaps,
-        sequence_repeats: figures.sequence_repeats,
+        crc_errors: stats.crc_errors,
+        wrong_destination: stats.wrong_destination,
+        sequence_gaps: stats.sequence_gaps,
+        sequence_repeats: stats.sequence_repeats,
         ..proto::TaskReport::default()
     }
 }
 
 /// The report of a capture.
-fn capture(figures: &CaptureStats) -> proto::TaskReport {
+fn capture(stats: &CaptureStats) -> proto::TaskReport {
     proto::TaskReport {
         kind: "capture".into(),
-        planned: figures.seen,
-        done: figures.written,
-        ring_drops: figures.dropped,
-        unwritten: figures.unwritten,
-        hardware_stamps: figures.by_hardware,
-        failure: figures.failure.clone().unwrap_or_default(),
+        planned: stats.seen,
+        done: stats.written,
+        ring_drops: stats.dropped,
+        unwritten: stats.unwritten,
+        hardware_stamps: stats.by_hardware,
+        failure: stats.failure.clone().unwrap_or_default(),
         ..proto::TaskReport::default()
     }
 }
@@ -348,10 +348,10 @@ fn watch(assignment: &Assignment, gathered: &Gathered) -> Option<proto::TaskRepo
     report.unknown_flow = gathered.receptions.iter().map(|r| r.unknown_flow).sum();
     for (at, facts) in (0_u16..).zip(&assignment.flows) {
         if facts.role == FlowRole::Unexpected {
-            let figures = gathered.flow(at);
-            report.done += figures.received;
-            report.crc_errors += figures.crc_errors;
-            report.wrong_destination += figures.wrong_destination;
+            let stats = gathered.flow(at);
+            report.done += stats.received;
+            report.crc_errors += stats.crc_errors;
+            report.wrong_destination += stats.wrong_destination;
         }
     }
     report.done += report.unknown_flow + report.wrong_destination + report.crc_errors;

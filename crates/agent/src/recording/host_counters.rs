@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Agents of one host that look so often; of more, each looks less often, for all looks of a host cost it time.
 const SHARING: u32 = 8;
 /// Looks at a run, at most: of a longer one they are farther apart, and the series stays small.
-const MOST_LOOKS: u32 = 36_000;
+const MAX_LOOKS: u32 = 36_000;
 /// How soon the thread sees that the run is over.
 const LOOK: Duration = Duration::from_millis(20);
 /// The same of many agents on a host.
@@ -32,7 +32,7 @@ const LONGEST_LOOK: Duration = Duration::from_millis(200);
 /// Times in `/proc/stat` are in units of 1/100 s whatever the kernel's own tick (USER_HZ, proc(5)).
 const TICK_NS: i64 = 10_000_000;
 /// Counters of one look, at most; a host with more interrupt lines than this is cut short.
-const MOST: usize = 4_096;
+const MAX: usize = 4_096;
 
 /// What is looked at.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl HostCounters {
         };
         let mut last = Look::new();
         let rarer = self.sharing.div_ceil(SHARING).max(1);
-        let every = EVERY.max(self.length / MOST_LOOKS) * rarer;
+        let every = EVERY.max(self.length / MAX_LOOKS) * rarer;
         let look = (LOOK * rarer).min(LONGEST_LOOK);
         loop {
             let over = stop.load(Ordering::Relaxed);
@@ -100,7 +100,7 @@ impl HostCounters {
     fn look(&self) -> Look {
         let mut look = Look::new();
         let mut add = |counter: &'static str, key: String, value: i64| {
-            if look.len() < MOST {
+            if look.len() < MAX {
                 look.insert((counter, key), value);
             }
         };

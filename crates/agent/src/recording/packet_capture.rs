@@ -77,7 +77,7 @@ pub struct Capture {
     file: CaptureFile,
     snap: u32,
     began: i64,
-    figures: CaptureStats,
+    stats: CaptureStats,
 }
 
 /// Why a capture cannot begin.
@@ -136,7 +136,7 @@ impl Capture {
             file,
             snap,
             began: clock::realtime().get(),
-            figures: CaptureStats::default(),
+            stats: CaptureStats::default(),
         })
     }
 
@@ -178,12 +178,12 @@ impl Capture {
         let Some((ring, _)) = self.rings.get_mut(number) else { return false };
         let interface = u32::try_from(number).unwrap_or(u32::MAX);
         let (file, snap) = (&mut self.file, self.snap);
-        let (only_hardware, figures) = (self.by_hardware, &mut self.figures);
+        let (only_hardware, stats) = (self.by_hardware, &mut self.stats);
         ring.read(|frame| {
-            figures.by_hardware += u64::from(frame.by_hardware);
+            stats.by_hardware += u64::from(frame.by_hardware);
             if only_hardware && !frame.by_hardware {
                 // Its time is another clock's: in one file with the others it would be nonsense.
-                figures.untimestamped += u64::from(!frame.is_outgoing);
+                stats.untimestamped += u64::from(!frame.is_outgoing);
                 return;
             }
             file.frame(|out| put(out, interface, &frame, snap));
@@ -208,7 +208,7 @@ impl Capture {
         for (ring, tap) in &self.rings {
             if let Err(error) = ring.check() {
                 let name = &tap.interface.name;
-                self.figures.failure.get_or_insert_with(|| {
+                self.stats.failure.get_or_insert_with(|| {
                     format!("was interrupted on interface '{name}': {error}; earlier frames are in the file")
                 });
             }
@@ -220,8 +220,8 @@ impl Capture {
         let mut written = self.file.frames();
         for (number, (ring, _)) in (0..).zip(&mut self.rings) {
             let (received, dropped) = ring.statistics().unwrap_or_default();
-            self.figures.seen += received;
-            self.figures.dropped += dropped;
+            self.stats.seen += received;
+            self.stats.dropped += dropped;
             // With several interfaces each has what came to it, less what was dropped.
             let mine = (received - dropped.min(received)).min(written);
             written -= mine;
@@ -229,12 +229,12 @@ impl Capture {
             self.file.other(|out| pcapng::statistics(out, number, between, counted));
         }
         self.file.flush();
-        self.figures.written = self.file.frames();
-        self.figures.unwritten = self.file.lost();
+        self.stats.written = self.file.frames();
+        self.stats.unwritten = self.file.lost();
         if let Some(failure) = self.file.failure() {
-            self.figures.failure = Some(failure);
+            self.stats.failure = Some(failure);
         }
-        self.figures
+        self.stats
     }
 }
 

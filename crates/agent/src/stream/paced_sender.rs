@@ -104,7 +104,7 @@ impl PacedSender<'_> {
     pub fn run(
         &mut self,
         mut dues: impl Iterator<Item = DueFrame>,
-        figures: &mut PacedStats,
+        stats: &mut PacedStats,
         observer: &mut impl SendObserver,
     ) -> std::io::Result<()> {
         let mut next = dues.next();
@@ -117,27 +117,27 @@ impl PacedSender<'_> {
             }
             let now = clock::realtime().get();
             if self.give_up_ns.is_some_and(|most| now - target > most) {
-                figures.given_up += 1;
+                stats.given_up += 1;
                 next = dues.next();
                 continue;
             }
-            let sent = self.lay(due, target, &mut pacer, figures, observer);
+            let sent = self.lay(due, target, &mut pacer, stats, observer);
             next = dues.next();
             let due_by = run_time(self.epoch, sent + self.ahead_ns.unwrap_or(0));
             while let Some(more) = next {
                 if !pacer.may_join(more.at, due_by) || !self.has_room() {
                     break;
                 }
-                self.lay(more, self.epoch.wall_nanos(more.at).get(), &mut pacer, figures, observer);
+                self.lay(more, self.epoch.wall_nanos(more.at).get(), &mut pacer, stats, observer);
                 next = dues.next();
             }
             let flushed = self.transmitter.flush()?;
-            figures.refused += flushed.refused as u64;
+            stats.refused += flushed.refused as u64;
         }
         if let Some(ahead) = self.ahead_ns {
             // What was handed over last is launched, or given up, within this time.
             clock::sleep_until(WallNanos::new(clock::realtime().get() + ahead));
-            figures.unlaunched = Some(self.transmitter.unlaunched()?);
+            stats.unlaunched = Some(self.transmitter.unlaunched()?);
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl PacedSender<'_> {
         due: DueFrame,
         target: i64,
         pacer: &mut Pacer,
-        figures: &mut PacedStats,
+        stats: &mut PacedStats,
         observer: &mut impl SendObserver,
     ) -> i64 {
         let (bytes, template) = &self.templates[usize::from(due.template)];
@@ -186,12 +186,12 @@ impl PacedSender<'_> {
             self.transmitter.launch_at(leaves);
         }
         observer.sent(due, WallNanos::new(target), at);
-        figures.offered += 1;
-        figures.error.add((at.get() - target) * 1_000);
+        stats.offered += 1;
+        stats.error.add((at.get() - target) * 1_000);
         if let (Some(gap), None) = (pacer.handle_sent(due.at, time), self.ahead_ns) {
-            figures.gaps.add(gap.sent.as_picos(), gap.planned.as_picos());
+            stats.gaps.add(gap.sent.as_picos(), gap.planned.as_picos());
         }
-        figures.span = Some((figures.span.map_or(leaves.get(), |span| span.0), leaves.get()));
+        stats.span = Some((stats.span.map_or(leaves.get(), |span| span.0), leaves.get()));
         at.get()
     }
 
@@ -275,7 +275,7 @@ mod tests {
         let mut transmitter = Transmitter::udp(here(0), here(port)).expect("a socket");
         let epoch = Epoch::new(clock::realtime());
         let mut observer = Hindered { epoch, stall_ns: gap_ps / 100, sent: Vec::new() };
-        let mut figures = PacedStats::default();
+        let mut stats = PacedStats::default();
         let dues = (0..200).map(|sequence| DueFrame {
             at: RunTime::from_picos(gap_ps * i64::from(sequence)),
             sequence,
@@ -292,9 +292,9 @@ mod tests {
             spin: true,
             stop: &AtomicBool::new(false),
         }
-        .run(dues, &mut figures, &mut observer)
+        .run(dues, &mut stats, &mut observer)
         .expect("a way out");
-        (observer.sent, figures)
+        (observer.sent, stats)
     }
 
     #[test]
@@ -302,15 +302,15 @@ mod tests {
         // No whole nanoseconds.
         let gap = Span::from_picos(20_000_300);
         for pacing in [Pacing::Rate, Pacing::Gap] {
-            let (sent, figures) = sent(pacing, gap.as_picos());
-            assert_eq!((sent.len(), figures.offered), (200, 200));
+            let (sent, stats) = sent(pacing, gap.as_picos());
+            assert_eq!((sent.len(), stats.offered), (200, 200));
             contract::holds(pacing, Span::from_nanos(1), &sent);
             // Ten gaps are lost twenty times: made up for, or not. The last stall is behind the last frame.
             let span = sent[199].at - sent[0].at;
             let nineteen = Span::from_picos(19 * 9 * gap.as_picos());
             let planned = sent[199].planned - sent[0].planned;
             assert!(pacing == Pacing::Rate || span >= planned + nineteen, "{span} of {planned}");
-            let shortest = figures.gaps.deviation.min().expect("there are gaps");
+            let shortest = stats.gaps.deviation.min().expect("there are gaps");
             assert_eq!(shortest < 0, pacing == Pacing::Rate, "late frames catch up only on a schedule");
         }
     }

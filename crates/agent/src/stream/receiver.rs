@@ -42,12 +42,12 @@ impl StreamReceiver {
     pub fn open(
         interface: &Interface,
         filter: &FrameFilter,
-        wish: Option<(RxBackend, &str)>,
+        preferred: Option<(RxBackend, &str)>,
         fast: bool,
     ) -> Result<(Self, String), NetError> {
         let ring = || PacketRing::arrivals(interface, filter).map(Self::Ring);
         let xdp = || XdpReceiver::open(interface, filter).map(|open| Self::Xdp(Box::new(open)));
-        match wish {
+        match preferred {
             Some((RxBackend::Ring, why)) => Ok((ring()?, why.into())),
             Some((RxBackend::Xdp, why)) => Ok((xdp()?, why.into())),
             None if fast => match xdp() {

@@ -1,4 +1,4 @@
-//! What streams did, as the figures of a report. Times are ns.
+//! What streams did, as the statistics of a report. Times are ns.
 
 use serde::Serialize;
 use wg_net::receive::RxDrops;
@@ -113,7 +113,7 @@ pub struct LaunchSummary {
 }
 
 impl SendSummary {
-    /// The figures of a sender.
+    /// The statistics of a sender.
     pub fn of(done: &PacedStats) -> Self {
         let seconds = done.span.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9);
         let intervals = done.offered.saturating_sub(1) as f64;
@@ -167,7 +167,7 @@ pub struct AccountSummary {
 }
 
 impl AccountSummary {
-    /// The figures of an account.
+    /// The statistics of an account.
     pub fn of(account: &Account) -> Self {
         let seconds = account.span.map_or(0.0, |(first, last)| (last.get() - first.get()) as f64 / 1e9);
         let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };

@@ -6,7 +6,7 @@
 //! not asked for is counted. A timestamp that never comes frees its room when patience ends.
 
 /// Most timestamps that may be under way, whatever the interface.
-pub const MOST: usize = 64;
+pub const MAX: usize = 64;
 /// After so long a timestamp counts as missing, ns. Longer than a shaper ever holds a frame back; a timestamp that still comes is taken.
 pub const PATIENCE_NS: i64 = 100_000_000;
 /// Timestamps of the past that are remembered, so that a second one of the same frame is known.
@@ -63,19 +63,19 @@ pub struct TimestampBudget {
     waiting: Vec<Waiting>,
     past: [Option<(u32, Fate)>; REMEMBERED],
     next_past: usize,
-    figures: BudgetStats,
+    stats: BudgetStats,
 }
 
 impl TimestampBudget {
     /// Room for `limit` timestamps, at least 1 and at most [`MOST`].
     pub fn new(limit: usize) -> Self {
-        let limit = limit.clamp(1, MOST);
+        let limit = limit.clamp(1, MAX);
         Self {
             limit,
             waiting: Vec::with_capacity(limit),
             past: [None; REMEMBERED],
             next_past: 0,
-            figures: BudgetStats::default(),
+            stats: BudgetStats::default(),
         }
     }
 
@@ -84,7 +84,7 @@ impl TimestampBudget {
         let mut at = 0;
         while let Some(waiting) = self.waiting.get(at) {
             if now.saturating_sub(waiting.asked) > PATIENCE_NS {
-                self.figures.missing += 1;
+                self.stats.missing += 1;
                 let gone = self.waiting.swap_remove(at);
                 self.remember(gone.number, Fate::GivenUp);
             } else {
@@ -92,16 +92,16 @@ impl TimestampBudget {
             }
         }
         let room = !self.is_full();
-        self.figures.not_asked += u64::from(!room);
+        self.stats.not_asked += u64::from(!room);
         room
     }
 
     /// The frame of this number was sent, asking for its timestamp. To be told only after [`may_ask`](Self::may_ask) allowed it.
     pub fn handle_asked(&mut self, number: u32, now: i64) {
-        self.figures.asked += 1;
+        self.stats.asked += 1;
         if self.is_full() {
             // Nobody promised room for it: it counts as what it would become.
-            self.figures.missing += 1;
+            self.stats.missing += 1;
             self.remember(number, Fate::GivenUp);
         } else {
             self.waiting.push(Waiting { number, asked: now });
@@ -112,24 +112,24 @@ impl TimestampBudget {
     pub fn handle_timestamp(&mut self, number: u32) -> bool {
         if let Some(at) = self.waiting.iter().position(|waiting| waiting.number == number) {
             self.waiting.swap_remove(at);
-            self.figures.stamped += 1;
+            self.stats.stamped += 1;
             self.remember(number, Fate::Stamped);
             return true;
         }
         let known = self.past.iter_mut().flatten().find(|(past, _)| *past == number);
         match known.map(|(_, fate)| std::mem::replace(fate, Fate::Stamped)) {
             Some(Fate::GivenUp) => {
-                self.figures.missing -= 1;
-                self.figures.stamped += 1;
-                self.figures.late += 1;
+                self.stats.missing -= 1;
+                self.stats.stamped += 1;
+                self.stats.late += 1;
                 true
             }
             Some(Fate::Stamped) => {
-                self.figures.duplicates += 1;
+                self.stats.duplicates += 1;
                 false
             }
             None => {
-                self.figures.unknown += 1;
+                self.stats.unknown += 1;
                 false
             }
         }
@@ -147,9 +147,9 @@ impl TimestampBudget {
 
     /// The end: what is still under way is missing.
     pub fn finish(&mut self) -> BudgetStats {
-        self.figures.missing += self.waiting.len() as u64;
+        self.stats.missing += self.waiting.len() as u64;
         self.waiting.clear();
-        self.figures
+        self.stats
     }
 
     fn remember(&mut self, number: u32, fate: Fate) {
@@ -225,13 +225,13 @@ mod tests {
                     _ => {}
                 }
             }
-            let figures = budget.finish();
-            prop_assert_eq!((figures.asked, figures.not_asked), (asked, refused));
-            prop_assert_eq!(figures.stamped + figures.missing, asked);
-            prop_assert_eq!(figures.stamped, came.len() as u64);
+            let stats = budget.finish();
+            prop_assert_eq!((stats.asked, stats.not_asked), (asked, refused));
+            prop_assert_eq!(stats.stamped + stats.missing, asked);
+            prop_assert_eq!(stats.stamped, came.len() as u64);
             // A frame may be asked about again only while it is remembered; with more given up since, it is a stranger.
-            prop_assert_eq!(figures.duplicates + figures.unknown, again + strange);
-            prop_assert!(figures.unknown >= strange);
+            prop_assert_eq!(stats.duplicates + stats.unknown, again + strange);
+            prop_assert!(stats.unknown >= strange);
             prop_assert!(!budget.is_waiting());
         }
     }

@@ -15,7 +15,7 @@ use wg_net::CrossTimestamp;
 /// Pairs of knots that are remembered, so that timestamps which come late still find theirs.
 const REMEMBERED: usize = 256;
 /// Points of the picture of the offset.
-const MOST_POINTS: usize = 256;
+const MAX_POINTS: usize = 256;
 /// Two clocks drift apart by no more than this, ns/s: 100 ppm each of IEEE Std 802.3-2022, and 500 ppm that a kernel slews by.
 const FASTEST: f64 = 7e5;
 /// A reading worse than the best by this factor is not taken …
@@ -115,7 +115,7 @@ pub struct ClockTrack {
     /// Stretches of a point, and those the last one has.
     stride: usize,
     in_last: usize,
-    figures: TrackStats,
+    stats: TrackStats,
 }
 
 impl ClockTrack {
@@ -129,10 +129,10 @@ impl ClockTrack {
             last: knot,
             best_ns: first.uncertainty_ns,
             stretches: VecDeque::with_capacity(REMEMBERED),
-            points: Vec::with_capacity(MOST_POINTS),
+            points: Vec::with_capacity(MAX_POINTS),
             stride: 1,
             in_last: 0,
-            figures: TrackStats { readings: 1, ..TrackStats::default() },
+            stats: TrackStats { readings: 1, ..TrackStats::default() },
         }
     }
 
@@ -152,7 +152,7 @@ impl ClockTrack {
         if timestamp.uncertainty_ns > self.best_ns.saturating_mul(POOR)
             && (0..LONGEST_WITHOUT).contains(&passed)
         {
-            self.figures.poor += 1;
+            self.stats.poor += 1;
             return false;
         }
         self.best_ns = self.best_ns.min(timestamp.uncertainty_ns);
@@ -163,12 +163,12 @@ impl ClockTrack {
             // No time passed between the two: nothing new.
             return false;
         }
-        self.figures.readings += 1;
+        self.stats.readings += 1;
         let half_width_ns = 1.0 + self.last.uncertainty_ns.max(knot.uncertainty_ns);
         let mut stretch = Stretch { from: self.last, to: knot, broken, half_width_ns };
         self.last = knot;
         if broken {
-            self.figures.steps += 1;
+            self.stats.steps += 1;
             self.first = knot;
         } else if let Some(before) = self.stretches.back_mut().filter(|before| !before.broken) {
             let change = stretch.change(before);
@@ -222,17 +222,17 @@ impl ClockTrack {
             let seconds = (to.at_ns - from.at_ns) as f64 / 1e9;
             // What is added to its readings shrinks while it runs fast.
             let drift = (from.offset_ns - to.offset_ns) / seconds / 1e3;
-            self.figures.drift_ppm = Some((drift, (from.uncertainty_ns + to.uncertainty_ns) / seconds / 1e3));
+            self.stats.drift_ppm = Some((drift, (from.uncertainty_ns + to.uncertainty_ns) / seconds / 1e3));
         }
-        self.figures.points = std::mem::take(&mut self.points);
-        std::mem::take(&mut self.figures)
+        self.stats.points = std::mem::take(&mut self.points);
+        std::mem::take(&mut self.stats)
     }
 
     /// The width of the last stretch changes no more: into the figures with it.
     fn settle_last(&mut self) {
         let Some(stretch) = self.stretches.back().filter(|stretch| !stretch.broken) else { return };
-        self.figures.uncertainty_ns = self.figures.uncertainty_ns.max(stretch.half_width_ns);
-        if self.in_last == 0 && self.points.len() == MOST_POINTS {
+        self.stats.uncertainty_ns = self.stats.uncertainty_ns.max(stretch.half_width_ns);
+        if self.in_last == 0 && self.points.len() == MAX_POINTS {
             let pairs = self.points.chunks(2).map(|pair| Point {
                 half_width_ns: pair.iter().fold(0.0, |most, point| most.max(point.half_width_ns)),
                 ..pair[0]
@@ -316,13 +316,13 @@ mod tests {
             for (error, bound) in &errors {
                 prop_assert!(error <= bound, "{error} ns beyond {bound} ns");
             }
-            let figures = track.finish();
-            let drift = figures.drift_ppm.expect("there is more than one reading");
+            let stats = track.finish();
+            let drift = stats.drift_ppm.expect("there is more than one reading");
             let within = swing_ns * 2.0 / (EVERY as f64 * (brackets.len() - 2) as f64) * 1e6 + drift.1 + 0.001;
             prop_assert!((drift.0 - drift_ppb as f64 / 1e3).abs() <= within, "{drift:?}");
-            prop_assert!(figures.steps == 0 && figures.points.len() <= MOST_POINTS);
+            prop_assert!(stats.steps == 0 && stats.points.len() <= MAX_POINTS);
             let widest = errors.iter().fold(0.0_f64, |most, (_, bound)| most.max(*bound));
-            prop_assert!(figures.uncertainty_ns >= widest);
+            prop_assert!(stats.uncertainty_ns >= widest);
         }
     }
 
@@ -386,9 +386,9 @@ mod tests {
         let taken: Vec<bool> =
             timestamps[1..].iter().map(|timestamp| track.handle_reading(*timestamp)).collect();
         assert_eq!(taken, [true, false, true]);
-        let figures = track.finish();
-        assert_eq!((figures.readings, figures.poor), (3, 1));
-        assert!(figures.uncertainty_ns <= 101.0, "{figures:?}");
+        let stats = track.finish();
+        assert_eq!((stats.readings, stats.poor), (3, 1));
+        assert!(stats.uncertainty_ns <= 101.0, "{stats:?}");
     }
 
     #[test]
@@ -399,8 +399,8 @@ mod tests {
         for timestamp in &timestamps[1..] {
             track.handle_reading(*timestamp);
         }
-        let figures = track.finish();
-        assert!((MOST_POINTS / 2..=MOST_POINTS).contains(&figures.points.len()), "{}", figures.points.len());
-        assert!(figures.points.iter().any(|point| point.half_width_ns >= 196.0));
+        let stats = track.finish();
+        assert!((MAX_POINTS / 2..=MAX_POINTS).contains(&stats.points.len()), "{}", stats.points.len());
+        assert!(stats.points.iter().any(|point| point.half_width_ns >= 196.0));
     }
 }

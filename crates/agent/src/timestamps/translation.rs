@@ -16,7 +16,7 @@ use super::{PhcTracker, Rate, ReadsBothClocks};
 /// Time between two readings of both clocks, ns.
 const LOOK_EVERY_NS: i64 = 20_000_000;
 /// Timestamps that may be held; beyond it they are given up and counted.
-const MOST_HELD: usize = 1 << 17;
+const MAX_HELD: usize = 1 << 17;
 
 /// What became of the timestamps.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ pub struct TimestampTranslator {
     looked_ns: i64,
     /// The first timestamp, ps: steps are counted from it.
     first_ps: Option<i64>,
-    figures: TranslationStats,
+    stats: TranslationStats,
 }
 
 impl TimestampTranslator {
@@ -58,7 +58,7 @@ impl TimestampTranslator {
             held: VecDeque::new(),
             looked_ns: i64::MIN,
             first_ps: None,
-            figures: TranslationStats::default(),
+            stats: TranslationStats::default(),
         }
     }
 
@@ -83,7 +83,7 @@ impl TimestampTranslator {
             Ok(timestamp) => {
                 self.track.handle_reading(timestamp);
             }
-            Err(error) => self.figures.failure = Some(error.to_string()),
+            Err(error) => self.stats.failure = Some(error.to_string()),
         }
     }
 
@@ -91,13 +91,13 @@ impl TimestampTranslator {
     pub fn hold(&mut self, record: Record) {
         let shown = record.time.as_picos();
         let since = shown.abs_diff(*self.first_ps.get_or_insert(shown)) / 1_000;
-        if self.figures.step_ns != 1 {
-            self.figures.step_ns = common_divisor(self.figures.step_ns, since);
+        if self.stats.step_ns != 1 {
+            self.stats.step_ns = common_divisor(self.stats.step_ns, since);
         }
-        if self.held.len() < MOST_HELD {
+        if self.held.len() < MAX_HELD {
             self.held.push_back(record);
         } else {
-            self.figures.unplaced += 1;
+            self.stats.unplaced += 1;
         }
     }
 
@@ -110,10 +110,10 @@ impl TimestampTranslator {
             match self.track.place(shown) {
                 Translated::By(offset) => {
                     into.push(self.moved(record, offset));
-                    self.figures.placed += 1;
+                    self.stats.placed += 1;
                 }
                 Translated::Later => self.held.push_back(record),
-                Translated::Never => self.figures.unplaced += 1,
+                Translated::Never => self.stats.unplaced += 1,
             }
         }
     }
@@ -129,10 +129,10 @@ impl TimestampTranslator {
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        self.figures.unplaced += self.held.len() as u64;
+        self.stats.unplaced += self.held.len() as u64;
         self.held.clear();
-        self.figures.track = self.track.finish();
-        std::mem::take(&mut self.figures)
+        self.stats.track = self.track.finish();
+        std::mem::take(&mut self.stats)
     }
 
     /// At its time, moved to the octet that the point stands for: out, the first bit; in, the last one.
@@ -216,8 +216,8 @@ mod tests {
             out.iter().map(|r| (r.time.as_picos() - (at - start) * 1_000 + 500).div_euclid(1_000)).collect();
         // The preamble is 64 ns before, the last octet 8 us behind the first.
         assert_eq!(times, [-64, 8 + 8_000]);
-        let figures = translator.finish(&mut out);
-        assert_eq!((figures.placed, figures.unplaced, figures.step_ns), (2, 0, 8));
-        assert!(figures.failure.is_none() && figures.track.steps == 0);
+        let stats = translator.finish(&mut out);
+        assert_eq!((stats.placed, stats.unplaced, stats.step_ns), (2, 0, 8));
+        assert!(stats.failure.is_none() && stats.track.steps == 0);
     }
 }

@@ -177,7 +177,7 @@ pub struct Servicing {
     awake_since: i64,
     spins: u32,
     longest_yield: i64,
-    figures: AccessPointStats,
+    stats: AccessPointStats,
 }
 
 impl Servicing {
@@ -208,7 +208,7 @@ impl Servicing {
             })
             .map(|(at, _)| at)
             .collect();
-        let figures = AccessPointStats {
+        let stats = AccessPointStats {
             sends: vec![SendStats::default(); assignment.flows.len()],
             ..AccessPointStats::default()
         };
@@ -240,7 +240,7 @@ impl Servicing {
             awake_since: clock::realtime().get(),
             spins: 0,
             longest_yield: 0,
-            figures,
+            stats,
             assignment,
         }
     }
@@ -254,12 +254,12 @@ impl Servicing {
             self.step();
         }
         self.wind_up();
-        self.figures.involuntary_switches = wg_net::host::involuntary_switches().saturating_sub(switches);
-        self.figures.relays = std::mem::take(&mut self.relays);
-        if let Inbox::Inline(judge) = self.inbox {
-            self.figures.reception = Some(judge.figures);
+        self.stats.involuntary_switches = wg_net::host::involuntary_switches().saturating_sub(switches);
+        self.stats.relays = std::mem::take(&mut self.relays);
+        if let Inbox::Inline(checker) = self.inbox {
+            self.stats.reception = Some(checker.stats);
         }
-        self.figures
+        self.stats
     }
 
     /// One send, one receive, one spin or one sleep, whichever the time demands.
@@ -407,8 +407,8 @@ impl Servicing {
     }
 
     fn fail(&mut self, error: &std::io::Error) {
-        if self.figures.failure.is_none() {
-            self.figures.failure = Some(format!("access point: {error}"));
+        if self.stats.failure.is_none() {
+            self.stats.failure = Some(format!("access point: {error}"));
         }
         // Errors of a socket come in streams; a pause keeps them from taking the core.
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -429,8 +429,8 @@ impl Servicing {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        self.figures.missing_tx_stamps += self.timestamps_due as u64;
-        self.figures.hardware = self.interface.as_mut().map(HardwareTimestamps::finish).unwrap_or_default();
-        self.figures.socket_drops = self.socket.drops().unwrap_or(0);
+        self.stats.missing_tx_stamps += self.timestamps_due as u64;
+        self.stats.hardware = self.interface.as_mut().map(HardwareTimestamps::finish).unwrap_or_default();
+        self.stats.socket_drops = self.socket.drops().unwrap_or(0);
     }
 }

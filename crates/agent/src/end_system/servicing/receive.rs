@@ -67,15 +67,15 @@ impl Servicing {
     fn receive_without_buffer(&mut self) -> bool {
         let got = matches!(self.socket.receive(&mut [], false), Ok(Some(_)));
         if got {
-            self.figures.frames_received += 1;
-            self.figures.inbox_drops += 1;
+            self.stats.frames_received += 1;
+            self.stats.inbox_drops += 1;
         }
         got
     }
 
     fn take(&mut self, mut buffer: Buffer, received: Received, now: WallNanos) {
-        self.figures.frames_received += 1;
-        self.figures.missing_rx_stamps += u64::from(received.timestamp.is_none());
+        self.stats.frames_received += 1;
+        self.stats.missing_rx_stamps += u64::from(received.timestamp.is_none());
         let whole = wire_length(received.len, received.vlan_tci);
         let (payload, length) = match self.access {
             AccessKind::Udp => {
@@ -92,7 +92,7 @@ impl Servicing {
             at: ArrivalTimes { wire, driver: received.timestamp, application: now },
         };
         let Some(probe) = probe::peek(incoming.buffer.payload(payload)) else {
-            self.figures.foreign_frames += 1;
+            self.stats.foreign_frames += 1;
             self.hand_over(incoming);
             return;
         };
@@ -130,14 +130,14 @@ impl Servicing {
     fn hand_over(&mut self, incoming: Incoming) {
         let inbox = match &mut self.inbox {
             Inbox::Task(inbox) => inbox,
-            Inbox::Inline(judge) => {
-                judge.take(&incoming, &mut self.records);
+            Inbox::Inline(checker) => {
+                checker.take(&incoming, &mut self.records);
                 self.recycle(incoming.buffer);
                 return;
             }
         };
         if let Err(rtrb::PushError::Full(incoming)) = inbox.push(incoming) {
-            self.figures.inbox_drops += 1;
+            self.stats.inbox_drops += 1;
             self.recycle(incoming.buffer);
         }
     }
@@ -150,7 +150,7 @@ impl Servicing {
         match turn.inbox.push(incoming) {
             Ok(()) => turn.thread.unpark(),
             Err(rtrb::PushError::Full(incoming)) => {
-                self.figures.inbox_drops += 1;
+                self.stats.inbox_drops += 1;
                 self.recycle(incoming.buffer);
             }
         }

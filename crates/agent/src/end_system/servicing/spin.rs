@@ -20,7 +20,7 @@ pub struct Budget {
 
 impl Budget {
     const FULL: i64 = 2_000_000;
-    const MOST_PPM: i64 = 700_000;
+    const MAX_PPM: i64 = 700_000;
     const LEAST_PPM: i64 = 15_000;
     /// An offer of the core that takes longer than this, ns, was taken up by somebody.
     const TAKEN_UP: i64 = 20_000;
@@ -32,7 +32,7 @@ impl Budget {
     /// A full bucket of an agent that shares its core with `agents` in all.
     pub fn new(now: i64, agents: u32) -> Self {
         let agents = i64::from(agents);
-        let most_ppm = if agents > Self::FEW { Self::MOST_PPM / agents } else { Self::MOST_PPM };
+        let most_ppm = if agents > Self::FEW { Self::MAX_PPM / agents } else { Self::MAX_PPM };
         Self { level: Self::FULL, last: now, share_ppm: most_ppm, most_ppm }
     }
 
@@ -118,7 +118,7 @@ mod tests {
                     budget.account(now, spin, 0);
                 }
             }
-            prop_assert!(burnt <= now * Budget::MOST_PPM / 1_000_000 + Budget::FULL + LONGEST_SPIN);
+            prop_assert!(burnt <= now * Budget::MAX_PPM / 1_000_000 + Budget::FULL + LONGEST_SPIN);
         }
 
         #[test]
@@ -142,7 +142,7 @@ mod tests {
                 budget.account(i * 10_000, 5_000, 1_000_000);
             }
             let (least, most) = (budget.share_ppm, budget.most_ppm);
-            assert!(least <= most && least * i64::from(agents) <= Budget::MOST_PPM, "{agents}: {least}");
+            assert!(least <= most && least * i64::from(agents) <= Budget::MAX_PPM, "{agents}: {least}");
             budget.account(3_000_000_000, 0, 0);
             assert_eq!(budget.share_ppm, most);
         }
@@ -156,6 +156,6 @@ mod tests {
         }
         assert_eq!(budget.share_ppm, Budget::LEAST_PPM);
         budget.account(2_000_000_000, 0, 0);
-        assert_eq!(budget.share_ppm, Budget::MOST_PPM);
+        assert_eq!(budget.share_ppm, Budget::MAX_PPM);
     }
 }

@@ -12,12 +12,12 @@ use crate::timestamps::{HardwareStats, TimestampConfig};
 pub(super) struct HardwareTimestamps {
     config: TimestampConfig,
     budget: TimestampBudget,
-    figures: HardwareStats,
+    stats: HardwareStats,
 }
 
 impl HardwareTimestamps {
     pub(super) fn new(config: TimestampConfig) -> Self {
-        Self { config, budget: TimestampBudget::new(config.budget), figures: HardwareStats::default() }
+        Self { config, budget: TimestampBudget::new(config.budget), stats: HardwareStats::default() }
     }
 
     /// Whether the timestamp of the frame about to be sent is to be asked for.
@@ -38,7 +38,7 @@ impl HardwareTimestamps {
             Some(planted) => frame.timestamp.map(|at| planted.received(at, length, self.config.rate.0)),
             None => frame.hardware_ns,
         };
-        *if timestamp.is_some() { &mut self.figures.received } else { &mut self.figures.missing } += 1;
+        *if timestamp.is_some() { &mut self.stats.received } else { &mut self.stats.missing } += 1;
         timestamp.map(|ns| self.near_realtime(ns))
     }
 
@@ -48,7 +48,7 @@ impl HardwareTimestamps {
 
     /// The end of the run.
     pub(super) fn finish(&mut self) -> HardwareStats {
-        HardwareStats { transmit: self.budget.finish(), ..self.figures }
+        HardwareStats { transmit: self.budget.finish(), ..self.stats }
     }
 }
 

@@ -71,10 +71,10 @@ impl Servicing {
         }
         match sent {
             Ok(number) => {
-                self.figures.frames_sent += 1;
+                self.stats.frames_sent += 1;
                 let slot = &mut self.outstanding[number as usize % OUTSTANDING];
                 if slot.waiting {
-                    self.figures.missing_tx_stamps += 1;
+                    self.stats.missing_tx_stamps += 1;
                 } else {
                     self.timestamps_due += 1;
                 }
@@ -83,20 +83,20 @@ impl Servicing {
                     interface.handle_asked(number, at);
                 }
                 if let Some(intended) = send.intended {
-                    let figures = &mut self.figures.sends[usize::from(send.flow)];
-                    figures.done += 1;
+                    let stats = &mut self.stats.sends[usize::from(send.flow)];
+                    stats.done += 1;
                     let most = self.assignment.flows[usize::from(send.flow)].late_after_ns;
                     let lateness = at.get() - self.epoch.wall_nanos(intended).get();
-                    figures.late += u64::from(lateness > most);
+                    stats.late += u64::from(lateness > most);
                 }
             }
             Err(failure) => {
-                self.figures.send_errors += 1;
+                self.stats.send_errors += 1;
                 self.records.push(seen, Point::Drop, Clock::Realtime, DropReason::SendRefused, at);
                 if let SendFailure::Refused(error) = failure
-                    && self.figures.failure.is_none()
+                    && self.stats.failure.is_none()
                 {
-                    self.figures.failure = Some(format!("the kernel refused to send: {error}"));
+                    self.stats.failure = Some(format!("the kernel refused to send: {error}"));
                 }
             }
         }
