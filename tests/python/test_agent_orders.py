@@ -154,7 +154,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, serve: Serve) -> None:
     (spool / "run-0000").unlink()
     (spool / "run-0000").mkdir(mode=0o700)
     (spool / "run-0000" / "node-0000").symlink_to(treasure)
-    assert "is there already" in prepare(agent, tmp_path)
+    assert "was not made by this agent" in prepare(agent, tmp_path)
     assert (treasure / "000000.arrows").read_text() == "precious"
     assert [path.name for path in treasure.iterdir()] == ["000000.arrows"]
 
@@ -165,7 +165,7 @@ def test_records_of_others_are_not_touched(tmp_path: Path, serve: Serve) -> None
     place.mkdir(parents=True, mode=0o700)
     place.parent.chmod(0o700)
     (place / "000000.arrows").write_text("precious")
-    assert "is there already" in prepare(serve(spool), tmp_path)
+    assert "was not made by this agent" in prepare(serve(spool), tmp_path)
     assert (place / "000000.arrows").read_text() == "precious"
 
 
