@@ -1,11 +1,11 @@
-//! ControlBuffer messages of received frames and of the error queue.
+//! Ancillary data (cmsg(3)) of received frames and of the error queue.
 
 use wg_frame::time::WallNanos;
 
 /// Room for the control messages of one frame: timestamps (64 B), auxiliary data, drop counter, error.
 pub(crate) const CONTROL_LEN: usize = 256;
 
-/// A control buffer aligned as the kernel lays it out.
+/// A buffer for control messages, aligned as the kernel lays them out.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub(crate) struct ControlBuffer(pub(crate) [u8; CONTROL_LEN]);

@@ -1,4 +1,4 @@
-//! The socket background load ends in.
+//! The socket that background load ends in (discard, RFC 863).
 
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! What the operating system refused, as a sentence.
+//! A refusal of the operating system as one sentence.
 
 use std::io;
 

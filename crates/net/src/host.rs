@@ -1,4 +1,4 @@
-//! What the host did to us: preemption and stolen time.
+//! Facts of the host: preemption, stolen time, disk space.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;

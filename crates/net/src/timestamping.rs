@@ -1,4 +1,4 @@
-//! What an interface can timestamp, and having it timestamp.
+//! The timestamping capabilities of an interface, and switching hardware timestamping on.
 //!
 //! The kernel tells what a driver can do (`ETHTOOL_GET_TS_INFO`) and is told what it shall do (`SIOCSHWTSTAMP`). What it
 //! grants may be less than what it says: some timestamp PTP frames only, which is of no use for messages of ours. So the choice is
@@ -42,14 +42,14 @@ pub struct TimestampCapability {
     rx_filters: u32,
 }
 
-/// By what frames are timestamped, one way.
+/// Where frames are timestamped, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampSource {
     /// The interface's own clock.
     Hardware,
     /// The kernel, as the driver takes or hands over the frame.
     Software,
-    /// Nobody.
+    /// None.
     None,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers on the command line, refused where they mean nothing.
+//! Numbers on the command line, checked against their bounds.
 
 /// A value parser for a number from `least` to `most` of a unit. What is no number (`nan`) is within no bounds.
 pub(crate) fn within(

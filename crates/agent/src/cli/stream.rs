@@ -1,4 +1,4 @@
-//! `generate` and `sink`: the two ends of one stream by hand, for calibrations and comparisons.
+//! `generate` and `sink`: both ends of one stream without a test file, for calibrations and comparisons.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use wg_agent::end_system::assignment::RAW_ETHER_TYPE;
 use wg_agent::end_system::stream_task::{distinct_lengths, dues, gap_of as densest_gap};
 use wg_agent::stream::FrameSpec;
 use wg_agent::stream::account::{Accounts, Expected};
-use wg_agent::stream::backend::{LaunchPolicy, StreamNeeds, StreamSender, choose};
+use wg_agent::stream::backend::{ChosenBackend, LaunchPolicy, StreamNeeds, StreamSender, choose};
 use wg_agent::stream::paced_sender::{DueFrame, PacedSender, PacedStats, Unobserved};
 use wg_agent::stream::receiver::{RxBackend, StreamReceiver};
 use wg_agent::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
@@ -257,8 +257,8 @@ fn picos(ns: f64) -> i64 {
 
 /// How long before the first frame the sender begins, ns.
 const HEAD_START: i64 = 20_000_000;
-/// Of this, what it sleeps.
-const SLEEP_UNTIL: i64 = 19_990_000;
+/// How long before it the kernel takes over, ns.
+const AWAKE_BEFORE: i64 = 10_000;
 
 /// Sends one stream.
 pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, Failure> {
@@ -296,9 +296,16 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, F
     place_thread(options.core, options.fifo)?;
     let now = clock::realtime().get();
     let epoch = Epoch::new(WallNanos::new(options.epoch_ns.unwrap_or(now)));
-    let first = RunTime::from_picos((now + HEAD_START - epoch.wall().get()).saturating_mul(1_000));
     let planned = replay.as_ref().map_or(1, |(replay, _)| u32::try_from(replay.frames()).unwrap_or(u32::MAX));
-    let count = options.count.unwrap_or(planned).max(1);
+    let stream = LiveSchedule {
+        first: 0,
+        count: options.count.unwrap_or(planned).max(1),
+        flags: ProbeFlags::NONE,
+        epoch_ns: epoch.wall().get(),
+        first_due_ps: (now + HEAD_START - epoch.wall().get()).saturating_mul(1_000),
+        gap_ps,
+        exact_gaps: pacing == Pacing::Gap,
+    };
     let mut report = json!({
         "schema": 1,
         "backend": chosen.backend.name(),
@@ -308,50 +315,52 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, F
         "frame_bytes": lengths.last(),
         "gap_ns": gap_ps as f64 / 1e3,
     });
-    let mut sent = PacedStats::default();
-    match chosen.sender {
-        StreamSender::Transmitter(mut transmitter, templates) => {
-            let schedule = replay.clone().map(|(replay, _)| {
-                Schedule::replayed(first, replay, u64::from(count)).map_err(|e| (2, e.to_string()))
-            });
-            let dues: Box<dyn Iterator<Item = DueFrame>> = match schedule.transpose()? {
-                Some(schedule) => Box::new(dues(schedule, &lengths)),
-                None => Box::new(evenly(first, gap_ps, count)),
-            };
-            PacedSender {
-                transmitter: &mut transmitter,
-                templates: &templates,
-                epoch,
-                pacing,
-                give_up_ns: None,
-                ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
-                spin: true,
-                stop: &AtomicBool::new(false),
-            }
-            .run(dues, &mut sent, &mut Unobserved)
-            .map_err(environment)?;
+    let dues: Box<dyn Iterator<Item = DueFrame>> = match &replay {
+        Some((replay, _)) => {
+            let first = RunTime::from_picos(stream.first_due_ps);
+            let schedule = Schedule::replayed(first, replay.clone(), u64::from(stream.count));
+            Box::new(dues(schedule.map_err(|e| (2, e.to_string()))?, &lengths))
         }
-        StreamSender::Live(mut live, template) => {
-            clock::sleep_until(WallNanos::new(now + SLEEP_UNTIL));
-            let schedule = LiveSchedule {
-                first: 0,
-                count,
-                flags: ProbeFlags::NONE,
-                epoch_ns: epoch.wall().get(),
-                first_due_ps: first.as_picos(),
-                gap_ps,
-                exact_gaps: pacing == Pacing::Gap,
-            };
-            live.send(&template.1, &schedule).map_err(environment)?;
-            sent.offered = u64::from(count);
-            sent.span = Some((now + HEAD_START, clock::realtime().get()));
-        }
-    }
+        None => Box::new(evenly(stream)),
+    };
+    let sent = send(chosen, epoch, &stream, dues)?;
     report["sent"] = json!(SendSummary::of(&sent));
     if let Some((replay, notes)) = &replay {
         add_replay(&mut report, replay, notes);
     }
     Ok(report)
+}
+
+/// Sends `dues`, or, by live frames, `stream`, which are the same.
+fn send(
+    chosen: ChosenBackend,
+    epoch: Epoch,
+    stream: &LiveSchedule,
+    dues: impl Iterator<Item = DueFrame>,
+) -> Result<PacedStats, Failure> {
+    let mut sent = PacedStats::default();
+    match chosen.sender {
+        StreamSender::Transmitter(mut transmitter, templates) => PacedSender {
+            transmitter: &mut transmitter,
+            templates: &templates,
+            epoch,
+            pacing: if stream.exact_gaps { Pacing::Gap } else { Pacing::Rate },
+            give_up_ns: None,
+            ahead_ns: chosen.launch.map(|launch| launch.ahead_ns),
+            spin: true,
+            stop: &AtomicBool::new(false),
+        }
+        .run(dues, &mut sent, &mut Unobserved)
+        .map_err(environment)?,
+        StreamSender::Live(mut live, template) => {
+            let begin = stream.epoch_ns + stream.first_due_ps / 1_000;
+            clock::sleep_until(WallNanos::new(begin - AWAKE_BEFORE));
+            live.send(&template.1, stream).map_err(environment)?;
+            sent.offered = u64::from(stream.count);
+            sent.span = Some((begin, clock::realtime().get()));
+        }
+    }
+    Ok(sent)
 }
 
 /// The frames of a stream, one for each length.
@@ -381,12 +390,11 @@ fn specs_of(
     lengths.iter().map(spec).collect()
 }
 
-fn evenly(first: RunTime, gap_ps: i64, count: u32) -> impl Iterator<Item = DueFrame> {
-    (0..count).map(move |sequence| DueFrame {
-        at: RunTime::from_picos(first.as_picos().saturating_add(gap_ps.saturating_mul(i64::from(sequence)))),
-        sequence,
-        warm_up: false,
-        template: 0,
+fn evenly(stream: LiveSchedule) -> impl Iterator<Item = DueFrame> {
+    (0..stream.count).map(move |sequence| {
+        let after = stream.gap_ps.saturating_mul(i64::from(sequence));
+        let at = RunTime::from_picos(stream.first_due_ps.saturating_add(after));
+        DueFrame { at, sequence, warm_up: false, template: 0 }
     })
 }
 

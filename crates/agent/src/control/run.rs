@@ -128,7 +128,7 @@ impl ActiveRun {
         self.trials.iter().map(|(choice, _)| choice.clone()).collect()
     }
 
-    /// Has one stream send a few frames that nobody takes, before the run begins; returns how many. Blocks as long as that
+    /// Has one stream send a few trial frames, before the run begins; returns how many. Blocks as long as that
     /// takes.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Where an agent keeps what it records: below one folder, which whoever started the program chose.
+//! Where an agent keeps its records: below one folder, which the user who started the program chose.
 //!
 //! A caller names no path. The folder is opened without following a link, must belong to this process alone, and becomes
 //! its working directory, so that whatever its path leads to later, records go where it was checked. Below it every run

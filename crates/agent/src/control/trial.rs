@@ -1,4 +1,4 @@
-//! A short trial of a stream's way out, on the very path, before a run begins.
+//! A short trial of a stream's backend on the path it will use, before a run begins.
 //!
 //! A way that takes frames is not yet one by which they arrive: a driver may count what no switch ever sees. So between
 //! preparing and starting the testmaster has each stream send a few frames that no receiver takes for its own, and asks the

@@ -1,4 +1,4 @@
-//! Access points: by which socket messages of a flow come to an end system.
+//! Access points, the sockets by which messages of a flow reach an end system, and the addresses of a flow's frames.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

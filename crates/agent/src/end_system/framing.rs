@@ -1,4 +1,4 @@
-//! From a buffer to a frame and back: headers of raw frames, and what a received frame says about itself.
+//! Builds the headers of raw frames, and checks received frames.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ const MIN_WITHOUT_FCS: usize = 60;
 /// Tag protocol identifier of 802.1Q.
 const TPID: u16 = 0x8100;
 
-/// Lays the headers of a raw frame round the payload (nothing for UDP, whose headers the kernel writes) and returns
+/// Writes the headers of a raw frame around the payload (nothing for UDP, whose headers the kernel writes) and returns
 /// the bytes to hand to the access point.
 pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, from: Address, to: Address) -> Range<u16> {
     let payload_end = PAYLOAD_AT + usize::from(facts.payload).min(MAX_PAYLOAD);
@@ -43,7 +43,7 @@ pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, from: Address, to: 
     }
 }
 
-/// What a received payload is.
+/// The result of checking a received payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Inspected {
     /// Its header; meaningless for a foreign frame.
@@ -68,7 +68,7 @@ pub fn trimmed(facts: Option<&FlowFacts>, payload: u16) -> u16 {
     }
 }
 
-/// Judges a received payload: header, CRC, flow, destination.
+/// Checks a received payload: header, CRC, flow, destination.
 pub fn inspect(assignment: &Assignment, buffer: &Buffer, payload: u16, length: u16) -> Inspected {
     let whole = buffer.payload(usize::from(payload));
     let known = probe::peek(whole).and_then(|probe| assignment.flow(probe.flow));

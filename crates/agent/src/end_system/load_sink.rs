@@ -1,4 +1,4 @@
-//! The receiving end of background load: accounts for every frame of it.
+//! The sink of background load: counts every frame of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
-//! The receiver task: judges what the servicing thread received, and the watch for what should not have come.
+//! The receiver task: checks what the servicing thread received, unexpected messages included.
 //!
-//! It is a thread behind a queue, so that judging delays no reception. Where messages come so fast that the servicing thread
+//! It is a thread behind a queue, so that checking delays no reception. Where messages come so fast that the servicing thread
 //! never rests, that thread would need a core of its own, and no queue is long enough for a task that has none: there
-//! the servicing thread judges each message itself, which costs it little beside taking it from the kernel.
+//! the servicing thread checks each message itself, which costs it little beside taking it from the kernel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::recording::record_ring::RecordProducer;
 const PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 
-/// What came of one flow.
+/// Messages of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowStats {
     /// Intact messages that belong here.
@@ -62,24 +62,24 @@ impl FlowStats {
     }
 }
 
-/// Messages in half a second beyond which the servicing thread judges them itself.
+/// Messages in half a second beyond which the servicing thread checks them itself.
 const MAX_QUEUED: u64 = 10_000;
 
-/// Whether the servicing thread is to judge what comes, when so many messages may come in half a second.
+/// Whether the servicing thread checks messages itself, when so many may arrive in half a second.
 pub fn checks_inline(in_half_a_second: u64) -> bool {
     in_half_a_second > MAX_QUEUED
 }
 
-/// Where received messages go to be judged.
+/// Where received messages are checked.
 #[derive(Debug)]
 pub enum Inbox {
     /// To the receiver task.
     Task(Producer<Incoming>),
-    /// They are judged by who received them.
+    /// On the servicing thread.
     Inline(MessageChecker),
 }
 
-/// What came at all.
+/// Messages of all flows.
 #[derive(Clone, Debug, Default)]
 pub struct ReceptionStats {
     /// By position in the flow table.
@@ -88,7 +88,7 @@ pub struct ReceptionStats {
     pub unknown_flow: u64,
 }
 
-/// Judges and records until the servicing thread has gone and its queue is empty.
+/// Checks and records until the servicing thread has ended and its queue is empty.
 pub fn run(
     mut checker: MessageChecker,
     mut inbox: Consumer<Incoming>,
@@ -112,7 +112,7 @@ pub fn run(
     }
 }
 
-/// Judges messages one by one, on whatever thread.
+/// Checks messages one by one, on any thread.
 #[derive(Debug)]
 pub struct MessageChecker {
     assignment: Arc<Assignment>,
@@ -128,7 +128,7 @@ impl MessageChecker {
         Self { assignment: Arc::clone(assignment), stats }
     }
 
-    /// Judges and records a message.
+    /// Checks and records a message.
     pub fn take(&mut self, incoming: &Incoming, records: &mut RecordProducer) {
         let Incoming { buffer, payload, length, at } = incoming;
         let inspected = framing::inspect(&self.assignment, buffer, *payload, *length);

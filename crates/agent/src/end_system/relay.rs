@@ -1,4 +1,4 @@
-//! Carrying out what a relay decides ([`wg_core::relay`]), on whichever thread the message is turned round.
+//! Drives the relay core ([`wg_core::relay`]) on the thread that returns the message.
 
 use wg_core::Deadline;
 use wg_core::relay::{Output, Relay};
@@ -9,7 +9,7 @@ use wg_plan::NodeIndex;
 use crate::end_system::assignment::{Assignment, FlowFacts, RelayTask};
 use crate::end_system::buffer::Buffer;
 
-/// A message on the point of going back.
+/// A message on its way back.
 #[derive(Debug)]
 pub struct ReturningMessage {
     /// The frame; its header says "return" already.
@@ -20,7 +20,7 @@ pub struct ReturningMessage {
     pub flow: u16,
 }
 
-/// Where turned messages go.
+/// Where returned messages go.
 pub trait Way {
     /// Sends the message to end system `to`, twice if so asked.
     fn send(&mut self, message: ReturningMessage, to: NodeIndex, twice: bool);
@@ -28,7 +28,7 @@ pub trait Way {
     fn discard(&mut self, message: ReturningMessage);
 }
 
-/// A relay task at work.
+/// A relay task in progress.
 #[derive(Debug)]
 pub struct RelayState {
     flow: u16,

@@ -1,4 +1,4 @@
-//! The relay task: turns messages round behind the queues, as an application would.
+//! The relay task: returns messages behind the queues, as an application would.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub struct RelayQueues {
     pub wake: Arc<Wake>,
 }
 
-/// What the task did.
+/// Statistics of the task.
 #[derive(Debug)]
 pub struct RelayTaskStats {
     /// Its relays.

@@ -1,4 +1,4 @@
-//! Streams as tasks of a run: the senders and injectors of an end system, each with its shape, way and schedule.
+//! Streams as tasks of a run: the senders and injectors of an end system, each with its frames, backend and schedule.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -195,13 +195,13 @@ impl StreamTask {
         gap_ps > RESTFUL_GAP_PS
     }
 
-    /// Whether its way can be tried: not one by the host's own stack, whose frames a receiver would take for messages, and not
+    /// Whether its backend can be tried: not one by the host's own stack, whose frames a receiver would take for messages, and not
     /// one that needs a launch time.
     pub fn can_be_tried(&self) -> bool {
         self.chosen.backend != Backend::Udp && self.chosen.launch.is_none()
     }
 
-    /// Sends so many frames that nobody takes by the stream's own way to where it leads.
+    /// Sends so many trial frames by the stream's own backend to its destination.
     ///
     /// # Errors
     /// The way is unusable.

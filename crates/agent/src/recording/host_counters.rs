@@ -1,4 +1,4 @@
-//! What else the host did while a run went on: a small time series of the kernel's own counters.
+//! What the host did during a run besides measuring: a time series of the kernel's counters.
 //!
 //! One thread of the lowest priority looks ten times a second and writes what has changed, so a quiet host costs little in
 //! time and space. It reads text files of the kernel only; a file that a kernel does not have leaves its counters

@@ -1,4 +1,4 @@
-//! What is written while a run goes on, by threads that run behind everybody else.
+//! What is written during a run, by threads of the lowest priority.
 
 pub mod host_counters;
 pub mod packet_capture;

@@ -37,7 +37,7 @@ pub struct CaptureInterface {
     pub rate_bps: Option<u64>,
 }
 
-/// What a capture did.
+/// Statistics of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureStats {
     /// Frames that came to the rings.

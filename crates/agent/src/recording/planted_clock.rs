@@ -1,4 +1,4 @@
-//! A clock that is wrong on purpose.
+//! A clock with a planted offset and drift.
 //!
 //! Namespaces of one machine share its clock, so nothing there could show whether offsets are found. Where the test gives
 //! an end system a clock, its agent writes every time as that clock would have shown it. Only what is recorded

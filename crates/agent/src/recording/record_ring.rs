@@ -1,4 +1,4 @@
-//! A thread's own ring to the logging thread.
+//! A thread's own ring to the record writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

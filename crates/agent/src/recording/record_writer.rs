@@ -1,4 +1,4 @@
-//! The record writer: takes records off every ring and writes segments, behind everybody else.
+//! The record writer: takes records off every ring and writes segments, at the lowest priority.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ const CHUNK: usize = 16_384;
 /// costs nobody anything, and turns are long enough.
 const TURN_PS: i64 = 1_000_000_000;
 
-/// What the logging thread did and saw.
+/// Statistics of the record writer.
 #[derive(Debug, Default)]
 pub struct RecordWriterStats {
     /// Records in files.

@@ -159,7 +159,7 @@ pub struct Accounts {
     epoch: Epoch,
     /// By flow: the measured part, then the warm-up.
     pub streams: Vec<[Account; 2]>,
-    /// Frames of selected streams that nobody expects, or that hold no message.
+    /// Frames of selected streams that are not expected, or that hold no message.
     pub foreign: u64,
 }
 

@@ -7,7 +7,7 @@ use wg_net::{Interface, NetError, link_counters};
 use super::paced_sender::FrameTemplate;
 use super::{Extent, FrameSpec, FrameSpecError};
 
-/// What a stream needs of its way out.
+/// What a stream needs of its backend.
 #[derive(Clone, Debug)]
 pub struct StreamNeeds<'a> {
     /// Its interface.
@@ -20,7 +20,7 @@ pub struct StreamNeeds<'a> {
     pub least_gap_ps: i64,
     /// The time between any two frames, ps, where it is constant.
     pub constant_gap_ps: Option<i64>,
-    /// Whether every frame is told to somebody: live frames are not.
+    /// Whether every frame is recorded: live frames are not.
     pub recorded: bool,
     /// Whether nothing else of this host goes by this link, so that its queue may be passed by.
     pub alone: bool,
@@ -46,7 +46,7 @@ pub enum LaunchPolicy {
     Off,
 }
 
-/// The way a stream leaves by.
+/// The open backend of a stream.
 pub enum StreamSender {
     /// From a thread of this program.
     Transmitter(Transmitter, Vec<FrameTemplate>),
@@ -54,9 +54,9 @@ pub enum StreamSender {
     Live(Box<LiveFrames>, Box<FrameTemplate>),
 }
 
-/// A way, and how it came to be chosen.
+/// A backend that was opened, and why it was chosen.
 pub struct ChosenBackend {
-    /// The way.
+    /// Sends the frames.
     pub sender: StreamSender,
     /// Its backend.
     pub backend: Backend,
@@ -68,7 +68,7 @@ pub struct ChosenBackend {
     pub why: String,
 }
 
-/// Why there is no way.
+/// Why a stream has no backend.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     /// The operating system's reason.

@@ -1,4 +1,4 @@
-//! How well gaps between frames were kept.
+//! Compares gaps between frames with their nominal value.
 
 use wg_record::tracking::Sketch;
 

@@ -1,4 +1,4 @@
-//! Keeping the time of a stream.
+//! Sends a stream on time.
 //!
 //! What a late frame moves is [`Pacer`]'s rule, which simulated senders keep as well; here are the waiting, the sending
 //! and what came of it. What is due where the schedule is kept leaves at once, several frames in one call if need be.
@@ -35,7 +35,7 @@ pub struct DueFrame {
 /// A template with the bytes it was made for.
 pub type FrameTemplate = (Vec<u8>, Template);
 
-/// What a sender did.
+/// Statistics of a sender.
 #[derive(Clone, Debug, Default)]
 pub struct PacedStats {
     /// Frames handed to the kernel.
@@ -55,13 +55,13 @@ pub struct PacedStats {
     pub span: Option<(i64, i64)>,
 }
 
-/// Told of every frame, on the sending thread.
+/// Sees every frame, on the sending thread.
 pub trait SendObserver {
     /// `due`, which should have left at `target`, is handed to the kernel at `at`.
     fn sent(&mut self, due: DueFrame, target: WallNanos, at: WallNanos);
 }
 
-/// Nobody.
+/// Sees nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Unobserved;
 impl SendObserver for Unobserved {

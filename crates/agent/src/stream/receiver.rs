@@ -6,7 +6,7 @@ use wg_frame::time::WallNanos;
 use wg_net::receive::{FrameFilter, RxDrops, RxFrame, XdpReceiver};
 use wg_net::{Interface, NetError, PacketRing};
 
-/// How frames come in.
+/// How frames are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RxBackend {
     /// A packet ring beside the host's stack.

@@ -79,7 +79,7 @@ impl GapSummary {
     }
 }
 
-/// What a sender did.
+/// Statistics of a sender.
 #[derive(Clone, Debug, Serialize)]
 pub struct SendSummary {
     /// Frames handed to the kernel.

@@ -1,4 +1,4 @@
-//! How many transmit timestamps of an interface may be under way.
+//! How many transmit timestamps of an interface may be outstanding.
 //!
 //! Many interfaces hold one transmit timestamp at a time, some a few: they latch it in a register until the driver has read it,
 //! and a frame that wants a timestamp meanwhile gets none. Asking for more than there is room for therefore makes
@@ -27,7 +27,7 @@ pub struct BudgetStats {
     pub missing: u64,
     /// Further timestamps of a frame that had its timestamp.
     pub duplicates: u64,
-    /// Timestamps of frames nobody asked for.
+    /// Timestamps that were not asked for.
     pub unknown: u64,
 }
 

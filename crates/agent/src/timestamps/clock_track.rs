@@ -1,4 +1,4 @@
-//! From the clock of an interface to `CLOCK_REALTIME`, by readings of both taken while a run goes on.
+//! The offset between the clock of an interface and `CLOCK_REALTIME`, from readings of both during a run.
 //!
 //! Each reading of both clocks is a knot: an offset, and by how much it may be wrong, which is half the time the reading took.
 //! Between two knots the offset is a straight line. It is wrong there by no more than the worse of the two, and by what the

@@ -1,5 +1,5 @@
-//! The interface's own timestamps in a run: whether there are any, how many may be asked for, and when they were by the
-//! system's clock.
+//! Hardware timestamps: whether an interface takes them, how many may be outstanding, and what time they are by the system
+//! clock.
 //!
 //! An interface that can timestamps every frame it receives, and those sent for which a timestamp is asked for, by a clock of
 //! its own. The servicing threads record these as `wire-send` and `wire-receive`; [`budget`] says which frames to ask
@@ -43,7 +43,7 @@ impl ReadsBothClocks for HardwareClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate(pub u64);
 
-/// What the servicing threads have to know of the interface's timestamps.
+/// Which hardware timestamps the servicing threads ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct TimestampConfig {
     /// Frames sent are timestamped.
@@ -60,7 +60,7 @@ pub struct TimestampConfig {
     pub planted: Option<PlantedHardware>,
 }
 
-/// The interface's clock, for the logging thread.
+/// The interface's clock, for the record writer.
 pub struct PhcTracker {
     /// Reads it.
     pub source: Box<dyn ReadsBothClocks + Send>,
@@ -70,15 +70,15 @@ pub struct PhcTracker {
     pub rate: Rate,
 }
 
-/// By what the frames of a run are timestamped.
+/// Where the frames of a run are timestamped.
 pub struct Timestamping {
-    /// Told to the testmaster.
+    /// Reported to the testmaster.
     pub info: TimestampInfo,
     /// For the servicing threads; `None`: the kernel's timestamps only.
     pub config: Option<TimestampConfig>,
-    /// For the logging thread; likewise.
+    /// For the record writer; likewise.
     pub clock: Option<PhcTracker>,
-    /// The interface timestamps as long as this lives.
+    /// Hardware timestamping is on as long as this lives.
     pub on: Option<HardwareTimestamping>,
 }
 
@@ -104,7 +104,7 @@ pub struct TimestampInfo {
 }
 
 impl TimestampInfo {
-    /// By what frames sent and frames received are timestamped, in words.
+    /// Where frames sent and frames received are timestamped, in words.
     pub fn in_words(&self) -> [String; 2] {
         [self.transmit, self.receive].map(|by| match (by, &self.clock) {
             ("hardware", Some(clock)) => format!("hardware, by {clock}, and software, by the driver"),
@@ -181,7 +181,7 @@ impl Timestamping {
     }
 }
 
-/// A clock that timestamps, and what it timestamps.
+/// A hardware clock, and which frames it timestamps.
 struct Found {
     transmit: bool,
     receive: bool,
@@ -227,7 +227,7 @@ impl Found {
     }
 }
 
-/// What timestamps where the interface does not.
+/// The kernel's timestamps, where the hardware takes none.
 fn kernel_at_best(source: TimestampSource) -> &'static str {
     if source == TimestampSource::None { "none" } else { "software" }
 }

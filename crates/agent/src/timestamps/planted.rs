@@ -1,6 +1,6 @@
-//! An interface's clock that is not there: a test facility.
+//! A simulated hardware clock of an interface: a test facility.
 //!
-//! Hardly a test machine has an interface that timestamps. This shows the kernel's timestamps as an interface would
+//! Few test machines have an interface with hardware timestamps. This module presents the kernel's timestamps as an interface would
 //! have taken them: read from a clock of its own, with offset, drift and step, and of the octet an interface
 //! timestamps. Whatever is done with timestamps of an interface is then done with these, and what comes out can be compared with the kernel's.
 

@@ -1,4 +1,4 @@
-//! Timestamps of the interface on their way into the records: held until both clocks were read after them, then placed.
+//! Translates hardware timestamps to `CLOCK_REALTIME`: a record is held until both clocks have been read after it.
 //!
 //! The logging thread does it, which has the time. It reads both clocks often enough that no record is held so long that
 //! the disorder it makes could be taken for a clock that went back.
@@ -18,7 +18,7 @@ const LOOK_EVERY_NS: i64 = 20_000_000;
 /// Timestamps that may be held; beyond it they are given up and counted.
 const MAX_HELD: usize = 1 << 17;
 
-/// What became of the timestamps.
+/// Statistics of the translation.
 #[derive(Clone, Debug, Default)]
 pub struct TranslationStats {
     /// Records that were placed.

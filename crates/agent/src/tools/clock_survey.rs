@@ -1,4 +1,4 @@
-//! What a reading of each clock of this host costs, in which steps it moves, and how the clocks drift apart.
+//! Surveys the clocks of this host: the cost of a reading, the resolution, and the drift between clocks.
 //!
 //! Measured here and not in the testmaster, because the loop must be as tight as that of a servicing thread. Facts come out
 //! one by one as they are known, so that whoever listens can show progress and keep what was measured when

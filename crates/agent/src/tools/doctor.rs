@@ -77,7 +77,7 @@ fn timestamps() -> std::io::Result<()> {
 pub struct InterfaceReport {
     /// Its name.
     pub name: String,
-    /// By what frames are timestamped that it sends: `hardware`, `software` or `none`.
+    /// Where frames that it sends are timestamped: `hardware`, `software` or `none`.
     pub transmit: &'static str,
     /// Likewise of frames that it receives.
     pub receive: &'static str,

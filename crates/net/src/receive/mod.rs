@@ -1,4 +1,4 @@
-//! Fast ways in: every frame of chosen streams, many at a time, from memory shared with the kernel.
+//! Fast receivers: every frame of chosen streams, many at a time, from memory shared with the kernel.
 //!
 //! - [`PacketRing`](crate::PacketRing) is a packet socket with a ring (`TPACKET_V3`): works on every interface, timestamped by the kernel;
 //!   the host's own stack sees the frames too and spends its time on them.

@@ -1,4 +1,4 @@
-//! Launch times: each frame bears the instant it is to leave, and the queue discipline `etf`, or the card itself, keeps it back
+//! Launch times: each frame carries the time at which it is to leave, and the queue discipline `etf`, or the card, holds it
 //! until then (`SO_TXTIME`, Linux 4.19).
 //!
 //! The kernel counts launch times in TAI. What it could not keep comes back through the socket's error queue: a frame whose

@@ -1,4 +1,4 @@
-//! Fast ways out of a host: frames laid into slots, handed to the kernel many at a time.
+//! Fast transmitters: frames laid into slots, handed to the kernel many at a time.
 //!
 //! Three backends behind one face, and a fourth, [`LiveFrames`], beside it. A caller takes a slot, puts a frame into it (or changes what an earlier frame
 //! left there), commits it and, after as many as it likes, flushes: one system call takes them all. Slots keep
@@ -78,7 +78,7 @@ pub struct Slot<'a> {
     pub template: &'a mut u32,
 }
 
-/// An open way out.
+/// An open transmitter.
 #[derive(Debug)]
 pub struct Transmitter(Inner);
 

@@ -58,7 +58,7 @@ pub struct SendStats {
     pub late: u64,
 }
 
-/// What the access point did.
+/// Statistics of an access point.
 #[derive(Debug, Default)]
 pub struct AccessPointStats {
     /// Frames the kernel took.
