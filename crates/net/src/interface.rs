@@ -44,6 +44,34 @@ pub fn interfaces() -> Result<Vec<Interface>, NetError> {
     Ok(found)
 }
 
+/// Why an interface was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum NoInterface {
+    /// The kernel refused to list them.
+    #[error(transparent)]
+    Unknown(#[from] NetError),
+    /// There is none of this name.
+    #[error("there is no interface '{name}' in this network namespace; the interfaces are {existing}")]
+    Missing {
+        /// The name.
+        name: String,
+        /// Those there are.
+        existing: String,
+    },
+}
+
+/// The interface `name` of this network namespace.
+///
+/// # Errors
+/// See [`NoInterface`].
+pub fn interface_named(name: &str) -> Result<Interface, NoInterface> {
+    let all = interfaces()?;
+    all.iter().find(|one| one.name == name).cloned().ok_or_else(|| {
+        let existing = all.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
+        NoInterface::Missing { name: name.into(), existing }
+    })
+}
+
 /// Line rate of interface `name` in bit/s as its driver tells it; `None` where it has none, as virtual interfaces, or is down.
 pub fn line_rate(name: &str) -> Option<u64> {
     // A name with a slash would leave the directory.

@@ -36,7 +36,8 @@ pub mod xdp;
 pub use discard::DiscardSocket;
 pub use error::NetError;
 pub use interface::{
-    Interface, LinkCounters, driver, hardware_address, interfaces, line_rate, link_counters,
+    Interface, LinkCounters, NoInterface, driver, hardware_address, interface_named, interfaces, line_rate,
+    link_counters,
 };
 pub use phc::{CrossMethod, CrossTimestamp, HardwareClock, tightest};
 pub use ring::{Captured, PacketRing, RETIRE_MS};

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 use wg_agent::recording::packet_capture::{Capture, CaptureConfig, CaptureInterface, CaptureStats};
-use wg_net::{Interface, realtime};
+use wg_net::realtime;
 
 use super::CaptureOptions;
+use super::stream::interface_of;
 
 type Failure = (u8, String);
 
@@ -46,8 +47,7 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
             "exists already, and captures are never overwritten; name another file or remove this one";
         return Err((2, format!("{}: {problem}", options.out.display())));
     }
-    let existing = wg_net::interfaces().map_err(|e| host(e.to_string()))?;
-    let taps = options.interface.iter().map(|named| tap(named, &existing, options.rate));
+    let taps = options.interface.iter().map(|named| tap(named, options.rate));
     let taps = taps.collect::<Result<Vec<_>, _>>()?;
     let how = CaptureConfig {
         snap: options.snap,
@@ -66,17 +66,10 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
     capturing.join().map_err(|_| (70, "the capture failed; this is a defect of wiregauge".to_owned()))
 }
 
-fn tap(named: &str, existing: &[Interface], rate: Option<u64>) -> Result<CaptureInterface, Failure> {
+fn tap(named: &str, rate: Option<u64>) -> Result<CaptureInterface, Failure> {
     let (interface, name) = named.split_once('=').unwrap_or((named, named));
-    let Some(found) = existing.iter().find(|found| found.name == interface) else {
-        let names: Vec<&str> = existing.iter().map(|found| found.name.as_str()).collect();
-        return Err((
-            2,
-            format!("there is no interface '{interface}' here; the interfaces are {}", names.join(", ")),
-        ));
-    };
     Ok(CaptureInterface {
-        interface: found.clone(),
+        interface: interface_of(interface)?,
         name: name.into(),
         rate_bps: rate.or_else(|| wg_net::line_rate(interface)),
     })

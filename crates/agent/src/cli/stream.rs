@@ -25,7 +25,7 @@ use wg_frame::probe::ProbeFlags;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::receive::{FrameFilter, RxFrame};
 use wg_net::transmit::{Backend, LiveSchedule};
-use wg_net::{DiscardSocket, Interface, clock, realtime};
+use wg_net::{DiscardSocket, Interface, NoInterface, clock, realtime};
 use wg_plan::schedule::Schedule;
 use wg_plan::{Captures, Replay, Wanted};
 
@@ -223,11 +223,10 @@ fn environment(problem: impl ToString) -> Failure {
     (3, problem.to_string())
 }
 
-fn interface_of(name: &str) -> Result<Interface, Failure> {
-    let existing = wg_net::interfaces().map_err(environment)?;
-    existing.iter().find(|interface| interface.name == name).cloned().ok_or_else(|| {
-        let names: Vec<&str> = existing.iter().map(|interface| interface.name.as_str()).collect();
-        (2, format!("there is no interface '{name}' here; the interfaces are {}", names.join(", ")))
+pub(super) fn interface_of(name: &str) -> Result<Interface, Failure> {
+    wg_net::interface_named(name).map_err(|error| match error {
+        NoInterface::Missing { .. } => (2, error.to_string()),
+        NoInterface::Unknown(_) => environment(error),
     })
 }
 

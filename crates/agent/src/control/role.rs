@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 use wg_frame::time::{RunTime, Span};
-use wg_net::NetError;
 use wg_net::transmit::Backend;
+use wg_net::{NetError, NoInterface};
 use wg_plan::{Network, Node, NodeIndex, Run};
 
 use super::gate::Gate;
@@ -122,6 +122,15 @@ impl From<NetError> for OpenError {
     fn from(error: NetError) -> Self {
         let denied = error.io().kind() == io::ErrorKind::PermissionDenied;
         Self::new(if denied { Fault::Permission } else { Fault::Precondition }, error)
+    }
+}
+
+impl From<NoInterface> for OpenError {
+    fn from(error: NoInterface) -> Self {
+        match error {
+            NoInterface::Unknown(error) => error.into(),
+            NoInterface::Missing { .. } => Self::new(Fault::NotFound, error),
+        }
     }
 }
 

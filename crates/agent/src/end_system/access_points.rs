@@ -19,15 +19,7 @@ pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<
             return Err(OpenError::new(Fault::Request, problem));
         }
     };
-    let existing = wg_net::interfaces()?;
-    let Some(found) = existing.iter().find(|interface| interface.name == *name) else {
-        let existing: Vec<&str> = existing.iter().map(|interface| interface.name.as_str()).collect();
-        let problem = format!(
-            "there is no interface '{name}' in this agent's network namespace; it has {}",
-            existing.join(", ")
-        );
-        return Err(OpenError::new(Fault::NotFound, problem));
-    };
+    let found = wg_net::interface_named(name)?;
     let planned = assignment.address().mac;
     if let Some(mac) = wg_net::hardware_address(&found.name)?
         && mac != planned
@@ -40,7 +32,7 @@ pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<
         );
         return Err(OpenError::new(Fault::Request, problem));
     }
-    Ok(found.clone())
+    Ok(found)
 }
 
 pub(super) fn open(

@@ -92,7 +92,7 @@ impl TimestampTranslator {
         let shown = record.time.as_picos();
         let since = shown.abs_diff(*self.first_ps.get_or_insert(shown)) / 1_000;
         if self.stats.step_ns != 1 {
-            self.stats.step_ns = common_divisor(self.stats.step_ns, since);
+            self.stats.step_ns = greatest_common_divisor(self.stats.step_ns, since);
         }
         if self.held.len() < MAX_HELD {
             self.held.push_back(record);
@@ -147,7 +147,8 @@ impl TimestampTranslator {
     }
 }
 
-fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+/// The greatest number that divides both; 0 divides nothing.
+pub fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }
