@@ -1,4 +1,4 @@
-//! A clock with a planted offset and drift.
+//! A clock that is wrong on purpose.
 //!
 //! Namespaces of one machine share its clock, so nothing there could show whether offsets are found. Where the test gives
 //! an end system a clock, its agent writes every time as that clock would have shown it. Only what is recorded
@@ -27,10 +27,7 @@ impl PlantedClock {
 
     /// What it shows at `time`, saturating at the ends of the range.
     pub fn read(&self, time: RunTime) -> RunTime {
-        let drifted = i128::from(time.as_picos()) * i128::from(self.drift_ppb) / 1_000_000_000;
-        let shown = i128::from(time.as_picos()) + i128::from(self.offset_ps) + drifted;
-        let end = if shown < 0 { i64::MIN } else { i64::MAX };
-        RunTime::from_picos(i64::try_from(shown).unwrap_or(end))
+        read(&self.clock(), time)
     }
 
     /// Records as they are written under it.
