@@ -13,7 +13,7 @@ use wg_core::clock::{DisciplinedClock, LocalClock, LocalTime, TrueTime};
 use wg_core::end_system::{self, Cost, Host, HostConfig, Interrupts};
 use wg_core::forwarding::{Forwarding, PortSet};
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
-use wg_core::ingress::{CriticalIngress, InputTable, VirtualLinkEntry};
+use wg_core::ingress::{CriticalIngress, Egress, InputTable, VirtualLinkEntry};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig};
 use wg_core::queue::Capacity;
@@ -121,7 +121,7 @@ fn rule() -> CriticalIngress {
         let contract = Contract::new(Bag::ALL[0], 600).expect("a contract");
         let account = Account::new(contract, Span::from_micros(500), policing::Mode::ByteBased);
         let entry = Entry { virtual_link: VirtualLinkId(link), lmin: 64, lmax: 600 };
-        let entry = VirtualLinkEntry { entry, account: account.ok(), group: usize::from(link) };
+        let entry = VirtualLinkEntry { entry, account: account.ok(), to: Egress::Port(egress(link)) };
         tables[usize::from(link) % PORTS].virtual_links.push(entry);
     }
     CriticalIngress::new(tables).expect("sound tables")

@@ -11,12 +11,16 @@
 //! The filter checks the frame check sequence only where the frame is whole when it is judged, that is, never in a
 //! cut-through switch: the [switch](crate::switch) drops such frames itself.
 //!
-//! Each frame costs one look-up by the number of its virtual link.
+//! Each frame costs one look-up by port and virtual link, in a table for the whole switch: what is asked of the frame, what it
+//! is charged and where it goes lie in one line of cache. In a network of a thousand end systems that line is in no cache
+//! that is near, so a second one would be waited for again.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use wg_frame::ethernet::MacAddress;
 
+use crate::arinc664::VirtualLinkId;
 use crate::arinc664::filter::{self, Entry, FilterError, InputFilter};
 use crate::arinc664::policing::{Account, Verdict as Judgement};
 use crate::cause::Cause;
@@ -33,8 +37,17 @@ pub struct VirtualLinkEntry {
     pub entry: Entry,
     /// Its account; `None`: it is not policed.
     pub account: Option<Account>,
-    /// Number of its group of ports in the forwarding table.
-    pub group: usize,
+    /// Where it goes.
+    pub to: Egress,
+}
+
+/// Where frames of a virtual link leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Egress {
+    /// By this port.
+    Port(usize),
+    /// By the ports of this group of the forwarding table.
+    Group(usize),
 }
 
 /// A time-triggered flow that may enter by a port.
@@ -82,27 +95,68 @@ pub enum IngressError {
     },
 }
 
+/// A virtual link at a port: all that a frame of it meets.
 #[derive(Clone, Debug)]
-struct Link {
-    account: Option<Account>,
-    group: usize,
-}
+#[repr(align(64))]
+struct Link(VirtualLinkEntry);
 
-#[derive(Clone, Debug)]
-struct Port {
-    filter: InputFilter,
-    /// In the order of the filter's entries.
-    links: Vec<Link>,
-    /// As they were at first.
-    fresh: Vec<Link>,
-    /// Ascending by identifier.
-    time_triggered: Vec<TimeTriggeredEntry>,
-}
+const _: () = assert!(core::mem::size_of::<Link>() == 64, "one line of cache");
 
 /// The rule of a switch that knows virtual links and time-triggered frames.
 #[derive(Clone, Debug)]
 pub struct CriticalIngress {
-    ports: Vec<Port>,
+    /// By [`Index`].
+    links: Vec<Link>,
+    index: Index,
+    /// By port; ascending by identifier.
+    time_triggered: Vec<Vec<TimeTriggeredEntry>>,
+}
+
+/// Where the virtual links of all ports are kept: a hash table, at most half full, of port and number.
+#[derive(Clone, Debug)]
+struct Index {
+    slots: Box<[(u32, u32)]>,
+}
+
+/// The key of no virtual link: no switch has so many ports.
+const FREE: (u32, u32) = (u32::MAX, 0);
+
+impl Index {
+    /// Over keys that differ.
+    fn new(keys: impl ExactSizeIterator<Item = u32>) -> Self {
+        let size = (2 * keys.len()).next_power_of_two().max(2);
+        let mut index = Self { slots: alloc::vec![FREE; size].into_boxed_slice() };
+        for (key, place) in keys.zip(0..) {
+            let mut slot = index.first(key);
+            while index.slots[slot] != FREE {
+                slot = (slot + 1) & (size - 1);
+            }
+            index.slots[slot] = (key, place);
+        }
+        index
+    }
+
+    const fn key(port: usize, id: VirtualLinkId) -> u32 {
+        (port as u32) << 16 | id.0 as u32
+    }
+
+    /// Fibonacci hashing, as the forwarding table has it: numbers that count up scatter.
+    #[inline]
+    fn first(&self, key: u32) -> usize {
+        (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn place(&self, key: u32) -> Option<usize> {
+        let mut slot = self.first(key);
+        loop {
+            match self.slots[slot] {
+                (known, place) if known == key => return Some(place as usize),
+                FREE => return None,
+                _ => slot = (slot + 1) & (self.slots.len() - 1),
+            }
+        }
+    }
 }
 
 impl CriticalIngress {
@@ -111,25 +165,20 @@ impl CriticalIngress {
     /// # Errors
     /// [`IngressError`] for the first table that cannot work.
     pub fn new(tables: Vec<InputTable>) -> Result<Self, IngressError> {
-        let ports = tables.into_iter().enumerate().map(|(port, table)| Port::new(port, table));
-        Ok(Self { ports: ports.collect::<Result<_, _>>()? })
-    }
-}
-
-impl Port {
-    fn new(port: usize, table: InputTable) -> Result<Self, IngressError> {
-        let InputTable { mut virtual_links, mut time_triggered } = table;
-        virtual_links.sort_by_key(|link| link.entry.virtual_link);
-        let entries = virtual_links.iter().map(|link| link.entry).collect();
-        let filter = InputFilter::new(entries).map_err(|error| IngressError::Filter { port, error })?;
-        let links =
-            virtual_links.into_iter().map(|VirtualLinkEntry { account, group, .. }| Link { account, group });
-        let links: Vec<Link> = links.collect();
-        time_triggered.sort_by_key(|entry| entry.id);
-        if let Some(pair) = time_triggered.windows(2).find(|pair| pair[0].id == pair[1].id) {
-            return Err(IngressError::Twice { port, id: pair[0].id });
+        let (mut links, mut time_triggered) = (Vec::new(), Vec::new());
+        for (port, table) in tables.into_iter().enumerate() {
+            let entries = table.virtual_links.iter().map(|link| link.entry).collect();
+            InputFilter::new(entries).map_err(|error| IngressError::Filter { port, error })?;
+            links.extend(table.virtual_links.into_iter().map(|link| (port, link)));
+            let mut entries = table.time_triggered;
+            entries.sort_by_key(|entry| entry.id);
+            if let Some(pair) = entries.windows(2).find(|pair| pair[0].id == pair[1].id) {
+                return Err(IngressError::Twice { port, id: pair[0].id });
+            }
+            time_triggered.push(entries);
         }
-        Ok(Self { filter, fresh: links.clone(), links, time_triggered })
+        let index = Index::new(links.iter().map(|(port, link)| Index::key(*port, link.entry.virtual_link)));
+        Ok(Self { links: links.into_iter().map(|(_, link)| Link(link)).collect(), index, time_triggered })
     }
 
     fn virtual_link(&mut self, arrival: &Arrival) -> Verdict {
@@ -140,22 +189,28 @@ impl Port {
             aligned: true,
             fcs_valid: true,
         };
-        let Ok(at) = self.filter.position(&seen) else { return Verdict::Refuse(Cause::Filtered) };
-        let link = &mut self.links[at];
+        let place = seen.virtual_link().ok().and_then(|id| self.index.place(Index::key(arrival.port, id)));
+        let Some(place) = place else { return Verdict::Refuse(Cause::Filtered) };
+        let Link(link) = &mut self.links[place];
+        if link.entry.check(seen.frame_len).is_err() {
+            return Verdict::Refuse(Cause::Filtered);
+        }
         let judgement =
             link.account.as_mut().map(|account| account.handle_frame(arrival.complete, seen.frame_len));
-        match judgement {
-            None | Some(Judgement::Conforming) => Verdict::ToGroup(link.group),
-            Some(Judgement::Excess { .. } | Judgement::BeyondAccount) => Verdict::Refuse(Cause::Policed),
+        match (judgement, link.to) {
+            (None | Some(Judgement::Conforming), Egress::Port(port)) => Verdict::ToPort(port),
+            (None | Some(Judgement::Conforming), Egress::Group(group)) => Verdict::ToGroup(group),
+            (Some(Judgement::Excess { .. } | Judgement::BeyondAccount), _) => Verdict::Refuse(Cause::Policed),
         }
     }
 
     fn time_triggered(&self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict {
         let Frame { virtual_link, length, .. } = arrival.frame;
-        let Ok(at) = self.time_triggered.binary_search_by_key(&virtual_link, |entry| entry.id) else {
+        let entries = &self.time_triggered[arrival.port];
+        let Ok(at) = entries.binary_search_by_key(&virtual_link, |entry| entry.id) else {
             return Verdict::Refuse(Cause::Filtered);
         };
-        let entry = &self.time_triggered[at];
+        let entry = &entries[at];
         if !(SMALLEST_FRAME..=entry.longest_frame).contains(&length) {
             return Verdict::Refuse(Cause::Filtered);
         }
@@ -170,18 +225,19 @@ impl Port {
 impl Ingress for CriticalIngress {
     #[inline]
     fn judge(&mut self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict {
-        let Some(port) = self.ports.get_mut(arrival.port) else { return Verdict::Bridge };
         match arrival.frame.class {
             TrafficClass::BestEffort => Verdict::Bridge,
-            TrafficClass::RateConstrained => port.virtual_link(arrival),
-            TrafficClass::TimeTriggered => port.time_triggered(clock, arrival),
+            _ if arrival.port >= self.time_triggered.len() => Verdict::Bridge,
+            TrafficClass::RateConstrained => self.virtual_link(arrival),
+            TrafficClass::TimeTriggered => self.time_triggered(clock, arrival),
         }
     }
 
     fn handle_restart(&mut self) {
-        for port in &mut self.ports {
-            port.links.clone_from(&port.fresh);
-        }
+        self.links
+            .iter_mut()
+            .filter_map(|Link(link)| link.account.as_mut())
+            .for_each(Account::handle_restart);
     }
 }
 
@@ -194,7 +250,7 @@ mod tests {
 
     use super::*;
     use crate::arinc664::policing::Mode;
-    use crate::arinc664::{Bag, Contract, VirtualLinkId};
+    use crate::arinc664::{Bag, Contract};
     use crate::clock::{DisciplinedClock, TrueTime};
     use crate::frame::{Handle, Marks, NetworkId};
     use crate::oscillator::Oscillator;
@@ -229,7 +285,7 @@ mod tests {
         let contract = Contract::new(Bag::ALL[0], 200).unwrap();
         let account = Account::new(contract, Span::ZERO, Mode::ByteBased).unwrap();
         let entry = Entry { virtual_link: VirtualLinkId(id), lmin: 64, lmax: 200 };
-        VirtualLinkEntry { entry, account: Some(account), group }
+        VirtualLinkEntry { entry, account: Some(account), to: Egress::Group(group) }
     }
 
     fn tt(id: u16, group: usize, window: Option<AcceptanceWindow>) -> TimeTriggeredEntry {
@@ -289,6 +345,28 @@ mod tests {
     }
 
     proptest! {
+        /// The index against a map, over few ports and many numbers and the other way round.
+        #[test]
+        fn a_frame_meets_the_entry_of_its_port_and_number(
+            entries in prop::collection::btree_set((0_usize..12, 0_u16..40), 0..120),
+            asked in prop::collection::vec((0_usize..12, 0_u16..45), 0..60),
+        ) {
+            let mut tables = vec![InputTable::default(); 12];
+            for (at, &(port, id)) in entries.iter().enumerate() {
+                let to = if at % 2 == 0 { Egress::Port(at) } else { Egress::Group(at) };
+                tables[port].virtual_links.push(VirtualLinkEntry { account: None, to, ..rc(id, 0) });
+            }
+            let mut rule = CriticalIngress::new(tables).unwrap();
+            for (port, id) in asked {
+                let expected = match entries.iter().position(|entry| *entry == (port, id)) {
+                    None => Verdict::Refuse(Cause::Filtered),
+                    Some(at) if at % 2 == 0 => Verdict::ToPort(at),
+                    Some(at) => Verdict::ToGroup(at),
+                };
+                prop_assert_eq!(rule.judge(&TrueTime, &arrival(port, 0, frame(RC, id, 100))), expected);
+            }
+        }
+
         /// Whatever comes in, what passes keeps the contract over every window: at most Lmax·(1 + (J + t)/BAG) bytes
         /// in any t.
         #[test]
@@ -303,6 +381,7 @@ mod tests {
                 let class = if best_effort { TrafficClass::BestEffort } else { RC };
                 match rule.judge(&TrueTime, &arrival(0, now, frame(class, id, length))) {
                     Verdict::Bridge => prop_assert!(best_effort),
+                    Verdict::ToPort(port) => prop_assert!(false, "to port {}", port),
                     Verdict::ToGroup(group) => {
                         prop_assert!(!best_effort && group == usize::from(id) && (64..=200).contains(&length));
                         passed[group].push((now, i64::from(length)));

@@ -47,7 +47,9 @@ pub enum ForwardingMode {
 pub enum Verdict {
     /// Forward it by address.
     Bridge,
-    /// Forward it to a group of the forwarding table, as a virtual link's. VLANs do not concern it.
+    /// Forward it out of this port, as a virtual link's. VLANs do not concern it.
+    ToPort(usize),
+    /// Forward it to a group of the forwarding table, likewise.
     ToGroup(usize),
     /// Drop it.
     Refuse(Cause),
@@ -417,6 +419,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
                 self.drop(port, frame, cause);
                 return;
             }
+            Verdict::ToPort(egress) => (Route::Port(egress), true),
             Verdict::ToGroup(group) => (Route::Group(group), true),
             Verdict::Bridge if !self.forwarding.carries(port, &frame) => {
                 self.drop(port, frame, Cause::ForeignVlan);
@@ -434,7 +437,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
         let mut sent = false;
         if let Route::Port(egress) = route {
-            sent = egress != port && self.forwarding.carries(egress, &frame);
+            sent = egress != port && (critical || self.forwarding.carries(egress, &frame));
             if sent {
                 self.send(now, egress, arrival, more);
             }

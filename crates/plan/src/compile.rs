@@ -1,5 +1,7 @@
 //! From the element tree to the campaign: read, resolve, expand, check every point.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use wg_frame::time::Span;
 
@@ -47,14 +49,12 @@ pub fn compile_with(tree: &Element, captures: &dyn Captures) -> Result<Campaign,
     check_belongings(&model, |flow| sweep.protocols_of(&model, flow), &mut found);
     let limits = limits::resolve(&test, &model, &mut found);
     let runs = expand(&test, (&topology, &disturbances), &model, &sweep, &mut found);
-    let fewest = |flow: Option<FlowId>| {
-        let sends = runs.iter().flat_map(|run| &run.sends);
-        let judged = sends.filter(|send| match flow {
-            Some(id) => send.flow == id,
-            None => model.flow_index(send.flow).is_some(),
-        });
-        judged.map(|send| send.count).min()
-    };
+    let mut fewest: BTreeMap<FlowId, u32> = BTreeMap::new();
+    for send in runs.iter().flat_map(|run| &run.sends).filter(|send| model.flow_index(send.flow).is_some()) {
+        fewest.entry(send.flow).and_modify(|least| *least = send.count.min(*least)).or_insert(send.count);
+    }
+    let fewest_of_all = fewest.values().copied().min();
+    let fewest = |flow: Option<FlowId>| flow.map_or(fewest_of_all, |id| fewest.get(&id).copied());
     limits::warn_of_few(&limits, fewest, &mut found);
     warn_of_length(&runs, &mut found);
     check_traces(&test, &runs, &mut found);

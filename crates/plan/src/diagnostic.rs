@@ -54,7 +54,7 @@ pub(crate) struct Findings {
 }
 
 /// More than this helps nobody and would let a large broken sweep produce a report of its own.
-const MOST_DIAGNOSTICS: usize = 200;
+pub(crate) const MOST_DIAGNOSTICS: usize = 200;
 /// Warnings repeat per sweep point; the first ones tell the story.
 const MOST_WARNINGS: usize = 40;
 

@@ -1,5 +1,7 @@
 //! The faults of the network with every reference resolved: which link, which flow, which node.
 
+use std::collections::BTreeMap;
+
 use wg_frame::time::Span;
 
 use crate::diagnostic::{Findings, Place};
@@ -92,13 +94,14 @@ impl Disturbances {
             }
             _ => None,
         };
-        for (number, later) in self.incidents.iter().enumerate() {
+        let mut known: BTreeMap<_, Vec<(&IncidentModel, Option<Span>)>> = BTreeMap::new();
+        for later in &self.incidents {
             let Some((what, until)) = down(later) else { continue };
-            for earlier in &self.incidents[..number] {
-                let Some((other, end)) = down(earlier) else { continue };
+            let before = known.entry(what).or_default();
+            for (earlier, end) in &*before {
                 let apart = end.is_some_and(|end| end <= later.at.value)
                     || until.is_some_and(|until| until <= earlier.at.value);
-                if what != other || apart {
+                if apart {
                     continue;
                 }
                 let name = match what {
@@ -113,6 +116,7 @@ impl Disturbances {
                 let cure = "let one of the two end before the other begins";
                 found.error(&later.place, message, "", cure);
             }
+            before.push((later, until));
         }
     }
 }

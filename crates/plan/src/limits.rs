@@ -1,5 +1,7 @@
 //! Limits: in which unit each measure is judged, whether a flow has it, and which limits make sense together.
 
+use std::collections::BTreeMap;
+
 use crate::campaign::{Bound, FlowId, Limit};
 use crate::diagnostic::Findings;
 use crate::measures::{self, Dimension, Measure, Needs};
@@ -13,9 +15,13 @@ use crate::tree::shown;
 /// The limits that could be read, checked against the flows and against one another.
 pub(crate) fn resolve(test: &Statements, model: &Model, found: &mut Findings) -> Vec<Limit> {
     let mut limits: Vec<Limit> = Vec::new();
+    let mut known: Known = BTreeMap::new();
     for statement in &test.limits {
         for limit in of_statement(statement, model, found).unwrap_or_default() {
-            compare(&limit, &limits, statement, found);
+            let same = known.entry(limit.measure.clone()).or_default();
+            if compare(&limit, same, statement, found) {
+                same.entry(limit.flow).or_default().push(limit.clone());
+            }
             limits.push(limit);
         }
     }
@@ -87,10 +93,15 @@ fn applies(
         }
         Needs::Nothing | Needs::Run => return,
     };
-    let judged: Vec<&FlowModel> =
-        model.flows.iter().filter(|candidate| flow.is_none_or(|id| candidate.id == id)).collect();
     // A relay or deadline that could not be read was reported where it stands.
-    if judged.iter().any(|flow| has(flow)) || !model.flows_whole || !found.clean() {
+    if !model.flows_whole || !found.clean() {
+        return;
+    }
+    let judged = match flow {
+        Some(id) => model.flow_index(id).is_some_and(|at| has(&model.flows[at])),
+        None => model.flows.iter().any(has),
+    };
+    if judged {
         return;
     }
     let message = match flow {
@@ -164,25 +175,34 @@ fn time(bound: &Sourced<()>, picos: u128, found: &mut Findings) -> Option<f64> {
     Some(picos as f64 / 1e3)
 }
 
-fn compare(new: &Limit, others: &[Limit], statement: &LimitStatement, found: &mut Findings) {
-    for other in others.iter().filter(|other| other.measure == new.measure) {
+/// The limits on a measure, by flow: one for each bound at most.
+type OfMeasure = BTreeMap<Option<FlowId>, Vec<Limit>>;
+/// Limits by measure.
+type Known = BTreeMap<String, OfMeasure>;
+
+/// Whether the limit says something new.
+fn compare(new: &Limit, others: &OfMeasure, statement: &LimitStatement, found: &mut Findings) -> bool {
+    let own = others.get(&new.flow).into_iter().flatten();
+    if let Some(same) = own.clone().find(|other| other.bound == new.bound) {
+        let message = format!("{} already has this bound{}", shown(&new.measure), on_line(same.line));
+        found.error(&statement.place, message, "", "keep one of the two limits");
+        return false;
+    }
+    let of_all = others.get(&None).into_iter().flatten().filter(|_| new.flow.is_some());
+    let of_each = others.values().flatten().filter(|other| new.flow.is_none() && other.flow.is_some());
+    for other in own.chain(of_all).chain(of_each) {
         let line = on_line(other.line);
-        if other.flow == new.flow && other.bound == new.bound {
-            let message = format!("{} already has this bound{line}", shown(&new.measure));
-            found.error(&statement.place, message, "", "keep one of the two limits");
-            continue;
-        }
-        let same_flow = other.flow.is_none() || new.flow.is_none() || other.flow == new.flow;
         let contradicts = match (new.bound, other.bound) {
             (Bound::AtLeast, Bound::AtMost) => new.value > other.value,
             (Bound::AtMost, Bound::AtLeast) => new.value < other.value,
             _ => false,
         };
-        if same_flow && contradicts {
+        if contradicts {
             let message = format!("no value of {} can meet both this limit and the one{line}", new.measure);
             found.error(&statement.place, message, "", "correct one of the two");
         }
     }
+    true
 }
 
 /// Says which percentile limits cannot be judged with the messages planned.

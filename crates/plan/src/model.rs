@@ -185,6 +185,10 @@ pub(crate) struct Model {
     pub(crate) rate: Maybe<u64>,
     /// What axes change in the switches.
     pub(crate) switches: SwitchChange,
+    /// Flows by number, as indices.
+    by_id: Rc<BTreeMap<FlowId, usize>>,
+    /// By index of a flow that is relayed: index into `relays`.
+    relay_of: Rc<BTreeMap<usize, usize>>,
     /// Every flow could be read, so an unknown flow is a mistake and not a consequence of one.
     pub(crate) flows_whole: bool,
 }
@@ -199,6 +203,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) topology: &'a Topology,
     pub(crate) found: &'a mut Findings,
     by_id: BTreeMap<FlowId, usize>,
+    /// By flow: where its sender stands.
+    sent: BTreeMap<usize, Place>,
     /// A frame has several ways, and nothing says which it takes.
     pub(crate) ambiguous: bool,
     pub(crate) model: Model,
@@ -215,9 +221,18 @@ impl Model {
             injects: Vec::new(),
             rate: None,
             switches: SwitchChange::default(),
+            by_id: Rc::default(),
+            relay_of: Rc::default(),
             flows_whole: true,
         };
-        let mut resolver = Resolver { topology, found, by_id: BTreeMap::new(), ambiguous: false, model };
+        let mut resolver = Resolver {
+            topology,
+            found,
+            by_id: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            ambiguous: false,
+            model,
+        };
         for flow in &test.flows {
             resolver.flow(flow);
         }
@@ -235,12 +250,20 @@ impl Model {
         if resolver.ambiguous {
             topology.report_loops(resolver.found);
         }
-        resolver.model
+        let Resolver { by_id, mut model, .. } = resolver;
+        model.by_id = Rc::new(by_id);
+        model.relay_of = Rc::new(model.relays.iter().map(|relay| relay.flow).zip(0..).collect());
+        model
     }
 
     /// Index of the flow under test with this number.
     pub(crate) fn flow_index(&self, id: FlowId) -> Option<usize> {
-        self.flows.iter().position(|flow| flow.id == id && !flow.exchange)
+        self.by_id.get(&id).copied().filter(|flow| !self.flows[*flow].exchange)
+    }
+
+    /// The relay of a flow.
+    pub(crate) fn relay_of(&self, flow: usize) -> Option<&RelayModel> {
+        self.relay_of.get(&flow).map(|relay| &self.relays[*relay])
     }
 }
 
@@ -330,11 +353,12 @@ impl Resolver<'_> {
 
     fn send(&mut self, statement: &SendStatement) {
         let Some(flow) = self.flow_of(&statement.flow) else { return };
-        if let Some(first) = self.model.sends.iter().find(|send| send.flow == flow) {
-            let message = format!("flow {} already has a sender{}", self.id(flow), on_line(first.place.line));
+        if let Some(first) = self.sent.get(&flow) {
+            let message = format!("flow {} already has a sender{}", self.id(flow), on_line(first.line));
             self.found.error(&statement.place, message, "1 sender per flow", "declare a second flow");
             return;
         }
+        self.sent.insert(flow, statement.place.clone());
         self.model.sends.push(SendModel {
             place: statement.place.clone(),
             flow,
@@ -580,7 +604,7 @@ impl Resolver<'_> {
     fn unsent(&mut self, test: &Statements) {
         let whole = test.sends.iter().all(|send| send.flow.is_some());
         for (index, flow) in self.model.flows.iter().enumerate() {
-            if whole && !self.model.sends.iter().any(|send| send.flow == index) {
+            if whole && !self.sent.contains_key(&index) {
                 let message = format!("flow {} is never sent", flow.id);
                 let cure = format!("add <send flow=\"{}\" …/> to <tasks> or remove the flow", flow.id);
                 self.found.error(&flow.place, message, "", cure);

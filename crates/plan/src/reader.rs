@@ -4,10 +4,12 @@
 //! A value that could not be read is `None` and was reported; later checks pass over it, so that one mistake
 //! makes one message.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use wg_frame::time::Span;
 
+use crate::campaign::LAST_FLOW;
 use crate::diagnostic::{Findings, Place};
 use crate::quantity::{self, Kind, QuantityError};
 use crate::tree::{Element, shown};
@@ -153,9 +155,10 @@ impl<'a> Reader<'a> {
     pub(crate) fn names(&mut self, attribute: &'static str) -> Option<Vec<Sourced<String>>> {
         let written = self.required(attribute)?;
         let mut names: Vec<Sourced<String>> = Vec::new();
+        let mut known = BTreeSet::new();
         for word in written.split_whitespace() {
             let name = self.name_of(attribute, word)?;
-            if names.iter().any(|other| other.value == name.value) {
+            if !known.insert(word) {
                 self.refuse(attribute, word, "is named twice", "", "name every end system once");
                 return None;
             }
@@ -203,7 +206,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn flow_id(&mut self, attribute: &'static str) -> Maybe<u16> {
         let written = self.required(attribute)?;
-        self.whole(attribute, written, 1, 65_534)
+        self.whole(attribute, written, 1, LAST_FLOW.into())
     }
 
     pub(crate) fn name(&mut self, attribute: &'static str) -> Maybe<String> {
@@ -239,7 +242,7 @@ impl<'a> Reader<'a> {
         let written = self.element.get("flow")?;
         let mut flows = Vec::new();
         for word in written.split_whitespace() {
-            flows.push(self.whole::<u16>("flow", word, 1, 65_534)?.value);
+            flows.push(self.whole::<u16>("flow", word, 1, LAST_FLOW.into())?.value);
         }
         if flows.is_empty() {
             self.refuse("flow", written, "names no flow", "", "name flows or leave the attribute out");

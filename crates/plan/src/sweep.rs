@@ -1,6 +1,6 @@
 //! Sweeps: which values the axes take and what each of them replaces.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
@@ -59,7 +59,7 @@ pub(crate) struct SweptAxis {
     pub(crate) written: Vec<String>,
     values: Vec<Value>,
     /// Indices of the flows it acts on; `None`: all.
-    flows: Option<Vec<usize>>,
+    flows: Option<BTreeSet<usize>>,
 }
 
 /// The axes of a test and how often each point is run.
@@ -227,7 +227,7 @@ fn check_bags(axes: &[SweptAxis], model: &Model, found: &mut Findings) {
 /// An axis that changes nothing would produce equal points under different names.
 fn check_effect(
     name: &str,
-    flows: &Option<Vec<usize>>,
+    flows: &Option<BTreeSet<usize>>,
     statement: &AxisStatement,
     (test, model): (&Statements, &Model),
     found: &mut Findings,
@@ -272,7 +272,7 @@ fn flows(
     name: &str,
     model: &Model,
     found: &mut Findings,
-) -> Option<Option<Vec<usize>>> {
+) -> Option<Option<BTreeSet<usize>>> {
     let Some(listed) = &statement.flows else {
         // What compares clocks stays as it is at every point.
         let under_test = || (0..model.flows.len()).filter(|flow| !model.flows[*flow].exchange).collect();
@@ -284,10 +284,10 @@ fn flows(
         found.error(&statement.place, message, "", "remove flow=\"…\"");
         return None;
     }
-    let mut flows = Vec::new();
+    let mut flows = BTreeSet::new();
     for id in &listed.value {
         match model.flow_index(*id) {
-            Some(index) => flows.push(index),
+            Some(index) => drop(flows.insert(index)),
             None if model.flows_whole => {
                 let message = format!("there is no flow {id}");
                 found.error(&statement.place, message, "", "name flows that <flows> declares");

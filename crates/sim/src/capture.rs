@@ -104,11 +104,13 @@ impl Captures {
         }
         let mut looks = BTreeMap::new();
         if !nodes.is_empty() {
+            let sends_of = run.sends_by_flow();
             for flow in &run.flows {
+                let of_flow = sends_of.get(&flow.id).map_or(&[][..], Vec::as_slice);
                 // A frame of a replay is full of payload, whatever its length.
-                let own = run.sends.iter().filter(|send| send.flow == flow.id && send.replay.is_none());
+                let own = of_flow.iter().filter(|send| send.replay.is_none());
                 let sends = own.map(|send| (send.payload as usize, send.fill)).collect();
-                let send = run.sends.iter().find(|send| send.flow == flow.id);
+                let send = of_flow.first();
                 let transmit_time = send.and_then(|send| send.transmit_time).map(usize::from);
                 let remembered = |count: u32| {
                     let count = if transmit_time.is_some() { (count as usize).min(REMEMBERED) } else { 0 };

@@ -95,23 +95,7 @@ pub enum FilterError {
 pub struct InputFilter {
     /// Ascending by virtual link.
     entries: Vec<Entry>,
-    /// Lowest number of a virtual link that may enter.
-    first: u16,
-    /// By number from the lowest on. A search by halves waits for memory at every step.
-    places: Vec<QueuePosition>,
 }
-
-/// What is asked of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct QueuePosition {
-    /// Its place among the entries.
-    at: u16,
-    lmin: u16,
-    lmax: u16,
-}
-
-/// No entry: bounds that contradict themselves.
-const NOWHERE: QueuePosition = QueuePosition { at: 0, lmin: 1, lmax: 0 };
 
 impl InputFilter {
     /// A filter that lets `entries` in.
@@ -128,53 +112,60 @@ impl InputFilter {
                 return Err(FilterError::Bounds { virtual_link, lmin, lmax });
             }
         }
-        let first = entries.first().map_or(0, |entry| entry.virtual_link.0);
-        let numbers = entries.last().map_or(0, |last| usize::from(last.virtual_link.0 - first) + 1);
-        let mut places = alloc::vec![NOWHERE; numbers];
-        for (at, &Entry { virtual_link, lmin, lmax }) in (0..=u16::MAX).zip(&entries) {
-            places[usize::from(virtual_link.0 - first)] = QueuePosition { at, lmin, lmax };
-        }
-        Ok(Self { entries, first, places })
+        Ok(Self { entries })
     }
 
-    /// Whether the frame may pass, and as which virtual link's. At most one look-up by number.
+    /// Whether the frame may pass, and as which virtual link's.
     ///
     /// # Errors
     /// The first reason against it, from the wire inwards.
     pub fn check(&self, frame: &Arrival) -> Result<VirtualLinkId, FilterDrop> {
-        self.position(frame).map(|at| self.entries[at].virtual_link)
+        let virtual_link = frame.virtual_link()?;
+        let at = self.entries.binary_search_by_key(&virtual_link, |entry| entry.virtual_link);
+        let at = at.map_err(|_| FilterDrop::UnknownVirtualLink(virtual_link))?;
+        self.entries[at].check(frame.frame_len)?;
+        Ok(virtual_link)
     }
+}
 
-    /// As [`check`](Self::check); gives the place of the virtual link among the entries, ascending by number.
+impl Arrival {
+    /// The virtual link a sound frame names.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
-    pub fn position(&self, frame: &Arrival) -> Result<usize, FilterDrop> {
-        if !frame.aligned {
+    /// What is wrong with the frame, whatever may enter.
+    #[inline]
+    pub fn virtual_link(&self) -> Result<VirtualLinkId, FilterDrop> {
+        if !self.aligned {
             return Err(FilterDrop::Alignment);
         }
-        if !frame.fcs_valid {
+        if !self.fcs_valid {
             return Err(FilterDrop::FrameCheck);
         }
-        if frame.frame_len < SHORTEST_FRAME_LEN {
+        if self.frame_len < SHORTEST_FRAME_LEN {
             return Err(FilterDrop::Runt);
         }
-        if frame.frame_len > MAX_FRAME_LEN {
+        if self.frame_len > MAX_FRAME_LEN {
             return Err(FilterDrop::Giant);
         }
-        let virtual_link =
-            VirtualLinkId::from_destination(frame.destination).ok_or(FilterDrop::ConstantField)?;
-        let place = virtual_link.0.checked_sub(self.first).and_then(|at| self.places.get(usize::from(at)));
-        let Some(&QueuePosition { at, lmin, lmax }) = place.filter(|place| place.lmin <= place.lmax) else {
-            return Err(FilterDrop::UnknownVirtualLink(virtual_link));
-        };
-        if frame.frame_len < usize::from(lmin) {
+        VirtualLinkId::from_destination(self.destination).ok_or(FilterDrop::ConstantField)
+    }
+}
+
+impl Entry {
+    /// Whether a frame of its virtual link may be so long.
+    ///
+    /// # Errors
+    /// The bound it does not keep.
+    #[inline]
+    pub fn check(&self, frame_len: usize) -> Result<(), FilterDrop> {
+        let Self { virtual_link, lmin, lmax } = *self;
+        if frame_len < usize::from(lmin) {
             return Err(FilterDrop::BelowLmin { virtual_link, lmin });
         }
-        if frame.frame_len > usize::from(lmax) {
+        if frame_len > usize::from(lmax) {
             return Err(FilterDrop::AboveLmax { virtual_link, lmax });
         }
-        Ok(usize::from(at))
+        Ok(())
     }
 }
 

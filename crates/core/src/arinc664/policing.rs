@@ -85,6 +85,11 @@ impl Account {
         Ok(Self { mode, smax, bag_ps, ceiling, level: ceiling, updated: RunTime::from_picos(i64::MIN) })
     }
 
+    /// The switch restarts: the account is full, as it was at first.
+    pub fn handle_restart(&mut self) {
+        (self.level, self.updated) = (self.ceiling, RunTime::from_picos(i64::MIN));
+    }
+
     /// Judges a frame of `frame_len` bytes (DA to FCS) that arrives at `now`, and charges it if it passes.
     ///
     /// Byte-based policing alone lets a frame longer than Smax pass when the jitter has filled the account;

@@ -8,8 +8,11 @@ use super::addresses::Addresses;
 use super::routes::Route;
 use crate::network::{Attachment, NetworkId, NodeIndex};
 
-/// Number of a flow as the test gives it (1 to 65 534); it travels in the probe header.
+/// Number of a flow as the test gives it (1 to [`LAST_FLOW`]); it travels in the probe header.
 pub type FlowId = u16;
+
+/// The highest number of a flow. The next one stands for frames that are of none.
+pub const LAST_FLOW: FlowId = 65_534;
 
 /// Frames a flow is carried in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -16,7 +16,9 @@ use wg_frame::time::Span;
 pub use self::addresses::{Addresses, Ends};
 pub use self::clocks::{OnFailure, Ptp, PtpTimestamps, Synchronise};
 pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
-pub use self::flows::{Flow, FlowId, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag};
+pub use self::flows::{
+    Flow, FlowId, LAST_FLOW, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,
+};
 pub use self::routes::{Hop, Route};
 pub use self::tasks::{
     Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Pacing, Pattern, Receive,
@@ -138,11 +140,21 @@ pub struct Limit {
 }
 
 impl Run {
+    /// The senders of each flow that has any.
+    pub fn sends_by_flow(&self) -> BTreeMap<FlowId, Vec<&Send>> {
+        let mut senders: BTreeMap<FlowId, Vec<&Send>> = BTreeMap::new();
+        for send in &self.sends {
+            senders.entry(send.flow).or_default().push(send);
+        }
+        senders
+    }
+
     /// The virtual links that relays send messages back on, each as a flow of the same number the other way round: over
     /// the same links, with the same contract, without sub-virtual-links.
     pub fn returns(&self) -> impl Iterator<Item = Flow> + '_ {
-        self.relays.iter().filter_map(|relay| {
-            let flow = self.flows.iter().find(|flow| flow.id == relay.flow)?;
+        let flows: BTreeMap<FlowId, &Flow> = self.flows.iter().map(|flow| (flow.id, flow)).collect();
+        self.relays.iter().filter_map(move |relay| {
+            let flow = *flows.get(&relay.flow)?;
             let link = VirtualLink { id: relay.vl?, sub_links: 1, ..flow.virtual_link? };
             let routes: Vec<Route> = flow.routes_to(relay.on).map(Route::reversed).collect();
             let first = routes.first()?.clone();

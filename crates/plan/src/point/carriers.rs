@@ -106,10 +106,9 @@ impl PointCheck<'_> {
         let network = &self.topology.network;
         for (node, hub) in network.nodes.iter().enumerate() {
             let NodeKind::Hub { delay } = hub.kind else { continue };
-            let links: Vec<(u32, &Link)> = (0..)
-                .zip(&network.links)
-                .filter(|(_, link)| link.ends.iter().any(|end| usize::from(end.node) == node))
-                .collect();
+            let links = self.topology.leaving[node].iter().map(|hop| hop.link);
+            let links: Vec<(u32, &Link)> =
+                links.map(|number| (number, &network.links[number as usize])).collect();
             let Some(first) = links.first().map(|(number, _)| self.rate(*number)) else { continue };
             for (number, _) in &links {
                 let rate = self.rate(*number);

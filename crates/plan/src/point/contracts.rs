@@ -7,7 +7,7 @@ use wg_core::arinc664::{Bag, Contract};
 use wg_frame::ethernet::wire_len;
 use wg_frame::time::Span;
 
-use super::{PICOS_PER_SECOND, PointCheck, Said, WholeSend, show_load};
+use super::{PICOS_PER_SECOND, PointCheck, Said, Senders, WholeSend, show_load};
 use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol, VirtualLink};
 use crate::diagnostic::Findings;
@@ -32,14 +32,14 @@ fn load(link: &VirtualLink) -> u128 {
 impl PointCheck<'_> {
     pub(super) fn virtual_links(
         &self,
-        senders: &[WholeSend<'_>],
+        senders: &Senders<'_>,
         said: &mut Said,
         found: &mut Findings,
     ) -> BTreeMap<FlowId, VirtualLink> {
         self.check_numbers(found);
         let mut links = BTreeMap::new();
-        for flow in self.model.flows.iter().filter(|flow| flow.is(Protocol::Rc)) {
-            if let Some(link) = self.contract(flow, senders, found) {
+        for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| flow.is(Protocol::Rc)) {
+            if let Some(link) = self.contract(flow, senders.of(at), found) {
                 links.insert(flow.id, link);
             }
         }
@@ -81,7 +81,7 @@ impl PointCheck<'_> {
     fn contract(
         &self,
         flow: &FlowModel,
-        senders: &[WholeSend<'_>],
+        sender: Option<&WholeSend<'_>>,
         found: &mut Findings,
     ) -> Option<VirtualLink> {
         let carriage = &flow.carriage;
@@ -95,7 +95,7 @@ impl PointCheck<'_> {
             }
             return None;
         };
-        let sender = senders.iter().find(|send| self.model.flows[send.send.flow].id == flow.id)?;
+        let sender = sender?;
         let lmax = self.longest_frame(flow, sender, found)?;
         if sender.period.as_picos() < bag.value.as_picos() * i64::from(sender.burst) {
             let per = if sender.burst > 1 {
@@ -165,7 +165,7 @@ impl PointCheck<'_> {
         let mut first_hops: BTreeMap<u16, BTreeSet<u32>> = BTreeMap::new();
         for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| links.contains_key(&flow.id))
         {
-            let relay = self.model.relays.iter().find(|relay| relay.flow == at).map(|relay| relay.on);
+            let relay = self.model.relay_of(at).map(|relay| relay.on);
             for sender in flow.ends.iter().map(|(from, _)| *from).chain(relay) {
                 by_sender.entry(sender).or_default().push(flow);
                 let leaves = |hop: &Hop| hop.from.node == sender;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wg_frame::time::Span;
 
-use super::{Carried, PointCheck, WholeSend};
+use super::{Carried, PointCheck, Senders};
 use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol};
 use crate::diagnostic::Findings;
@@ -43,15 +43,14 @@ impl PointCheck<'_> {
     /// `end` of the run, after the epoch.
     pub(super) fn warn_of_parting_clocks(
         &self,
-        senders: &[WholeSend<'_>],
+        senders: &Senders<'_>,
         carried: &Carried,
         end: Span,
         found: &mut Findings,
     ) {
         let mut partings: BTreeMap<(NodeIndex, NodeIndex), Parting> = BTreeMap::new();
-        for flow in self.model.flows.iter().filter(|flow| flow.is(Protocol::Tt)) {
-            let sent = senders.iter().find(|send| self.model.flows[send.send.flow].id == flow.id);
-            let Some(sent) = sent else { continue };
+        for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| flow.is(Protocol::Tt)) {
+            let Some(sent) = senders.of(at) else { continue };
             let ways = flow.used().flat_map(|(_, reach)| &reach.routes);
             let steps: BTreeSet<(Hop, Option<Hop>)> = ways
                 .flat_map(|way| {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use wg_frame::ethernet::wire_len;
 use wg_frame::time::Span;
 
-use super::{Carried, PointCheck, WholeSend};
-use crate::campaign::{Incident, IncidentKind, LinkFault, LinkFaultKind, Send, Victims};
+use super::{Carried, PointCheck, Senders};
+use crate::campaign::{FlowId, Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
 use crate::diagnostic::Findings;
 use crate::disturbances::{FrameFaultModel, IncidentWhat, WhomModel};
 use crate::network::NodeIndex;
@@ -17,12 +17,17 @@ use crate::statements::{FrameFaultKind, Pace};
 const MOST_SET: Span = Span::from_millis(50 * 86_400_000);
 
 impl PointCheck<'_> {
-    pub(super) fn link_faults(&self, sends: &[Send], found: &mut Findings) -> Vec<LinkFault> {
+    pub(super) fn link_faults(&self, counts: &BTreeMap<FlowId, u32>, found: &mut Findings) -> Vec<LinkFault> {
         let faults = self.disturbances.frames.iter();
-        faults.filter_map(|fault| self.link_fault(fault, sends, found)).collect()
+        faults.filter_map(|fault| self.link_fault(fault, counts, found)).collect()
     }
 
-    fn link_fault(&self, fault: &FrameFaultModel, sends: &[Send], found: &mut Findings) -> Option<LinkFault> {
+    fn link_fault(
+        &self,
+        fault: &FrameFaultModel,
+        counts: &BTreeMap<FlowId, u32>,
+        found: &mut Findings,
+    ) -> Option<LinkFault> {
         let kind = match fault.what {
             FrameFaultKind::BitErrors => LinkFaultKind::BitError,
             FrameFaultKind::Loss => LinkFaultKind::Loss,
@@ -34,7 +39,7 @@ impl PointCheck<'_> {
             WhomModel::Share(ppm) => Victims::Share { ppm: *ppm },
             WhomModel::Bits(mean_bits) => Victims::Bits { mean_bits: *mean_bits },
             WhomModel::Messages(flow, sequences) => {
-                self.check_messages(fault, *flow, sequences, sends, found);
+                self.check_messages(fault, *flow, sequences, counts, found);
                 Victims::Messages { flow: self.model.flows[*flow].id, sequences: merged(&sequences.value) }
             }
         };
@@ -54,7 +59,7 @@ impl PointCheck<'_> {
         fault: &FrameFaultModel,
         index: usize,
         sequences: &Sourced<Vec<(u32, u32)>>,
-        sends: &[Send],
+        counts: &BTreeMap<FlowId, u32>,
         found: &mut Findings,
     ) {
         let flow = &self.model.flows[index];
@@ -80,18 +85,18 @@ impl PointCheck<'_> {
                 "name a link on the flow's way, and the end it comes from",
             );
         }
-        let Some(send) = sends.iter().find(|send| send.flow == flow.id) else { return };
+        let Some(&count) = counts.get(&flow.id) else { return };
         let last = sequences.value.iter().map(|(_, last)| *last).max().unwrap_or(0);
-        if last >= send.count {
+        if last >= count {
             let message = format!("flow {} has no message {last}", flow.id);
             let cure = "write a smaller number or raise the count; warm-up messages have no faults";
-            found.error(&fault.place, message, format!("0 to {}", send.count - 1), cure);
+            found.error(&fault.place, message, format!("0 to {}", count - 1), cure);
         }
     }
 
     pub(super) fn incidents(
         &self,
-        senders: &[WholeSend<'_>],
+        senders: &Senders<'_>,
         carried: &Carried,
         found: &mut Findings,
     ) -> Vec<Incident> {
@@ -118,7 +123,7 @@ impl PointCheck<'_> {
                     IncidentKind::ClockStep { node: *node, by: *by }
                 }
                 IncidentWhat::Babble { flow, until, pace, length } => {
-                    let Some(sender) = senders.iter().find(|send| send.send.flow == *flow) else { continue };
+                    let Some(sender) = senders.of(*flow) else { continue };
                     let model = &self.model.flows[*flow];
                     let link = carried.virtual_links.get(&model.id).map(|link| link.contract.lmax());
                     let schedule = carried.schedules.get(&model.id).map(|schedule| schedule.longest_frame);

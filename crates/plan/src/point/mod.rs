@@ -29,7 +29,7 @@ use crate::network::{Attachment, LineRate, NodeKind, SwitchKind};
 use crate::schedule::Schedule;
 use crate::statements::{PROTOCOLS, Statements, homes};
 use crate::topology::Topology;
-use senders::{Medium, WholeSend};
+use senders::{Medium, Senders, WholeSend};
 
 /// Longest run. An `i64` of picoseconds lasts 106 days.
 const LONGEST_RUN_DAYS: i64 = 100;
@@ -78,7 +78,7 @@ impl PointCheck<'_> {
         self.carriers(found);
         self.addresses(found);
         self.tables(found);
-        let senders: Vec<WholeSend<'_>> =
+        let senders: Senders<'_> =
             self.model.sends.iter().filter_map(|send| self.send(send, found)).collect();
         let fast: BTreeSet<usize> =
             senders.iter().filter(|send| self.too_fast(send, found)).map(|send| send.send.flow).collect();
@@ -90,12 +90,13 @@ impl PointCheck<'_> {
         let (sends, length) = self.schedule(&senders, found);
         // What does not fit was refused by `length`; the clamp only keeps the type.
         let duration = Span::from_picos(i64::try_from(length).unwrap_or(i64::MAX));
-        let relays = self.relays(&sends, found);
+        let counts = sends.iter().map(|send| (send.flow, send.count)).collect();
+        let relays = self.relays(&counts, found);
         let injects = self.injects(&senders, found);
         let warm_up = self.test.warm_up.as_ref().map_or(Span::ZERO, |warm_up| warm_up.value);
         let drain = self.drain(found);
         self.length(warm_up, length, drain, found);
-        let link_faults = self.link_faults(&sends, found);
+        let link_faults = self.link_faults(&counts, found);
         let incidents = self.incidents(&senders, &carried, found);
         if found.clean() {
             self.warn_of_late_faults(warm_up + duration + drain, found);
@@ -233,7 +234,7 @@ impl PointCheck<'_> {
 
     /// Hops of what a relay of the flow sends back.
     fn hops_back(&self, flow: usize) -> impl Iterator<Item = Hop> + '_ {
-        let relay = self.model.relays.iter().find(move |relay| relay.flow == flow);
+        let relay = self.model.relay_of(flow);
         let ways = self.model.flows[flow].used().flat_map(|(_, reach)| &reach.routes);
         let home = ways.filter(move |way| relay.is_some_and(|relay| way.receiver() == Some(relay.on)));
         home.flat_map(|way| way.hops.iter().map(|hop| hop.reversed()))

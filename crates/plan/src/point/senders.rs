@@ -40,6 +40,34 @@ pub(super) struct WholeSend<'a> {
     pub(super) replay: Option<Replay>,
 }
 
+/// The senders of a point, in the order of the file.
+pub(super) struct Senders<'a> {
+    all: Vec<WholeSend<'a>>,
+    /// By flow: the place in `all`.
+    of: BTreeMap<usize, usize>,
+}
+
+impl<'a> FromIterator<WholeSend<'a>> for Senders<'a> {
+    fn from_iter<I: IntoIterator<Item = WholeSend<'a>>>(senders: I) -> Self {
+        let all: Vec<_> = senders.into_iter().collect();
+        Self { of: all.iter().map(|whole| whole.send.flow).zip(0..).collect(), all }
+    }
+}
+
+impl<'a> std::ops::Deref for Senders<'a> {
+    type Target = [WholeSend<'a>];
+    fn deref(&self) -> &Self::Target {
+        &self.all
+    }
+}
+
+impl<'a> Senders<'a> {
+    /// The sender of the flow with this index.
+    pub(super) fn of(&self, flow: usize) -> Option<&WholeSend<'a>> {
+        self.of.get(&flow).map(|at| &self.all[*at])
+    }
+}
+
 /// What a message calls a value, and where it points.
 pub(super) struct Named {
     pub(super) text: String,
@@ -277,12 +305,7 @@ impl PointCheck<'_> {
     fn link_of(&self, medium: Medium) -> Option<u32> {
         match medium {
             Medium::Direction(hop) => Some(hop.link),
-            Medium::Hub(hub) => {
-                let links = &self.topology.network.links;
-                (0..)
-                    .zip(links)
-                    .find_map(|(number, link)| link.ends.iter().any(|end| end.node == hub).then_some(number))
-            }
+            Medium::Hub(hub) => self.topology.leaving[usize::from(hub)].first().map(|hop| hop.link),
         }
     }
 

@@ -6,7 +6,7 @@ use wg_frame::time::Span;
 
 use super::course::{check_launch, payload_of};
 use super::{PICOS_PER_SECOND, PointCheck, WholeSend};
-use crate::campaign::{Activity, Capture, Fault, FaultKind, Inject, Protocol, Receive, Relay, Route, Send};
+use crate::campaign::{Activity, Capture, Fault, FaultKind, FlowId, Inject, Protocol, Receive, Relay, Route};
 use crate::diagnostic::Findings;
 use crate::model::{InjectModel, RelayModel};
 use crate::network::{NetworkId, NodeIndex};
@@ -14,13 +14,12 @@ use crate::quantity::show_ppm;
 use crate::wire::{payload_range, wire_bits};
 
 impl PointCheck<'_> {
-    pub(super) fn relays(&self, sends: &[Send], found: &mut Findings) -> Vec<Relay> {
+    pub(super) fn relays(&self, counts: &BTreeMap<FlowId, u32>, found: &mut Findings) -> Vec<Relay> {
         let mut relays = Vec::new();
         for relay in &self.model.relays {
             let flow = &self.model.flows[relay.flow];
-            let count = sends.iter().find(|send| send.flow == flow.id).map(|send| send.count);
             for fault in &relay.faults {
-                let Some(count) = count else { continue };
+                let Some(&count) = counts.get(&flow.id) else { continue };
                 let last = fault.sequences.value.iter().map(|(_, last)| *last).max().unwrap_or(0);
                 if last >= count {
                     let message = format!("flow {} has no message {last}", flow.id);
@@ -98,23 +97,21 @@ impl PointCheck<'_> {
                 injects.push(task);
             }
         }
-        for (node, load) in per_node {
-            let own: Vec<String> = senders
-                .iter()
-                .map(|send| &self.model.flows[send.send.flow])
-                .filter(|flow| {
-                    load > 0 && !flow.exchange && flow.ends.as_ref().is_some_and(|(from, _)| *from == node)
-                })
-                .map(|flow| flow.id.to_string())
-                .collect();
-            if !own.is_empty() {
-                found.warn(format!(
-                    "\"{}\" injects load and sends flow {} over the same link; their latency then includes \
-                     waiting in the sender",
-                    self.topology.name(node),
-                    own.join(", ")
-                ));
+        per_node.retain(|_, load| *load > 0);
+        let mut own: BTreeMap<NodeIndex, Vec<String>> = BTreeMap::new();
+        for flow in senders.iter().map(|send| &self.model.flows[send.send.flow]).filter(|flow| !flow.exchange)
+        {
+            if let Some((from, _)) = flow.ends.as_ref().filter(|(from, _)| per_node.contains_key(from)) {
+                own.entry(*from).or_default().push(flow.id.to_string());
             }
+        }
+        for (node, own) in own {
+            found.warn(format!(
+                "\"{}\" injects load and sends flow {} over the same link; their latency then includes \
+                 waiting in the sender",
+                self.topology.name(node),
+                own.join(", ")
+            ));
         }
         injects
     }

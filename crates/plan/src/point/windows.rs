@@ -16,7 +16,7 @@ use wg_frame::time::Span;
 
 use super::carriers::LONGEST_FRAME;
 use super::contracts::number;
-use super::{PointCheck, Said, WholeSend};
+use super::{PointCheck, Said, Senders, WholeSend};
 use crate::campaign::Hop;
 use crate::campaign::{FlowId, Protocol, TimeTriggered, TtReception, TtWindow};
 use crate::diagnostic::{Findings, Place};
@@ -81,17 +81,14 @@ struct Plan<'m> {
 impl PointCheck<'_> {
     pub(super) fn schedules(
         &self,
-        senders: &[WholeSend<'_>],
+        senders: &Senders<'_>,
         said: &mut Said,
         found: &mut Findings,
     ) -> BTreeMap<FlowId, TimeTriggered> {
         let mut schedules = BTreeMap::new();
         let mut by_port: BTreeMap<Attachment, Vec<Placed<'_>>> = BTreeMap::new();
-        for flow in self.model.flows.iter().filter(|flow| flow.is(Protocol::Tt)) {
-            let Some(sender) = senders.iter().find(|send| self.model.flows[send.send.flow].id == flow.id)
-            else {
-                continue;
-            };
+        for (at, flow) in self.model.flows.iter().enumerate().filter(|(_, flow)| flow.is(Protocol::Tt)) {
+            let Some(sender) = senders.of(at) else { continue };
             let Some((schedule, windows)) = self.time_triggered(flow, sender, found) else { continue };
             for placed in windows {
                 by_port.entry(placed.window.at).or_default().push(placed);

@@ -12,7 +12,7 @@ mod tasks;
 
 use wg_frame::time::Span;
 
-use crate::campaign::{Bench, Bound};
+use crate::campaign::{Bench, Bound, LAST_FLOW};
 use crate::diagnostic::{Findings, Place};
 use crate::network::HostModel;
 use crate::reader::{Maybe, Reader, Sourced};
@@ -84,9 +84,8 @@ pub(crate) struct Statements {
 
 /// Seed where none is written; a fixed one, so that the same file always means the same test.
 const DEFAULT_SEED: &str = "1";
-/// Links, flows, tasks of one kind, or limits of a test. Several checks compare each with each; the bound keeps
-/// that a matter of a second whatever the file.
-const MOST_OF_A_KIND: usize = 4_096;
+/// Links, flows, tasks of one kind, faults, or limits of a test: as many as there are numbers of flows.
+const MOST_OF_A_KIND: usize = LAST_FLOW as usize;
 /// Values of one axis; more could not be run anyway.
 const MOST_VALUES: usize = 10_000;
 

@@ -11,7 +11,7 @@ use wg_frame::time::Span;
 use super::flows::{self, FlowStatement};
 use super::network::NodeStatement;
 use super::tasks::{self, RelayStatement, SendStatement};
-use crate::campaign::{FlowId, OnFailure, Protocol, PtpTimestamps};
+use crate::campaign::{FlowId, LAST_FLOW, OnFailure, Protocol, PtpTimestamps};
 use crate::diagnostic::Findings;
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::tree::Element;
@@ -188,9 +188,9 @@ pub(super) fn exchanges(
     if !known.contains(reference.value.as_str()) {
         return made;
     }
-    let mut others: Vec<&str> = Vec::new();
+    let (mut others, mut chosen): (Vec<&str>, BTreeSet<&str>) = Default::default();
     let ends: Vec<&Sourced<String>> = match &exchange.to {
-        Some(chosen) => chosen.iter().flatten().collect(),
+        Some(named) => named.iter().flatten().collect(),
         None => flows
             .iter()
             .flat_map(|flow| flow.from.iter().chain(flow.to.iter().flatten()))
@@ -198,12 +198,12 @@ pub(super) fn exchanges(
             .collect(),
     };
     for name in ends.into_iter().map(|name| name.value.as_str()) {
-        if name != reference.value && !others.contains(&name) {
+        if name != reference.value && chosen.insert(name) {
             others.push(name);
         }
     }
     let taken: BTreeSet<FlowId> = flows.iter().filter_map(|flow| Some(flow.id.as_ref()?.value)).collect();
-    let free = (1..=65_534_u16).rev().filter(|id| !taken.contains(id));
+    let free = (1..=LAST_FLOW).rev().filter(|id| !taken.contains(id));
     let count = others.len() as i64;
     for ((position, other), id) in (0_i64..).zip(&others).zip(free) {
         // Spread over the period, off its beginning, where the test's own messages are likely to be.

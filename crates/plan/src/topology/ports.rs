@@ -26,6 +26,8 @@ impl Topology {
         let mut taken: BTreeMap<Attachment, u32> = BTreeMap::new();
         let mut ports = vec![[None::<u16>; 2]; links.len()];
         let mut refused = BTreeSet::new();
+        // Ports are taken and never given back, so none below the last one found is free.
+        let mut lowest = vec![1_u16; self.network.nodes.len()];
         for explicit in [true, false] {
             for (number, (link, nodes)) in links.iter().zip(&ends).enumerate() {
                 let (Some(nodes), Some(stated)) = (nodes, &link.ends) else { continue };
@@ -39,7 +41,8 @@ impl Topology {
                         None if self.is_end_system(node) => home_port(link.network),
                         None => {
                             let free = |port: &u16| !taken.contains_key(&Attachment { node, port: *port });
-                            let Some(port) = (1..=MOST_PORTS).find(free) else {
+                            let lowest = &mut lowest[usize::from(node)];
+                            let Some(port) = (*lowest..=MOST_PORTS).find(free) else {
                                 let message =
                                     format!("{} \"{}\" has no free port", self.noun(node), self.name(node));
                                 let cure = "spread the links over several switches";
@@ -47,6 +50,7 @@ impl Topology {
                                 refused.insert(number);
                                 continue;
                             };
+                            *lowest = port;
                             port
                         }
                     };

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::{Topology, on_line};
 use crate::campaign::Hop;
-use crate::diagnostic::{Findings, Place};
+use crate::diagnostic::{Findings, MOST_DIAGNOSTICS, Place};
 use crate::network::{Attachment, NetworkId, NodeIndex, NodeKind};
 use crate::reader::Sourced;
 use crate::statements::{End, PathStatement};
@@ -269,7 +269,7 @@ impl Topology {
 
     /// Says which links close loops, because a flow has several ways and none is stated.
     pub(crate) fn report_loops(&self, found: &mut Findings) {
-        for &closing in &self.loops.closing {
+        for &closing in self.loops.closing.iter().take(MOST_DIAGNOSTICS) {
             let link = &self.network.links[closing as usize];
             let place = &self.link_places[closing as usize];
             let names = link.ends.map(|end| self.name(end.node));

@@ -32,7 +32,7 @@ fn every_rule_refuses_what_it_is_for() {
         (other, "link between='other sw9' rate=1Gbit/s", 9, "there is no node \"sw9\""),
         (other, "link between=other rate=1Gbit/s", 9, "names 1 ends"),
         (other, "link between='other other' rate=1Gbit/s", 9, "joins a node to itself"),
-        (other, "link between='other sw1:257' rate=1Gbit/s", 9, "port \"257\" is out of range"),
+        (other, "link between='other sw1:1025' rate=1Gbit/s", 9, "port \"1025\" is out of range"),
         (other, "link between='other:2 sw1' rate=1Gbit/s", 9, "is not on network A"),
         (
             other,
@@ -355,16 +355,17 @@ fn what_is_worth_knowing_is_warned_of() {
 #[test]
 fn bulk_is_refused_before_it_costs() {
     let many = |line: &str, n: usize| format!("{line}\n").repeat(n);
-    let flows: String =
-        (1..=5_000).map(|id| format!("  flow id={} protocol=udp from=mac to=sensor\n", id + 30)).collect();
+    let flows: String = (1..=70_000)
+        .map(|id| format!("  flow id={} protocol=udp from=mac to=sensor\n", id % 65_000 + 30))
+        .collect();
     let values: Vec<String> = (1..=20_000).map(|n| format!("{n}B")).collect();
     let sweep = format!(" sweep\n  axis of=payload values='{}'\n flows", values.join(" "));
-    let links = format!("{} flows", many("  link between='sw1 sw1' rate=1Gbit/s", 5_000));
-    let limits = format!(" limits\n{}", many("  limit measure=sent at-least=1", 5_000));
+    let links = format!("{} flows", many("  link between='sw1 sw1' rate=1Gbit/s", 70_000));
+    let limits = format!(" limits\n{}", many("  limit measure=sent at-least=1", 70_000));
     for (old, new, says) in [
-        ("  flow id=20", format!("{flows}  flow id=20"), "more than 4096 <flow> elements"),
-        (" flows", links, "more than 4096 <link> elements"),
-        (" limits\n", limits, "more than 4096 <limit> elements"),
+        ("  flow id=20", format!("{flows}  flow id=20"), "more than 65534 <flow> elements"),
+        (" flows", links, "more than 65534 <link> elements"),
+        (" limits\n", limits, "more than 65534 <limit> elements"),
         (" flows", sweep, "the axis lists too many values (limit: 10000)"),
     ] {
         let diagnostics = refused(&changed(&[(old, &new)]));
@@ -373,11 +374,59 @@ fn bulk_is_refused_before_it_costs() {
     }
 }
 
+/// `ends` end systems on switches of at most 1024 ports each, in a chain, and so many flows over one of them.
+fn large(ends: usize, flows: usize) -> String {
+    let switches = ends.div_ceil(1_000);
+    let mut text = "test name=large\n network\n".to_owned();
+    text.extend((0..switches).map(|k| format!("  switch name=s{k}\n")));
+    text.extend((0..ends).map(|k| format!("  end-system name=e{k}\n")));
+    text.extend((1..switches).map(|k| format!("  link between='s{} s{k}' rate=100Gbit/s\n", k - 1)));
+    text.extend((0..ends).map(|k| format!("  link between='e{k} s{}' rate=100Gbit/s\n", k / 1_000)));
+    text += " flows\n";
+    let ids = 1..=flows;
+    text.extend(ids.clone().map(|id| {
+        format!("  flow id={id} protocol=udp from=e{} to=e{}\n", id % ends, (id + 1 + id / ends) % ends)
+    }));
+    text += " tasks\n";
+    text.extend(ids.clone().map(|id| format!("  send flow={id} period=1s payload=64B count=1\n")));
+    text.extend(ids.map(|id| format!("  receive flow={id}\n")));
+    text
+}
+
+#[test]
+fn a_network_may_be_as_large_as_it_is_said() {
+    let most = large(4_091, 65_534);
+    let campaign = good(&most);
+    assert_eq!(campaign.network.nodes.len(), 4_096);
+    assert_eq!(campaign.runs[0].flows.len(), 65_534);
+    let addresses: BTreeSet<_> = campaign.network.nodes.iter().map(|node| (node.mac, node.ipv4)).collect();
+    assert_eq!(addresses.len(), 4_096);
+    let beyond = refused(&changed(&[(" flows", &(many_nodes(4_093) + " flows"))]));
+    assert_eq!(beyond[0].line, 4_099, "{}", shown(&beyond[..1]));
+    assert_eq!(beyond[0].element, "<end-system name=\"x4092\">");
+    assert_eq!(beyond[0].message, "the network has 4097 end systems, switches and hubs");
+    assert_eq!((&*beyond[0].limit, &*beyond[0].cure), ("4096", "split the test"));
+    let fits = refused(&changed(&[(" flows", &(many_nodes(4_092) + " flows"))]));
+    assert!(!shown(&fits).contains("the network has"), "only links are missing: {}", shown(&fits[..1]));
+}
+
+fn many_nodes(nodes: usize) -> String {
+    (0..nodes).map(|k| format!("  end-system name=x{k}\n")).collect()
+}
+
 #[test]
 fn a_switch_runs_out_of_ports() {
-    let nodes: String = (0..300).map(|i| format!("  switch name=x{i}\n")).collect();
-    let links: String = (0..300).map(|i| format!("  link between='x{i} sw1' rate=1Gbit/s\n")).collect();
-    let said = shown(&refused(&changed(&[(" flows", &format!("{nodes}{links} flows"))])));
-    assert!(said.contains("switch \"sw1\" has no free port (limit: 256 ports)"), "{said:.2000}");
-    assert!(said.contains("the network has 301 switches and hubs (limit: 250)"), "{said:.2000}");
+    let full = |links: usize| {
+        let nodes: String = (0..links).map(|i| format!("  switch name=x{i}\n")).collect();
+        let links: String = (0..links).map(|i| format!("  link between='x{i} sw1' rate=1Gbit/s\n")).collect();
+        changed(&[(" flows", &format!("{nodes}{links} flows"))])
+    };
+    // Three of its ports are those of the base test.
+    let campaign = good(&full(1_021));
+    assert_eq!(campaign.network.links.last().map(|link| link.ends[1].port), Some(1_024));
+    let diagnostics = refused(&full(1_022));
+    assert_eq!(diagnostics.len(), 1);
+    let said = diagnostics[0].to_string();
+    assert!(said.contains("switch \"sw1\" has no free port (limit: 1024 ports)"), "{said}");
+    assert!(said.starts_with("2053: <link between=\"x1021 sw1\">"), "{said}");
 }

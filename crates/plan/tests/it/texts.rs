@@ -72,7 +72,7 @@ fn values() -> impl Strategy<Value = String> {
         "sw1",
         "mac sw1",
         "sw1 sw1",
-        "mac:1 sw1:256",
+        "mac:1 sw1:1024",
         "udp",
         "raw",
         "loss",

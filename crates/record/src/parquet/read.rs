@@ -3,7 +3,7 @@
 //! A column chunk whose statistics say that all its values are one is not decoded. Files may be parts of a run in
 //! any division; their row groups are taken in the order in which they begin.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -274,7 +274,8 @@ impl Division {
     /// Part `part` of `parts` of the flows of `run`, and all others; strays go with part 0.
     pub(crate) fn of_part(run: &Run, part: usize, parts: usize) -> Self {
         let mine = part_of(run, part, parts);
-        let others = run.flows.iter().map(|flow| flow.id).filter(|flow| !mine.contains(flow)).collect();
+        let known: BTreeSet<_> = mine.iter().collect();
+        let others = run.flows.iter().map(|flow| flow.id).filter(|flow| !known.contains(flow)).collect();
         Self::by(vec![mine, others], usize::from(part > 0))
     }
 

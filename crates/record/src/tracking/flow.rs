@@ -3,7 +3,9 @@
 //! A multicast flow has one of these per receiver, so that every count and every outcome is one receiver's and
 //! `sent = delivered + lost + unknown` holds for each. What happens before the ways part concerns all of them.
 
-use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Route, Run};
+use std::collections::{BTreeMap, BTreeSet};
+
+use wg_plan::{FlowId, Network, NetworkId, NodeIndex, Route, Run, Send};
 
 use super::gap::{Doubts, Gap};
 use super::ledger::{Closed, Ledger};
@@ -16,6 +18,26 @@ use crate::sighting::{Manner, Sighting};
 /// Port of a node that has none on network B; ports count from 1.
 const NO_PORT: u16 = 0;
 
+/// What is looked up for every flow of a run, in order.
+pub(super) struct Plan<'a> {
+    sends: BTreeMap<FlowId, Vec<&'a Send>>,
+    /// Flows and the receivers that relay them.
+    relays: BTreeSet<(FlowId, NodeIndex)>,
+    /// By node: its first port on network B.
+    ports_on_b: BTreeMap<NodeIndex, u16>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(network: &Network, run: &'a Run) -> Self {
+        let on_b = network.links.iter().filter(|link| link.network == NetworkId::B);
+        let ends = on_b.flat_map(|link| link.ends).map(|end| (end.node, end.port));
+        let mut ports_on_b = BTreeMap::new();
+        ends.for_each(|(node, port)| _ = ports_on_b.entry(node).or_insert(port));
+        let relays = run.relays.iter().map(|relay| (relay.flow, relay.on)).collect();
+        Self { sends: run.sends_by_flow(), relays, ports_on_b }
+    }
+}
+
 /// What the plan says of a flow and one of its receivers.
 #[derive(Debug)]
 pub(super) struct Facts {
@@ -26,8 +48,8 @@ pub(super) struct Facts {
     pub(super) deadline_ps: Option<i64>,
     /// Number of nodes on the longest way.
     hops: u16,
-    /// By node: its place on the outward ways, or `hops` when it is on none.
-    places: Vec<u16>,
+    /// Nodes on the outward ways, ascending, each with its place.
+    places: Box<[(NodeIndex, u16)]>,
     /// Ports of switches that the ways pass, in both directions; only of a multicast flow.
     ports: Vec<(NodeIndex, u16)>,
     /// Ports of sender and receiver on network B, where the flow travels on both.
@@ -39,25 +61,23 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    fn new(network: &Network, run: &Run, flow: &wg_plan::Flow, to: NodeIndex) -> Self {
+    fn new(plan: &Plan<'_>, flow: &wg_plan::Flow, to: NodeIndex) -> Self {
         let is_multicast = !flow.also_to.is_empty();
         let routes: Vec<&Route> =
             flow.routes.iter().filter(|route| !is_multicast || route.receiver() == Some(to)).collect();
         let hops = routes.iter().map(|route| route.hops.len() + 1).max().unwrap_or(0);
         let hops = u16::try_from(hops).unwrap_or(u16::MAX).min(Way::PLACES - 1);
-        let mut places = vec![hops; network.nodes.len()];
+        let mut places = BTreeMap::new();
         for route in &routes {
             for (place, node) in (0..hops).zip(route.nodes()) {
-                if let Some(entry) = places.get_mut(usize::from(node)) {
-                    // The receiver comes last on every way, however short.
-                    *entry = if node == to && node != flow.from { hops - 1 } else { place };
-                }
+                // The receiver comes last on every way, however short.
+                places.insert(node, if node == to && node != flow.from { hops - 1 } else { place });
             }
         }
         let hops_taken = routes.iter().filter(|_| is_multicast).flat_map(|route| &route.hops);
         let ports = hops_taken.flat_map(|hop| [hop.from, hop.to]).map(|end| (end.node, end.port)).collect();
         let second_ports = if flow.network.is_none() {
-            [flow.from, to].map(|node| port_on_b(network, node))
+            [flow.from, to].map(|node| plan.ports_on_b.get(&node).copied().unwrap_or(NO_PORT))
         } else {
             [NO_PORT; 2]
         };
@@ -65,10 +85,10 @@ impl Facts {
             id: flow.id,
             from: flow.from,
             to,
-            relayed: run.relays.iter().any(|relay| relay.flow == flow.id && relay.on == to),
+            relayed: plan.relays.contains(&(flow.id, to)),
             deadline_ps: flow.deadline.map(wg_frame::time::Span::as_picos),
             hops,
-            places,
+            places: places.into_iter().collect(),
             ports,
             second_ports,
             goes_two_ways: flow.network.is_none(),
@@ -78,7 +98,7 @@ impl Facts {
 
     #[inline]
     fn place(&self, node: NodeIndex) -> u16 {
-        self.places.get(usize::from(node)).copied().unwrap_or(self.hops)
+        self.places.binary_search_by_key(&node, |(node, _)| *node).map_or(self.hops, |at| self.places[at].1)
     }
 
     /// Where a message of the flow is delivered.
@@ -93,22 +113,16 @@ pub(super) struct FlowState {
     measured: Phase,
     warm_up: Phase,
     ledger: Ledger,
-    /// Kinds of records seen lately.
-    kinds: Box<[Kind; Kind::REMEMBERED]>,
+    /// Kinds of records seen lately; none until one is asked for.
+    kinds: Vec<Kind>,
 }
 
 impl FlowState {
     /// The flow as `to`, one of its receivers, sees it; at most `window` messages of a phase are open at once, and so many
     /// intended sends beyond them are kept.
-    pub(super) fn new(
-        network: &Network,
-        run: &Run,
-        flow: &wg_plan::Flow,
-        to: NodeIndex,
-        limits: [usize; 2],
-    ) -> Self {
-        let sends = || run.sends.iter().filter(|send| send.flow == flow.id);
-        let facts = Facts::new(network, run, flow, to);
+    pub(super) fn new(plan: &Plan<'_>, flow: &wg_plan::Flow, to: NodeIndex, limits: [usize; 2]) -> Self {
+        let sends = || plan.sends.get(&flow.id).into_iter().flatten();
+        let facts = Facts::new(plan, flow, to);
         let planned = sends().map(|send| send.count).max().unwrap_or(0);
         let series = FlowSeries::new(flow, to, facts.relayed);
         Self {
@@ -116,7 +130,7 @@ impl FlowState {
             measured: Phase::new(false, planned, limits),
             warm_up: Phase::new(true, sends().map(|send| send.warm_up_count).max().unwrap_or(0), limits),
             facts,
-            kinds: Box::new([Kind::UNKNOWN; Kind::REMEMBERED]),
+            kinds: Vec::new(),
         }
     }
 
@@ -420,8 +434,11 @@ impl Life<'_> {
 
 /// What a record means; the answer for its kind is kept.
 #[inline]
-fn kind_of<'a>(kinds: &'a mut [Kind; Kind::REMEMBERED], record: &Record, facts: &Facts) -> &'a Kind {
+fn kind_of<'a>(kinds: &'a mut Vec<Kind>, record: &Record, facts: &Facts) -> &'a Kind {
     let manner = Manner::of(record);
+    if kinds.is_empty() {
+        kinds.resize(Kind::REMEMBERED, Kind::UNKNOWN);
+    }
     let known = &mut kinds[Kind::place(record)];
     if known.manner != manner {
         *known = Kind::of(manner, facts);
@@ -579,10 +596,4 @@ impl Kind {
             ..kind
         }
     }
-}
-
-fn port_on_b(network: &Network, node: NodeIndex) -> u16 {
-    let on_b = network.links.iter().filter(|link| link.network == NetworkId::B);
-    let mut ends = on_b.flat_map(|link| link.ends).filter(|end| end.node == node);
-    ends.next().map_or(NO_PORT, |end| end.port)
 }

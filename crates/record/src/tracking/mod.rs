@@ -21,7 +21,7 @@ mod series;
 mod sketch;
 mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use wg_plan::{FlowId, Network, NodeIndex, Run};
@@ -37,7 +37,7 @@ pub use sketch::{Bucket, Sketch};
 
 use crate::schema::{Crc, FLOW_FOREIGN, Point, Record, RecordFlags};
 use crate::sighting::{Block, Grouper, Manner, Sighting};
-use flow::{FlowState, Kind};
+use flow::{FlowState, Kind, Plan};
 use ledger::Closed;
 use passages::Passing;
 
@@ -47,15 +47,20 @@ const NO_FLOW: u16 = u16::MAX;
 const OPEN_MESSAGES: usize = 1 << 17;
 /// Intended sends of numbers beyond their windows that all flows of a run keep together, while none keeps fewer than a window.
 const INTENDED: usize = 1 << 22;
-/// The least and the most messages in a window.
+/// The least and the most messages in a window, of up to 4096 flows.
 const WINDOW: [usize; 2] = [1 << 12, 1 << 17];
+/// Messages all windows of a run hold together at most: of more flows each has fewer.
+const MOST_OPEN: usize = 1 << 24;
+/// Frames in the switches that are remembered of all flows of a run, while none has fewer than a few.
+const IN_SWITCHES: usize = 1 << 22;
 
 /// How many numbers behind the newest one a message of `run` stays open.
 ///
-/// From 4096 to 131 072, the more the fewer flows there are; a power of two.
+/// From 256 to 131 072, the more the fewer flows there are; a power of two.
 pub fn window_for(run: &Run) -> usize {
     let fair = OPEN_MESSAGES / views(run);
     let [least, most] = WINDOW;
+    let least = least.min(MOST_OPEN / views(run));
     fair.clamp(least, most + 1).next_power_of_two().min(most)
 }
 
@@ -129,10 +134,12 @@ impl Tracker {
         window: usize,
     ) -> Self {
         let intended = (INTENDED / views(run)).max(window);
+        let in_switches = IN_SWITCHES / run.flows.len().max(1);
+        let plan = Plan::new(network, run);
         let seen_by_all = |flow: &wg_plan::Flow| -> Vec<FlowState> {
-            flow.receivers().map(|to| FlowState::new(network, run, flow, to, [window, intended])).collect()
+            flow.receivers().map(|to| FlowState::new(&plan, flow, to, [window, intended])).collect()
         };
-        let mine = part_of(run, part, parts);
+        let mine: BTreeSet<FlowId> = part_of(run, part, parts).into_iter().collect();
         let flows: BTreeMap<FlowId, Vec<FlowState>> = run
             .flows
             .iter()
@@ -150,7 +157,7 @@ impl Tracker {
             run_index: run.index,
             window,
             slots,
-            passing: flows.iter().map(|_| Passing::default()).collect(),
+            passing: flows.iter().map(|_| Passing::new(in_switches)).collect(),
             grouper: Grouper::new(),
             grouped: Block::empty(),
             kinds: Vec::new(),
@@ -320,8 +327,9 @@ impl Tracker {
 
 /// The flows of part `part` of `parts`: parts have about the same number of planned messages.
 pub fn part_of(run: &Run, part: usize, parts: usize) -> Vec<FlowId> {
+    let sends = run.sends_by_flow();
     let weight = |flow: &wg_plan::Flow| -> u64 {
-        let sends = run.sends.iter().filter(|send| send.flow == flow.id);
+        let sends = sends.get(&flow.id).into_iter().flatten();
         sends.map(|send| u64::from(send.count)).sum::<u64>() * flow.receivers().count() as u64
     };
     let mut flows: Vec<(u64, FlowId)> = run.flows.iter().map(|flow| (weight(flow), flow.id)).collect();

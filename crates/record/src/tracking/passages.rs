@@ -11,12 +11,10 @@ use wg_frame::time::RunTime;
 use super::sketch::Sketch;
 use crate::schema::{Point, Record, RecordFlags};
 
-/// Frames in a switch that are remembered of a flow, node and direction; a power of two.
-const REMEMBERED: usize = 1 << 12;
+/// The least and the most frames in a switch that are remembered of a flow, node and direction; powers of two.
+const REMEMBERED: [usize; 2] = [1 << 6, 1 << 12];
 /// Frames that entered a switch twice which are remembered of a flow.
 const REPEATED: usize = 1 << 12;
-/// Ports that fit the mask of a frame that entered once.
-const MASKED_PORTS: u16 = 63;
 
 /// One frame through one switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +39,10 @@ pub struct Passage {
 type Place = (u16, bool);
 
 /// The frames of one flow in the switches.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Passing {
+    /// Frames that are remembered of a switch and direction.
+    remembered: usize,
     switches: Vec<Switch>,
     repeated: HashMap<(Place, u32), Repeated>,
     oldest: VecDeque<(Place, u32)>,
@@ -52,23 +52,26 @@ pub(super) struct Passing {
 #[derive(Debug)]
 struct Switch {
     place: Place,
-    /// By sequence number modulo its length; doubles as needed.
+    /// By sequence number modulo its length; grows as needed.
     frames: Vec<Frame>,
+    /// The ports that frames left by, as they came up: of most flows one.
+    ports: Vec<u16>,
+    /// By frame, `words` words: a bit for each of `ports` that it left by.
+    left: Vec<u64>,
+    words: usize,
 }
 
 /// A frame that entered the switch once.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     came: i64,
-    /// Ports it left by.
-    ports: u64,
     sequence: u32,
     is_known: bool,
     /// It entered again: see `repeated`.
     is_repeated: bool,
 }
 
-const NO_FRAME: Frame = Frame { came: 0, ports: 0, sequence: 0, is_known: false, is_repeated: false };
+const NO_FRAME: Frame = Frame { came: 0, sequence: 0, is_known: false, is_repeated: false };
 
 /// A frame that entered the switch more than once.
 #[derive(Debug, Default)]
@@ -79,6 +82,14 @@ struct Repeated {
 }
 
 impl Passing {
+    /// So many frames are remembered of each switch and direction, within limits.
+    pub(super) fn new(remembered: usize) -> Self {
+        let [least, most] = REMEMBERED;
+        let remembered = remembered.clamp(least, most).next_power_of_two();
+        let (switches, hops) = (Vec::new(), Vec::new());
+        Self { remembered, switches, repeated: HashMap::new(), oldest: VecDeque::new(), hops }
+    }
+
     /// Takes a record; returns the passage that it ends.
     #[inline]
     pub(super) fn observe(&mut self, record: &Record) -> Option<Passage> {
@@ -93,11 +104,13 @@ impl Passing {
         let returning = record.flags.has(RecordFlags::RETURN);
         let place = (record.node, returning);
         let time = record.time.as_picos();
-        let frame = self.frame(place, record.sequence);
+        let (switch, slot) = self.slot(place, record.sequence);
+        let frame = switch.frames[slot];
         let is_known = frame.is_known && frame.sequence == record.sequence;
         let came = match (enters, is_known) {
             (true, false) => {
-                *frame = Frame { came: time, sequence: record.sequence, is_known: true, ..NO_FRAME };
+                let frame = Frame { came: time, sequence: record.sequence, is_known: true, ..NO_FRAME };
+                switch.enter(slot, frame);
                 return None;
             }
             (true, true) => {
@@ -106,14 +119,8 @@ impl Passing {
             }
             (false, false) => return None,
             (false, true) if frame.is_repeated => self.pair(place, record)?,
-            (false, true) => {
-                let port = 1 << record.port.min(MASKED_PORTS);
-                if frame.ports & port != 0 {
-                    return None;
-                }
-                frame.ports |= port;
-                frame.came
-            }
+            (false, true) if switch.leave(slot, record.port) => frame.came,
+            (false, true) => return None,
         };
         let hop = (record.node, record.port);
         let sketch = match self.hops.iter_mut().find(|(at, _)| *at == hop) {
@@ -142,27 +149,30 @@ impl Passing {
     }
 
     #[inline]
-    fn frame(&mut self, place: Place, sequence: u32) -> &mut Frame {
+    fn slot(&mut self, place: Place, sequence: u32) -> (&mut Switch, usize) {
         let at = match self.switches.iter().position(|switch| switch.place == place) {
             Some(at) => at,
             None => {
-                self.switches.push(Switch { place, frames: vec![NO_FRAME; 1] });
+                let (frames, ports, left) = (vec![NO_FRAME; 1], Vec::new(), vec![0; 1]);
+                self.switches.push(Switch { place, frames, ports, left, words: 1 });
                 self.switches.len() - 1
             }
         };
-        self.switches[at].frame(sequence)
+        let switch = &mut self.switches[at];
+        let slot = switch.slot(sequence, self.remembered);
+        (switch, slot)
     }
 
     #[cold]
     fn repeat(&mut self, place: Place, sequence: u32, time: i64) {
-        let frame = self.frame(place, sequence);
-        let (came, ports) = (frame.came, frame.ports);
+        let (switch, slot) = self.slot(place, sequence);
+        let left = switch.left_by(slot).map(|port| (port, 1)).collect();
+        let frame = &mut switch.frames[slot];
+        let came = frame.came;
         let is_first = !std::mem::replace(&mut frame.is_repeated, true);
         let entry = self.repeated.entry((place, sequence)).or_default();
         if is_first {
-            entry.came = vec![came];
-            entry.left =
-                (0..=MASKED_PORTS).filter(|port| ports >> port & 1 == 1).map(|port| (port, 1)).collect();
+            (entry.came, entry.left) = (vec![came], left);
             self.oldest.push_back((place, sequence));
         }
         entry.came.push(time);
@@ -176,7 +186,7 @@ impl Passing {
     #[cold]
     fn pair(&mut self, place: Place, record: &Record) -> Option<i64> {
         let entry = self.repeated.get_mut(&(place, record.sequence))?;
-        let before = entry.left.entry(record.port.min(MASKED_PORTS)).or_default();
+        let before = entry.left.entry(record.port).or_default();
         let came = entry.came.get(*before).copied();
         *before += 1;
         came
@@ -186,25 +196,65 @@ impl Passing {
 impl Switch {
     /// The place of `sequence`, which another frame may still hold; grows while frames that are younger would be lost.
     #[inline]
-    fn frame(&mut self, sequence: u32) -> &mut Frame {
+    fn slot(&mut self, sequence: u32, most: usize) -> usize {
         let mut slot = sequence as usize & (self.frames.len() - 1);
-        while self.frames.len() < REMEMBERED
-            && self.frames[slot].is_known
-            && self.frames[slot].sequence != sequence
+        while self.frames.len() < most && self.frames[slot].is_known && self.frames[slot].sequence != sequence
         {
             self.grow();
             slot = sequence as usize & (self.frames.len() - 1);
         }
-        &mut self.frames[slot]
+        slot
     }
 
     #[cold]
     fn grow(&mut self) {
-        let size = self.frames.len() * 4;
-        let mut frames = vec![NO_FRAME; size];
-        for frame in self.frames.iter().filter(|frame| frame.is_known) {
-            frames[frame.sequence as usize & (size - 1)] = *frame;
+        let (size, words) = (self.frames.len() * 4, self.words);
+        let (mut frames, mut left) = (vec![NO_FRAME; size], vec![0; size * words]);
+        for (frame, ports) in
+            self.frames.iter().zip(self.left.chunks(words)).filter(|(frame, _)| frame.is_known)
+        {
+            let slot = frame.sequence as usize & (size - 1);
+            frames[slot] = *frame;
+            left[slot * words..][..words].copy_from_slice(ports);
         }
-        self.frames = frames;
+        (self.frames, self.left) = (frames, left);
+    }
+
+    #[inline]
+    fn enter(&mut self, slot: usize, frame: Frame) {
+        self.frames[slot] = frame;
+        self.left[slot * self.words..][..self.words].fill(0);
+    }
+
+    /// The frame leaves by `port`; whether for the first time.
+    #[inline]
+    fn leave(&mut self, slot: usize, port: u16) -> bool {
+        let at = match self.ports.iter().position(|other| *other == port) {
+            Some(at) => at,
+            None => self.add_port(port),
+        };
+        let word = slot * self.words + at / 64;
+        let bit = 1 << (at % 64);
+        let is_first = self.left[word] & bit == 0;
+        self.left[word] |= bit;
+        is_first
+    }
+
+    #[cold]
+    fn add_port(&mut self, port: u16) -> usize {
+        self.ports.push(port);
+        if self.ports.len() > 64 * self.words {
+            let wider = self.left.chunks(self.words).flat_map(|own| own.iter().copied().chain([0]));
+            self.left = wider.collect();
+            self.words += 1;
+        }
+        self.ports.len() - 1
+    }
+
+    /// The ports a frame left by.
+    fn left_by(&self, slot: usize) -> impl Iterator<Item = u16> {
+        let own = &self.left[slot * self.words..][..self.words];
+        let ports = self.ports.iter().enumerate();
+        ports.filter(|(at, _)| own[at / 64] >> (at % 64) & 1 == 1).map(|(_, port)| *port)
     }
 }

@@ -23,9 +23,16 @@ pub struct Sketch {
     negative: Counts,
 }
 
+/// Values that are counted one by one, before counts get pages: a run of many flows has many sketches of few values.
+const FEW: u64 = 1 << 10;
+
 /// Counts by bucket number, from the lowest page that has any to the highest.
 #[derive(Clone, Debug, Default)]
 struct Counts {
+    /// Number and count of buckets, ascending, while there are no pages.
+    few: Vec<(u32, u32)>,
+    /// Values in `few`.
+    taken: u64,
     from: usize,
     /// The low halves: half the memory stays in cache twice as long.
     counts: Vec<u32>,
@@ -170,9 +177,28 @@ impl Counts {
         }
     }
 
-    /// Adds to the count of a bucket, making room for its page.
+    /// Adds to the count of a bucket.
     #[cold]
     fn add(&mut self, number: usize, by: u64) {
+        if self.counts.is_empty() {
+            self.taken += by;
+            if self.taken <= FEW {
+                let key = number as u32;
+                match self.few.binary_search_by_key(&key, |(number, _)| *number) {
+                    Ok(at) => self.few[at].1 += by as u32,
+                    Err(at) => self.few.insert(at, (key, by as u32)),
+                }
+                return;
+            }
+            for (number, count) in std::mem::take(&mut self.few) {
+                self.add_to_page(number as usize, count.into());
+            }
+        }
+        self.add_to_page(number, by);
+    }
+
+    /// Adds to the count of a bucket, making room for its page.
+    fn add_to_page(&mut self, number: usize, by: u64) {
         let page = number / BUCKETS * BUCKETS;
         if self.counts.is_empty() {
             self.from = page;
@@ -196,12 +222,13 @@ impl Counts {
 
     /// Buckets that are not empty.
     fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> {
+        let few = self.few.iter().map(|&(number, count)| (number as usize, count.into()));
         let counts = self.counts.iter().enumerate().map(|(place, &low)| {
             let number = self.from + place;
             let high = if self.high.is_empty() { None } else { self.high.get(&number) };
             (number, u64::from(low) + (high.copied().unwrap_or_default() << 32))
         });
-        counts.filter(|(_, count)| *count > 0)
+        few.chain(counts.filter(|(_, count)| *count > 0))
     }
 }
 
@@ -264,14 +291,17 @@ mod tests {
     proptest! {
         #[test]
         fn ranks_and_moments_are_those_of_the_values(
-            mut values in prop::collection::vec(prop_oneof![any::<i64>(), -5_000i64..5_000, 0i64..100_000_000], 1..200)
+            values in prop::collection::vec(prop_oneof![any::<i64>(), -5_000i64..5_000, 0i64..100_000_000], 1..200),
+            // So that there are few values, and many.
+            times in 1_usize..15,
         ) {
+            let mut values = values.repeat(times);
             let sketch = of(&values);
             values.sort_unstable();
             prop_assert_eq!(sketch.n(), values.len() as u64);
             prop_assert_eq!((sketch.min(), sketch.max()), (values.first().copied(), values.last().copied()));
             prop_assert_eq!(sketch.sum(), values.iter().map(|&v| i128::from(v)).sum::<i128>());
-            for (rank, &value) in (1..).zip(&values) {
+            for (rank, &value) in (1..).zip(&values).step_by(times) {
                 let bucket = sketch.rank(rank).unwrap();
                 prop_assert!(bucket.low <= value && value <= bucket.high);
             }
@@ -280,8 +310,10 @@ mod tests {
 
         #[test]
         fn merging_is_as_if_all_values_had_been_taken_at_once(
-            parts in prop::collection::vec(prop::collection::vec(-1_000_000i64..1_000_000_000, 0..40), 0..5)
+            parts in prop::collection::vec(prop::collection::vec(-1_000_000i64..1_000_000_000, 0..40), 0..5),
+            times in prop_oneof![Just(1_usize), 1_usize..60],
         ) {
+            let parts: Vec<Vec<i64>> = parts.iter().map(|part| part.repeat(times)).collect();
             let mut merged = Sketch::default();
             parts.iter().rev().for_each(|part| merged.merge(&of(part)));
             let at_once = of(&parts.concat());

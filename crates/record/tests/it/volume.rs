@@ -339,6 +339,31 @@ fn passages_pair_what_came_with_what_left() {
     assert_eq!(hops, [(4, 2, 3), (4, 3, 1), (5, 2, 1)]);
 }
 
+/// A switch may have 1024 ports, and a group all of them: each has its own passage, once.
+#[test]
+fn a_frame_leaves_by_any_number_of_ports() {
+    let run = run(10, 0);
+    let (i, o) = (Point::SwitchIn, Point::SwitchOut);
+    let mut records = Vec::new();
+    for number in 0..3 {
+        let begin = 10_000 * i64::from(number);
+        records.push(passing(number, 4, 1, i, begin));
+        for port in 2..=1_024 {
+            records.push(passing(number, 4, port, o, begin + i64::from(port)));
+            records.push(passing(number, 4, port, o, begin + i64::from(port)));
+        }
+    }
+    // The second one comes twice: what left before stays paired.
+    records.push(passing(2, 4, 1, i, 29_000));
+    records.push(passing(2, 4, 1_000, o, 29_500));
+    let tracked = tracked_in(&run, &records, SMALL);
+    let found = tracked.passages.iter().map(|p| (p.sequence, p.port, p.left.as_picos() - p.came.as_picos()));
+    let mut expected: Vec<(u32, u16, i64)> =
+        (0..3).flat_map(|number| (2..=1_024).map(move |port| (number, port, i64::from(port)))).collect();
+    expected.push((2, 1_000, 500));
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+}
+
 /// Two agents whose segments overlap in time are stored in the order of time, whatever their sizes.
 #[test]
 fn agents_are_put_together_in_the_order_of_time() {

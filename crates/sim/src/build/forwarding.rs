@@ -1,6 +1,6 @@
 //! What a switch knows before the run: stations, groups, VLANs, virtual links, windows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::arinc664::filter::Entry;
@@ -8,7 +8,7 @@ use wg_core::arinc664::policing::Account;
 use wg_core::clock::SharedClock;
 use wg_core::forwarding::{Forwarding, Learning, PortSet};
 use wg_core::frame::TrafficClass;
-use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
+use wg_core::ingress::{CriticalIngress, Egress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{LineRate, SMALLEST_FRAME};
 use wg_core::port::Port;
 use wg_core::selection::{Missed, Selection, StrictPriority, TimeTriggered, WindowConfig};
@@ -19,7 +19,7 @@ use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
-    Attachment, DeltaRaster, Flow, Integration, Network, NodeIndex, Policing, Protocol, Route, Run,
+    Attachment, DeltaRaster, Flow, FlowId, Integration, Network, NodeIndex, Policing, Protocol, Relay, Route, Run,
     SwitchModel, VirtualLink,
 };
 
@@ -51,25 +51,85 @@ pub(super) fn destination(flow: &Flow, addresses: &[MacAddress]) -> MacAddress {
 /// A switch to be built, and what it is built from.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
-    pub(super) run: &'a Run,
     pub(super) ports: &'a Ports,
     pub(super) node: NodeIndex,
     pub(super) model: &'a SwitchModel,
+    pub(super) tables: &'a Tables<'a>,
 }
 
 /// A flow with the address of a group or one of its own, as it passes a switch.
-struct Passage<'a> {
+pub(super) struct Passage<'a> {
     flow: &'a Flow,
     enters: usize,
     leaves: BTreeSet<usize>,
 }
 
+/// What flows leave at nodes and ports, found for all of them at once: each flow is looked at once, however many there are of
+/// either.
+pub(super) struct Tables<'a> {
+    /// By node: where frames to a station leave.
+    stations: Stations,
+    /// By node, in the order of the plan.
+    passages: Vec<Vec<Passage<'a>>>,
+    windows: Windows,
+    /// By end system: flows that begin or end there, in the order of the plan.
+    pub(super) own: Vec<Vec<&'a Flow>>,
+}
+
+impl<'a> Tables<'a> {
+    pub(super) fn new(network: &Network, run: &'a Run, ports: &Ports) -> Self {
+        Self {
+            stations: stations(network, run),
+            passages: passages(run, ports),
+            windows: windows(run),
+            own: own(network, run),
+        }
+    }
+
+    /// The windows of a port.
+    pub(super) fn windows(&self, at: Attachment) -> &[Window] {
+        self.windows.get(&at).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// By port: its windows, in the order of the plan.
+type Windows = BTreeMap<Attachment, Vec<Window>>;
+
+fn windows(run: &Run) -> Windows {
+    let mut windows = Windows::new();
+    for schedule in run.flows.iter().filter_map(|flow| flow.schedule.as_ref()) {
+        for window in &schedule.windows {
+            windows.entry(window.at).or_default().push(Window {
+                flow: schedule.id,
+                offset: window.offset,
+                period: schedule.period,
+                length: window.length,
+                longest_frame: schedule.longest_frame,
+            });
+        }
+    }
+    windows
+}
+
+fn own<'a>(network: &Network, run: &'a Run) -> Vec<Vec<&'a Flow>> {
+    let mut own: Vec<Vec<&Flow>> = network.nodes.iter().map(|_| Vec::new()).collect();
+    for flow in &run.flows {
+        let ends: BTreeSet<NodeIndex> = flow.receivers().chain([flow.from]).collect();
+        for end in ends {
+            if let Some(of_end) = own.get_mut(usize::from(end)) {
+                of_end.push(flow);
+            }
+        }
+    }
+    own
+}
+
 /// By node: where frames to a station leave, one entry for each VLAN they have on their way.
-pub(super) type Stations = Vec<BTreeSet<(u16, NodeIndex, u16)>>;
+type Stations = Vec<BTreeSet<(u16, NodeIndex, u16)>>;
 
 /// What the routes of a run put into the tables of switches: those of flows, of what relays return and misdirect, and of
 /// background load.
-pub(super) fn stations(network: &Network, run: &Run) -> Stations {
+fn stations(network: &Network, run: &Run) -> Stations {
     let mut stations: Stations = vec![BTreeSet::new(); network.nodes.len()];
     let mut enter = |route: &Route, vlan: u16| {
         let Some(to) = route.receiver() else { return };
@@ -80,9 +140,11 @@ pub(super) fn stations(network: &Network, run: &Run) -> Stations {
         }
     };
     let vlan = |flow: &Flow| flow.vlan.map_or(0, |tag| tag.id);
+    let mut relays: BTreeMap<FlowId, Vec<&Relay>> = BTreeMap::new();
+    run.relays.iter().for_each(|relay| relays.entry(relay.flow).or_default().push(relay));
     for flow in run.flows.iter().filter(|flow| traffic_class(flow.protocol) == TrafficClass::BestEffort) {
         flow.routes.iter().filter(|_| flow.also_to.is_empty()).for_each(|route| enter(route, vlan(flow)));
-        for relay in run.relays.iter().filter(|relay| relay.flow == flow.id) {
+        for relay in relays.get(&flow.id).into_iter().flatten() {
             flow.routes_to(relay.on).for_each(|route| enter(&route.reversed(), vlan(flow)));
             relay.detours.iter().for_each(|route| enter(route, vlan(flow)));
         }
@@ -91,11 +153,10 @@ pub(super) fn stations(network: &Network, run: &Run) -> Stations {
     stations
 }
 
-/// Builds the switch; `stations` are its entries of [`stations`].
+/// Builds the switch.
 pub(super) fn switch(
     world: &World,
     site: &Site<'_>,
-    stations: &BTreeSet<(u16, NodeIndex, u16)>,
 ) -> Result<Switch<Selection, Option<CriticalIngress>, Option<SharedClock>>, SimError> {
     let Site { model, ports, node, .. } = *site;
     let own = &ports[usize::from(node)];
@@ -106,14 +167,14 @@ pub(super) fn switch(
         forwarding.set_vlan(vlan.id, PortSet::of(own.len(), members));
         vlans.insert(vlan.id);
     }
-    let passages = passages(site);
+    let passages = &site.tables.passages[usize::from(node)];
     if !model.learning {
-        for &(vlan, station, port) in stations {
+        for &(vlan, station, port) in &site.tables.stations[usize::from(node)] {
             let address = world.addresses[usize::from(station)];
             forwarding.set_station(vlan, address, position(own, port));
         }
         for &vlan in &vlans {
-            for Passage { flow, leaves, .. } in &passages {
+            for Passage { flow, leaves, .. } in passages {
                 let members = PortSet::of(own.len(), leaves.iter().copied());
                 forwarding.set_group(vlan, destination(flow, &world.addresses), members);
             }
@@ -121,12 +182,12 @@ pub(super) fn switch(
     }
     let config = switch_config(model);
     let can = Capabilities::of(model);
-    let rule = if can.virtual_links { Some(ingress(site, &passages, &mut forwarding)?) } else { None };
+    let rule = if can.virtual_links { Some(ingress(site, passages, &mut forwarding)?) } else { None };
     let egress = own.iter().map(|&(number, channel)| {
         let line = world.channels[channel].line;
         let selection = if can.windows {
             let at = Attachment { node, port: number };
-            selection(site.run, at, line, model.integration, model.raster)?
+            selection(site.tables.windows(at), at, line, model.integration, model.raster)?
         } else {
             Selection::StrictPriority(StrictPriority)
         };
@@ -137,27 +198,28 @@ pub(super) fn switch(
     Ok(Switch::new(config, egress, forwarding, rule, clock))
 }
 
-/// The flows with an address that no station has, in the order of the plan, as they pass a switch.
-fn passages<'a>(site: &Site<'a>) -> Vec<Passage<'a>> {
-    let mut passages = Vec::new();
-    for flow in &site.run.flows {
+/// By node: the flows with an address that no station has, in the order of the plan, as they pass it.
+fn passages<'a>(run: &'a Run, ports: &Ports) -> Vec<Vec<Passage<'a>>> {
+    let mut passages: Vec<Vec<Passage<'a>>> = ports.iter().map(|_| Vec::new()).collect();
+    for flow in &run.flows {
         let grouped = matches!(flow.protocol, Protocol::Rc | Protocol::Tt)
             || !flow.also_to.is_empty()
             || flow.addresses.mac.destination.is_some();
         if !grouped {
             continue;
         }
-        let mut passage: Option<Passage<'a>> = None;
         for steps in flow.routes.iter().flat_map(|route| route.hops.windows(2)) {
             let [into, out] = steps else { continue };
-            if into.to.node != site.node {
-                continue;
+            let node = usize::from(into.to.node);
+            let (Some(own), Some(here)) = (ports.get(node), passages.get_mut(node)) else { continue };
+            // The flows before are through: what is here of this one came last.
+            if !here.last().is_some_and(|passage| std::ptr::eq(passage.flow, flow)) {
+                here.push(Passage { flow, enters: position(own, into.to.port), leaves: BTreeSet::new() });
             }
-            let own = &site.ports[usize::from(site.node)];
-            let new = || Passage { flow, enters: position(own, into.to.port), leaves: BTreeSet::new() };
-            passage.get_or_insert_with(new).leaves.insert(position(own, out.from.port));
+            if let Some(passage) = here.last_mut() {
+                passage.leaves.insert(position(own, out.from.port));
+            }
         }
-        passages.extend(passage);
     }
     passages
 }
@@ -181,7 +243,11 @@ fn ingress(
                     lmax: link.contract.lmax(),
                 },
                 account: account(link, site.model.policing)?,
-                group: group(forwarding),
+                // A group is looked up, and most flows leave a switch by one port.
+                to: match leaves.first() {
+                    Some(only) if leaves.len() == 1 => Egress::Port(*only),
+                    _ => Egress::Group(group(forwarding)),
+                },
             }),
             (Protocol::Tt, _, Some(schedule)) => {
                 let at = Attachment { node: site.node, port: own[*enters].0 };
@@ -223,24 +289,12 @@ pub(super) fn acceptance(
 
 /// What a port selects by: its windows, where it has any.
 pub(super) fn selection(
-    run: &Run,
+    windows: &[Window],
     at: Attachment,
     line: LineRate,
     integration: Integration,
     raster: Option<DeltaRaster>,
 ) -> Result<Selection, SimError> {
-    let schedules = run.flows.iter().filter_map(|flow| flow.schedule.as_ref());
-    let windows: Vec<Window> = schedules
-        .flat_map(|schedule| {
-            schedule.windows.iter().filter(move |window| window.at == at).map(move |window| Window {
-                flow: schedule.id,
-                offset: window.offset,
-                period: schedule.period,
-                length: window.length,
-                longest_frame: schedule.longest_frame,
-            })
-        })
-        .collect();
     let named = |error: &dyn std::fmt::Display| {
         SimError::plan(format!("port {} of node {}: {error}", at.port, at.node))
     };
@@ -257,7 +311,7 @@ pub(super) fn selection(
     let cycle = cycle.ok_or_else(|| named(&"the cycle of its windows is longer than 106 days"))?;
     // A raster alone needs a cycle too: any.
     let cycle = cycle.map_or(Span::from_millis(1), Span::from_picos);
-    let schedule = PortSchedule::new(cycle, windows, line.bits_per_second())
+    let schedule = PortSchedule::new(cycle, windows.to_vec(), line.bits_per_second())
         .map_err(|faults| faults.first().map_or_else(|| named(&"no schedule"), |fault| named(fault)))?;
     let windows = WindowConfig { schedule, integration, raster, frames: 1, missed: Missed::Keep };
     Ok(Selection::TimeTriggered(Box::new(TimeTriggered::new(windows))))

@@ -14,10 +14,10 @@ use wg_core::virtual_link_layer::{
 };
 use wg_frame::time::RunTime;
 use wg_plan::{
-    Attachment, Flow, HostModel, Integration, Network, NodeIndex, Protocol, Run, TimeTriggered, VirtualLink,
+    Attachment, Flow, HostModel, Integration, Network, NodeIndex, Protocol, TimeTriggered, VirtualLink,
 };
 
-use super::forwarding::{acceptance, selection};
+use super::forwarding::{Tables, acceptance, selection};
 use crate::error::SimError;
 use crate::models::{host_config, host_port_config};
 use crate::world::World;
@@ -26,7 +26,7 @@ use crate::world::World;
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
     pub(super) network: &'a Network,
-    pub(super) run: &'a Run,
+    pub(super) tables: &'a Tables<'a>,
     pub(super) node: NodeIndex,
     /// Its ports: number and channel out of it.
     pub(super) own: &'a [(u16, usize)],
@@ -56,7 +56,10 @@ pub(super) fn host(world: &World, site: &Site<'_>) -> Result<Host<Selection, Opt
     let ports = ports.map(|(network, (number, line))| {
         let config = host_port_config(model, line, layer.is_some());
         let at = Attachment { node, port: number };
-        Ok((network, Port::new(config, selection(site.run, at, line, Integration::TimelyBlock, None)?)))
+        Ok((
+            network,
+            Port::new(config, selection(site.tables.windows(at), at, line, Integration::TimelyBlock, None)?),
+        ))
     });
     let ports = ports.collect::<Result<Vec<_>, SimError>>()?;
     Ok(Host::new(config, ports, layer, clock))
@@ -67,9 +70,9 @@ fn layer(
     site: &Site<'_>,
     clock: &impl LocalClock,
 ) -> Result<Option<VirtualLinkLayer>, SimError> {
-    let Site { run, node, own, .. } = *site;
+    let Site { node, own, .. } = *site;
     let mut config = VirtualLinkLayerConfig::default();
-    for flow in &run.flows {
+    for flow in &site.tables.own[usize::from(node)] {
         let named = |error: &dyn std::fmt::Display| SimError::plan(format!("flow {}: {error}", flow.id));
         let receives = flow.receivers().any(|receiver| receiver == node);
         match (flow.protocol, &flow.virtual_link, &flow.schedule) {
@@ -127,7 +130,7 @@ fn outgoing(
     flow: &Flow,
     link: &VirtualLink,
 ) -> Result<OutgoingLink, SimError> {
-    let own = site.run.flows.iter().filter(|other| other.from == site.node);
+    let own = site.tables.own[usize::from(site.node)].iter().filter(|other| other.from == site.node);
     let contracts = own.filter_map(|other| other.virtual_link.as_ref()).map(|link| link.contract);
     let rates = site.own.iter().map(|&(_, channel)| world.channels[channel].line.bits_per_second());
     let budget = output_jitter(contracts, rates.min().unwrap_or(0)).unwrap_or(MAX_OUTPUT_JITTER);

@@ -12,6 +12,7 @@ use wg_core::hub::{Hub, Rate, StationPlan};
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{ForwardingMode, HostModel, Network, NodeIndex, NodeKind, Run};
 
+use self::forwarding::Tables;
 use crate::clocks::NodeClock;
 use crate::error::SimError;
 use crate::faults::Rule;
@@ -123,17 +124,14 @@ impl World {
     }
 
     fn build_cores(&mut self, network: &Network, run: &Run, ports: &Ports) -> Result<(), SimError> {
-        let stations = forwarding::stations(network, run);
+        let tables = &Tables::new(network, run, ports);
         for (index, node) in (0..).zip(&network.nodes) {
             let own = &ports[usize::from(index)];
             match &node.kind {
-                NodeKind::EndSystem { host } => self.add_host(index, own, host, network, run)?,
+                NodeKind::EndSystem { host } => self.add_host(index, own, host, (network, run), tables)?,
                 NodeKind::Switch(model) => {
-                    let core = forwarding::switch(
-                        self,
-                        &forwarding::Site { run, ports, node: index, model },
-                        &stations[usize::from(index)],
-                    )?;
+                    let core =
+                        forwarding::switch(self, &forwarding::Site { ports, node: index, model, tables })?;
                     let ports = own.iter().map(|&(number, channel)| SwitchPort {
                         number,
                         channel,
@@ -164,10 +162,10 @@ impl World {
         node: NodeIndex,
         own: &[(u16, usize)],
         model: &HostModel,
-        network: &Network,
-        run: &Run,
+        (network, run): (&Network, &Run),
+        tables: &Tables<'_>,
     ) -> Result<(), SimError> {
-        let core = hosts::host(self, &hosts::Site { network, run, node, own, model })?;
+        let core = hosts::host(self, &hosts::Site { network, tables, node, own, model })?;
         self.hosts.push(HostNode {
             node,
             address: self.addresses[usize::from(node)],

@@ -111,6 +111,7 @@ impl World {
     }
 
     fn build_relays(&mut self, run: &Run) -> Result<(), SimError> {
+        let sends = run.sends_by_flow();
         for relay in &run.relays {
             let flow = self.flow(relay.flow)?;
             let facts = &run.flows[flow];
@@ -124,7 +125,7 @@ impl World {
                     self.host(to)?;
                 }
             }
-            let period = run.sends.iter().find(|send| send.flow == relay.flow).map(|send| send.period);
+            let period = sends.get(&relay.flow).and_then(|sends| sends.first()).map(|send| send.period);
             self.flows[flow].relay = Some(self.relays.len());
             self.relays.push(Relay {
                 flow,
@@ -144,8 +145,9 @@ impl World {
 
     /// What background load waits for: the measured messages at every receiver, and those that come back from a relay.
     fn await_messages(&mut self, run: &Run) {
+        let sends = run.sends_by_flow();
         for flow in &mut self.flows {
-            let sends = run.sends.iter().filter(|send| send.flow == flow.id);
+            let sends = sends.get(&flow.id).into_iter().flatten();
             let planned = sends.map(|send| send.count).fold(0, u32::saturating_add);
             let relay = flow.relay.map(|relay| self.relays[relay].node);
             let receivers = flow.receivers.iter_mut().filter(|(node, _)| Some(*node) != relay);

@@ -10,7 +10,7 @@ use wg_core::arinc664::{Bag, Contract, VirtualLinkId};
 use wg_core::clock::{DisciplinedClock, SharedClock};
 use wg_core::forwarding::{Forwarding, PortSet};
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
-use wg_core::ingress::{CriticalIngress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
+use wg_core::ingress::{CriticalIngress, Egress, InputTable, TimeTriggeredEntry, VirtualLinkEntry};
 use wg_core::line::{GAP, LineRate};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_core::port::{Port, PortConfig};
@@ -77,7 +77,12 @@ fn rule(input: &mut Input<'_>) -> CriticalIngress {
         let account = Account::new(contract, jitter, mode).expect("a jitter");
         let entry = Entry { virtual_link: VirtualLinkId(flow as u16), lmin: 64, lmax: 600 };
         let account = (!input.one_in(4)).then_some(account);
-        tables[flow % PORTS].virtual_links.push(VirtualLinkEntry { entry, account, group: flow });
+        // A group of one port is as good as the port.
+        let to = match GROUPS[flow] {
+            [port] if flow == 0 => Egress::Port(*port),
+            _ => Egress::Group(flow),
+        };
+        tables[flow % PORTS].virtual_links.push(VirtualLinkEntry { entry, account, to });
         let id = flow as u16;
         let entry = TimeTriggeredEntry { id, longest_frame: 200, window: None, group: flow };
         tables[flow % PORTS].time_triggered.push(entry);
@@ -249,6 +254,7 @@ impl Run {
         let members: BTreeSet<usize> = match self.mirror.judge(&self.clock, arrival) {
             Verdict::Refuse(cause) => return Err(cause),
             Verdict::Bridge => (0..PORTS).collect(),
+            Verdict::ToPort(port) => BTreeSet::from([port]),
             Verdict::ToGroup(group) => GROUPS[group].iter().copied().collect(),
         };
         let copies: BTreeSet<usize> = members.into_iter().filter(|egress| *egress != port).collect();
