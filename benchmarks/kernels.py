@@ -32,6 +32,11 @@ def hops(said: str) -> None:
         sys.exit("kernels: the simulator's benchmark gave no speed of records in segment files")
     speed = float(found[1])
     table.add("simulator, virtual links", f"{speed:.2f} M hops/s", bar=">= 5 M/s", reached=speed >= 5)
+    found = re.search(r"takes ([\d.]+) times as long", said)
+    if found is None:
+        sys.exit("kernels: the simulator's benchmark did not compare the large network with the small one")
+    ratio = float(found[1])
+    table.add("hop of 1000 end systems against 58", f"{ratio:.2f}", bar="<= 1.5", reached=ratio <= 1.5)
 
 
 def servicing(said: str) -> None:

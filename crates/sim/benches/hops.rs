@@ -66,15 +66,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (rc, udp) = ((Protocol::Rc, "virtual links"), (Protocol::Udp, "UDP flows"));
     let mut nanos = Vec::new();
     // As many hops of each.
-    let fewer = (seconds / 16).max(1);
-    for (size, (protocol, what), seconds) in [(SMALL, rc, seconds), (SMALL, udp, seconds), (LARGE, rc, fewer)]
-    {
+    let (millis, fewer) = (1_000 * seconds, if SMOKE { 20 } else { (1_000 * seconds / 16).max(1_000) });
+    for (size, (protocol, what), millis) in [(SMALL, rc, millis), (SMALL, udp, millis), (LARGE, rc, fewer)] {
         let Size { end_systems, switches, flows, .. } = size;
         println!(
-            "{end_systems} end systems, {switches} switches, {flows} {what}, {} Mbit/s, {seconds} s simulated",
+            "{end_systems} end systems, {switches} switches, {flows} {what}, {} Mbit/s, {millis} ms simulated",
             RATE / 1_000_000
         );
-        nanos.push(measure(size, protocol, seconds)?);
+        nanos.push(measure(size, protocol, millis)?);
     }
     if let [small, _, large] = nanos[..] {
         println!(
@@ -86,9 +85,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Nanoseconds of a hop, records in segment files.
-fn measure(size: Size, protocol: Protocol, seconds: i64) -> Result<f64, Box<dyn std::error::Error>> {
+fn measure(size: Size, protocol: Protocol, millis: i64) -> Result<f64, Box<dyn std::error::Error>> {
     let network = network(size, protocol);
-    let run = run(size, &network, protocol, seconds);
+    let run = run(size, &network, protocol, millis);
     let directory = std::env::temp_dir().join(format!("wiregauge-hops-{}", std::process::id()));
     let mut best = [f64::INFINITY; 2];
     let mut report = SimReport::default();
@@ -171,8 +170,8 @@ fn network(size: Size, protocol: Protocol) -> Network {
     Network { nodes: (0..end_systems + switches).map(node).collect(), links }
 }
 
-fn run(size: Size, network: &Network, protocol: Protocol, seconds: i64) -> Run {
-    let duration = Span::from_millis(1_000 * seconds);
+fn run(size: Size, network: &Network, protocol: Protocol, millis: i64) -> Run {
+    let duration = Span::from_millis(millis);
     let (mut flows, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..size.flows {
         // Spread without a random source: strides that share no factor with what they run over.
@@ -195,7 +194,7 @@ fn run(size: Size, network: &Network, protocol: Protocol, seconds: i64) -> Run {
         });
         flows.push(Flow { virtual_link, ..Flow::plain(id, protocol, route(network, from, to)) });
         let offset = Span::from_micros(i64::from(index) * 7_919 % (gap.as_picos() / 1_000_000));
-        let count = ((duration - offset).as_picos() / gap.as_picos()) as u32;
+        let count = ((duration - offset).as_picos().max(0) / gap.as_picos()) as u32;
         sends.push(Send { offset, ..Send::periodic(id, gap, payload, count) });
         receives.push(Receive { flow: id, on: to });
     }

@@ -18,6 +18,8 @@ _PROTOCOLS = {
     "tt": "time-triggered frames need synchronised clocks and a switch with a schedule",
     "be": "best effort beside critical traffic needs a switch that knows both",
 }
+MOST_OF_A_KIND = 250
+"""End systems, or switches: each end system is a program that has to be in time, and switches share its cores."""
 _INCIDENTS = {
     "cut": "cuts a link",
     "babble": "lets a sender babble",
@@ -35,6 +37,10 @@ def beyond_namespaces(campaign: Campaign) -> list[str]:
 
 
 def _network(network: Network) -> Iterator[str]:
+    ends = len(network.end_systems)
+    for number, what in ((ends, "end systems"), (len(network.nodes) - ends, "switches")):
+        if number > MOST_OF_A_KIND:
+            yield f"the network has {number} {what}: one machine carries {MOST_OF_A_KIND} of them in time"
     if network.has_loops:
         yield "links close a loop: the kernel's bridges carry round it for ever what they flood"
     for node in network.nodes:

@@ -20,11 +20,11 @@ from lxml import etree
 
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 
-LARGEST_FILE = 16 * 1024 * 1024
-"""Bytes of a test file. A million planted faults fit; what is larger is not a test."""
+LARGEST_FILE = 64 * 1024 * 1024
+"""Bytes of a test file. As many flows as there are numbers fit, each with its tasks, its path and a limit."""
 DEEPEST = 16
 """Nesting of elements; the language needs four."""
-MOST_ELEMENTS = 200_000
+MOST_ELEMENTS = 500_000
 
 _READABLE = {
     errno.ENOENT: ("there is no such file", "check the path"),
@@ -46,7 +46,7 @@ def _refuse(
 def read(path: Path) -> bytes:
     """The bytes of a test file.
 
-    Raises `TestError` for what is no regular file of at most 16 MiB; nothing of a larger one is read.
+    Raises `TestError` for what is no regular file of at most 64 MiB; nothing of a larger one is read.
     """
     file = str(path)
     try:

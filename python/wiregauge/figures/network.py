@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan
 from wiregauge.plan import Link, Network, Node, Switch
 
 _MOST_NAMED = 60
+"""Nodes of a network that is drawn with all names and in full size."""
 
 _KINDS: dict[str, tuple[str, Marker]] = {
     "end-system": (BLUE, "circle"),
@@ -41,9 +43,11 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
     cut = {number for run in plan.runs for number in run.cut_links}
     two = any(link.network == "B" for link in network.links)
     rates = sorted({link.rate_bps for link in network.links})
-    traces: list[Trace] = [
+    lines = [
         _link(link, places, rates, is_cut=number in cut, two=two) for number, link in enumerate(network.links)
     ]
+    is_small = len(network.nodes) <= _MOST_NAMED
+    traces: list[Trace] = list(lines if is_small else _fans(network, lines, places))
     kinds = [kind_of(node) for node in network.nodes]
     for kind in dict.fromkeys(kinds):
         colour, marker = _KINDS.get(kind, (INK, "square"))
@@ -56,11 +60,10 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
                         np.array([places[k][0] for k in chosen]),
                         np.array([places[k][1] for k in chosen]),
                         Style(colour, marker=marker),
-                        size=17,
+                        size=17 if is_small else _size(kinds.count(kind)),
                         legend=len(set(kinds)) > 2 or len(rates) > 1 or two or bool(cut),
-                        texts=[network.nodes[k].name for k in chosen]
-                        if len(network.nodes) <= _MOST_NAMED
-                        else (),
+                        texts=[network.nodes[k].name for k in chosen] if is_small else (),
+                        hints=() if is_small else [network.nodes[k].name for k in chosen],
                         texts_below=below,
                     )
                 )
@@ -78,7 +81,7 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
         + (" Dotted red links are cut in the course of the test." if cut else ""),
         [Panel("", x, y, traces)],
         zoomable=False,
-        panel_height=260 if two or network.has_loops else 170,
+        panel_height=(260 if two or network.has_loops else 170) * (1 if is_small else 2),
     )
 
 
@@ -106,6 +109,40 @@ def _link(
     return Line(name, np.array([ax, bx]), np.array([ay, by]), style, legend=bool(parts) or is_cut)
 
 
+def _fans(network: Network, lines: list[Line], places: list[tuple[float, float]]) -> list[Line]:
+    """The links of a large network, those that lead from one node to end systems as one line, out and back again: a
+    page with a thousand lines of their own would be slow."""
+    found: list[Line] = []
+    fans: dict[tuple[int, str, Style], list[tuple[float, float]]] = {}
+    styles: dict[tuple[int, str, Style], Line] = {}
+    for link, line in zip(network.links, lines, strict=True):
+        ends = sorted(link.nodes, key=lambda node: network.nodes[node].is_end_system)
+        if not network.nodes[ends[1]].is_end_system:
+            found.append(line)
+            continue
+        key = (ends[0], line.name, line.style)
+        styles[key] = line
+        fans.setdefault(key, [places[ends[0]]]).extend([places[ends[1]], places[ends[0]]])
+    for key, points in fans.items():
+        x, y = (np.array(values) for values in zip(*points, strict=True))
+        found.append(replace(styles[key], x=x, y=y))
+    return found
+
+
+def _size(nodes: int) -> float:
+    """Of a marker where there are so many."""
+    return max(4.0, 17.0 * min(1.0, _MOST_NAMED / nodes))
+
+
+def _neighbours(network: Network) -> dict[int, list[int]]:
+    """Of each node, in the order of the links."""
+    neighbours: dict[int, list[int]] = defaultdict(list)
+    for a, b in (link.nodes for link in network.links):
+        neighbours[a].append(b)
+        neighbours[b].append(a)
+    return neighbours
+
+
 def _places(network: Network) -> list[tuple[float, float]]:
     if any(link.network == "B" for link in network.links):
         return _two_networks(network)
@@ -118,11 +155,11 @@ def _circle(network: Network, switches: list[int]) -> list[tuple[float, float]]:
     walked = _one_network(network, switches)
     order = sorted(switches, key=lambda k: walked[k])
     places: dict[int, tuple[float, float]] = {}
+    neighbours = _neighbours(network)
     for rank, switch in enumerate(order):
         angle = math.pi / 2 - 2 * math.pi * rank / len(order)
         places[switch] = _at(angle, 1.0)
-        ends = [a + b - switch for a, b in (link.nodes for link in network.links) if switch in (a, b)]
-        ends = [end for end in ends if network.nodes[end].is_end_system and end not in places]
+        ends = [end for end in neighbours[switch] if network.nodes[end].is_end_system and end not in places]
         fan = 2 * math.pi / len(order) / max(len(ends), 1)
         for k, end in enumerate(ends):
             places[end] = _at(angle - fan * (k - (len(ends) - 1) / 2), 1.8)
@@ -143,13 +180,11 @@ def _two_networks(network: Network) -> list[tuple[float, float]]:
     spread = _one_network(network, first)
     ends = sorted((k for k in range(len(network.nodes)) if k not in inner), key=lambda k: (spread[k][0], k))
     places = {k: (float(rank), 0.0) for rank, k in enumerate(ends)}
+    neighbours = _neighbours(network)
     for row, members in ((1.0, first), (-1.0, sorted(of_b))):
         wished = []
         for switch in members:
-            joined = [
-                end for link in network.links if switch in link.nodes for end in link.nodes if end in places
-            ]
-            near = [places[end][0] for end in joined if end not in inner]
+            near = [places[end][0] for end in neighbours[switch] if end not in inner]
             wished.append((sum(near) / len(near) if near else (len(ends) - 1) / 2, switch))
         wished.sort()
         step = max(len(ends) - 1, len(members) - 1, 1) / max(len(members), 1)
@@ -162,11 +197,8 @@ def _two_networks(network: Network) -> list[tuple[float, float]]:
 def _one_network(network: Network, switches: list[int]) -> list[tuple[float, float]]:
     """Switches from left to right in the order a walk along the tree meets them, their end systems above and below."""
     known = set(switches)
-    neighbours: dict[int, list[int]] = defaultdict(list)
-    for a, b in (link.nodes for link in network.links):
-        neighbours[a].append(b)
-        neighbours[b].append(a)
-    order: list[int] = []
+    neighbours = _neighbours(network)
+    order: dict[int, None] = {}
 
     def degree(k: int) -> int:
         return sum(n in known for n in neighbours[k])
@@ -178,7 +210,7 @@ def _one_network(network: Network, switches: list[int]) -> list[tuple[float, flo
             at = stack.pop()
             if at in order:
                 continue
-            order.append(at)
+            order[at] = None
             stack += sorted((n for n in neighbours[at] if n in known and n not in order), reverse=True)
         waiting = [k for k in waiting if k not in order]
     places: dict[int, tuple[float, float]] = {}

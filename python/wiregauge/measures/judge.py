@@ -159,6 +159,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
         {(number(flow, "flow"), flow.get("to")): flow for flow in parts(tracked, "flows")} if tracked else {}
     )
     contracts = bag_violations(directory.records(plan.index), plan.flows, names)
+    errors = timestamp_error_ns(entry, agents), wire_errors_ns(agents)
     for flow, rows in _by_flow(plan.flows, frame):
         count = counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
         result = judge_flow(
@@ -166,8 +167,7 @@ def _judge_run(directory: Recorded, plan: RunPlan) -> RunResult:
             rows,
             count or {},
             clocks.between(flow),
-            timestamp_error_ns(entry, agents),
-            wire_errors_ns(agents),
+            *errors,
             unseen,
             names,
             through.get(flow.id),

@@ -237,7 +237,7 @@ class Network(Plan, frozen=True, dict=True):
 
         def root(node: tuple[str, int]) -> tuple[str, int]:
             while (above := part.get(node, node)) != node:
-                node = above
+                part[node] = node = part.get(above, above)
             return node
 
         for link in self.links:
@@ -259,7 +259,15 @@ class Network(Plan, frozen=True, dict=True):
 
     def first_rate(self, node: int) -> int | None:
         """Rate of the first link of a node, bit/s."""
-        return next((link.rate_bps for link in self.links if node in link.nodes), None)
+        return self._first_rates.get(node)
+
+    @cached_property
+    def _first_rates(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for link in self.links:
+            for node in link.nodes:
+                found.setdefault(node, link.rate_bps)
+        return found
 
     def ends_of(self, link: int) -> str:
         """The nodes a link joins, by name."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
 from wiregauge.measures.definitions.units import duration, in_unit, share, untapped
+from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.measures.metrics.reported import parts
 from wiregauge.measures.metrics.results import (
@@ -55,6 +56,10 @@ class Section:
 
     title: str
     rows: Sequence[Sequence[Cell]]
+
+
+MOST_ROWS = 5_000
+"""Rows of a table on a page. A network of thousands of flows has more; each of them costs 200 bytes and time to draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,19 @@ class Table:
             sum(k < self.lead for k in kept),
             [*self.notes, *notes],
         )
+
+    def bounded(self) -> Table:
+        """With as many rows as a browser holds; how many there are is told in a note."""
+        if self.size <= MOST_ROWS:
+            return self
+        sections, room = [], MOST_ROWS
+        for section in self.sections:
+            sections.append(Section(section.title, section.rows[:room]))
+            room -= len(sections[-1].rows)
+            if not room:
+                break
+        note = f"The first {MOST_ROWS} of {self.size} rows; measures.json has them all."
+        return replace(self, sections=sections, notes=[*self.notes, note])
 
 
 def figures_of(flow: FlowResult, measure: str, shown: Sequence[str]) -> list[Cell]:
@@ -504,6 +522,7 @@ def limit_table(judgement: Judgement) -> Table | None:
             bound = f"{limit.bound.replace('-', ' ')} {limit.written}"
             groups.setdefault((limit.line, limit.measure, bound, limit.subject), []).append((run, limit))
     rows: list[tuple[int, float, list[Cell]]] = []
+    plans = {(f.plan.id, f.plan.destination): f.plan for run in judgement.runs for f in run.flows}
     for (_, measure, bound, _), results in groups.items():
         words = [limit.result.upper() for _, limit in results]
         word = min(words, key=_GRAVITY.index)
@@ -516,7 +535,7 @@ def limit_table(judgement: Judgement) -> Table | None:
         cells = [
             Cell(word, where, f"grade text {word.lower()}", "" if same == len(words) else where),
             Cell(f"{measure} {bound}", kind="text short", below=why),
-            Cell(_subject(judgement, results[0][1]), kind="text short"),
+            Cell(_subject(plans, results[0][1]), kind="text short"),
             Cell(quantity(measure, worst.observed), _observed_hint(worst))
             if worst
             else Cell("not determined"),
@@ -550,10 +569,9 @@ def _room(measure: str, room: float | None, part: float | None) -> Cell:
     return Cell(f"{sign}{quantity(measure, abs(room))}{of_limit}", kind="bad" if room < 0 else "")
 
 
-def _subject(judgement: Judgement, limit: LimitResult) -> str:
+def _subject(plans: Mapping[tuple[int, str], FlowPlan], limit: LimitResult) -> str:
     """What a limit judges: the flow with its two ends, at the receiver that was judged."""
-    plans = (f.plan for run in judgement.runs for f in run.flows)
-    plan = next((p for p in plans if (p.id, p.destination) == (limit.flow, limit.to)), None)
+    plan = plans.get((limit.flow, limit.to)) if limit.flow is not None and limit.to is not None else None
     return limit.subject if plan is None else f"{plan.id}: {plan.source} → {plan.destination}"
 
 

@@ -37,9 +37,10 @@ def bag_violations(
     links = {flow.id: flow for flow in flows if flow.bag_ns and flow.bag_jitter_ns is not None and flow.lmax}
     if not links or records is None:
         return {}
-    of = pl.lit(False)
-    for flow in links.values():
-        of |= (pl.col("flow") == flow.id) & (pl.col("node") == nodes.index(flow.source))
+    index = {name: number for number, name in enumerate(nodes)}
+    senders = {flow.id: index[flow.source] for flow in links.values()}
+    sender = pl.col("flow").cast(pl.Int64).replace_strict(senders, default=-1, return_dtype=pl.Int64)
+    of = pl.col("node").cast(pl.Int64) == sender
     rows = read_columns(
         records, _COLUMNS, of & (pl.col("point").cast(pl.String) == "wire-send") & ~pl.col("returning")
     )
