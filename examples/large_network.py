@@ -3,8 +3,8 @@
     python examples/large_network.py large.xml --end-systems 1000 --switches 50 --flows 4500
     wiregauge run large.xml --out large
 
-The switches form a ring with chords across it, and routing is by the shortest way. Senders, receivers, BAGs and sizes are
-spread by strides, without a random source: the same numbers make the same test.
+The switches form a ring with chords across it, and routing is by the shortest way. Senders, receivers, BAGs and sizes
+are spread by strides, without a random source: the same numbers make the same test.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def large_network(
         flow = number + 1
         test.flow(flow, protocol="rc", from_=ends[sender], to=ends[receiver], bag=f"{bag_ms}ms")
         offset_us = number * 7_919 % (bag_ms * 1_000)
-        test.send(flow, period=f"{bag_ms}ms", offset=f"{offset_us}us", payload=f"{18 + number * 389 % 1_454}B")
+        test.send(
+            flow, period=f"{bag_ms}ms", offset=f"{offset_us}us", payload=f"{18 + number * 389 % 1_454}B"
+        )
         test.receive(flow)
     return test
 

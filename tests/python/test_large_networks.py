@@ -1,4 +1,4 @@
-"""Networks of thousands: the generator of the examples, one simulated and recomputed from its records, and the pages."""
+"""Networks of thousands: the generator of the examples, one simulated and recomputed from its records, its pages."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ def test_every_frame_takes_its_route_at_the_rate_of_its_links(
     rates = {(end.node, end.port): link.rate_bps for link in network.links for end in link.ends}
     begun = records.filter(pl.col("point").is_in(["wire-send", "switch-out"]))
     for (node, port), rows in begun.group_by("node", "port"):
-        rows = rows.sort("time")
-        times, lengths = rows["time"].to_list(), rows["length"].to_list()
+        ordered = rows.sort("time")
+        times, lengths = ordered["time"].to_list(), ordered["length"].to_list()
         for first, second, length in zip(times, times[1:], lengths, strict=False):
             assert second - first >= occupation(length, rates[int(str(node)), int(str(port))])
 

@@ -101,7 +101,7 @@ def _link(
     """A link: colour and dash tell the network, the width the rate."""
     (ax, ay), (bx, by) = (places[end] for end in link.nodes)
     colour, dash = _NETWORKS.get(link.network, _NETWORKS["A"])
-    width = 1.6 + 1.4 * rates.index(link.rate_bps)
+    width = (1.6 + 1.4 * rates.index(link.rate_bps)) * (1 if len(places) <= _MOST_NAMED else 0.3)
     style = Style(VERMILION, "dot", width=max(width, 2.2)) if is_cut else Style(colour, dash, width=width)
     parts = [f"network {link.network}"] if two else []
     parts += [rate_text(link.rate_bps)] if len(rates) > 1 else []

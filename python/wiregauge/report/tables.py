@@ -59,7 +59,7 @@ class Section:
 
 
 MOST_ROWS = 5_000
-"""Rows of a table on a page. A network of thousands of flows has more; each of them costs 200 bytes and time to draw."""
+"""Rows of a table on a page. A network of thousands of flows has more; each costs 200 bytes and time to draw."""
 
 
 @dataclass(frozen=True, slots=True)

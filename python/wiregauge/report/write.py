@@ -33,6 +33,8 @@ MARK = b'<meta name="generator" content="wiregauge">'
 """In the head of every page of ours."""
 _CHARSET = '<meta charset="utf-8">\n'
 
+_MOST_LISTED = 300
+"""Flows that are listed with their routes."""
 LONG_TABLE = 30
 """Rows from which a table starts folded on the screen (print shows it whole)."""
 
@@ -285,12 +287,14 @@ def _facts(judgement: Judgement) -> dict[str, str]:
         facts["First run"] = (
             f"warm-up {first.warm_up_ns / 1e9:g} s, measured part {first.duration_ns / 1e9:g} s"
         )
-        facts["Flows"] = "; ".join(
+        listed = [
             f"{flow.id}: {' → '.join(flow.path) or flow.source + ' → ' + flow.destination}"
             + (" and back" if flow.relayed else "")
             + (f", every {flow.period_ns / 1e6:g} ms" if flow.period_ns else "")
-            for flow in first.flows
-        )
+            for flow in first.flows[:_MOST_LISTED]
+        ]
+        left = len(first.flows) - len(listed)
+        facts["Flows"] = "; ".join([*listed, f"and {left} more, in test.xml"] if left else listed)
     return facts
 
 

@@ -1,5 +1,7 @@
 //! One case per rule: what is changed in a good test, on which line it is reported, and in which words.
 
+use std::collections::BTreeSet;
+
 use crate::outline::{BASE, changed, good, refused, shown};
 
 /// Each case must give exactly one diagnostic, on this line, with this text in it.
@@ -402,10 +404,10 @@ fn a_network_may_be_as_large_as_it_is_said() {
     let addresses: BTreeSet<_> = campaign.network.nodes.iter().map(|node| (node.mac, node.ipv4)).collect();
     assert_eq!(addresses.len(), 4_096);
     let beyond = refused(&changed(&[(" flows", &(many_nodes(4_093) + " flows"))]));
-    assert_eq!(beyond[0].line, 4_099, "{}", shown(&beyond[..1]));
-    assert_eq!(beyond[0].element, "<end-system name=\"x4092\">");
-    assert_eq!(beyond[0].message, "the network has 4097 end systems, switches and hubs");
-    assert_eq!((&*beyond[0].limit, &*beyond[0].cure), ("4096", "split the test"));
+    let beyond = beyond.iter().find(|one| one.message.starts_with("the network has")).expect("one too many");
+    assert_eq!((beyond.line, &*beyond.element), (4_102, "<end-system name=\"x4092\">"));
+    assert_eq!(beyond.message, "the network has 4097 end systems, switches and hubs");
+    assert_eq!((&*beyond.limit, &*beyond.cure), ("4096", "split the test"));
     let fits = refused(&changed(&[(" flows", &(many_nodes(4_092) + " flows"))]));
     assert!(!shown(&fits).contains("the network has"), "only links are missing: {}", shown(&fits[..1]));
 }
