@@ -187,7 +187,7 @@ def test_a_table_is_bounded_and_says_so() -> None:
 def test_ports_up_to_1024_are_named_in_vlans_and_windows(tmp_path: Path) -> None:
     """A switch with a link at its last port, in the schema and in the plan."""
     text = (
-        '<test xmlns="urn:wiregauge:test:1" name="ports"><network host="ideal">'
+        '<test xmlns="urn:wiregauge:test:2" name="ports"><network host="ideal">'
         '<end-system name="a"/><end-system name="b"/>'
         '<switch name="sw" delay="0s"><vlan id="7" ports="1 1024"/></switch>'
         '<link between="a sw:1" rate="100Mbit/s"/><link between="b sw:1024" rate="100Mbit/s"/></network>'

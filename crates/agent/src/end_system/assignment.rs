@@ -499,9 +499,9 @@ impl Assignment {
 
 fn port_of(network: &Network, run: &Run, node: NodeIndex) -> (u16, Option<u64>) {
     let at = |link: &wg_plan::Link| link.ends.into_iter().find(|end| end.node == node);
-    let ports = network.links.iter().filter_map(|link| Some((at(link)?.port, link.rate_bps)));
+    let ports = network.links.iter().filter_map(|link| Some((at(link)?.port, link.rate)));
     let found = ports.min_by_key(|(port, _)| *port);
-    found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate_bps.unwrap_or(rate))))
+    found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate.unwrap_or(rate).bits_per_second())))
 }
 
 /// Messages that may arrive at an access point.
