@@ -149,7 +149,7 @@ fn a_role_of_its_own_is_played_by_the_same_service() {
         let without = AgentService::new(NO_ONLOOKER, Spool::default(), None);
         let refused =
             without.prepare(Request::new(request("n1", &[1]))).await.expect_err("nobody plays a hub");
-        assert!(refused.message().contains("cannot play the part of node 'n1'"), "{refused}");
+        assert!(refused.message().contains("no role for node 'n1'"), "{refused}");
     });
     std::fs::remove_dir_all(&spool).expect("what was written is here");
 }

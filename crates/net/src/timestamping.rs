@@ -203,7 +203,7 @@ mod tests {
             assert_eq!((can.transmit(), can.receive()), (transmit, receive), "{can:?}");
         }
         let ptp_only = TimestampCapability::new(SOFTWARE | HARDWARE, 1, 0b11, 0x1001);
-        assert!(ptp_only.described().contains("PTP frames only"), "{}", ptp_only.described());
+        assert!(ptp_only.described().contains("only PTP frames"), "{}", ptp_only.described());
     }
 
     #[test]

@@ -4,8 +4,8 @@ mod enclosed;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use wg_net::{Interface, PacketRing, Protocols, RETIRE_MS, Socket, clock, namespa
 
 /// IEEE Std 802 local experimental EtherType 1.
 const ETHER_TYPE: u16 = 0x88B5;
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {
     enclosed::main(&[
@@ -60,12 +60,14 @@ fn frame(from: u8, to: u8, number: u32) -> [u8; 60] {
     bytes
 }
 
-/// Sends `count` frames from a host to another, at most `window` ahead of those that came to it; returns the numbers that came.
-fn host(own: u8, to: u8, count: u32, window: u32) -> JoinHandle<Vec<u32>> {
+/// Sends [`FRAMES`] frames from a host to another, at most `window` ahead of those that came to it; returns the numbers that came.
+fn host(own: u8, to: u8, window: u32, ready: &Arc<Barrier>) -> JoinHandle<Vec<u32>> {
+    let (ready, count) = (Arc::clone(ready), FRAMES);
     std::thread::spawn(move || {
         namespace::enter_network(Path::new(&format!("/run/netns/h{own}"))).expect("it was made");
         let mut socket = Socket::packet(interface("eth0").index, &[mac(own)], Protocols::Only(ETHER_TYPE))
             .expect("root may open packet sockets");
+        ready.wait();
         let (mut came, mut sent, mut buffer) = (Vec::new(), 0, [0; 128]);
         let begin = Instant::now();
         while (came.len() < count as usize || sent < count) && begin.elapsed() < LIMIT {
@@ -78,6 +80,9 @@ fn host(own: u8, to: u8, count: u32, window: u32) -> JoinHandle<Vec<u32>> {
                 came.push(u32::from_be_bytes(*buffer[14..].first_chunk().expect("four bytes")));
             }
             let _ = socket.transmit_timestamps(|_, _| {});
+            if sent == count || sent == came.len() as u32 + window {
+                socket.wait(None, 1_000_000).expect("the socket is open");
+            }
         }
         came
     })
@@ -115,7 +120,7 @@ fn assert_whole(pool: &mut FramePool, ports: &mut [XdpPort], filling: usize) {
     assert_eq!(pool.free() + filling, pool.frames(), "frames were lost");
 }
 
-const FRAMES: u32 = 20_000;
+const FRAMES: u32 = 5_000;
 /// Far fewer than are sent: each is used again and again.
 const RING: u32 = 64;
 
@@ -123,7 +128,7 @@ fn one_port_returns_every_frame_and_its_pool_is_whole() {
     add_host(1);
     let mut pool = FramePool::new(4 * RING).expect("memory");
     let mut port = open(&mut pool, "p1", RING);
-    let sender = host(1, 1, FRAMES, 16);
+    let sender = host(1, 1, 16, &Arc::new(Barrier::new(1)));
     let mut last = clock::realtime();
     while !sender.is_finished() {
         port.wait(10).expect("the port is open");
@@ -151,7 +156,9 @@ fn two_ports_share_memory_and_forward_both_ways() {
     let mut pool = FramePool::new(4 * RING).expect("memory");
     let mut ports = [open(&mut pool, "p1", RING), open(&mut pool, "p2", RING)];
     let done = Arc::new(AtomicBool::new(false));
-    let hosts = [host(1, 2, FRAMES, 8), host(2, 1, FRAMES, 8)];
+    // Neither sends before the other listens.
+    let ready = Arc::new(Barrier::new(2));
+    let hosts = [host(1, 2, 8, &ready), host(2, 1, 8, &ready)];
     let both = {
         let done = Arc::clone(&done);
         std::thread::spawn(move || {
@@ -168,7 +175,8 @@ fn two_ports_share_memory_and_forward_both_ways() {
             ports[to].flush(&mut pool).expect("the port is open");
             ports[from].refill(&mut pool);
         }
-        std::thread::yield_now();
+        // Hosts and forwarder may share a core.
+        ports[0].wait(1).expect("the port is open");
     }
     for came in both.join().expect("both hosts ended") {
         assert_in_order(&came);

@@ -369,6 +369,6 @@ mod tests {
         assert!((config.nominal_ns - 37_000_000_000).abs() < 1_000_000, "{config:?}");
         assert_eq!((config.budget, config.planted), (1, planted));
         let without = Timestamping::open("lo", None, planted);
-        assert!(without.config.is_none() && without.info.why.contains("rate of the line"));
+        assert!(without.config.is_none() && without.info.why.contains("line rate"));
     }
 }

@@ -42,15 +42,16 @@ impl XdpFrame {
     }
 }
 
-/// Memory of frames that ports share, and the free ones among them.
+/// Memory of frames that ports share, and the free ones among them. It keeps the queue of the first port open as long as it
+/// lives.
 #[derive(Debug)]
 pub struct FramePool {
+    /// The socket the memory was registered with; closed before the memory goes.
+    owner: Option<Socket>,
     memory: Mapping,
     /// Where the memory of free frames begins.
     free: Vec<u64>,
     frames: u32,
-    /// The socket the memory was registered with.
-    owner: Option<Socket>,
 }
 
 impl FramePool {
@@ -61,7 +62,7 @@ impl FramePool {
     pub fn new(frames: u32) -> io::Result<Self> {
         let memory = Mapping::anonymous(frames as usize * FRAME_LEN)?;
         let free = (0..frames).rev().map(|frame| u64::from(frame) * LEN_U64).collect();
-        Ok(Self { memory, free, frames, owner: None })
+        Ok(Self { owner: None, memory, free, frames })
     }
 
     /// Frames in all.
