@@ -147,8 +147,9 @@ fn a_role_of_its_own_is_played_by_the_same_service() {
         assert!(refused.message().contains("port 0"), "{refused}");
         played(&service, &spool).await.expect("an onlooker does nothing that fails");
         let without = AgentService::new(NO_ONLOOKER, Spool::default(), None);
-        let refused =
-            without.prepare(Request::new(request("n1", &[1]))).await.expect_err("nobody plays a hub");
+        let run_json = serde_json::to_vec(&Run { index: 1, ..Run::default() }).expect("a run is JSON");
+        let another = proto::PrepareRequest { run_json, ..request("n1", &[1]) };
+        let refused = without.prepare(Request::new(another)).await.expect_err("nobody plays a hub");
         assert!(refused.message().contains("no role for node 'n1'"), "{refused}");
     });
     std::fs::remove_dir_all(&spool).expect("what was written is here");
