@@ -10,10 +10,10 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use crate::frame::Frame;
-use wg_frame::ethernet::MacAddress;
 
 /// Neighbouring places an address may take.
 const PROBES: usize = 8;
@@ -101,7 +101,7 @@ pub enum Route {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct QueuePosition {
+struct AddressEntry {
     /// VLAN and address; 0 when empty (no station has the address 0 in VLAN 0).
     key: u64,
     port: u32,
@@ -109,7 +109,7 @@ struct QueuePosition {
     seen: RunTime,
 }
 
-const EMPTY: QueuePosition = QueuePosition { key: 0, port: 0, seen: RunTime::from_picos(i64::MIN) };
+const EMPTY: AddressEntry = AddressEntry { key: 0, port: 0, seen: RunTime::from_picos(i64::MIN) };
 /// Marks a port number that is the index of a group.
 const GROUP: u32 = 1 << 31;
 
@@ -117,8 +117,8 @@ const GROUP: u32 = 1 << 31;
 #[derive(Clone, Debug)]
 pub struct Forwarding {
     ports: usize,
-    fixed: Box<[QueuePosition]>,
-    learnt: Box<[QueuePosition]>,
+    fixed: Box<[AddressEntry]>,
+    learnt: Box<[AddressEntry]>,
     learning: Option<Learning>,
     groups: Vec<PortSet>,
     /// Ports of each VLAN; `None`: tags are not looked at and every port belongs to everything.
@@ -181,7 +181,7 @@ impl Forwarding {
         for at in neighbourhood(key, mask) {
             let place = &mut self.learnt[at];
             if place.key == key {
-                *place = QueuePosition { key, port: port as u32, seen: now };
+                *place = AddressEntry { key, port: port as u32, seen: now };
                 return;
             }
             if free.is_none() && (place.key == 0 || now - place.seen > learning.ageing) {
@@ -189,7 +189,7 @@ impl Forwarding {
             }
         }
         if let Some(at) = free {
-            self.learnt[at] = QueuePosition { key, port: port as u32, seen: now };
+            self.learnt[at] = AddressEntry { key, port: port as u32, seen: now };
         }
     }
 
@@ -251,9 +251,9 @@ impl Forwarding {
     /// The table grows until every entry finds a place near its own: entries come from the plan and are few.
     fn set_fixed(&mut self, vlan: u16, address: MacAddress, port: u32) {
         let key = self.key(vlan, address);
-        let place = QueuePosition { key, port, seen: RunTime::ZERO };
+        let place = AddressEntry { key, port, seen: RunTime::ZERO };
         if !put(&mut self.fixed, place) {
-            let mut entries: Vec<QueuePosition> = self.fixed.iter().copied().filter(|p| p.key != 0).collect();
+            let mut entries: Vec<AddressEntry> = self.fixed.iter().copied().filter(|p| p.key != 0).collect();
             entries.push(place);
             let mut size = self.fixed.len();
             loop {
@@ -269,7 +269,7 @@ impl Forwarding {
 }
 
 /// Puts `place` into its neighbourhood, over an entry of the same key if there is one.
-fn put(table: &mut [QueuePosition], place: QueuePosition) -> bool {
+fn put(table: &mut [AddressEntry], place: AddressEntry) -> bool {
     let mask = table.len() - 1;
     for at in neighbourhood(place.key, mask) {
         if table[at].key == place.key || table[at].key == 0 {

@@ -5,12 +5,13 @@
 //! sender's own clock. Simulated and real senders ask here and get the same answer, to the picosecond: otherwise they would
 //! not offer the same traffic.
 
-use crate::campaign::{Activity, Inject, Pattern, Run, Send};
-use crate::random::{Purpose, Stream};
-use crate::trace::Replay;
 use wg_core::generator::{Exponential, GeneratorError, Ramp, RateLimit};
 use wg_frame::ethernet::wire_len;
 use wg_frame::time::{RunTime, Span};
+
+use crate::campaign::{Activity, Inject, Pattern, Run, Send};
+use crate::random::{Purpose, Stream};
+use crate::trace::Replay;
 
 /// A schedule no sender can keep. The plan's fault; a compiled plan has none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,10 +13,10 @@ use wg_core::Deadline;
 use wg_core::clock::{ClockError, DisciplinedClock, LocalClock, LocalTime, SharedClock};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
 use wg_frame::time::{RunTime, Span};
+use wg_plan::random::{Purpose, Stream};
 use wg_plan::{Clock, Incident, IncidentKind, NodeIndex};
 
 use crate::error::SimError;
-use wg_plan::random::{Purpose, Stream};
 
 /// Time between two steps of wander; also how long a change of the past is remembered.
 const TICK: Span = Span::from_millis(1_000);

@@ -6,11 +6,11 @@
 use wg_core::frame::{Frame, Marks};
 use wg_core::generator::Exponential;
 use wg_frame::time::{RunTime, Span};
+use wg_plan::random::{Purpose, Stream};
 use wg_plan::{LinkFault, LinkFaultKind, Victims};
 
 use crate::error::SimError;
 use crate::message::{Carries, Flags};
-use wg_plan::random::{Purpose, Stream};
 
 /// A fault in one direction of a link.
 #[derive(Debug)]

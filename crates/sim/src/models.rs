@@ -9,10 +9,10 @@ use wg_core::port::PortConfig;
 use wg_core::queue::{Capacity, PRIORITIES, QUEUES};
 use wg_core::switch::SwitchConfig;
 use wg_frame::time::Span;
+use wg_plan::random::Stream;
 use wg_plan::{Distribution, HostModel, Integration, Protocol, SwitchKind, SwitchModel};
 
 use crate::error::SimError;
-use wg_plan::random::Stream;
 
 /// Times drawn at random by the quantiles of the plan.
 ///

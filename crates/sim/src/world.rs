@@ -18,6 +18,8 @@ use wg_core::selection::Selection;
 use wg_core::switch::Switch;
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
+use wg_plan::random::Stream;
+use wg_plan::schedule::{Due, Schedule};
 use wg_plan::{FlowId, Network, NodeIndex, Protocol, Run, Turn};
 
 use crate::clocks::NodeClock;
@@ -25,8 +27,6 @@ use crate::error::SimError;
 use crate::faults::{LinkEffect, Rule};
 use crate::incidents::NetworkEvent;
 use crate::models::Draws;
-use wg_plan::random::Stream;
-use wg_plan::schedule::{Due, Schedule};
 
 /// A frame on its way over a link.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,15 @@
 //! One queue after another, in time with its line. Arbitrary sequences are in `tests/protocols`.
 
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+use wg_frame::ethernet::MacAddress;
+use wg_frame::time::Span;
+
 use super::*;
 use crate::clock::TrueTime;
 use crate::frame::{Handle, Marks, NetworkId, TrafficClass};
 use crate::selection::StrictPriority;
-use alloc::vec::Vec;
-use proptest::prelude::*;
-use wg_frame::ethernet::MacAddress;
-use wg_frame::time::Span;
 
 /// Open in the first half of every cycle, for urgent queues only in the second.
 struct Halves {

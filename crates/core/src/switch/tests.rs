@@ -3,6 +3,7 @@
 use alloc::vec;
 use std::vec::Vec;
 
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
 
 use super::*;
@@ -13,7 +14,6 @@ use crate::line::{GAP, LineRate};
 use crate::port::{Port, PortConfig};
 use crate::queue::Capacity;
 use crate::selection::StrictPriority;
-use wg_frame::ethernet::MacAddress;
 
 /// Sends rate-constrained frames to the group their virtual link names.
 struct ByNumber;

@@ -3,12 +3,13 @@
 use alloc::vec;
 use std::vec::Vec;
 
+use wg_frame::ethernet::MacAddress;
+
 use super::*;
 use crate::arinc664::regulator::output_jitter;
 use crate::clock::{DisciplinedClock, TrueTime};
 use crate::frame::{Handle, Marks};
 use crate::oscillator::Oscillator;
-use wg_frame::ethernet::MacAddress;
 
 const BAG: Span = Span::from_millis(1);
 

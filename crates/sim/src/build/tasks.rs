@@ -7,6 +7,7 @@ use wg_core::frame::{Frame, Marks, NetworkId, TrafficClass};
 use wg_core::pacing::Pacer;
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
+use wg_plan::random::{Purpose, Stream};
 use wg_plan::schedule::Schedule;
 use wg_plan::wire::frame_length;
 use wg_plan::{Flow, FlowId, IncidentKind, Network, NodeIndex, Protocol, Run};
@@ -17,7 +18,6 @@ use crate::error::SimError;
 use crate::message::{Flags, Message};
 use crate::models::traffic_class;
 use crate::world::{Babbler, CoreIndex, FlowState, Injector, Reception, Relay, Sender, World, access};
-use wg_plan::random::{Purpose, Stream};
 
 impl World {
     pub(super) fn build_tasks(&mut self, network: &Network, run: &Run) -> Result<(), SimError> {

@@ -3,6 +3,7 @@
 use alloc::vec;
 use std::vec::Vec;
 
+use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
 use super::*;
@@ -12,7 +13,6 @@ use crate::line::{GAP, LineRate};
 use crate::port::{Effect, NodeShared, Port, PortConfig};
 use crate::queue::Capacity;
 use crate::tte::schedule::Window;
-use wg_frame::ethernet::MacAddress;
 
 /// A longest frame with preamble and gap at 100 Mbit/s.
 const LONGEST: Span = Span::from_nanos(123_040);
