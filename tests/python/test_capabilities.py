@@ -37,7 +37,7 @@ BUILT = {
             "pattern",
             "rate_limit_bps",
         ),
-        *("activity", "seed", "mode", "backend", "transmit_time", "replay"),
+        *("activity", "seed", "pacing", "backend", "transmit_time", "replay"),
     },
 }
 # The processing delay and the propagation delay: facts of the bench say that they have no effect.

@@ -134,7 +134,7 @@ def test_measures_are_those_of_show(place: Path, shown: dict[str, Any], tmp_path
         flow["sent"] for point in shown["points"] for flow in point["flows"]
     )
     if to != "csv":
-        assert metadata(tmp_path / "t", to)[b"wiregauge.export"] == b"1"
+        assert metadata(tmp_path / "t", to)[b"wiregauge.export"] == b"2"
         assert metadata(tmp_path / "t", to)[b"wiregauge.kind"] == b"measures"
 
 

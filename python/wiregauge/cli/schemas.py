@@ -15,7 +15,7 @@ COMMANDS: dict[str, str] = {
     "run": _SHOW,
     "track": _SHOW,
     "show": _SHOW,
-    "export": _SHOW,
+    "import": _SHOW,
     "compare": "measures/comparing/compare.schema.json",
     "trend": "measures/comparing/trend.schema.json",
     "verify": "records/verify.schema.json",

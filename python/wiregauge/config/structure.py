@@ -82,7 +82,7 @@ def _wrong_root(root: etree._Element, file: str) -> Diagnostic:
     if name.localname == "test" and name.namespace == OLD_NAMESPACE:
         message = "the file is of version 1 of the test language"
         return Diagnostic(
-            file, line_of(root), "<test>", message, "version 2", f"run wiregauge check --upgrade {file}"
+            file, line_of(root), "<test>", message, "version 2", f"run `wiregauge check --upgrade {file}`"
         )
     if name.localname == "test":
         message = (

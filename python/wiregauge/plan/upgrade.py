@@ -72,11 +72,11 @@ def _run(run: Mapping[str, Any]) -> dict[str, Any]:
     new["relays"] = [
         {**relay, "faults": [_kind(fault) for fault in relay["faults"]]} for relay in run["relays"]
     ]
-    new["link_faults"] = [_kind(_keys(fault, **_FAULT_OF_A_LINK)) for fault in run.get("link_faults", ())]
-    new["incidents"] = [
-        {**one, "kind": _keys(one["kind"], restored="until", back="until")}
-        for one in run.get("incidents", ())
-    ]
+    if "link_faults" in run:
+        new["link_faults"] = [_kind(_keys(fault, **_FAULT_OF_A_LINK)) for fault in run["link_faults"]]
+    if "incidents" in run:
+        ends = {"restored": "until", "back": "until"}
+        new["incidents"] = [{**one, "kind": _keys(one["kind"], **ends)} for one in run["incidents"]]
     return new
 
 

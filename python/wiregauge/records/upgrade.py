@@ -15,9 +15,12 @@ def upgraded_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
 
     Its plan has a schema of its own, and is upgraded where it is decoded.
     """
-    if manifest.get("schema") != RENAMED - 1 or not isinstance(manifest.get("runs"), list):
+    if manifest.get("schema") != RENAMED - 1:
         return manifest
-    return {**manifest, "schema": RENAMED, "runs": [_entry(entry) for entry in manifest["runs"]]}
+    new = {**manifest, "schema": RENAMED}
+    if isinstance(runs := manifest.get("runs"), list):
+        new["runs"] = [_entry(entry) for entry in runs]
+    return new
 
 
 def _entry(entry: object) -> object:
