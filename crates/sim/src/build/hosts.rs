@@ -160,5 +160,5 @@ fn incoming(
 }
 
 fn networks(flow: &Flow) -> Networks {
-    flow.network.map_or(Networks::Both, |network| Networks::One(network))
+    flow.network.map_or(Networks::Both, Networks::One)
 }
