@@ -19,8 +19,8 @@ use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 use wg_frame::tte::CriticalTrafficId;
 use wg_plan::{
-    Attachment, DeltaRaster, Flow, FlowId, Integration, Network, NodeIndex, Policing, Protocol, Relay, Route, Run,
-    SwitchModel, VirtualLink,
+    Attachment, DeltaRaster, Flow, FlowId, Integration, Network, NodeIndex, Policing, Protocol, Relay, Route,
+    Run, SwitchModel, VirtualLink,
 };
 
 use super::{Ports, position};
