@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from test_plan import fields_of
 from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.config import load
 
@@ -56,7 +57,7 @@ def fields(file: str, struct: str) -> set[str]:
     text = (PLAN / file).read_text(encoding="utf-8")
     body = re.search(rf"pub struct {struct} \{{(.*?)\n\}}", text, re.DOTALL)
     assert body is not None, struct
-    return set(re.findall(r"^    pub (\w+):", body.group(1), re.MULTILINE))
+    return set(fields_of(body.group(1)))
 
 
 def test_every_field_of_the_plan_is_built_stated_or_refused() -> None:

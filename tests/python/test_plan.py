@@ -45,6 +45,19 @@ def test_a_plan_is_written_as_it_was_read(test: Path) -> None:
     assert plan.plain(typed) == json.loads(text)
 
 
+FLATTENED = {"contract": ["bag", "lmax"]}
+"""Of a field whose own fields stand in its place: theirs."""
+
+
+def fields_of(body: str) -> list[str]:
+    """The fields of a struct, as they are written in JSON."""
+    found: list[str] = []
+    for attribute, name in re.findall(r"((?:^    #\[serde\([^\n]*\)\]\n)?)^    pub (\w+):", body, re.M):
+        renamed = re.search(r'rename = "(\w+)"', attribute)
+        found += FLATTENED[name] if "flatten" in attribute else [renamed[1] if renamed else name]
+    return found
+
+
 def written_by_rust() -> dict[str, list[str]]:
     """By name the structs and tagged variants that make up a campaign, with their fields."""
     found: dict[str, list[str]] = {}
@@ -58,7 +71,7 @@ def written_by_rust() -> dict[str, list[str]]:
             if "Serialize" not in derived:
                 continue
             if what == "struct":
-                found[name] = re.findall(r"^    pub (\w+):", body, re.M)
+                found[name] = fields_of(body)
             for variant, inside in re.findall(r"^    (\w+) \{\n(.*?)\n    \}", body, re.S | re.M):
                 found[variant] = re.findall(r"^        (\w+):", inside, re.M)
     return found
