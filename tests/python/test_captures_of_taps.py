@@ -29,7 +29,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_end_system_without_a_tap_is_named(
     captures: Path, taps: list[str], code: int, missing: str | None, tmp_path: Path
 ) -> None:
-    files = [word for tap in taps for word in (str(captures / f"{tap}.pcapng"),)]
+    files = [str(captures / f"{tap}.pcapng") for tap in taps]
     done = CliRunner().invoke(
         app,
         ["import", *files, "--test", str(TEST), "--max-clock-offset", "0ns", "--out", str(tmp_path / "seen")],
@@ -135,7 +135,7 @@ def test_an_untapped_receiver_of_several_is_named(tmp_path: Path) -> None:
     run = CliRunner().invoke(app, ["run", str(test), "--out", str(tmp_path / "r")])
     assert run.exit_code == 0, run.output
     place = tmp_path / "r" / "captures" / "run-0000"
-    files = [word for tap in "ab" for word in (str(place / f"{tap}.pcapng"),)]
+    files = [str(place / f"{tap}.pcapng") for tap in "ab"]
     done = CliRunner().invoke(
         app,
         ["import", *files, "--test", str(test), "--max-clock-offset", "0ns", "--out", str(tmp_path / "seen")],

@@ -82,12 +82,14 @@ def test_every_name_that_changed_is_rewritten_and_nothing_else() -> None:
 def test_the_old_test_runs_when_upgraded_and_the_old_text_is_kept(tmp_path: Path) -> None:
     test = tmp_path / "old.xml"
     test.write_text(OLD, encoding="utf-8")
+    test.chmod(0o640)
     with pytest.raises(TestError, match=r"version 1 of the test language .*version 2.*check --upgrade"):
         load(test)
     done = CliRunner().invoke(app, ["check", "--upgrade", str(test)])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "old.xml.v1").read_text(encoding="utf-8") == OLD
     assert len(load(test).campaign.runs) == 2
+    assert test.stat().st_mode & 0o777 == 0o640
     again = test.read_bytes()
     assert upgrade_file(test) is None
     assert test.read_bytes() == again

@@ -53,11 +53,14 @@ def upgrade_file(path: Path) -> Path | None:
     old = reading.read(path)
     if etree.QName(reading.parse(old, str(path))).namespace != OLD_NAMESPACE:
         return None
+    # Of a link the file behind it is rewritten.
+    path = path.resolve()
     kept = path.with_name(f"{path.name}.v1")
     try:
         write_whole(kept, old, replacing=None)
         shutil.copymode(path, kept)
         write_whole(path, upgraded(old))
+        shutil.copymode(kept, path)
     except OSError as error:
         message = f"the file cannot be rewritten ({error.filename or path}: {error.strerror})"
         raise TestError([Diagnostic(str(path), 0, "", message, "", cure_for(error))]) from None
