@@ -137,6 +137,6 @@ def test_text_between_and_within_is_what_it_was(
 
 def test_the_examples_are_of_the_newest_version() -> None:
     root = Path(__file__).resolve().parents[2]
-    command = ["git", "-C", str(root), "grep", "-l", OLD_NAMESPACE, "--", "examples", "docs"]
+    command = ["git", "-C", str(root), "grep", "-l", f"=.{OLD_NAMESPACE}", "--", "examples", "docs"]
     old = subprocess.run(command, capture_output=True, check=False, text=True)
     assert [name for name in old.stdout.split() if not name.startswith("docs/decisions")] == []
