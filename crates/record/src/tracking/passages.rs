@@ -194,11 +194,16 @@ impl Passing {
 }
 
 impl Switch {
-    /// The place of `sequence`, which another frame may still hold; grows while frames that are younger would be lost.
+    /// The place of `sequence`, which another frame may hold. It grows to `most` for frames that have left by some port, and
+    /// further for those that are still in the switch: they are the ones that wait longest, and none may be missed.
     #[inline]
     fn slot(&mut self, sequence: u32, most: usize) -> usize {
+        let [_, waiting] = REMEMBERED;
         let mut slot = sequence as usize & (self.frames.len() - 1);
-        while self.frames.len() < most && self.frames[slot].is_known && self.frames[slot].sequence != sequence
+        while self.frames.len() < waiting
+            && self.frames[slot].is_known
+            && self.frames[slot].sequence != sequence
+            && (self.frames.len() < most || self.left_by(slot).next().is_none())
         {
             self.grow();
             slot = sequence as usize & (self.frames.len() - 1);
@@ -256,5 +261,39 @@ impl Switch {
         let own = &self.left[slot * self.words..][..self.words];
         let ports = self.ports.iter().enumerate();
         ports.filter(|(at, _)| own[at / 64] >> (at % 64) & 1 == 1).map(|(_, port)| *port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Clock, Crc, DropReason};
+
+    /// However few frames are remembered of each flow, a burst that waits in a switch is not forgotten there.
+    #[test]
+    fn frames_that_wait_in_a_switch_are_remembered_however_many_flows_there_are() {
+        let mut passing = Passing::new(1);
+        let at = |point, sequence: u32, ns: i64| Record {
+            flow: 1,
+            sequence,
+            node: 3,
+            port: 2,
+            point,
+            time: RunTime::from_picos(1_000 * ns),
+            length: 64,
+            clock: Clock::Local,
+            crc: Crc::Ok,
+            reason: DropReason::None,
+            flags: RecordFlags::from_bits(0),
+        };
+        for burst in 0..3 {
+            let numbers = || (0..1_000_u32).map(move |k| 1_000 * burst + k);
+            for k in numbers() {
+                assert!(passing.observe(&at(Point::SwitchIn, k, i64::from(k))).is_none());
+            }
+            let left =
+                numbers().filter_map(|k| passing.observe(&at(Point::SwitchOut, k, 5_000 + i64::from(k))));
+            assert_eq!(left.count(), 1_000);
+        }
     }
 }
