@@ -18,7 +18,7 @@ from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quan
 from wiregauge.measures.definitions.units import count_of, untapped
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.pairs import distribution_of
-from wiregauge.measures.metrics.quantities import Quantity, flow_quantities, quantity
+from wiregauge.measures.metrics.quantities import NoFigureError, Quantity, flow_quantities, quantity
 from wiregauge.measures.metrics.results import FlowResult, LimitResult
 from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP
 from wiregauge.stats.sketch import Sketch
@@ -88,7 +88,7 @@ def observe(measure: str, flow: FlowResult) -> Quantity:
         return _absent(measure, f"flow {flow.plan.name} has no measure {measure}")
     try:
         return quantity(flow, measure)
-    except KeyError:
+    except NoFigureError:
         return _absent(measure, f"flow {flow.plan.name} has no measure {measure}")
 
 

@@ -15,7 +15,7 @@ from wiregauge.measures.definitions.units import duration, rate, share
 from wiregauge.measures.metrics.results import FlowResult, Summary
 from wiregauge.measures.metrics.service import Service
 
-__all__ = ["STATISTICS", "Quantity", "flow_quantities", "of_summary", "quantity"]
+__all__ = ["STATISTICS", "NoFigureError", "Quantity", "flow_quantities", "of_summary", "quantity"]
 
 STATISTICS = ("min", "mean", "sd", "mad", *QUANTILES, "max")
 """The figures that every summary has, in the order in which they are written."""
@@ -124,26 +124,38 @@ def statistics(summary: Summary) -> tuple[str, ...]:
     return ("min", "mean", "sd", "mad", *percentile_names(summary), "max")
 
 
+class NoFigureError(KeyError):
+    """A measure has no figure of this name."""
+
+
 def quantity(flow: FlowResult, name: str) -> Quantity:
-    """The figure of a flow with the name a limit would give it; KeyError for a name that no definition has.
+    """The figure of a flow with the name a limit would give it; NoFigureError for one that no measure has.
 
     A measure of several figures without a distribution gives its first by its name alone: `loss_period` the longest.
     """
     measure, _, statistic = name.partition(".")
-    unit = DEFINITIONS[measure].unit
+    if measure not in DEFINITIONS:
+        raise NoFigureError(name)
     if measure in SERIES:
         summary = flow.summaries.get(measure) or Summary(measure, 0, {}, 0)
         if statistic not in statistics(summary) and statistic not in flow.plan.asked:
-            raise KeyError(name)
+            raise NoFigureError(name)
         return of_summary(summary, statistic)
     found = [figure for figure in _singles(flow) if figure.measure == measure]
     named = [figure for figure in found if statistic in ("", figure.statistic)]
     if named:
         return named[0]
     if found:
-        raise KeyError(name)
+        raise NoFigureError(name)
     return Quantity(
-        measure, statistic, None, unit, 0, None, None, f"flow {flow.plan.name} has no such measure"
+        measure,
+        statistic,
+        None,
+        DEFINITIONS[measure].unit,
+        0,
+        None,
+        None,
+        f"flow {flow.plan.name} has no such measure",
     )
 
 
