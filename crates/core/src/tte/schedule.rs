@@ -18,6 +18,8 @@ use crate::clock::LocalTime;
 
 /// Most times that windows open in one cycle.
 pub const MAX_OPENINGS: usize = 65_536;
+/// Clashes of one port that are named; the next ones tell nothing new.
+pub const MAX_CLASHES: usize = 50;
 
 /// A window as the plan states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +125,7 @@ impl PortSchedule {
     ///
     /// # Errors
     /// Every fault, ascending by kind; clashes are looked for only where each window is sound by itself, and
-    /// each pair of windows is named once, at its first clash of the cycle.
+    /// each pair of windows is named once, at its first clash of the cycle, up to [`MAX_CLASHES`].
     pub fn new(cycle: Span, windows: Vec<Window>, line_rate: u64) -> Result<Self, Vec<ScheduleFault>> {
         let faults = faults_of_windows(cycle, &windows, line_rate);
         if !faults.is_empty() {
@@ -144,6 +146,28 @@ impl PortSchedule {
         slots.sort_unstable();
         let clashes = clashes(&slots);
         if clashes.is_empty() { Ok(Self { cycle_ps, windows, slots }) } else { Err(clashes) }
+    }
+
+    /// The time after which windows of these periods begin together again, their least common multiple: the cycle of
+    /// their port. `None` if it is longer than 53 days, or a period is not positive.
+    pub fn common_cycle(periods: impl IntoIterator<Item = Span>) -> Option<Span> {
+        let longest = i128::from(i64::MAX / 2);
+        let mut cycle = 1_i128;
+        for period in periods {
+            let period = i128::from(period.as_picos());
+            if period <= 0 {
+                return None;
+            }
+            let (mut divisor, mut rest) = (cycle, period);
+            while rest != 0 {
+                (divisor, rest) = (rest, divisor % rest);
+            }
+            cycle = cycle / divisor * period;
+            if cycle > longest {
+                return None;
+            }
+        }
+        i64::try_from(cycle).ok().map(Span::from_picos)
     }
 
     /// The windows as given.
@@ -221,12 +245,15 @@ fn faults_of_windows(cycle: Span, windows: &[Window], line_rate: u64) -> Vec<Sch
     faults
 }
 
-/// Each pair of windows that overlaps, at its first overlap. One pass: of the windows open already, the one
-/// open longest is enough to tell whether there is a clash.
+/// Each pair of windows that overlaps, at its first overlap, up to [`MAX_CLASHES`]. One pass: of the windows open already,
+/// the one open longest is enough to tell whether there is a clash.
 fn clashes(slots: &[Slot]) -> Vec<ScheduleFault> {
     let mut faults: Vec<ScheduleFault> = Vec::new();
     let Some(mut open) = slots.first() else { return faults };
     for slot in &slots[1..] {
+        if faults.len() >= MAX_CLASHES {
+            break;
+        }
         if slot.opens_ps < open.closes_ps {
             let (first, second) = (open.window, slot.window);
             let named = |fault: &ScheduleFault| {
@@ -312,6 +339,22 @@ mod tests {
         assert!(PortSchedule::new(Span::from_micros(65_536), vec![tiny], RATE).is_ok());
         let over = PortSchedule::new(Span::from_micros(65_537), vec![tiny], RATE).unwrap_err();
         assert_eq!(over, [ScheduleFault::TooMany(65_537)]);
+    }
+
+    #[test]
+    fn the_common_cycle_is_the_least_that_all_periods_divide() {
+        let of = |periods: &[i64]| PortSchedule::common_cycle(periods.iter().map(|&ps| Span::from_picos(ps)));
+        let ps = |ps| Some(Span::from_picos(ps));
+        assert_eq!([of(&[4, 6]), of(&[7, 7]), of(&[6, 10, 15]), of(&[])], [ps(12), ps(7), ps(30), ps(1)]);
+        assert_eq!([of(&[i64::MAX / 2]), of(&[i64::MAX / 2 + 1])], [ps(i64::MAX / 2), None]);
+        assert_eq!([of(&[i64::MAX, i64::MAX - 1]), of(&[0]), of(&[3, -3])], [None; 3]);
+    }
+
+    #[test]
+    fn no_more_clashes_are_named_than_tell_something_new() {
+        let windows = (0..60).map(|_| window(10, 100, 5)).collect();
+        let faults = PortSchedule::new(Span::from_micros(100), windows, RATE).unwrap_err();
+        assert_eq!(faults.len(), MAX_CLASHES);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 
 use wg_core::line::{GAP, LineRate, PREAMBLE};
+use wg_core::tte::schedule::{MAX_OPENINGS, PortSchedule, ScheduleFault, Window};
 use wg_frame::time::Span;
 
 use super::carriers::LONGEST_FRAME;
@@ -29,12 +30,8 @@ use crate::topology::on_line;
 const SLACK: Span = Span::from_micros(2);
 /// More lateness than any window has room for.
 const ENDLESS: Span = Span::from_millis(1_000_000);
-/// Clashes of one port that are named; the next ones tell nothing new.
-const MOST_CLASHES: usize = 50;
 /// How early a frame of full length is accepted where nothing is written.
 const DEFAULT_EARLY: Span = Span::from_micros(1);
-/// Most openings of all windows of a port until all begin together again.
-const MOST_OPENINGS: i128 = 65_536;
 
 /// A window on its way to the plan, with where it comes from.
 struct Placed<'m> {
@@ -42,6 +39,16 @@ struct Placed<'m> {
     place: &'m Place,
     window: TtWindow,
     period: Span,
+    frame: u16,
+    line: LineRate,
+}
+
+impl Placed<'_> {
+    /// As the port's schedule wants it.
+    fn window_of_port(&self) -> Window {
+        let TtWindow { offset, length, .. } = self.window;
+        Window { flow: number(self.flow), offset, period: self.period, length, longest_frame: self.frame }
+    }
 }
 
 /// The planned opening of a port for one frame, in picoseconds after the beginning of the period of dispatch.
@@ -361,7 +368,7 @@ impl PointCheck<'_> {
         plan.last = length;
         let offset = Span::from_picos(opens.rem_euclid(period) as i64);
         let window = TtWindow { at, offset, length };
-        plan.windows.push(Placed { flow, place, window, period: plan.period });
+        plan.windows.push(Placed { flow, place, window, period: plan.period, frame: plan.frame, line });
         Some(Opening { opens, late })
     }
 
@@ -380,88 +387,60 @@ impl PointCheck<'_> {
         }
     }
 
-    /// True when no two windows of the port are open at once.
+    /// True when no two windows of the port are open at once, as the port itself decides it.
     fn check_port(&self, port: Attachment, windows: &[Placed<'_>], found: &mut Findings) -> bool {
-        let name = self.topology.port_name(port);
-        let Some(cycle) = cycle(windows) else {
-            let mut flows: Vec<String> = windows.iter().take(8).map(|w| w.flow.id.to_string()).collect();
-            if windows.len() > 8 {
-                flows.push("…".to_owned());
-            }
-            let message = format!(
-                "the windows at {name} never begin together again in reasonable time: flows {}",
-                flows.join(", ")
-            );
-            let cure = "choose periods that divide one another";
-            found.error(windows[0].place, message, format!("{MOST_OPENINGS} openings in a cycle"), cure);
+        let own = windows.iter().map(Placed::window_of_port).collect();
+        let cycle = PortSchedule::common_cycle(windows.iter().map(|placed| placed.period));
+        let Some(cycle) = cycle else {
+            self.endless_cycle(port, windows, found);
             return false;
         };
-        let mut slots: Vec<(i64, i64, usize)> = Vec::new();
-        for (number, placed) in windows.iter().enumerate() {
-            let period = placed.period.as_picos();
-            let first = placed.window.offset.as_picos();
-            slots.extend(
-                (0..cycle / period).map(|k| {
-                    (first + k * period, first + k * period + placed.window.length.as_picos(), number)
-                }),
-            );
+        let rate = windows[0].line.bits_per_second();
+        let Err(faults) = PortSchedule::new(cycle, own, rate) else { return true };
+        for fault in faults {
+            match fault {
+                ScheduleFault::Clash { first, second, at } => {
+                    self.clash(port, [&windows[first], &windows[second]], at, found);
+                }
+                ScheduleFault::TooMany(_) => self.endless_cycle(port, windows, found),
+                // Each window was checked by itself when it was placed.
+                other => {
+                    let message =
+                        format!("the windows at {} do not work: {other}", self.topology.port_name(port));
+                    found.error(windows[0].place, message, "", "write other windows");
+                }
+            }
         }
-        slots.sort_unstable();
-        let clashes = clashes(&slots);
-        for (first, second, at) in &clashes {
-            let (first, second) = (&windows[*first], &windows[*second]);
-            // The later statement is the one to mend.
-            let (first, second) = if first.place <= second.place { (first, second) } else { (second, first) };
-            let line = |placed: &Placed<'_>| on_line(placed.place.line);
-            let message = format!(
-                "the windows of flow {}{} and flow {}{} clash at {name}, {} into the cycle",
-                first.flow.id,
-                line(first),
-                second.flow.id,
-                line(second),
-                Span::from_picos(*at)
-            );
-            let cure = "write another offset for one of them, or shorter windows";
-            found.error(second.place, message, "1 window at a time", cure);
-        }
-        clashes.is_empty()
+        false
     }
-}
 
-/// The least common multiple of the periods, if windows do not open too often in it.
-fn cycle(windows: &[Placed<'_>]) -> Option<i64> {
-    let mut cycle = 1_i128;
-    for placed in windows {
-        let period = i128::from(placed.period.as_picos());
-        let (mut a, mut b) = (cycle, period);
-        while b != 0 {
-            (a, b) = (b, a % b);
+    fn endless_cycle(&self, port: Attachment, windows: &[Placed<'_>], found: &mut Findings) {
+        let mut flows: Vec<String> = windows.iter().take(8).map(|w| w.flow.id.to_string()).collect();
+        if windows.len() > 8 {
+            flows.push("…".to_owned());
         }
-        cycle = cycle / a * period;
-        if cycle > i128::from(i64::MAX / 2) {
-            return None;
-        }
+        let message = format!(
+            "the windows at {} never begin together again in reasonable time: flows {}",
+            self.topology.port_name(port),
+            flows.join(", ")
+        );
+        let cure = "choose periods that divide one another";
+        found.error(windows[0].place, message, format!("{MAX_OPENINGS} openings in a cycle"), cure);
     }
-    let openings: i128 = windows.iter().map(|placed| cycle / i128::from(placed.period.as_picos())).sum();
-    (openings <= MOST_OPENINGS).then_some(cycle as i64)
-}
 
-/// Pairs of windows open at once, each at its first clash. Of the windows open already, the one open longest tells.
-fn clashes(slots: &[(i64, i64, usize)]) -> Vec<(usize, usize, i64)> {
-    let mut clashes: Vec<(usize, usize, i64)> = Vec::new();
-    let Some(mut open) = slots.first() else { return clashes };
-    for slot in &slots[1..] {
-        let known =
-            |(a, b, _): &(usize, usize, i64)| (*a, *b) == (open.2, slot.2) || (*b, *a) == (open.2, slot.2);
-        if clashes.len() >= MOST_CLASHES {
-            break;
-        }
-        if slot.0 < open.1 && !clashes.iter().any(known) {
-            clashes.push((open.2, slot.2, slot.0));
-        }
-        if slot.1 > open.1 {
-            open = slot;
-        }
+    fn clash(&self, port: Attachment, pair: [&Placed<'_>; 2], at: Span, found: &mut Findings) {
+        // The later statement is the one to mend.
+        let [first, second] = if pair[0].place <= pair[1].place { pair } else { [pair[1], pair[0]] };
+        let line = |placed: &Placed<'_>| on_line(placed.place.line);
+        let message = format!(
+            "the windows of flow {}{} and flow {}{} clash at {}, {at} into the cycle",
+            first.flow.id,
+            line(first),
+            second.flow.id,
+            line(second),
+            self.topology.port_name(port),
+        );
+        let cure = "write another offset for one of them, or shorter windows";
+        found.error(second.place, message, "1 window at a time", cure);
     }
-    clashes
 }
