@@ -415,7 +415,7 @@ def test_an_interface_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "c.pcapng").exists()
 
 
-def test_hardware_stamps_where_there_are_none_are_refused_with_the_cure(tmp_path: Path) -> None:
+def test_hardware_timestamps_where_there_are_none_are_refused_with_the_cure(tmp_path: Path) -> None:
     done = subprocess.run(
         [
             str(agent_program()),

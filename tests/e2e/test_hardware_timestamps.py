@@ -1,6 +1,6 @@
-"""Stamps of an interface from the kernel to the figures, by a clock that is planted, for hardly a machine has one.
+"""Timestamps of an interface from the kernel to the figures, by a clock that is planted, for hardly a machine has one.
 
-The planted clock shows the kernel's own stamps of the same frames, so what comes back after it was read, placed and
+The planted clock shows the kernel's own timestamps of the same frames, so what comes back after it was read, placed and
 moved to the octets of the wire must be the kernel's again, within the error that the run states.
 """
 
@@ -27,7 +27,7 @@ FLOWS = '<flow id="10" protocol="udp" from="mac" to="sensor"/><flow id="20" prot
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose interfaces stamp by a clock 37 s behind that gains 20 ppm and moves in steps of 8 ns."""
+    """A run whose interfaces timestamp by a clock 37 s behind that gains 20 ppm and moves in steps of 8 ns."""
     folder = tmp_path_factory.mktemp("hardware")
     (folder / "t.xml").write_text(scenario(TASKS, flows=FLOWS))
     done = subprocess.run(
@@ -43,15 +43,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "r"
 
 
-def stamped(place: Path) -> dict[str, Any]:
-    """By end system what its agent says of stamps."""
+def timestamped(place: Path) -> dict[str, Any]:
+    """By end system what its agent says of timestamps."""
     manifest = json.loads((place / "manifest.json").read_text())
     agents = manifest["runs"][0]["agents"]
-    return {name: report["stamps"][0] for name, report in agents.items()}
+    return {name: report["timestamps"][0] for name, report in agents.items()}
 
 
-def test_the_stamps_of_a_planted_clock_are_the_kernels_again_within_the_stated_error(place: Path) -> None:
-    told = stamped(place)
+def test_the_timestamps_of_a_planted_clock_are_the_kernels_again_within_the_stated_error(place: Path) -> None:
+    told = timestamped(place)
     records = pl.read_parquet(place / "records" / "run-0000.parquet").with_columns(
         pl.col("point").cast(pl.String), pl.col("clock").cast(pl.String)
     )
@@ -67,26 +67,26 @@ def test_the_stamps_of_a_planted_clock_are_the_kernels_again_within_the_stated_e
         assert both.height == by_wire.height > 0
         for flow, name in ends.items():
             clock = told[name]["figures"]["clock"]
-            # The stamp is moved to whole nanoseconds when it is planted, and rounded down to the step.
+            # The timestamp is moved to whole nanoseconds when it is planted, and rounded down to the step.
             error = (clock["uncertainty_ns"] + clock["step_ns"] + 1) * 1000
             mine = both.filter(pl.col("flow") == flow)
             apart = (mine["time_wire"] - mine["time"]).abs().max()
             assert isinstance(apart, int)
             assert apart <= error, (flow, wire, apart, clock)
         if wire == "wire-receive":
-            assert by_wire.height == by_kernel.height, "every frame received has its stamp"
+            assert by_wire.height == by_kernel.height, "every frame received has its timestamp"
 
 
-def test_the_report_of_an_agent_says_what_stamped_and_how_well_the_clock_was_known(place: Path) -> None:
-    for name, told in stamped(place).items():
+def test_the_report_of_an_agent_says_what_timestamped_and_how_well_the_clock_was_known(place: Path) -> None:
+    for name, told in timestamped(place).items():
         figures = told["figures"]
         assert (told["transmit"], told["receive"], told["why"]) == ("planted", "planted", ""), name
-        assert figures["sent"] == {"stamped": "first", "recorded": "preamble"}
-        assert figures["received"] == {"stamped": "first", "recorded": "last"}
-        sent, clock = figures["transmit_stamps"], figures["clock"]
+        assert figures["sent"] == {"timestamped": "first", "recorded": "preamble"}
+        assert figures["received"] == {"timestamped": "first", "recorded": "last"}
+        sent, clock = figures["transmit_timestamps"], figures["clock"]
         assert figures["budget"] == 1
         assert sent["asked"] > 0
-        assert sent["asked"] == sent["stamped"] + sent["missing"]
+        assert sent["asked"] == sent["timestamped"] + sent["missing"]
         assert clock["step_ns"] == 8
         assert clock["steps"] == 0
         assert clock["unplaced"] == 0
@@ -96,14 +96,14 @@ def test_the_report_of_an_agent_says_what_stamped_and_how_well_the_clock_was_kno
         assert all(point["half_width_ns"] <= clock["uncertainty_ns"] for point in clock["points"])
 
 
-def test_the_wire_is_measured_with_the_error_of_its_clocks_and_planted_stamps_are_no_measurement(
+def test_the_wire_is_measured_with_the_error_of_its_clocks_and_planted_timestamps_are_no_measurement(
     place: Path, wiregauge: Runner
 ) -> None:
     shown = wiregauge("show", place, "--json").json()
     run = shown["runs"][0]
     assert "DEGRADED" in str(shown["validity"])
     assert "planted at" in str(run["checks"])
-    told = stamped(place)
+    told = timestamped(place)
     error = sum(
         told[name]["figures"]["clock"]["uncertainty_ns"] + told[name]["figures"]["clock"]["step_ns"]
         for name in ("mac", "sensor")
@@ -116,17 +116,17 @@ def test_the_wire_is_measured_with_the_error_of_its_clocks_and_planted_stamps_ar
     assert wire["uncertainty"] >= error
 
 
-def test_without_a_clock_the_kernel_stamps_and_the_page_says_which_octets(
+def test_without_a_clock_the_kernel_timestamps_and_the_page_says_which_octets(
     tmp_path: Path, wiregauge: Runner
 ) -> None:
     (tmp_path / "t.xml").write_text(scenario(TASKS, flows=FLOWS))
     done = wiregauge("run", "t.xml", "--bench", "netns", "--out", "r")
     assert_measured(done, tmp_path / "r")
-    for told in stamped(tmp_path / "r").values():
+    for told in timestamped(tmp_path / "r").values():
         assert (told["transmit"], told["receive"]) == ("software", "software")
         assert "the interface does not support it" in told["why"]
-        assert told["figures"]["sent"] == {"stamped": "preamble", "recorded": "preamble"}
-        assert told["figures"]["received"] == {"stamped": "last", "recorded": "last"}
+        assert told["figures"]["sent"] == {"timestamped": "preamble", "recorded": "preamble"}
+        assert told["figures"]["received"] == {"timestamped": "last", "recorded": "last"}
         assert told["figures"]["clock"] is None
     records = pl.read_parquet(tmp_path / "r" / "records" / "run-0000.parquet")
     assert not set(records["point"].cast(pl.String)) & {"wire-send", "wire-receive"}

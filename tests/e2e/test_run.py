@@ -43,7 +43,7 @@ def test_every_message_is_accounted_for(wiregauge: Runner, tmp_path: Path, proto
         assert (flow["rtt_ns"] is not None) == relayed
     messages = pl.read_parquet(tmp_path / "r" / "messages" / "run-0000.parquet").filter(~pl.col("warm_up"))
     assert messages.height == 600
-    # Both kernel stamps are there, and time runs forward along the way.
+    # Both kernel timestamps are there, and time runs forward along the way.
     assert messages["tx_drv"].null_count() == 0
     assert messages["rx_drv"].null_count() == 0
     way = messages.select(

@@ -57,9 +57,9 @@ def test_every_pattern_arrives_whole(
     assert_measured(done, tmp_path / "r")
     (flow,) = wiregauge("show", "r", "--json").json()["runs"][0]["flows"]
     assert flow["sent"] == flow["delivered"] == (count or flow["sent"]) > 0
-    if "mode" in attributes:
+    if "pacing" in attributes:
         stream = streams(tmp_path / "r")[("mac", "send", 10)]
-        assert stream["mode"] in attributes
+        assert stream["pacing"] in attributes
         assert stream["figures"]["offered"] == flow["sent"] + 100
         assert sum(stream["figures"]["gaps"][f"within_{us}us"] for us in (1, 5, 50)) > 0
 

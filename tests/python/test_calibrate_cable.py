@@ -22,7 +22,7 @@ from wiregauge.calibrate.runs import run_test
 
 
 def test_the_published_points_of_three_cables() -> None:
-    """Means of hardware stamps over 2 m, 8.5 m and 20 m of cable: constant 311.6 ns, 0.725 c, residuals to 1.3 ns."""
+    """Means of hardware timestamps over 2, 8.5 and 20 m of cable: constant 311.6 ns, 0.725 c, residuals to 1.3 ns."""
     found = cable_results([Point(2, 320), Point(8.5, 352), Point(20, 403.2)])
     assert round(found["constant_overhead"]["value_ns"], 1) == 311.6
     assert round(found["fraction_of_c"]["value"], 3) == 0.725

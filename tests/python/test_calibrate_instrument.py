@@ -172,8 +172,8 @@ def test_the_errors_are_those_of_the_definitions() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=400), st.floats(0, 100))
-def test_no_sample_breaks_the_arithmetic(values: list[float], stamp: float) -> None:
-    found = error_of([np.array(values)], stamp)
+def test_no_sample_breaks_the_arithmetic(values: list[float], timestamp: float) -> None:
+    found = error_of([np.array(values)], timestamp)
     json.dumps(found, allow_nan=False)
     assert found["random_low_ns"] <= 0 <= found["random_high_ns"]
     assert found["max_deviation_ns"] >= found["random_ns"] - 1e-6
@@ -236,9 +236,9 @@ def test_the_generator_test_has_the_published_bandwidths(tmp_path: Path) -> None
         generator_test(cases, protocol="raw", count=400, rate="1Gbit/s", seed=1, host="ideal"), tmp_path
     )
     found = [generator_results(cases[run.plan.index], run, "raw", GBIT) for run in outcome.runs]
-    line, gap = (one["stamps"]["driver-send"] for one in found)
-    assert int(line["mean_bit_per_s"] / 1e6) == 967
-    assert gap["mean_bit_per_s"] == pytest.approx(200e6)
+    line, gap = (one["timestamps"]["driver-send"] for one in found)
+    assert int(line["mean_bps"] / 1e6) == 967
+    assert gap["mean_bps"] == pytest.approx(200e6)
     assert line["max_deviation_ns"] == gap["max_deviation_ns"] == 0
     assert line["burst"] is None
     assert gap["burst"]["count"] == 0
@@ -259,7 +259,7 @@ def test_deviations_and_bursts_are_those_of_the_definitions() -> None:
     case = cases[1]
     test = generator_test(cases, protocol="raw", count=1001, rate="1Gbit/s", seed=1, host="ideal")
     found = generator_results(case, Run(test.compile().campaign.runs[1], messages, 0.0), "raw", GBIT)[
-        "stamps"
+        "timestamps"
     ]["application-send"]
     assert found["n"] == 1000
     assert found["max_deviation_ns"] == 16_561

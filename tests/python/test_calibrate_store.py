@@ -105,7 +105,7 @@ def test_what_is_saved_is_read_again(points: list[tuple[float, float]], asked: d
 def test_results_of_another_shape_are_no_calibration(kind: str, tmp_path: Path) -> None:
     saved = Store(tmp_path).save(make(kind, bench="netns", identity={}, settings={}, results={"n": 1}))
     assert saved.file is not None
-    with pytest.raises(CalibrationError, match="not as schema 1 says"):
+    with pytest.raises(CalibrationError, match="not as schema 2 says"):
         read(saved.file)
 
 

@@ -193,9 +193,9 @@ def share_covered(place: Path) -> tuple[float, float]:
         def true(column: str, name: str, before: pl.DataFrame = before) -> np.ndarray:
             own = told.filter(pl.col("node") == names.index(name)).sort("time")
             shown = own["time"].to_numpy() + own["value"].to_numpy()
-            stamps = before[column].to_numpy()
-            off: np.ndarray = np.interp(stamps, shown, own["value"].to_numpy())
-            return np.asarray(stamps / 1e3 - off / 1e3)
+            shown_at = before[column].to_numpy()
+            off: np.ndarray = np.interp(shown_at, shown, own["value"].to_numpy())
+            return np.asarray(shown_at / 1e3 - off / 1e3)
 
         real = true("rx_app", flow.destination) - true("tx_app", flow.source)
         measured = (after["rx_app"] - after["tx_app"]).to_numpy() / 1e3

@@ -268,7 +268,7 @@ def test_exponential_intervals_are_exponential(tmp_path: Path, seed: int) -> Non
 
 
 def test_a_drifting_clock_tilts_the_latency_by_its_drift(tmp_path: Path) -> None:
-    """Sent by a clock 20 ppm fast: the sender's stamp runs ahead by 20 us a second, and messages come early."""
+    """Sent by a clock 20 ppm fast: the sender's timestamp runs ahead by 20 us a second, and messages come early."""
     run = simulate(
         written(
             '<end-system name="a"><clock offset="50us" drift="20ppm"/></end-system><end-system name="b"/>'

@@ -276,7 +276,7 @@ def test_only_the_stretches_asked_for_are_read(tmp_path: Path) -> None:
     assert found["sequence"].to_list() == expected["sequence"].to_list()
 
 
-def test_what_is_below_the_resolution_of_stamps_is_not_explained(place: Path) -> None:
+def test_what_is_below_the_resolution_of_timestamps_is_not_explained(place: Path) -> None:
     """With ideal hosts all messages take the same time, but for the picoseconds that rounding leaves."""
     campaign = measures.judge(place).plan
     flow = campaign.runs[0].flows[0]

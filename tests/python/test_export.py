@@ -190,13 +190,13 @@ def test_a_log_reads_back(place: Path, shown: dict[str, Any], tmp_path: Path) ->
     write(place, "hlog", tmp_path / "t.hlog")
     reader = HistogramLogReader(str(tmp_path / "t.hlog"), HdrHistogram(1, 10**10, histograms.DIGITS))
     whole: dict[str, HdrHistogram] = {}
-    stamps = []
+    starts = []
     while (part := reader.get_next_interval_histogram()) is not None:
-        stamps.append(part.get_start_time_stamp())
+        starts.append(part.get_start_time_stamp())
         whole.setdefault(part.get_tag(), HdrHistogram(1, 10**10, histograms.DIGITS)).add(part)
     reader.close()
-    assert len(stamps) > len(whole), "more than one interval of each"
-    assert stamps == sorted(stamps)
+    assert len(starts) > len(whole), "more than one interval of each"
+    assert starts == sorted(starts)
     exact: dict[str, float] = {}
     for line in (tmp_path / "t.hlog").read_text().splitlines():
         if line.startswith("Tag="):

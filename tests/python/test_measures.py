@@ -58,7 +58,9 @@ FORMULAS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def test_every_value_is_the_difference_of_its_stamps(directory: Path, judgement: measures.Judgement) -> None:
+def test_every_value_is_the_difference_of_its_timestamps(
+    directory: Path, judgement: measures.Judgement
+) -> None:
     for run, flow in flows(judgement):
         table = rows(directory, run, flow.plan.id)
         for name, ((end, start),) in FORMULAS.items():

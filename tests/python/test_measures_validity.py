@@ -68,12 +68,16 @@ def access(**values: int) -> Change:
     return agent(access_points=[{"protocol": "udp", **values}])
 
 
-def stamped(kind: str = "hardware", *, steps: int = 0, **values: int) -> Change:
-    """An interface that stamped 1000 frames sent, `values` of them otherwise."""
-    sent = {"asked": 1000, "stamped": 1000 - values.get("missing", 0), "duplicates": 0, **values}
+def timestamped(kind: str = "hardware", *, steps: int = 0, **values: int) -> Change:
+    """An interface that timestamped 1000 frames sent, `values` of them otherwise."""
+    sent = {"asked": 1000, "timestamped": 1000 - values.get("missing", 0), "duplicates": 0, **values}
     clock = {"uncertainty_ns": 50.0, "step_ns": 8, "steps": steps, "placed": 1000, "unplaced": 0}
-    figures = {"transmit_stamps": sent, "receive_stamps": {"stamped": 0, "missing": 0}, "clock": clock}
-    return agent(stamps=[{"interface": "eth0", "transmit": kind, "receive": kind, "figures": figures}])
+    figures = {
+        "transmit_timestamps": sent,
+        "receive_timestamps": {"timestamped": 0, "missing": 0},
+        "clock": clock,
+    }
+    return agent(timestamps=[{"interface": "eth0", "transmit": kind, "receive": kind, "figures": figures}])
 
 
 def tracked(**values: Any) -> Change:
@@ -145,12 +149,12 @@ CASES: dict[str, tuple[str, Change, Grade]] = {
     "useless clock": ("clock-offset", offset(50_000), Grade.INVALID),
     "unknown clock": ("clock-offset", entry(clock_offsets={}), Grade.DEGRADED),
     "stray frames": ("unplanned", run_tracking(unplanned={"never_sent": 1}), Grade.DEGRADED),
-    "few stamps of the interface": ("hardware-timestamps", stamped(not_asked=500), Grade.NOTE),
-    "a stamp is missing": ("hardware-timestamps", stamped(missing=1), Grade.NOTE),
-    "stamps are missing": ("hardware-timestamps", stamped(missing=2), Grade.DEGRADED),
-    "a stamp came twice": ("hardware-timestamps", stamped(duplicates=1), Grade.NOTE),
-    "interface's clock set": ("hardware-timestamps", stamped(steps=1), Grade.DEGRADED),
-    "planted stamps": ("hardware-timestamps", stamped("planted"), Grade.DEGRADED),
+    "few timestamps of the interface": ("hardware-timestamps", timestamped(not_asked=500), Grade.NOTE),
+    "a timestamp is missing": ("hardware-timestamps", timestamped(missing=1), Grade.NOTE),
+    "timestamps are missing": ("hardware-timestamps", timestamped(missing=2), Grade.DEGRADED),
+    "a timestamp came twice": ("hardware-timestamps", timestamped(duplicates=1), Grade.NOTE),
+    "interface's clock set": ("hardware-timestamps", timestamped(steps=1), Grade.DEGRADED),
+    "planted timestamps": ("hardware-timestamps", timestamped("planted"), Grade.DEGRADED),
     "foreign frames": ("unplanned", run_tracking(unplanned={"foreign": 9}), Grade.NOTE),
 }
 
@@ -179,21 +183,21 @@ def test_a_capture_whose_task_left_no_report_is_not_taken_for_whole(tmp_path: Pa
     assert "captures/run-0000/mac.pcapng: its task left no report" in said
 
 
-def test_stamps_of_an_interface_that_all_came_are_no_reservation(tmp_path: Path) -> None:
-    judgement = judged(tmp_path, change=stamped())
+def test_timestamps_of_an_interface_that_all_came_are_no_reservation(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, change=timestamped())
     assert grade(judgement, "hardware-timestamps") == Grade.OK
     said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-timestamps")
     assert said == "1000 of 1000, each ± 58 ns"
 
 
-def test_a_clock_that_placed_no_stamp_made_no_time_wrong(tmp_path: Path) -> None:
+def test_a_clock_that_placed_no_timestamp_made_no_time_wrong(tmp_path: Path) -> None:
     def change(manifest: dict[str, Any], tracking: dict[str, Any]) -> None:
-        stamped()(manifest, tracking)
+        timestamped()(manifest, tracking)
         agents = manifest["runs"][0]["agents"]
-        idle = copy.deepcopy(agents["sensor"]["stamps"])
-        idle[0]["figures"]["transmit_stamps"] = {}
+        idle = copy.deepcopy(agents["sensor"]["timestamps"])
+        idle[0]["figures"]["transmit_timestamps"] = {}
         idle[0]["figures"]["clock"] = {"uncertainty_ns": 15_000.0, "step_ns": 8, "placed": 0}
-        agents["mac"]["stamps"] = idle
+        agents["mac"]["timestamps"] = idle
 
     judgement = judged(tmp_path, change=change)
     said = next(c.observed for run in judgement.runs for c in run.checks if c.name == "hardware-timestamps")
@@ -233,7 +237,7 @@ def negative(columns: Columns, flow: int) -> None:
     columns["rx_app"][50] = columns["tx_app"][50] - 1000
 
 
-def no_stamp(columns: Columns, flow: int) -> None:
+def no_timestamp(columns: Columns, flow: int) -> None:
     columns["present"]["tx_drv"] = np.arange(len(columns["tx_app"])) % 50 > 0
 
 
@@ -251,7 +255,7 @@ def silence(columns: Columns, flow: int) -> None:
         (late(0.02), "late-sends", Grade.DEGRADED),
         (late(0.2), "late-sends", Grade.INVALID),
         (negative, "negative-latency", Grade.DEGRADED),
-        (no_stamp, "kernel-timestamps", Grade.DEGRADED),
+        (no_timestamp, "kernel-timestamps", Grade.DEGRADED),
         (silence, "arrivals", Grade.DEGRADED),
     ],
 )

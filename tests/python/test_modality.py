@@ -98,7 +98,7 @@ def test_never_more_modes_than_values_there_are(count: int, seed: int) -> None:
 
 
 def test_values_many_orders_apart_do_not_break_the_string() -> None:
-    """As damaged stamps have them: moved by the least, neighbours among the others fall together."""
+    """As damaged timestamps have them: moved by the least, neighbours among the others fall together."""
     for least in (-9e18, -1e300):
         found = stats.peaks(np.concatenate([[least], np.arange(500.0), np.arange(500.0) + 0.25]))
         assert found.n == 1001

@@ -1,4 +1,4 @@
-"""What a stamp is worth: by its kind and step, and never better than it is."""
+"""What a timestamp is worth: by its kind and step, and never better than it is."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from wiregauge.measures.validity.timestamping import AT_WIRE_NS, RESOLUTION_NS, 
 STEPS = st.floats(min_value=0.001, max_value=1e6)
 
 
-def tapped(**stamps: tuple[str, float]) -> dict[str, object]:
-    return {"timestamps": {node: {"kind": kind, "step_ns": step} for node, (kind, step) in stamps.items()}}
+def tapped(**timestamps: tuple[str, float]) -> dict[str, object]:
+    return {
+        "timestamps": {node: {"kind": kind, "step_ns": step} for node, (kind, step) in timestamps.items()}
+    }
 
 
 @given(first=STEPS, second=STEPS)
@@ -25,7 +27,7 @@ def test_the_worst_tap_decides_and_software_is_farther_from_the_wire(first: floa
 
 
 @pytest.mark.parametrize(
-    "entry", [{}, {"timestamps": None}, {"stamps": {"a": 1}}, {"stamps": {"a": {"step_ns": "x"}}}]
+    "entry", [{}, {"timestamps": None}, {"timestamps": {"a": 1}}, {"timestamps": {"a": {"step_ns": "x"}}}]
 )
 def test_nothing_known_is_no_better_than_the_resolution(entry: dict[str, object]) -> None:
     assert timestamp_error_ns(entry, {}) == 2 * RESOLUTION_NS

@@ -120,8 +120,8 @@ def test_the_observed_figure_decides_and_a_bound_within_its_interval_is_said(tmp
     assert "the bound lies within its 95 % interval" in measures.limit_text(found)
 
 
-def unstamped(count: int, name: str) -> Callable[[Columns, int], None]:
-    """The first `count` messages of the measured part have no stamp at a point."""
+def untimestamped(count: int, name: str) -> Callable[[Columns, int], None]:
+    """The first `count` messages of the measured part have no timestamp at a point."""
 
     def alter(columns: Columns, flow: int) -> None:
         first = int(columns["warm_up"].sum())
@@ -148,7 +148,7 @@ def test_what_the_instrument_did_not_see_passes_no_limit(
     asked: dict[str, Any], result: str, tmp_path: Path
 ) -> None:
     """Five of 400 values are missing: enough to move p99 beyond any bound, and not the median."""
-    recipe = replace(BASE, messages=400, loss=0.0, limits=[asked], alter=unstamped(5, "tx_drv"))
+    recipe = replace(BASE, messages=400, loss=0.0, limits=[asked], alter=untimestamped(5, "tx_drv"))
     (found,) = judged(tmp_path, recipe).runs[0].limits
     assert found.result == result, found
     if result == "undecided":

@@ -137,21 +137,21 @@ def test_residence_skew_spacing_and_windows(judged: Judgement, place: Path) -> N
     )
     mine = records.filter((pl.col("flow") == 1) & ~pl.col("warm_up"))
 
-    def stamps(point: str, **where: int) -> dict[int, int]:
+    def timestamps(point: str, **where: int) -> dict[int, int]:
         chosen = mine.filter(pl.col("point") == point)
         for column, value in where.items():
             chosen = chosen.filter(pl.col(column) == value)
         return dict(chosen.select("sequence", "time").iter_rows())
 
     flow = flow_of(judged, 1)
-    a, b = stamps("wire-receive", port=1), stamps("wire-receive", port=2)
+    a, b = timestamps("wire-receive", port=1), timestamps("wire-receive", port=2)
     skew = [abs(b[k] - a[k]) / 1000 for k in sorted(a.keys() & b.keys())]
     assert sorted(flow.series["skew"].value) == pytest.approx(sorted(skew))
     assert flow.summaries["skew"].excluded == {"only one copy came": 500 - len(skew)}
-    left = sorted(stamps("wire-send", port=1).values())
+    left = sorted(timestamps("wire-send", port=1).values())
     assert flow.series["bag_spacing"].value == pytest.approx(np.diff(left) / 1000)
     assert flow.series["bag_jitter"].value == pytest.approx(np.maximum(2e6 - np.diff(left) / 1000, 0))
-    came, went = stamps("switch-in", node=4), stamps("switch-out", node=4)
+    came, went = timestamps("switch-in", node=4), timestamps("switch-out", node=4)
     in_b = next(hop for hop in flow.hops if hop.switch == "sb")
     took = [(went[k] - came[k]) / 1000 for k in went]
     assert in_b.n == 500

@@ -174,7 +174,7 @@ def test_order_contracts_and_pairs_of_points_are_those_of_all_messages(
 
 @pytest.mark.parametrize("example", ["exchange", "afdx", "mixed-criticality", "multicast"])
 def test_every_contract_and_clock_is_judged_from_all_messages(example: str, tmp_path: Path) -> None:
-    """Stamps corrected one by one, virtual links on two networks, schedules, several receivers."""
+    """Timestamps corrected one by one, virtual links on two networks, schedules, several receivers."""
     text = (ROOT / "examples" / f"{example}.xml").read_text(encoding="utf-8")
     (tmp_path / "t.xml").write_text(
         re.sub(r"<sweep>.*?</sweep>", "", text, flags=re.DOTALL), encoding="utf-8"

@@ -123,7 +123,7 @@ async fn played(service: &AgentService, spool: &Path) -> Result<(), Status> {
     let report = reply.into_inner().report.expect("a run that is over has a report");
     assert!(report.complete, "{}", report.incomplete_reason);
     assert_eq!((report.end_system.as_str(), report.records_written), ("n1", 2 * u64::from(SIGHTINGS)));
-    assert_eq!(report.stamps.len(), 2, "one report on timestamps for each port");
+    assert_eq!(report.timestamps.len(), 2, "one report on timestamps for each port");
     let expected: Vec<_> =
         [1, 2].into_iter().flat_map(|port| (0..SIGHTINGS).map(move |sequence| (1, port, sequence))).collect();
     assert_eq!(recorded(spool), expected);

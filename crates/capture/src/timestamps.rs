@@ -74,7 +74,7 @@ pub enum TimestampKind {
 /// ```
 /// use wg_capture::{Octet, TimestampKind, Timestamps};
 /// let timestamps = Timestamps { kind: TimestampKind::Hardware, sent: Octet::First, received: Octet::Last };
-/// assert_eq!(timestamps.to_string(), "stamps: hardware; sent: first octet; received: last octet");
+/// assert_eq!(timestamps.to_string(), "timestamps: hardware; sent: first octet; received: last octet");
 /// assert_eq!(timestamps.to_string().parse(), Ok(timestamps));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,19 +119,33 @@ impl fmt::Display for Timestamps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, sent, received) =
             (text(&KINDS, self.kind), text(&OCTETS, self.sent), text(&OCTETS, self.received));
-        write!(f, "stamps: {kind}; sent: {sent}; received: {received}")
+        write!(f, "timestamps: {kind}; sent: {sent}; received: {received}")
     }
 }
 
 impl FromStr for Timestamps {
     type Err = ();
 
+    /// Also of captures of earlier versions, whose comment begins with `stamps`.
     fn from_str(comment: &str) -> Result<Self, ()> {
+        let comment = comment.strip_prefix("time").unwrap_or(comment);
         let mut parts = comment.split("; ");
         let mut next = |label: &str| parts.next().and_then(|part| part.strip_prefix(label)).ok_or(());
         let kind = value(&KINDS, next("stamps: ")?)?;
         let sent = value(&OCTETS, next("sent: ")?)?;
         let received = value(&OCTETS, next("received: ")?)?;
         Ok(Self { kind, sent, received })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_of_earlier_versions_are_read() {
+        let old = "stamps: software; sent: preamble; received: last octet";
+        assert_eq!(old.parse(), Ok(Timestamps::SOFTWARE));
+        assert_eq!("time: software; sent: preamble; received: last octet".parse::<Timestamps>(), Err(()));
     }
 }

@@ -1,4 +1,4 @@
-//! Messages of the Precision Time Protocol (IEEE Std 1588-2019, clause 13): the common header, and the time stamps and
+//! Messages of the Precision Time Protocol (IEEE Std 1588-2019, clause 13): the common header, and the timestamps and
 //! identities of event messages, their answers and announcements.
 //!
 //! They come behind EtherType 0x88F7 (annex E) or in UDP to the ports 319 and 320 (annex C). What lies behind a message's own
@@ -90,7 +90,7 @@ pub struct PortIdentity {
     pub port: u16,
 }
 
-/// A time stamp (5.3.3).
+/// A timestamp (5.3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp {
     /// Seconds since the epoch, 48 bits.
@@ -221,7 +221,7 @@ impl<T: AsRef<[u8]>> Message<T> {
     pub fn log_interval(&self) -> i8 {
         self.0.as_ref()[33] as i8
     }
-    /// The time stamp behind the header, of all kinds but Signaling and Management: when it, or the message it answers or
+    /// The timestamp behind the header, of all kinds but Signaling and Management: when it, or the message it answers or
     /// follows, was sent or received.
     pub fn timestamp(&self) -> Option<Timestamp> {
         use MessageType::{Management, Signaling};
@@ -269,7 +269,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Message<T> {
     pub fn set_correction(&mut self, correction: i64) {
         put(self.0.as_mut(), 8, correction.to_be_bytes());
     }
-    /// Sets the time stamp behind the header; nothing where the kind of message has none.
+    /// Sets the timestamp behind the header; nothing where the kind of message has none.
     pub fn set_timestamp(&mut self, timestamp: Timestamp) {
         if self.timestamp().is_some() {
             let [_, _, seconds @ ..] = timestamp.seconds.to_be_bytes();

@@ -82,7 +82,7 @@ pub struct PacketRing {
 
 impl PacketRing {
     /// A ring that sees every frame of `interface`, both ways, and keeps `snap` bytes of each. Frames are timestamped by the
-    /// kernel, or, where `by_hardware` asks for it and it [timestamps](crate::HardwareStamping), by the interface; each says by
+    /// kernel, or, where `by_hardware` asks for it and it [timestamps](crate::HardwareTimestamping), by the interface; each says by
     /// which.
     ///
     /// # Errors

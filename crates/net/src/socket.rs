@@ -211,7 +211,7 @@ impl Socket {
     }
 
     /// Has the kernel hand over the interface's timestamps beside its own: of every frame received, and of those sent with
-    /// [`send_with_hardware_timestamp`](Self::send_for_hardware_stamp). The interface has to [timestamp](crate::HardwareStamping).
+    /// [`send_with_hardware_timestamp`](Self::send_with_hardware_timestamp). The interface has to [timestamp](crate::HardwareTimestamping).
     ///
     /// # Errors
     /// The kernel knows no timestamps of both kinds for one frame (Linux 4.13 does).
@@ -531,8 +531,8 @@ mod tests {
     #[test]
     fn every_send_gets_the_timestamp_of_its_number_and_every_frame_its_own() {
         let (mut sender, mut receiver, at) = pair();
-        sender.report_hardware_timestamps().expect("the kernel knows stamps of both kinds");
-        receiver.report_hardware_timestamps().expect("the kernel knows stamps of both kinds");
+        sender.report_hardware_timestamps().expect("the kernel knows timestamps of both kinds");
+        receiver.report_hardware_timestamps().expect("the kernel knows timestamps of both kinds");
         // The kernel turns timestamping on in the background; frames from before have no receive timestamp.
         let mut buffer = [0_u8; 64];
         for _ in 0..200 {
@@ -555,7 +555,7 @@ mod tests {
             let frame = receiver.receive(&mut buffer, true).expect("it can be received").expect("in time");
             assert_eq!((frame.len, frame.source, frame.hardware_ns), (20, sender.local().ok(), None));
             assert_eq!(buffer[..20], [i; 20]);
-            sent.push((number, before, frame.timestamp.expect("stamping is on")));
+            sent.push((number, before, frame.timestamp.expect("timestamping is on")));
         }
         while sender
             .transmit_timestamps(|number, timestamp| {

@@ -245,7 +245,7 @@ impl<'a> Segments<'a> {
 }
 
 /// Watches the clock of every node. What one node records at one point and leg comes nearly in the order of its clock: its
-/// kernel's stamps are some milliseconds apart. Its threads are not: each of them writes when it gets a core.
+/// kernel's timestamps are some milliseconds apart. Its threads are not: each of them writes when it gets a core.
 #[derive(Default)]
 struct Clocks {
     /// By node, point and leg: latest time, and what was noticed.

@@ -84,9 +84,9 @@ coded! {
         IntendedSend = 0 "intended-send",
         /// The application, just before it hands the message to the access point.
         ApplicationSend = 1 "application-send",
-        /// The kernel's software transmit stamp, as the driver takes the frame (after any queue discipline).
+        /// The kernel's software transmit timestamp, as the driver takes the frame (after any queue discipline).
         DriverSend = 2 "driver-send",
-        /// The interface's hardware transmit stamp.
+        /// The interface's hardware transmit timestamp.
         WireSend = 3 "wire-send",
         /// A switch received it.
         SwitchIn = 4 "switch-in",
@@ -94,9 +94,9 @@ coded! {
         SwitchOut = 5 "switch-out",
         /// A tap saw it. At the ends of a flow it stands for the application, which no tap sees.
         Tap = 6 "tap",
-        /// The interface's hardware receive stamp.
+        /// The interface's hardware receive timestamp.
         WireReceive = 7 "wire-receive",
-        /// The kernel's software receive stamp.
+        /// The kernel's software receive timestamp.
         DriverReceive = 8 "driver-receive",
         /// The application got it.
         ApplicationReceive = 9 "application-receive",

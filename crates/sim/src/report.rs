@@ -1,7 +1,7 @@
 //! What a simulated run says of itself beside its records.
 //!
 //! [`AgentReport`] has the shape of the message of that name in `agent.proto`, so that validity and measures are judged
-//! by the same code on every bench. What a simulation cannot have (stolen time, clock steps, lost stamps) is zero
+//! by the same code on every bench. What a simulation cannot have (stolen time, clock steps, lost timestamps) is zero
 //! because it is, not because it was left out.
 
 use serde::Serialize;
@@ -73,9 +73,9 @@ pub struct AccessPointReport {
     /// None.
     pub inbox_drops: u64,
     /// None.
-    pub missing_tx_stamps: u64,
+    pub missing_tx_timestamps: u64,
     /// None.
-    pub missing_rx_stamps: u64,
+    pub missing_rx_timestamps: u64,
     /// None reach it: background load goes to another port.
     pub foreign_frames: u64,
 }

@@ -187,17 +187,17 @@ def generator_results(case: GeneratorCase, run: Run, protocol: str, rate_bps: in
     return {
         "case": case.name,
         "protocol": protocol,
-        "mode": run.stream.mode if run.stream is not None else None,
+        "pacing": run.stream.pacing if run.stream is not None else None,
         "backend": run.stream.backend if run.stream is not None else None,
         "frame_bytes": case.frame_bytes,
         "gap_ns": ideal,
-        "intended_bit_per_s": case.frame_bytes * 8e9 / ideal,
-        "line_bit_per_s": rate_bps,
+        "intended_bps": case.frame_bytes * 8e9 / ideal,
+        "line_bps": rate_bps,
         "sent": run.messages.height,
         "lost": run.lost,
         "grade": run.grade,
         "reasons": list(run.reasons),
-        "stamps": timestamps,
+        "timestamps": timestamps,
     }
 
 
@@ -218,7 +218,7 @@ def _gaps(times: Floats, ideal: float, on_line: float, frame_bytes: int) -> dict
     asked_for = ideal <= 1.5 * on_line
     return {
         "n": len(gaps),
-        "mean_bit_per_s": frame_bytes * 8e9 * len(gaps) / length if length > 0 else None,
+        "mean_bps": frame_bytes * 8e9 * len(gaps) / length if length > 0 else None,
         "max_deviation_ns": float(ascending[-1]),
         "p50_deviation_ns": stats.quantile(ascending, 0.5),
         "p99_deviation_ns": stats.quantile(ascending, 0.99) if stats.supported(len(gaps), 0.99) else None,

@@ -210,7 +210,7 @@ def _generator(results: Mapping[str, Any]) -> list[Figure]:
     panels: list[Panel] = []
     spread: list[Panel] = []
     for case in results["cases"]:
-        name, timestamp = list(case["stamps"].items())[-1]
+        name, timestamp = list(case["timestamps"].items())[-1]
         first = _floats(timestamp["first_ns"]) / US
         k = np.arange(len(first), dtype=np.float64)
         panels.append(

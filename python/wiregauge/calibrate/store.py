@@ -18,18 +18,18 @@ from typing import Any, Final
 
 from wiregauge import __version__
 from wiregauge.calibrate.errors import CalibrationError
+from wiregauge.calibrate.upgrade import SCHEMA, upgraded
 from wiregauge.files import write_whole
 
 __all__ = ["KINDS", "Calibration", "Store", "make", "schema_path", "store_folder"]
 
-SCHEMA: Final = 1
 KINDS: Final = ("clocks", "pacing", "generator", "loop", "cable", "linearity")
 _LARGEST: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """One calibration: its content, schema 1 of docs/reference/calibrations.md, and its file once it has one."""
+    """One calibration: its content, schema 2 of docs/reference/calibrations.md, and its file once it has one."""
 
     content: Mapping[str, Any]
     file: Path | None = None
@@ -171,9 +171,10 @@ def read(path: Path) -> Calibration:
     try:
         if path.stat().st_size > _LARGEST:
             raise CalibrationError(f"{path}: is larger than {_LARGEST >> 20} MiB, so it is no calibration")
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-        if not isinstance(content, dict):
+        kept = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        if not isinstance(kept, dict):
             raise CalibrationError(f"{path}: holds no object, so it is no calibration")
+        content = upgraded(kept)
         if content.get("schema") != SCHEMA:
             raise CalibrationError(
                 f"{path}: is of schema {content.get('schema')!r}, this version reads {SCHEMA}; calibrate again"
@@ -183,7 +184,7 @@ def read(path: Path) -> Calibration:
             raise CalibrationError(f"{path}: {fault}; calibrate again")
         if datetime.datetime.fromisoformat(content["made"]).tzinfo is None:
             raise CalibrationError(f"{path}: made {content['made']} has no time zone; calibrate again")
-        if _number(content) != content["id"]:
+        if _number(kept) != content["id"]:
             raise CalibrationError(
                 f"{path}: was altered after it was written (its content is not that of {content['id']}); "
                 "calibrate again"

@@ -63,7 +63,7 @@ def error_of(repeats: Sequence[Floats], timestamp_ns: float) -> dict[str, Any]:
         "random_low_ns": low,
         "random_high_ns": high,
         "random_ns": random,
-        "stamp_ns": timestamp_ns,
+        "timestamp_ns": timestamp_ns,
         "calibration_error_ns": random + timestamp_ns,
         "max_deviation_ns": float(np.abs(values - median).max()),
         "half_range_ns": float(ascending[-1] - ascending[0]) / 2,

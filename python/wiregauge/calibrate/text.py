@@ -273,9 +273,9 @@ def _loop(results: Mapping[str, Any]) -> list[Grid]:
 def _generator_line(results: Mapping[str, Any]) -> str:
     texts = []
     for case in results["cases"]:
-        name, timestamp = list(case["stamps"].items())[-1]
+        name, timestamp = list(case["timestamps"].items())[-1]
         texts.append(
-            f"{case['case']}: {rate(timestamp['mean_bit_per_s'])} of {rate(case['intended_bit_per_s'])}, "
+            f"{case['case']}: {rate(timestamp['mean_bps'])} of {rate(case['intended_bps'])}, "
             f"gaps at most {_ns(timestamp['max_deviation_ns'])} off ({name}, n = {timestamp['n']})"
         )
     return "; ".join(texts)
@@ -284,7 +284,7 @@ def _generator_line(results: Mapping[str, Any]) -> str:
 def _generator(results: Mapping[str, Any]) -> list[Grid]:
     rows = []
     for case in results["cases"]:
-        for name, timestamp in case["stamps"].items():
+        for name, timestamp in case["timestamps"].items():
             within = {entry["ns"]: entry["share"] for entry in timestamp["within"]}
             burst = timestamp["burst"]
             rows.append(
@@ -293,7 +293,7 @@ def _generator(results: Mapping[str, Any]) -> list[Grid]:
                     name,
                     str(timestamp["n"]),
                     f"{case['gap_ns']:g} ns",
-                    f"{rate(timestamp['mean_bit_per_s'])} of {rate(case['intended_bit_per_s'])}",
+                    f"{rate(timestamp['mean_bps'])} of {rate(case['intended_bps'])}",
                     _ns(timestamp["p99_deviation_ns"]),
                     _ns(timestamp["max_deviation_ns"]),
                     " / ".join(share(within[width]) for width in (1_000, 5_000, 50_000)),
@@ -332,7 +332,7 @@ def _generator(results: Mapping[str, Any]) -> list[Grid]:
 
 
 def _sent_by(case: Mapping[str, Any]) -> str:
-    return f" ({case['backend']}, keeps the {case['mode']})" if case["backend"] else ""
+    return f" ({case['backend']}, keeps the {case['pacing']})" if case["backend"] else ""
 
 
 # -- pacing -------------------------------------------------------------------------------------------------------

@@ -264,7 +264,7 @@ def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
     loose = MessageToDict(report, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
     numbered = _numbers(report, loose)
     assert isinstance(numbered, dict)
-    for told in (*numbered["streams"], *numbered["stamps"]):
+    for told in (*numbered["streams"], *numbered["timestamps"]):
         figures = told.pop("figures_json")
         told["figures"] = json.loads(figures) if figures else {}
     return numbered

@@ -26,11 +26,10 @@ from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryErro
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
 from wiregauge.records.traits import Traits, traits_of
-from wiregauge.records.upgrade import upgraded_manifest
+from wiregauge.records.upgrade import SCHEMA, upgraded_manifest
 
 __all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
 
-SCHEMA = 2
 _MANIFEST = "manifest.json"
 # Given back when the disk is full, so that the manifest can always say how the campaign ended.
 _RESERVE = ".reserve"

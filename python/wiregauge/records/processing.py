@@ -13,13 +13,13 @@ from typing import Any, Final
 from wiregauge import _native
 from wiregauge.files import put_in_place
 from wiregauge.plan import as_json
-from wiregauge.records.directory import SCHEMA, RunDirectory, utc_now
+from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.entry import begun_simulated
 from wiregauge.records.errors import DamagedError, RunDirectoryError, UnfinishedError, UnwritableError
 from wiregauge.records.gaps import gaps_of
 from wiregauge.records.integrity import describe, read_json
 from wiregauge.records.noise import store_noise
-from wiregauge.records.upgrade import upgraded_tracking
+from wiregauge.records.upgrade import SCHEMA, upgraded_tracking
 
 __all__ = [
     "adopt_records",

@@ -99,8 +99,8 @@ fn described(stats: &CaptureStats) -> serde_json::Value {
         "done": stats.written,
         "ring_drops": stats.dropped,
         "unwritten": stats.unwritten,
-        "hardware_stamps": stats.by_hardware,
-        "missing_hardware_stamps": stats.untimestamped,
+        "hardware_timestamps": stats.by_hardware,
+        "missing_hardware_timestamps": stats.untimestamped,
         "failure": stats.failure.clone().unwrap_or_default(),
     })
 }

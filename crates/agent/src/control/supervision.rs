@@ -164,7 +164,7 @@ impl RunThreads {
             started_realtime_ns: started,
             ended_realtime_ns: ended,
             streams,
-            stamps: timestamps
+            timestamps: timestamps
                 .iter()
                 .map(|port| timestamps::report(port, written.translated.get(&port.port), started))
                 .collect(),

@@ -30,7 +30,7 @@ pub(super) struct StreamInfo {
     /// Why so.
     pub(super) why: String,
     /// What is kept.
-    pub(super) mode: &'static str,
+    pub(super) pacing: &'static str,
     /// Whether it passes by the queue.
     pub(super) past_queue: bool,
 }
@@ -44,7 +44,7 @@ impl StreamInfo {
             position,
             backend: chosen.backend.name(),
             why: chosen.why.clone(),
-            mode: stream.pacing.name(),
+            pacing: stream.pacing.name(),
             past_queue: chosen.past_queue,
         }
     }
@@ -206,8 +206,8 @@ fn access_point(access: AccessKind, stats: &AccessPointStats) -> proto::AccessPo
         send_errors: stats.send_errors,
         socket_drops: stats.socket_drops,
         inbox_drops: stats.inbox_drops,
-        missing_tx_stamps: stats.missing_tx_stamps,
-        missing_rx_stamps: stats.missing_rx_stamps,
+        missing_tx_timestamps: stats.missing_tx_timestamps,
+        missing_rx_timestamps: stats.missing_rx_timestamps,
         foreign_frames: stats.foreign_frames,
     }
 }
@@ -272,7 +272,7 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
             number: number.unwrap_or(0),
             backend: info.backend.into(),
             why: info.why.clone(),
-            mode: info.mode.into(),
+            pacing: info.pacing.into(),
             past_queue: info.past_queue,
             figures_json: json(&SendSummary::of(&outcome.done)),
         });
@@ -336,7 +336,7 @@ fn capture(stats: &CaptureStats) -> proto::TaskReport {
         done: stats.written,
         ring_drops: stats.dropped,
         unwritten: stats.unwritten,
-        hardware_stamps: stats.by_hardware,
+        hardware_timestamps: stats.by_hardware,
         failure: stats.failure.clone().unwrap_or_default(),
         ..proto::TaskReport::default()
     }

@@ -63,7 +63,7 @@ pub struct CaptureConfig {
     pub snap: u32,
     /// Whether frames addressed to others are seen, too.
     pub see_all: bool,
-    /// Whether the interfaces stamp: received frames only, for what is sent has no such timestamp in a ring.
+    /// Whether the interfaces timestamp: received frames only, for what is sent has no such timestamp in a ring.
     pub by_hardware: bool,
 }
 

@@ -20,7 +20,7 @@ pub struct BudgetStats {
     /// Frames whose timestamp was not asked for, since there was no room.
     pub not_asked: u64,
     /// Timestamps that came.
-    pub stamped: u64,
+    pub timestamped: u64,
     /// Of them, those that came when patience had ended.
     pub late: u64,
     /// Timestamps that never came.
@@ -36,7 +36,7 @@ impl BudgetStats {
     pub fn add(&mut self, other: &Self) {
         self.asked += other.asked;
         self.not_asked += other.not_asked;
-        self.stamped += other.stamped;
+        self.timestamped += other.timestamped;
         self.late += other.late;
         self.missing += other.missing;
         self.duplicates += other.duplicates;
@@ -52,7 +52,7 @@ struct Waiting {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    Stamped,
+    Timestamped,
     GivenUp,
 }
 
@@ -112,19 +112,19 @@ impl TimestampBudget {
     pub fn handle_timestamp(&mut self, number: u32) -> bool {
         if let Some(at) = self.waiting.iter().position(|waiting| waiting.number == number) {
             self.waiting.swap_remove(at);
-            self.stats.stamped += 1;
-            self.remember(number, Fate::Stamped);
+            self.stats.timestamped += 1;
+            self.remember(number, Fate::Timestamped);
             return true;
         }
         let known = self.past.iter_mut().flatten().find(|(past, _)| *past == number);
-        match known.map(|(_, fate)| std::mem::replace(fate, Fate::Stamped)) {
+        match known.map(|(_, fate)| std::mem::replace(fate, Fate::Timestamped)) {
             Some(Fate::GivenUp) => {
                 self.stats.missing -= 1;
-                self.stats.stamped += 1;
+                self.stats.timestamped += 1;
                 self.stats.late += 1;
                 true
             }
-            Some(Fate::Stamped) => {
+            Some(Fate::Timestamped) => {
                 self.stats.duplicates += 1;
                 false
             }
@@ -166,7 +166,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Send,
-        Stamp(usize),
+        Timestamp(usize),
         Again(usize),
         Strange,
         Pass(i64),
@@ -175,7 +175,7 @@ mod tests {
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
             4 => Just(Step::Send),
-            3 => (0_usize..8).prop_map(Step::Stamp),
+            3 => (0_usize..8).prop_map(Step::Timestamp),
             1 => (0_usize..8).prop_map(Step::Again),
             1 => Just(Step::Strange),
             2 => (0..2 * PATIENCE_NS).prop_map(Step::Pass),
@@ -206,7 +206,7 @@ mod tests {
                         }
                         number = number.wrapping_add(1);
                     }
-                    Step::Stamp(which) if !open.is_empty() => {
+                    Step::Timestamp(which) if !open.is_empty() => {
                         let (number, _) = open.swap_remove(which % open.len());
                         prop_assert!(budget.handle_timestamp(number));
                         came.push(number);
@@ -227,8 +227,8 @@ mod tests {
             }
             let stats = budget.finish();
             prop_assert_eq!((stats.asked, stats.not_asked), (asked, refused));
-            prop_assert_eq!(stats.stamped + stats.missing, asked);
-            prop_assert_eq!(stats.stamped, came.len() as u64);
+            prop_assert_eq!(stats.timestamped + stats.missing, asked);
+            prop_assert_eq!(stats.timestamped, came.len() as u64);
             // A frame may be asked about again only while it is remembered; with more given up since, it is a stranger.
             prop_assert_eq!(stats.duplicates + stats.unknown, again + strange);
             prop_assert!(stats.unknown >= strange);
@@ -249,7 +249,7 @@ mod tests {
         let wanted = BudgetStats {
             asked: 2,
             not_asked: 1,
-            stamped: 2,
+            timestamped: 2,
             late: 1,
             duplicates: 1,
             ..BudgetStats::default()

@@ -256,7 +256,7 @@ impl HardwareStats {
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Octets {
     /// The one that was timestamped.
-    stamped: Octet,
+    timestamped: Octet,
     /// The one that recorded times stand for.
     recorded: Octet,
 }
@@ -290,9 +290,9 @@ pub fn report(
     port: &PortTimestamps,
     translated: Option<&TranslationStats>,
     epoch_ns: i64,
-) -> proto::StampReport {
+) -> proto::TimestampReport {
     let info = &port.info;
-    proto::StampReport {
+    proto::TimestampReport {
         interface: info.interface.clone(),
         transmit: info.transmit.into(),
         receive: info.receive.into(),
@@ -311,7 +311,7 @@ fn json(
     let octets = |kind: &str, of: fn(Timestamps) -> Octet| {
         let taken =
             if matches!(kind, "hardware" | "planted") { Timestamps::HARDWARE } else { Timestamps::SOFTWARE };
-        Octets { stamped: of(taken), recorded: of(Timestamps::SOFTWARE) }
+        Octets { timestamped: of(taken), recorded: of(Timestamps::SOFTWARE) }
     };
     let clock = info.clock.as_deref().zip(placed).map(|(device, placed)| ClockJson {
         device,
@@ -338,8 +338,8 @@ fn json(
         "received": octets(info.receive, |octets| octets.received),
         "rate_bps": info.rate_bps,
         "budget": info.budget,
-        "transmit_stamps": got.transmit,
-        "receive_stamps": { "stamped": got.received, "missing": got.missing },
+        "transmit_timestamps": got.transmit,
+        "receive_timestamps": { "timestamped": got.received, "missing": got.missing },
         "clock": clock,
     })
     .to_string()
@@ -356,8 +356,8 @@ mod tests {
         assert!(timestamping.info.why.contains("no clock of its own"), "{}", timestamping.info.why);
         assert!(timestamping.config.is_none() && timestamping.clock.is_none());
         let json = json(&timestamping.info, &HardwareStats::default(), None, 0);
-        assert!(json.contains(r#""sent":{"recorded":"preamble","stamped":"preamble"}"#), "{json}");
-        assert!(json.contains(r#""received":{"recorded":"last","stamped":"last"}"#), "{json}");
+        assert!(json.contains(r#""sent":{"recorded":"preamble","timestamped":"preamble"}"#), "{json}");
+        assert!(json.contains(r#""received":{"recorded":"last","timestamped":"last"}"#), "{json}");
     }
 
     #[test]

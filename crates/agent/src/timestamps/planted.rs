@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_belong_to_the_octet_an_interface_stamps() {
+    fn timestamps_belong_to_the_octet_an_interface_timestamps() {
         let clock: PlantedHardware = "1000,0,1".parse().expect("it is one");
         let at = WallNanos::new(1_000_000_000);
         // Out: the preamble of 8 B first; in: 1000 B before the last octet.

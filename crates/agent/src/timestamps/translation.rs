@@ -137,11 +137,12 @@ impl TimestampTranslator {
 
     /// At its time, moved to the octet that the point stands for: out, the first bit; in, the last one.
     fn moved(&self, record: Record, offset_ps: i64) -> Record {
-        let (stamped, wanted) = match record.point {
+        let (timestamped, wanted) = match record.point {
             Point::WireSend => (Timestamps::HARDWARE.sent, Octet::Preamble),
             _ => (Timestamps::HARDWARE.received, Octet::Last),
         };
-        let octets = stamped.moved_to(wanted, 0, u64::from(record.length), Some(self.rate.0)).unwrap_or(0);
+        let octets =
+            timestamped.moved_to(wanted, 0, u64::from(record.length), Some(self.rate.0)).unwrap_or(0);
         let time = record.time.as_picos().saturating_add(offset_ps).saturating_add(octets);
         Record { time: RunTime::from_picos(time), ..record }
     }

@@ -15,7 +15,7 @@ use crate::wire::{AROUND_FRAME, frame_length, payload_of_frame, payload_range};
 /// Bytes of a transmit time.
 const TRANSMIT_TIME: u32 = 8;
 
-/// By how much the software stamps of frames that came back to back may lie too close together, in all.
+/// By how much the software timestamps of frames that came back to back may lie too close together, in all.
 const STAMPS_OF_A_BURST: Span = Span::from_micros(10);
 
 impl PointCheck<'_> {

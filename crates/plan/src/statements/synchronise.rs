@@ -1,6 +1,6 @@
 //! How the clocks of the end systems are kept together, and the exchanges that tell how far they are apart.
 //!
-//! A two-way exchange is an ordinary flow that the far end returns: it leaves the four stamps an offset needs as
+//! A two-way exchange is an ordinary flow that the far end returns: it leaves the four timestamps an offset needs as
 //! records like any other message, on every bench. So it is made here as the statements a person would write, and
 //! every check of flows, senders and relays holds for it. It is marked, because it is no flow under test.
 
@@ -128,10 +128,10 @@ fn exchange(element: &Element, found: &mut Findings) -> ExchangeStatement {
 
 fn ptp(element: &Element, found: &mut Findings) -> PtpStatement {
     let mut reader = Reader::new(element, found);
-    let stamps = [("hardware", PtpTimestamps::Hardware), ("software", PtpTimestamps::Software)];
+    let timestamps = [("hardware", PtpTimestamps::Hardware), ("software", PtpTimestamps::Software)];
     let answers = [("on", true), ("off", false)];
     PtpStatement {
-        timestamps: reader.choice("timestamps", element.get("timestamps").unwrap_or("hardware"), &stamps),
+        timestamps: reader.choice("timestamps", element.get("timestamps").unwrap_or("hardware"), &timestamps),
         steer: reader.choice("steer", element.get("steer").unwrap_or("on"), &answers),
         interval: interval(&mut reader),
         kp: gain(&mut reader, "kp", "0.35"),

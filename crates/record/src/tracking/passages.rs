@@ -29,7 +29,7 @@ pub struct Passage {
     pub port: u16,
     /// On the way back from a relay.
     pub returning: bool,
-    /// When it came, last bit in or as the switch stamps it.
+    /// When it came, last bit in or as the switch timestamps it.
     pub came: RunTime,
     /// When it left.
     pub left: RunTime,

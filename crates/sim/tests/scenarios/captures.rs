@@ -88,10 +88,10 @@ fn frames_have_the_bytes_a_wire_would_carry() {
         assert_eq!(intact, (flow, sequence) != (1, 3));
     }
     // Received: when the last bit is in; sent: with the first bit. As the records say.
-    let stamps = |port| by_port(port).map(|packet| packet.picos as i64).collect::<Vec<_>>();
+    let timestamps = |port| by_port(port).map(|packet| packet.picos as i64).collect::<Vec<_>>();
     let recorded = |point| at(&kept, point).iter().map(|record| record.time.as_picos()).collect::<Vec<_>>();
-    assert_eq!(stamps(0), recorded(Point::SwitchIn));
-    assert_eq!(stamps(1), recorded(Point::SwitchOut));
+    assert_eq!(timestamps(0), recorded(Point::SwitchIn));
+    assert_eq!(timestamps(1), recorded(Point::SwitchOut));
     let cut = packets(&kept.captures[&1]);
     assert_eq!(cut.len(), 38);
     assert!(cut.iter().all(|packet| packet.bytes.len() == 60 && packet.seen >= 64));

@@ -56,7 +56,7 @@ fn a_step_is_seen_at_its_instant_and_sends_what_it_jumped_over() {
     let came = at(&kept, Point::SwitchIn);
     let at_once = |n: usize| came[n].time < RunTime::ZERO + Span::from_millis(106);
     assert!((11..=15).all(at_once) && !at_once(16));
-    // The receiver of node 1 was set back: its stamps are local, the switch's are not.
+    // The receiver of node 1 was set back: its timestamps are local, the switch's are not.
     assert!(at(&kept, Point::WireReceive).iter().all(|record| record.clock == Clock::Local));
     assert!(came.iter().all(|record| record.clock == Clock::Simulated));
     let last = |node: u16| {

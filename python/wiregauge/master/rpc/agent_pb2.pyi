@@ -172,7 +172,7 @@ class FinishReply(_message.Message):
     def __init__(self, report: _Optional[_Union[AgentReport, _Mapping]] = ...) -> None: ...
 
 class AgentReport(_message.Message):
-    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "stamps")
+    __slots__ = ("end_system", "complete", "incomplete_reason", "access_points", "tasks", "records_written", "records_dropped", "clock_steps", "largest_clock_step_ns", "involuntary_switches", "steal_ns", "started_realtime_ns", "ended_realtime_ns", "grants", "streams", "timestamps")
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     INCOMPLETE_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -188,7 +188,7 @@ class AgentReport(_message.Message):
     ENDED_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
     GRANTS_FIELD_NUMBER: _ClassVar[int]
     STREAMS_FIELD_NUMBER: _ClassVar[int]
-    STAMPS_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
     end_system: str
     complete: bool
     incomplete_reason: str
@@ -204,10 +204,10 @@ class AgentReport(_message.Message):
     ended_realtime_ns: int
     grants: _containers.RepeatedCompositeFieldContainer[Grant]
     streams: _containers.RepeatedCompositeFieldContainer[StreamReport]
-    stamps: _containers.RepeatedCompositeFieldContainer[StampReport]
-    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., stamps: _Optional[_Iterable[_Union[StampReport, _Mapping]]] = ...) -> None: ...
+    timestamps: _containers.RepeatedCompositeFieldContainer[TimestampReport]
+    def __init__(self, end_system: _Optional[str] = ..., complete: _Optional[bool] = ..., incomplete_reason: _Optional[str] = ..., access_points: _Optional[_Iterable[_Union[AccessPointReport, _Mapping]]] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., records_written: _Optional[int] = ..., records_dropped: _Optional[int] = ..., clock_steps: _Optional[int] = ..., largest_clock_step_ns: _Optional[int] = ..., involuntary_switches: _Optional[int] = ..., steal_ns: _Optional[int] = ..., started_realtime_ns: _Optional[int] = ..., ended_realtime_ns: _Optional[int] = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., streams: _Optional[_Iterable[_Union[StreamReport, _Mapping]]] = ..., timestamps: _Optional[_Iterable[_Union[TimestampReport, _Mapping]]] = ...) -> None: ...
 
-class StampReport(_message.Message):
+class TimestampReport(_message.Message):
     __slots__ = ("interface", "transmit", "receive", "why", "figures_json")
     INTERFACE_FIELD_NUMBER: _ClassVar[int]
     TRANSMIT_FIELD_NUMBER: _ClassVar[int]
@@ -222,33 +222,33 @@ class StampReport(_message.Message):
     def __init__(self, interface: _Optional[str] = ..., transmit: _Optional[str] = ..., receive: _Optional[str] = ..., why: _Optional[str] = ..., figures_json: _Optional[str] = ...) -> None: ...
 
 class StreamReport(_message.Message):
-    __slots__ = ("kind", "number", "backend", "why", "mode", "past_queue", "figures_json")
+    __slots__ = ("kind", "number", "backend", "why", "pacing", "past_queue", "figures_json")
     KIND_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     BACKEND_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
-    MODE_FIELD_NUMBER: _ClassVar[int]
+    PACING_FIELD_NUMBER: _ClassVar[int]
     PAST_QUEUE_FIELD_NUMBER: _ClassVar[int]
     FIGURES_JSON_FIELD_NUMBER: _ClassVar[int]
     kind: str
     number: int
     backend: str
     why: str
-    mode: str
+    pacing: str
     past_queue: bool
     figures_json: str
-    def __init__(self, kind: _Optional[str] = ..., number: _Optional[int] = ..., backend: _Optional[str] = ..., why: _Optional[str] = ..., mode: _Optional[str] = ..., past_queue: _Optional[bool] = ..., figures_json: _Optional[str] = ...) -> None: ...
+    def __init__(self, kind: _Optional[str] = ..., number: _Optional[int] = ..., backend: _Optional[str] = ..., why: _Optional[str] = ..., pacing: _Optional[str] = ..., past_queue: _Optional[bool] = ..., figures_json: _Optional[str] = ...) -> None: ...
 
 class AccessPointReport(_message.Message):
-    __slots__ = ("protocol", "frames_sent", "frames_received", "send_errors", "socket_drops", "inbox_drops", "missing_tx_stamps", "missing_rx_stamps", "foreign_frames")
+    __slots__ = ("protocol", "frames_sent", "frames_received", "send_errors", "socket_drops", "inbox_drops", "missing_tx_timestamps", "missing_rx_timestamps", "foreign_frames")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     FRAMES_SENT_FIELD_NUMBER: _ClassVar[int]
     FRAMES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     SEND_ERRORS_FIELD_NUMBER: _ClassVar[int]
     SOCKET_DROPS_FIELD_NUMBER: _ClassVar[int]
     INBOX_DROPS_FIELD_NUMBER: _ClassVar[int]
-    MISSING_TX_STAMPS_FIELD_NUMBER: _ClassVar[int]
-    MISSING_RX_STAMPS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_TX_TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_RX_TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
     FOREIGN_FRAMES_FIELD_NUMBER: _ClassVar[int]
     protocol: str
     frames_sent: int
@@ -256,13 +256,13 @@ class AccessPointReport(_message.Message):
     send_errors: int
     socket_drops: int
     inbox_drops: int
-    missing_tx_stamps: int
-    missing_rx_stamps: int
+    missing_tx_timestamps: int
+    missing_rx_timestamps: int
     foreign_frames: int
-    def __init__(self, protocol: _Optional[str] = ..., frames_sent: _Optional[int] = ..., frames_received: _Optional[int] = ..., send_errors: _Optional[int] = ..., socket_drops: _Optional[int] = ..., inbox_drops: _Optional[int] = ..., missing_tx_stamps: _Optional[int] = ..., missing_rx_stamps: _Optional[int] = ..., foreign_frames: _Optional[int] = ...) -> None: ...
+    def __init__(self, protocol: _Optional[str] = ..., frames_sent: _Optional[int] = ..., frames_received: _Optional[int] = ..., send_errors: _Optional[int] = ..., socket_drops: _Optional[int] = ..., inbox_drops: _Optional[int] = ..., missing_tx_timestamps: _Optional[int] = ..., missing_rx_timestamps: _Optional[int] = ..., foreign_frames: _Optional[int] = ...) -> None: ...
 
 class TaskReport(_message.Message):
-    __slots__ = ("kind", "flow", "planned", "done", "late", "wire_bytes", "crc_errors", "wrong_destination", "unknown_flow", "sequence_gaps", "sequence_repeats", "ring_drops", "unwritten", "hardware_stamps", "failure")
+    __slots__ = ("kind", "flow", "planned", "done", "late", "wire_bytes", "crc_errors", "wrong_destination", "unknown_flow", "sequence_gaps", "sequence_repeats", "ring_drops", "unwritten", "hardware_timestamps", "failure")
     KIND_FIELD_NUMBER: _ClassVar[int]
     FLOW_FIELD_NUMBER: _ClassVar[int]
     PLANNED_FIELD_NUMBER: _ClassVar[int]
@@ -276,7 +276,7 @@ class TaskReport(_message.Message):
     SEQUENCE_REPEATS_FIELD_NUMBER: _ClassVar[int]
     RING_DROPS_FIELD_NUMBER: _ClassVar[int]
     UNWRITTEN_FIELD_NUMBER: _ClassVar[int]
-    HARDWARE_STAMPS_FIELD_NUMBER: _ClassVar[int]
+    HARDWARE_TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     kind: str
     flow: int
@@ -291,9 +291,9 @@ class TaskReport(_message.Message):
     sequence_repeats: int
     ring_drops: int
     unwritten: int
-    hardware_stamps: int
+    hardware_timestamps: int
     failure: str
-    def __init__(self, kind: _Optional[str] = ..., flow: _Optional[int] = ..., planned: _Optional[int] = ..., done: _Optional[int] = ..., late: _Optional[int] = ..., wire_bytes: _Optional[int] = ..., crc_errors: _Optional[int] = ..., wrong_destination: _Optional[int] = ..., unknown_flow: _Optional[int] = ..., sequence_gaps: _Optional[int] = ..., sequence_repeats: _Optional[int] = ..., ring_drops: _Optional[int] = ..., unwritten: _Optional[int] = ..., hardware_stamps: _Optional[int] = ..., failure: _Optional[str] = ...) -> None: ...
+    def __init__(self, kind: _Optional[str] = ..., flow: _Optional[int] = ..., planned: _Optional[int] = ..., done: _Optional[int] = ..., late: _Optional[int] = ..., wire_bytes: _Optional[int] = ..., crc_errors: _Optional[int] = ..., wrong_destination: _Optional[int] = ..., unknown_flow: _Optional[int] = ..., sequence_gaps: _Optional[int] = ..., sequence_repeats: _Optional[int] = ..., ring_drops: _Optional[int] = ..., unwritten: _Optional[int] = ..., hardware_timestamps: _Optional[int] = ..., failure: _Optional[str] = ...) -> None: ...
 
 class CollectRequest(_message.Message):
     __slots__ = ()

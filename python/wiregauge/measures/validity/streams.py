@@ -27,7 +27,7 @@ class Stream:
     number: int
     backend: str
     why: str
-    mode: str
+    pacing: str
     past_queue: bool
     offered: int
     refused: int
@@ -121,7 +121,7 @@ def _stream(name: str, part: Mapping[str, object]) -> Stream:
         number=_whole(part.get("number")),
         backend=str(part.get("backend", "")),
         why=str(part.get("why", "")),
-        mode=str(part.get("mode", "")),
+        pacing=str(part.get("pacing", "")),
         past_queue=part.get("past_queue") is True,
         offered=_whole(figures.get("offered")),
         refused=_whole(figures.get("refused")),

@@ -75,7 +75,7 @@ def _interfaces(
 ) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Node, and what its agent says of the timestamps of an interface."""
     for name, agent in agents.items():
-        for timestamped in parts(agent, "stamps"):
+        for timestamped in parts(agent, "timestamps"):
             yield name, timestamped
 
 
@@ -146,8 +146,10 @@ def _hardware(run: Evidence) -> Check:
     used: set[str] = set()
     for name, told in found:
         figures = _part(told, "figures")
-        sent, came, clock = (_part(figures, key) for key in ("transmit_stamps", "receive_stamps", "clock"))
-        asked += number(sent, "asked") + number(came, "stamped") + number(came, "missing")
+        sent, came, clock = (
+            _part(figures, key) for key in ("transmit_timestamps", "receive_timestamps", "clock")
+        )
+        asked += number(sent, "asked") + number(came, "timestamped") + number(came, "missing")
         missing += number(sent, "missing") + number(came, "missing")
         spare += number(sent, "not_asked")
         strange += number(sent, "duplicates") + number(sent, "unknown")
@@ -239,7 +241,7 @@ def _granted(run: Evidence) -> str:
 
 def _way(timestamped: Mapping[str, object], way: str, octets: str) -> str:
     kind, octet = str(timestamped.get(way)), _part(_part(timestamped, "figures"), octets)
-    taken, recorded = octet.get("stamped"), octet.get("recorded")
+    taken, recorded = octet.get("timestamped"), octet.get("recorded")
     if kind not in _BY_ITSELF:
         return f"{kind} ({taken} octet)" if taken != "preamble" else f"{kind} (preamble)"
     return f"{kind} ({taken} octet, moved to {recorded})"

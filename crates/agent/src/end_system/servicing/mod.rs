@@ -70,9 +70,9 @@ pub struct AccessPointStats {
     /// Frames received but given up because a task's queue was full.
     pub inbox_drops: u64,
     /// Sends whose driver timestamp never came.
-    pub missing_tx_stamps: u64,
+    pub missing_tx_timestamps: u64,
     /// Frames that came without the driver's timestamp.
-    pub missing_rx_stamps: u64,
+    pub missing_rx_timestamps: u64,
     /// Timestamps of the interface, where it timestamps.
     pub hardware: HardwareStats,
     /// Frames without our header.
@@ -429,7 +429,7 @@ impl Servicing {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        self.stats.missing_tx_stamps += self.timestamps_due as u64;
+        self.stats.missing_tx_timestamps += self.timestamps_due as u64;
         self.stats.hardware = self.interface.as_mut().map(HardwareTimestamps::finish).unwrap_or_default();
         self.stats.socket_drops = self.socket.drops().unwrap_or(0);
     }

@@ -75,7 +75,7 @@ impl Servicing {
 
     fn take(&mut self, mut buffer: Buffer, received: Received, now: WallNanos) {
         self.stats.frames_received += 1;
-        self.stats.missing_rx_stamps += u64::from(received.timestamp.is_none());
+        self.stats.missing_rx_timestamps += u64::from(received.timestamp.is_none());
         let whole = wire_length(received.len, received.vlan_tci);
         let (payload, length) = match self.access {
             AccessKind::Udp => {

@@ -74,7 +74,7 @@ impl Servicing {
                 self.stats.frames_sent += 1;
                 let slot = &mut self.outstanding[number as usize % OUTSTANDING];
                 if slot.waiting {
-                    self.stats.missing_tx_stamps += 1;
+                    self.stats.missing_tx_timestamps += 1;
                 } else {
                     self.timestamps_due += 1;
                 }
