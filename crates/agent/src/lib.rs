@@ -10,7 +10,10 @@
 //! | [`recording`] | what is written while a run goes on: records, captures, counters of the host |
 //! | [`tools`] | measuring loops and checks that need no run |
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 pub mod control;
 pub mod end_system;

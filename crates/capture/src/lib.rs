@@ -10,6 +10,10 @@
 //! Reading parses with `pcap-parser`, which is kept and fuzzed for exactly this. Writing is our own: the few blocks needed
 //! are quicker said than converted, and nothing may be allocated per frame.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 mod file;
 pub mod pcapng;

@@ -101,6 +101,7 @@ pub fn interface(out: &mut Vec<u8>, facts: &Interface<'_>) {
 
 /// A frame seen by `interface` at `ticks` of its resolution. `parts` together are the bytes seen, of which at most `snap`
 /// are kept; `seen` is how long the frame was, if more than was handed over.
+#[expect(clippy::cast_possible_truncation, reason = "a frame has less than 4 GiB")]
 pub fn packet(
     out: &mut Vec<u8>,
     interface: u32,
@@ -153,11 +154,13 @@ pub fn statistics(out: &mut Vec<u8>, interface: u32, between: [u64; 2], counted:
 }
 
 /// High word first: the one field of the format that is not of one byte order.
+#[expect(clippy::cast_possible_truncation, reason = "its two halves")]
 fn time(body: &mut Vec<u8>, ticks: u64) {
     body.extend(((ticks >> 32) as u32).to_le_bytes());
     body.extend((ticks as u32).to_le_bytes());
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a block has less than 4 GiB")]
 fn block(out: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     let begin = out.len();
     out.extend(kind.to_le_bytes());
@@ -168,6 +171,7 @@ fn block(out: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     out[begin + 4..begin + 8].copy_from_slice(&length);
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "values are numbers and names of ours")]
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(code.to_le_bytes());
     body.extend((value.len() as u16).to_le_bytes());

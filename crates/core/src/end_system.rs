@@ -296,6 +296,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     }
 
     /// The last bit of `frame` came in by `port` at `now`; the receive lane, if it sleeps, takes `wake_up` to wake.
+    #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
     pub fn handle_frame(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
         if frame.marks.has(Marks::FCS_ERROR) {
             self.outputs.push_back(Output::lost(port, frame, Cause::FrameCheck));
@@ -572,6 +573,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "an end system has at most two ports")]
     fn copies(&mut self, frame: Frame, networks: Networks, mut send: impl FnMut(&mut Self, usize, Frame)) {
         let copies = self.ports.iter().filter(|(network, _)| networks.has(*network)).count();
         if self.device.follows && copies > 1 {

@@ -126,6 +126,7 @@ impl<T> Fifo<T> {
     }
 
     /// Keeps those of which `stays` is true, in their order.
+    #[expect(clippy::cast_possible_truncation, reason = "no more than were counted before")]
     pub fn retain(&mut self, mut stays: impl FnMut(&T) -> bool) {
         self.first = self.first.take().filter(&mut stays);
         let Some(rest) = &mut self.rest else { return };

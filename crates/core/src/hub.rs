@@ -30,10 +30,10 @@ mod tests;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use wg_frame::ethernet::MIN_FRAME_LEN;
 use wg_frame::time::{RunTime, Span};
 
 use crate::Deadline;
+use crate::line::SMALLEST_FRAME;
 use station::{Deference, Outgoing, Sending, Signal, Station, Transmitter};
 
 /// slotTime, in bit times (4.4.2).
@@ -305,7 +305,7 @@ impl<F: Clone> Hub<F> {
         if place.queue.len() >= place.capacity {
             return Err(HubRefusal::QueueFull(frame));
         }
-        let bytes = i64::from(frame_len).max(MIN_FRAME_LEN as i64);
+        let bytes = i64::from(frame_len.max(SMALLEST_FRAME));
         let duration = self.rate.bits(PREAMBLE_BITS + 8 * bytes);
         place.queue.push_back(Outgoing { frame, duration });
         if place.transmitter == Transmitter::Idle {

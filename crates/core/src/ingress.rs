@@ -136,6 +136,7 @@ impl Index {
         index
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
     const fn key(port: usize, id: VirtualLinkId) -> u32 {
         (port as u32) << 16 | id.0 as u32
     }

@@ -39,6 +39,10 @@
 //! each call is bounded by what the core holds and by its number of ports.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 extern crate alloc;
 #[cfg(test)]
@@ -51,6 +55,7 @@ mod contention;
 mod deadline;
 pub mod end_system;
 pub mod fifo;
+#[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
 pub mod forwarding;
 pub mod frame;
 pub mod generator;
@@ -63,6 +68,7 @@ pub mod port;
 pub mod queue;
 pub mod relay;
 pub mod selection;
+#[expect(clippy::cast_possible_truncation, reason = "a switch has at most 1024 ports")]
 pub mod switch;
 pub mod tte;
 pub mod virtual_link_layer;

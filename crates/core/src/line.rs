@@ -8,15 +8,23 @@ use wg_frame::time::Span;
 use wg_frame::{ethernet, vlan};
 
 /// Preamble and start frame delimiter, bytes (IEEE Std 802.3-2022, 3.2.1 and 3.2.2).
-pub const PREAMBLE: u32 = ethernet::PREAMBLE_LEN as u32;
+pub const PREAMBLE: u32 = bytes(ethernet::PREAMBLE_LEN);
 /// Inter-packet gap, bytes (IEEE Std 802.3-2022, 4.4.2: 96 bit).
-pub const GAP: u32 = ethernet::GAP_LEN as u32;
+pub const GAP: u32 = bytes(ethernet::GAP_LEN);
 /// Smallest frame, destination address to FCS, bytes (IEEE Std 802.3-2022, 4.4.2).
+#[expect(clippy::cast_possible_truncation, reason = "64")]
 pub const SMALLEST_FRAME: u16 = ethernet::MIN_FRAME_LEN as u16;
 /// What cut-through forwarding must have seen of an untagged frame, bytes.
-const HEADER: u32 = ethernet::HEADER_LEN as u32;
+const HEADER: u32 = bytes(ethernet::HEADER_LEN);
 /// 802.1Q tag, bytes.
-const TAG: u32 = vlan::TAG_LEN as u32;
+const TAG: u32 = bytes(vlan::TAG_LEN);
+
+/// A length of a part of a frame, as lengths are counted here. For constants: panics beyond 65 535 bytes.
+#[expect(clippy::cast_possible_truncation, reason = "looked at before")]
+pub const fn bytes(length: usize) -> u32 {
+    assert!(length <= u16::MAX as usize, "wg-core misuse: no part of a frame is so long");
+    length as u32
+}
 
 /// The bit rate of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +70,7 @@ impl LineRate {
         let whole = PICOS.is_multiple_of(bits_per_second);
         Some(Self {
             bits_per_second,
-            picos_per_byte: if whole { (PICOS / bits_per_second) as i64 } else { 0 },
+            picos_per_byte: if whole { (PICOS / bits_per_second).cast_signed() } else { 0 },
         })
     }
 

@@ -481,6 +481,10 @@ impl<S: TransmissionSelection> Port<S> {
     }
 
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "queues are eight and one for each of the windows' 16-bit flows"
+    )]
     fn begin<C: LocalClock>(
         &mut self,
         now: RunTime,

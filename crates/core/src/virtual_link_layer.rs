@@ -387,6 +387,7 @@ impl VirtualLinkLayer {
         network: NetworkId,
         frame: &Frame,
     ) -> Result<(), Cause> {
+        #[expect(clippy::cast_possible_truncation, reason = "an ARINC 664 sequence number is a byte")]
         let (id, number) = (frame.virtual_link, frame.sequence as u8);
         match frame.class {
             TrafficClass::BestEffort => Ok(()),

@@ -8,6 +8,10 @@
 //! driven in virtual time as well as in real time.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 #[cfg(test)]
 extern crate std;

@@ -207,7 +207,7 @@ impl<T: AsRef<[u8]>> Message<T> {
     }
     /// Correction, in 2⁻¹⁶ ns (13.3.2.9).
     pub fn correction(&self) -> i64 {
-        u64_at(self.0.as_ref(), 8) as i64
+        u64_at(self.0.as_ref(), 8).cast_signed()
     }
     /// The port that sent it.
     pub fn source_port(&self) -> PortIdentity {
@@ -219,7 +219,7 @@ impl<T: AsRef<[u8]>> Message<T> {
     }
     /// Logarithm of the mean interval between messages of its kind.
     pub fn log_interval(&self) -> i8 {
-        self.0.as_ref()[33] as i8
+        self.0.as_ref()[33].cast_signed()
     }
     /// The timestamp behind the header, of all kinds but Signaling and Management: when it, or the message it answers or
     /// follows, was sent or received.
@@ -242,7 +242,7 @@ impl<T: AsRef<[u8]>> Message<T> {
     pub fn grandmaster(&self) -> Option<Grandmaster> {
         let bytes = self.0.as_ref();
         (self.type_field() == MessageType::Announce as u8).then(|| Grandmaster {
-            utc_offset: u16_at(bytes, 44) as i16,
+            utc_offset: u16_at(bytes, 44).cast_signed(),
             priority1: bytes[47],
             clock_class: bytes[48],
             clock_accuracy: bytes[49],
@@ -377,7 +377,7 @@ impl Repr {
         put(bytes, 20, self.source_port.clock);
         put_u16(bytes, 28, self.source_port.port);
         put_u16(bytes, 30, self.sequence_id);
-        put(bytes, 32, [self.control, self.log_interval as u8]);
+        put(bytes, 32, [self.control, self.log_interval.cast_unsigned()]);
         Message::new_checked(bytes)
     }
 }

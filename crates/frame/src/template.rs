@@ -156,6 +156,7 @@ impl Template {
         payload[SEQUENCE_AT..CRC_AT].copy_from_slice(&number);
         payload[CRC_AT..CRC_AT + 4].copy_from_slice(&sum);
         if let Some(at) = checksum {
+            #[expect(clippy::cast_possible_truncation, reason = "halves of words")]
             let mut total = Sum::default()
                 .add_word(self.sum)
                 .add_word(u16::from(second))

@@ -68,6 +68,7 @@ impl Span {
     }
     /// The time `bits` take on a line of `rate` bit/s, rounded up to a picosecond; `None` for a zero rate
     /// or a result beyond 106 days.
+    #[expect(clippy::cast_possible_truncation, reason = "looked at before")]
     pub const fn of_bits(bits: u64, rate: u64) -> Option<Self> {
         if rate == 0 {
             return None;

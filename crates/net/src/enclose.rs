@@ -202,8 +202,8 @@ fn raise_loopback() -> io::Result<()> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: an ifreq of zeroes is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    request.ifr_name[0] = b'l' as libc::c_char;
-    request.ifr_name[1] = b'o' as libc::c_char;
+    request.ifr_name[0] = b'l'.cast_signed();
+    request.ifr_name[1] = b'o'.cast_signed();
     request.ifr_ifru.ifru_flags = short((libc::IFF_UP | libc::IFF_RUNNING) as i64).cast_signed();
     // SAFETY: `request` is a live ifreq with a terminated name, which the call only reads.
     check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) })

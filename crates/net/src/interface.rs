@@ -104,7 +104,7 @@ pub fn hardware_address(name: &str) -> Result<Option<[u8; 6]>, NetError> {
         ));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
+        *to = from.cast_signed();
     }
     // SAFETY: `request` is a live ifreq with a terminated name (it is shorter than the field); the call fills it.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) })
@@ -113,7 +113,7 @@ pub fn hardware_address(name: &str) -> Result<Option<[u8; 6]>, NetError> {
     let address = unsafe { request.ifr_ifru.ifru_hwaddr };
     let mut mac = [0; 6];
     for (to, from) in mac.iter_mut().zip(address.sa_data) {
-        *to = from as u8;
+        *to = from.cast_unsigned();
     }
     Ok((address.sa_family == libc::ARPHRD_ETHER).then_some(mac))
 }

@@ -7,7 +7,10 @@
 //!
 //! Not taken: an async runtime (its reactor sits between the wire and the timestamp), a netlink library (the testmaster builds the network).
 #![deny(unsafe_op_in_unsafe_fn)]
-#![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 mod ancillary;
 mod bpf;

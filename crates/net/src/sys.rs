@@ -39,7 +39,7 @@ unsafe impl Plain for libc::sockaddr_xdp {}
 /// It does not fit, which no constant used here does.
 pub(crate) const fn short(constant: i64) -> u16 {
     assert!(constant >= 0 && constant <= u16::MAX as i64, "a constant of 16 bits");
-    #[expect(clippy::cast_possible_truncation, reason = "checked above")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
     {
         constant as u16
     }

@@ -167,7 +167,7 @@ fn request(interface: &str, code: libc::c_ulong, data: *mut libc::c_char) -> io:
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
     for (to, from) in order.ifr_name.iter_mut().zip(interface.bytes()) {
-        *to = from as libc::c_char;
+        *to = from.cast_signed();
     }
     order.ifr_ifru.ifru_data = data;
     // SAFETY: `order` is a live ifreq with a terminated name; the three callers in this file pass, with each code, a live

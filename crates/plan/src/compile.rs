@@ -184,6 +184,7 @@ fn expand(
             if !found.clean() {
                 break;
             }
+            #[expect(clippy::cast_possible_truncation, reason = "a test has at most `MOST_RUNS` runs")]
             let index = runs.len() as u32;
             let seed = test.seed.as_ref().map_or(0, |seed| run_seed(seed.value, index));
             runs.push(Run { index, point: point.clone(), repeat, seed, ..run.clone() });

@@ -5,6 +5,10 @@
 //! every quantity has its unit in its type and every sweep is expanded. Only a valid test becomes a
 //! [`Campaign`]; a bench needs no further checks of its own.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 mod campaign;
 mod compile;

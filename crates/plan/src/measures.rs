@@ -113,6 +113,7 @@ fn percentile(name: &str) -> Option<(&str, u64)> {
 
 /// Messages that the percentile a name ends in needs before it is reported: `ln 0.05 / ln q`, rounded up, so that the
 /// largest of them lies above the quantile with 95 % confidence; below the median the least below it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number from 1 to 3e9")]
 pub(crate) fn needed(name: &str) -> Option<u64> {
     const ALL_OF_THEM: u64 = 1_000_000_000;
     let (_, billionths) = percentile(name)?;

@@ -209,6 +209,7 @@ pub fn parse(kind: Kind, text: &str) -> Result<u128, QuantityError> {
     // At most 20 digits times 3.6e15: below 3.6e35, well inside u128.
     let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| QuantityError::NotANumber)?;
     let scaled = digits * size;
+    #[expect(clippy::cast_possible_truncation, reason = "at most `MOST_DIGITS`")]
     let scale = 10_u128.pow(fraction.len() as u32);
     if !scaled.is_multiple_of(scale) {
         return Err(QuantityError::NotWhole(kind.base()));
@@ -302,6 +303,7 @@ pub fn mean_bits(text: &str) -> Option<u64> {
     let plain = !whole.is_empty() && digits.len() <= 18 && digits.bytes().all(|byte| byte.is_ascii_digit());
     // At most 18 digits and 36 decimal places, so that neither side leaves u128.
     let mantissa: u128 = digits.parse().ok().filter(|mantissa| plain && *mantissa > 0)?;
+    #[expect(clippy::cast_possible_truncation, reason = "at most 18 digits")]
     let scale = 10_u128.pow(exponent + fraction.len() as u32);
     let mean = u64::try_from((scale + mantissa / 2) / mantissa).ok()?;
     (mantissa <= scale && mean <= 1_000_000_000_000_000_000).then_some(mean)

@@ -56,7 +56,7 @@ struct Bursts {
 impl Bursts {
     /// When message `index` of both phases is due.
     fn at(&self, index: u64) -> RunTime {
-        let from_first = index as i64 - self.warm_up_count;
+        let from_first = index.cast_signed() - self.warm_up_count;
         // Divisions are slow, and most bursts are of one.
         let (burst, within) = match self.size {
             1 => (from_first, 0),
@@ -290,6 +290,7 @@ impl Iterator for Schedule {
         let index = self.next;
         self.next += 1;
         let warm_up = index < self.warm_up_count;
+        #[expect(clippy::cast_possible_truncation, reason = "counts of a sender have 32 bits")]
         let sequence = (if warm_up { index } else { index - self.warm_up_count }) as u32;
         Some(Due { at, sequence, warm_up, length })
     }

@@ -108,6 +108,7 @@ impl Sweep {
         let mut rest = number;
         for axis in self.axes.iter().rev().filter(|axis| !axis.values.is_empty()) {
             let length = axis.values.len() as u64;
+            #[expect(clippy::cast_possible_truncation, reason = "less than a length")]
             let chosen = (rest % length) as usize;
             rest /= length;
             axis.apply(&mut model, &axis.values[chosen]);

@@ -187,6 +187,7 @@ impl Replay {
     #[inline]
     pub fn at(&self, index: u64) -> Option<Traced> {
         let frames = self.trace.frames();
+        #[expect(clippy::cast_possible_truncation, reason = "less than a length")]
         let (loops, within) = (index / frames.len() as u64, (index % frames.len() as u64) as usize);
         if loops >= u64::from(self.loops) {
             return None;
@@ -208,7 +209,7 @@ impl Replay {
         if whole == u64::from(self.loops) {
             return self.frames();
         }
-        let rest = room.as_picos() - whole as i64 * cycle;
+        let rest = room.as_picos() - whole.cast_signed() * cycle;
         let of_last = frames.partition_point(|frame| self.scaled(frame.after).as_picos() < rest);
         whole * frames.len() as u64 + of_last as u64
     }

@@ -1,21 +1,22 @@
 //! Sizes and ranges of the frames that carry messages.
 
+use wg_core::line::bytes;
 use wg_frame::{arinc664, ethernet, ipv4, probe, udp, vlan};
 
 use crate::campaign::{Protocol, VlanTag};
 
 /// Bytes of the probe header, the first part of every payload.
-pub const PROBE_HEADER: u32 = probe::LEN as u32;
+pub const PROBE_HEADER: u32 = bytes(probe::LEN);
 /// Largest payload of an Ethernet frame (IEEE 802.3-2022, 3.2.7).
 pub const MTU: u32 = 1_500;
-const IP_UDP: u32 = (ipv4::HEADER_LEN + udp::HEADER_LEN) as u32;
-const SEQUENCE_NUMBER: u32 = arinc664::SEQUENCE_LEN as u32;
-const SMALLEST_FRAME: u32 = ethernet::MIN_FRAME_LEN as u32;
+const IP_UDP: u32 = bytes(ipv4::HEADER_LEN + udp::HEADER_LEN);
+const SEQUENCE_NUMBER: u32 = bytes(arinc664::SEQUENCE_LEN);
+const SMALLEST_FRAME: u32 = bytes(ethernet::MIN_FRAME_LEN);
 /// Destination, source, EtherType and FCS.
-const ETHERNET: u32 = (ethernet::HEADER_LEN + ethernet::FCS_LEN) as u32;
-const TAG: u32 = vlan::TAG_LEN as u32;
+const ETHERNET: u32 = bytes(ethernet::HEADER_LEN + ethernet::FCS_LEN);
+const TAG: u32 = bytes(vlan::TAG_LEN);
 /// On the wire but not in the frame.
-pub(crate) const AROUND_FRAME: u32 = ethernet::WIRE_OVERHEAD as u32;
+pub(crate) const AROUND_FRAME: u32 = bytes(ethernet::WIRE_OVERHEAD);
 
 /// Smallest and largest payload of a message, in bytes.
 ///

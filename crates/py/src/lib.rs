@@ -4,6 +4,10 @@
 //! Rust memory and both sides can be tested alone. `python/wiregauge/_native.pyi` is the declaration Python
 //! code is checked against; a test compares it with this module.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 use std::path::{Path, PathBuf};
 

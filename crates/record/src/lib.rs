@@ -10,6 +10,10 @@
 //! - [`TruthWriter`] keeps what was true beside the records; nothing that judges reads it.
 //! - [`process_run`] goes the whole way, [`retrack`] judges stored records again.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
 mod columns;
 mod error;

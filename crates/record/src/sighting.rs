@@ -49,6 +49,7 @@ impl Manner {
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a field has at most eight bits")]
     fn field(self, place: u32, bits: u32) -> u8 {
         (self.0 >> place & ((1 << bits) - 1)) as u8
     }
@@ -266,6 +267,7 @@ impl Grouper {
 
     #[cold]
     fn learn(&mut self, manner: Manner, rank: u16) -> u16 {
+        #[expect(clippy::cast_possible_truncation, reason = "a block numbers no more than there is room for")]
         let number = self.known.len() as u16;
         self.known.push(manner);
         self.ranks.push(rank);

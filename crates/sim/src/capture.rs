@@ -28,7 +28,8 @@ use crate::sink::Sink;
 const PROBE_PORT: u16 = 61_188;
 /// Port of background load (RFC 863).
 const DISCARD_PORT: u16 = 9;
-const FCS: usize = 4;
+const FCS: usize = FCS_LENGTH as usize;
+const FCS_LENGTH: u8 = 4;
 /// Messages of a flow whose transmit times are remembered while they travel. One that is older, and still under way, shows
 /// without: its header says so.
 const REMEMBERED: usize = 1 << 17;
@@ -151,7 +152,7 @@ impl Captures {
                     name: &port.name,
                     snap: tapped.snap,
                     resolution: Resolution::Picoseconds,
-                    fcs: FCS as u8,
+                    fcs: FCS_LENGTH,
                     rate_bps: Some(port.rate_bps),
                     timestamps: Timestamps::SIMULATED,
                 };
@@ -179,7 +180,9 @@ impl Captures {
         tapped.ports[interface].frames += 1;
         self.blocks.clear();
         let (ticks, length) = (ticks(shown(node, time)), frame.len());
-        pcapng::packet(&mut self.blocks, interface as u32, ticks, direction, &[frame], length, tapped.snap);
+        #[expect(clippy::cast_possible_truncation, reason = "ports are numbered in 16 bits")]
+        let interface = interface as u32;
+        pcapng::packet(&mut self.blocks, interface, ticks, direction, &[frame], length, tapped.snap);
         sink.captured(node, &self.blocks, true);
     }
 
@@ -196,6 +199,7 @@ impl Captures {
     }
 
     /// What a frame looks like on the wire.
+    #[expect(clippy::cast_possible_truncation, reason = "an ARINC 664 sequence number is a byte")]
     fn image(&self, frame: &Frame, shown: &impl Fn(NodeIndex, RunTime) -> RunTime) -> Image {
         let length = usize::from(frame.length).clamp(64, LONGEST);
         let Message { flow, sequence, flags } = frame.message();
@@ -275,6 +279,7 @@ impl Captures {
     /// the UDP checksum is not used.
     fn virtual_link(&self, frame: &Frame) -> Envelope {
         let station = self.addresses.iter().position(|(mac, _)| *mac == frame.source).unwrap_or(0);
+        #[expect(clippy::cast_possible_truncation, reason = "nodes are numbered in 16 bits")]
         let [network, device] = (station as u16 + 1).to_be_bytes();
         let interface = match frame.network {
             NetworkId::A => 1,

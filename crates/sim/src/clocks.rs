@@ -158,7 +158,7 @@ fn refused(node: NodeIndex, error: ClockError) -> SimError {
 /// integers throughout.
 fn normal(chance: &mut Stream) -> i64 {
     let sum: u64 = chance.take(12).map(|draw| draw >> 32).sum();
-    sum as i64 - 6 * (1 << 32)
+    sum.cast_signed() - 6 * (1 << 32)
 }
 
 #[cfg(test)]

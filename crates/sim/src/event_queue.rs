@@ -136,6 +136,7 @@ impl EventQueue {
             nodes += count;
         }
         let all = ALL.into_iter().zip(counts);
+        #[expect(clippy::cast_possible_truncation, reason = "nodes and links are numbered in 32 bits")]
         let sources = all
             .flat_map(|(class, count)| (0..count).map(move |number| Source { class, number: number as u32 }));
         let sources: Vec<Source> = sources.collect();
@@ -175,9 +176,10 @@ impl EventQueue {
         if self.earliest == NEVER && !self.approach() {
             return None;
         }
+        #[expect(clippy::cast_possible_truncation, reason = "less than the number of sources")]
         let (time, source) = (self.earliest >> self.bits, (self.earliest & !(NEVER << self.bits)) as usize);
         self.take(source);
-        Some((RunTime::from_picos(self.base + time as i64), *self.sources.get(source)?))
+        Some((RunTime::from_picos(self.base + time.cast_signed()), *self.sources.get(source)?))
     }
 
     /// Whether anything but what nodes have waited for is still to happen at `now`, the instant of the last event taken.
@@ -188,7 +190,7 @@ impl EventQueue {
 
     #[inline]
     fn since_base(&self, at: RunTime) -> u64 {
-        at.as_picos().wrapping_sub(self.base) as u64
+        at.as_picos().wrapping_sub(self.base).cast_unsigned()
     }
 
     #[inline]

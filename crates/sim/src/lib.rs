@@ -11,7 +11,12 @@
 //! - [`simulate`] runs one run of a plan into a [`Sink`].
 //! - [`simulate_campaign`] runs all of them, in parallel, each into segments of its own.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
 
+#[expect(clippy::cast_possible_truncation, reason = "nodes, ports and links are numbered in 32 bits")]
 mod build;
 mod campaign;
 mod capture;

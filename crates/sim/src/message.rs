@@ -56,6 +56,7 @@ pub(crate) trait Carries {
 
 impl Carries for Frame {
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "fields of a handle have their widths")]
     fn message(&self) -> Message {
         let Handle(bits) = self.handle;
         Message { flow: bits as u16, sequence: (bits >> 32) as u32, flags: Flags((bits >> 16) as u8) }

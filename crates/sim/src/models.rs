@@ -52,6 +52,7 @@ impl Draws {
         }
         let scaled = |ppm: u32| (u64::from(ppm) << 32) / 1_000_000;
         let points: Box<[_]> = quantiles.iter().map(|&(ppm, time)| (scaled(ppm), time)).collect();
+        #[expect(clippy::cast_possible_truncation, reason = "a test has fewer quantiles than characters")]
         let first_above = |share: u64| points.partition_point(|(point, _)| *point <= share).max(1) as u32;
         let guide = core::array::from_fn(|part| first_above((part as u64) << GUIDE_SHIFT));
         Ok(Self(Arc::new(Quantiles { guide, points })))
@@ -73,8 +74,10 @@ impl Draws {
             above += 1;
         }
         let ((from, low), (to, high)) = (points[above - 1], points[above]);
-        let (rise, done, whole) = ((high - low).as_picos(), (share - from) as i64, (to - from) as i64);
+        let (rise, done, whole) =
+            ((high - low).as_picos(), (share - from).cast_signed(), (to - from).cast_signed());
         // Shares have 32 bits: rises below 2 ms need no wider division, which is slow.
+        #[expect(clippy::cast_possible_truncation, reason = "no more than the rise")]
         let part = match rise.checked_mul(done) {
             Some(product) => product / whole,
             None => (i128::from(rise) * i128::from(done) / i128::from(whole)) as i64,

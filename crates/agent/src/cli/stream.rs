@@ -243,7 +243,7 @@ fn place_thread(core: Option<usize>, fifo: u32) -> Result<(), Failure> {
 }
 
 /// A number of the command line, which is not negative, without its fraction.
-#[expect(clippy::cast_possible_truncation, reason = "options are at most 1e13")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "options are 0 to 1e13")]
 fn whole(number: f64) -> u64 {
     number.round() as u64
 }

@@ -36,7 +36,11 @@ impl Distribution {
     pub fn of(sketch: &Sketch) -> Option<Self> {
         let n = sketch.n();
         let ns = |ps: i64| ps as f64 / 1e3;
-        #[expect(clippy::cast_possible_truncation, reason = "a whole number from 0 to n")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole number from 0 to n"
+        )]
         let quantile = |share: f64| {
             let rank = ((share * n as f64).ceil() as u64).clamp(1, n);
             sketch.rank(rank).map(|bucket| (ns(bucket.low) + ns(bucket.high)) / 2.0)

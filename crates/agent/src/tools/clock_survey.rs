@@ -215,7 +215,7 @@ fn cost(source: &ClockSource, ticks: &mut [i64], rate: f64, less: f64) -> Cost {
     let ns = |ticks: i64| ticks as f64 / rate - less;
     let mean = ticks.iter().map(|&t| ns(t)).sum::<f64>() / n as f64;
     let squares = ticks.iter().map(|&t| (ns(t) - mean).powi(2)).sum::<f64>();
-    #[expect(clippy::cast_possible_truncation, reason = "a whole number from 0 to n")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number from 0 to n")]
     let rank = |q: f64| (q * n as f64).ceil() as usize;
     let at = |q: f64| ns(ticks[rank(q).clamp(1, n) - 1]);
     Cost {

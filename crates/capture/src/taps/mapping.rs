@@ -30,7 +30,7 @@ struct Place {
 impl Map {
     /// Taps that are the network themselves.
     pub(super) fn of_taps(network: &Network, contents: &Contents) -> Self {
-        let places = (0..contents.taps.len() as NodeIndex).map(|node| place(network, node, 1)).collect();
+        let places = (0..).zip(&contents.taps).map(|(node, _)| place(network, node, 1)).collect();
         Self { places, of_test: false }
     }
 

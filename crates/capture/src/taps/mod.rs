@@ -123,6 +123,9 @@ pub struct TroubleReport {
     pub ends_the_file: bool,
 }
 
+/// Interfaces that can be imported at once: each may become a node, and one more lies beyond them.
+const MOST_TAPS: usize = 65_534;
+
 /// Why nothing can be made of the files.
 #[derive(Debug, thiserror::Error)]
 pub enum TapError {
@@ -144,6 +147,14 @@ pub enum TapError {
         files: String,
         /// Frames in them.
         frames: u64,
+    },
+    /// More taps than nodes can be numbered.
+    #[error(
+        "the files have {taps} interfaces in all, and at most {MOST_TAPS} can be imported at once; name fewer files"
+    )]
+    TooMany {
+        /// Interfaces of all files.
+        taps: usize,
     },
     /// A tap that is nowhere in the test.
     #[error(

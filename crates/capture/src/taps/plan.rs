@@ -15,6 +15,7 @@ const BEYOND: &str = "beyond the tap";
 const SOME_RATE: LineRate = LineRate::GIGABIT;
 
 /// Taps as end systems; flows from the first tap that sees them to the last.
+#[expect(clippy::cast_possible_truncation, reason = "there are at most `MOST_TAPS`")]
 pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
     let mut nodes: Vec<Node> = (0..)
         .zip(&contents.taps)

@@ -94,6 +94,9 @@ pub(super) fn scan(order: &Order) -> Result<Contents, TapError> {
         let file = path.display().to_string();
         contents.troubles.extend(reader.troubles().iter().map(|(what, n)| (file.clone(), what.clone(), *n)));
     }
+    if contents.taps.len() > super::MOST_TAPS {
+        return Err(TapError::TooMany { taps: contents.taps.len() });
+    }
     // Interfaces that saw no message of ours are no taps of it.
     if contents.passing.is_empty() {
         let files: Vec<String> = order.files.iter().map(|file| file.display().to_string()).collect();

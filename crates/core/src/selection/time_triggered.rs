@@ -75,6 +75,7 @@ impl TimeTriggered {
         let mut flows: Vec<u16> = schedule.windows().iter().map(|window| window.flow).collect();
         flows.sort_unstable();
         flows.dedup();
+        #[expect(clippy::cast_possible_truncation, reason = "flows are 16-bit numbers")]
         let place = |id: u16| (QUEUES + flows.partition_point(|other| *other < id)) as u32;
         let queue_of = schedule.windows().iter().map(|window| place(window.flow)).collect();
         let access = MediaAccess::new(schedule, integration, raster);

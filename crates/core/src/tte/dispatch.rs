@@ -78,6 +78,7 @@ impl Instants {
         time + Span::from_picos((-self.since_ps(time)).rem_euclid(self.period_ps))
     }
     /// How long ago the last instant at or before `time` was.
+    #[expect(clippy::cast_possible_truncation, reason = "less than the period")]
     fn since_ps(&self, time: LocalTime) -> i64 {
         (i128::from(time.as_picos()) - i128::from(self.offset_ps)).rem_euclid(i128::from(self.period_ps))
             as i64

@@ -140,7 +140,8 @@ impl LiveFrames {
         let what = "cannot try live XDP frames";
         let plain = |e| NetError::of(what, "live XDP frames need root and Linux 5.18 or later", e);
         let interface = self.interface;
-        let code = [insn(0xB7, 1, 0, 0, interface as i32), insn(0xB7, 2, 0, 0, 0), invoke(REDIRECT), EXIT];
+        let code =
+            [insn(0xB7, 1, 0, 0, interface.cast_signed()), insn(0xB7, 2, 0, 0, 0), invoke(REDIRECT), EXIT];
         let program = bpf::load_program(&code).map_err(plain)?;
         let mut run = ProgRun {
             program: program.as_raw_fd().cast_unsigned(),
@@ -295,8 +296,8 @@ fn program(
         code.push(load(WORD, 4, 3, bpf::offset(TABLES_AT + table * 1024)));
         code.push(insn(0xAF, 7, 4, 0, 0)); // ^
     };
-    for byte in 0..4 {
-        add_to_crc(&mut code, 9, 24 - 8 * byte, byte as usize);
+    for (table, byte) in (0..4).enumerate() {
+        add_to_crc(&mut code, 9, 24 - 8 * byte, table);
     }
     if let Some(at) = places.transmit_time {
         code.push(invoke(KTIME_TAI));
@@ -304,8 +305,8 @@ fn program(
         code.push(insn(0x1F, 0, 1, 0, 0)); // −
         code.push(insn(0x27, 0, 0, 0, 1_000)); // ·
         code.push(copy(5, 0));
-        for byte in 0..8 {
-            add_to_crc(&mut code, 5, 56 - 8 * byte, 4 + byte as usize);
+        for (table, byte) in (0..8).enumerate() {
+            add_to_crc(&mut code, 5, 56 - 8 * byte, 4 + table);
         }
         code.push(insn(0xDC, 5, 0, 0, 64)); // to network order
         code.push(insn(0x7B, 6, 5, payload + bpf::offset(at), 0));
@@ -314,7 +315,7 @@ fn program(
     code.push(insn(0x63, 6, 9, payload + 4, 0));
     code.push(insn(0xDC, 7, 0, 0, 32));
     code.push(insn(0x63, 6, 7, payload + 8, 0));
-    code.push(insn(0xB7, 1, 0, 0, interface as i32));
+    code.push(insn(0xB7, 1, 0, 0, interface.cast_signed()));
     code.push(insn(0xB7, 2, 0, 0, 0));
     code.push(invoke(REDIRECT));
     code.push(EXIT);
@@ -334,7 +335,7 @@ fn address_of(to: u8, map: &OwnedFd) -> [Insn; 2] {
 
 /// Waits until the frame is due if it is the first of its bulk, and counts on. Register 8 holds the memory.
 fn wait() -> Vec<Insn> {
-    let fraction = FRACTION as i32;
+    let fraction = FRACTION.cast_signed();
     vec![
         load_long(1, 8, POSITION_AT),
         load_long(2, 8, MASK_AT),

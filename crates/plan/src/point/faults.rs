@@ -44,7 +44,7 @@ impl PointCheck<'_> {
             }
         };
         Some(LinkFault {
-            link: fault.link as u32,
+            link: crate::topology::link_number(fault.link),
             sent_by: fault.sent_by,
             kind,
             whom,
@@ -104,9 +104,10 @@ impl PointCheck<'_> {
         let mut set: BTreeMap<NodeIndex, Span> = BTreeMap::new();
         for incident in &self.disturbances.incidents {
             let kind = match &incident.what {
-                IncidentWhat::Cut { link, until } => {
-                    IncidentKind::Cut { link: *link as u32, until: until.as_ref().map(|until| until.value) }
-                }
+                IncidentWhat::Cut { link, until } => IncidentKind::Cut {
+                    link: crate::topology::link_number(*link),
+                    until: until.as_ref().map(|until| until.value),
+                },
                 IncidentWhat::Restart { switch, until } => {
                     IncidentKind::Restart { switch: *switch, until: until.value }
                 }

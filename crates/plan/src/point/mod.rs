@@ -17,7 +17,7 @@ mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wg_frame::ethernet::MIN_FRAME_LEN;
+use wg_core::line::SMALLEST_FRAME;
 use wg_frame::time::Span;
 
 use crate::campaign::Hop;
@@ -129,7 +129,7 @@ impl PointCheck<'_> {
         }
         for send in &run.sends {
             // Its length has no part in whether there is one.
-            let Err(error) = Schedule::new(run, send, MIN_FRAME_LEN as u16) else { continue };
+            let Err(error) = Schedule::new(run, send, SMALLEST_FRAME) else { continue };
             let task = self.model.sends.iter().find(|task| self.model.flows[task.flow].id == send.flow);
             let Some(task) = task else { continue };
             let cure = "write a shorter period or offset, or fewer messages";

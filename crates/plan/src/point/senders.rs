@@ -180,7 +180,8 @@ impl PointCheck<'_> {
     fn check_rate_limit(&self, send: &WholeSend<'_>, found: &mut Findings) {
         let Some(Some(limit)) = &send.send.rate_limit else { return };
         let flow = &self.model.flows[send.send.flow];
-        let offered = send.bits() * PICOS_PER_SECOND * 1_000_000 / send.period.as_picos().max(1) as u128;
+        let offered = send.bits() * PICOS_PER_SECOND * 1_000_000
+            / u128::from(send.period.as_picos().max(1).unsigned_abs());
         if offered > u128::from(limit.value) * 1_000_000 {
             let message = format!("{} is less than flow {} offers on average", limit.named(), flow.id);
             let cure = "raise the limit or write a longer period; else messages wait ever longer";
@@ -261,7 +262,8 @@ impl PointCheck<'_> {
         // Micro-bit/s, so that rounding down cannot hide an overload worth naming.
         let mut loads: BTreeMap<Medium, (u128, Vec<u16>)> = BTreeMap::new();
         for send in senders {
-            let load = send.bits() * PICOS_PER_SECOND * 1_000_000 / send.shortest().as_picos().max(1) as u128;
+            let load = send.bits() * PICOS_PER_SECOND * 1_000_000
+                / u128::from(send.shortest().as_picos().max(1).unsigned_abs());
             let mut add = |medium: Medium| {
                 let (sum, flows) = loads.entry(medium).or_default();
                 *sum += load;

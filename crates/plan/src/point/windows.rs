@@ -275,7 +275,7 @@ impl PointCheck<'_> {
                 }
                 _ => {
                     let period = i128::from(plan.period.as_picos());
-                    let offset = Span::from_picos(last_bit.rem_euclid(period) as i64);
+                    let offset = phase(last_bit, period);
                     let missing = line.time_of(plan.frame.into()) - line.time_of(plan.sent);
                     plan.sooner = plan.sooner.max(missing);
                     plan.receptions.push(TtReception { at: into, offset });
@@ -331,7 +331,7 @@ impl PointCheck<'_> {
                 )??;
                 let opens = before + (i128::from(offset.as_picos()) - before).rem_euclid(period);
                 if opens < ready.earliest {
-                    let earliest = Span::from_picos(ready.earliest.rem_euclid(period) as i64);
+                    let earliest = phase(ready.earliest, period);
                     let message = format!(
                         "{} opens at {offset}, before the frame of flow {} can be there",
                         window.named, flow.id
@@ -357,7 +357,7 @@ impl PointCheck<'_> {
                 let message = format!(
                     "the window of flow {} at {port} opens at {} for {length} and ends beyond its period",
                     flow.id,
-                    Span::from_picos(within as i64)
+                    phase(opens, period)
                 );
                 let cure = "write an earlier offset or a shorter window, or a longer period";
                 found.error(place, message, plan.period.to_string(), cure);
@@ -366,7 +366,7 @@ impl PointCheck<'_> {
             false => opens,
         };
         plan.last = length;
-        let offset = Span::from_picos(opens.rem_euclid(period) as i64);
+        let offset = phase(opens, period);
         let window = TtWindow { at, offset, length };
         plan.windows.push(Placed { flow, place, window, period: plan.period, frame: plan.frame, line });
         Some(Opening { opens, late })
@@ -443,4 +443,10 @@ impl PointCheck<'_> {
         let cure = "write another offset for one of them, or shorter windows";
         found.error(second.place, message, "1 window at a time", cure);
     }
+}
+
+/// How long after the beginning of a period a time is.
+#[expect(clippy::cast_possible_truncation, reason = "less than the period")]
+fn phase(time: i128, period: i128) -> Span {
+    Span::from_picos(time.rem_euclid(period) as i64)
 }

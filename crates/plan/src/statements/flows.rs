@@ -220,7 +220,7 @@ pub(crate) fn check_bag(bag: &Sourced<Span>, found: &mut Findings) -> bool {
     let sound = Bag::new(bag.value).is_ok();
     if !sound {
         let number = bag.value.as_picos() / Span::from_millis(1).as_picos();
-        let near = (number.clamp(1, 128) as u64).next_power_of_two();
+        let near = number.clamp(1, 128).unsigned_abs().next_power_of_two();
         let message = format!("{} is no bandwidth allocation gap", bag.named());
         let limit = "1, 2, 4, 8, 16, 32, 64 or 128 ms";
         found.error(&bag.place, message, limit, format!("write one of them, for example {near}ms"));

@@ -159,6 +159,7 @@ fn gain(reader: &mut Reader<'_>, attribute: &'static str, default: &str) -> Mayb
     let (whole, part) = written.split_once('.').unwrap_or((written, "0"));
     let digits = |text: &str| (1..=3).contains(&text.len()) && text.chars().all(|c| c.is_ascii_digit());
     let thousandths = (digits(whole) && digits(part)).then(|| {
+        #[expect(clippy::cast_possible_truncation, reason = "at most three digits")]
         let scale = 10_u32.pow(3 - part.len() as u32);
         Some(whole.parse::<u32>().ok()? * 1_000 + part.parse::<u32>().ok()? * scale)
     });
@@ -204,6 +205,7 @@ pub(super) fn exchanges(
     }
     let taken: BTreeSet<FlowId> = flows.iter().filter_map(|flow| Some(flow.id.as_ref()?.value)).collect();
     let free = (1..=LAST_FLOW).rev().filter(|id| !taken.contains(id));
+    #[expect(clippy::cast_possible_wrap, reason = "no more than nodes")]
     let count = others.len() as i64;
     for ((position, other), id) in (0_i64..).zip(&others).zip(free) {
         // Spread over the period, off its beginning, where the test's own messages are likely to be.

@@ -146,7 +146,7 @@ impl Topology {
             self.links_whole = false;
             return;
         }
-        let number = self.network.links.len() as u32;
+        let number = link_number(self.network.links.len());
         self.join(number, &ends, link.network);
         let [from, to] = ends;
         let hop = Hop { link: number, from, to };
@@ -205,10 +205,12 @@ impl Topology {
         }
         let linked: BTreeSet<NodeIndex> =
             self.network.links.iter().flat_map(|link| link.ends.map(|end| end.node)).collect();
-        for (index, place) in places.iter().enumerate() {
-            if !linked.contains(&(index as NodeIndex)) {
-                let cure =
-                    format!("add <link between=\"{} …\" …/> or remove it", self.network.nodes[index].name);
+        for (index, place) in (0..).zip(places) {
+            if !linked.contains(&index) {
+                let cure = format!(
+                    "add <link between=\"{} …\" …/> or remove it",
+                    self.network.nodes[usize::from(index)].name
+                );
                 found.error(place, "the node has no link", "", cure);
             }
         }
@@ -406,4 +408,10 @@ impl Topology {
 /// ` on line 7`, or nothing for a test built in code.
 pub(crate) fn on_line(line: u32) -> String {
     if line == 0 { String::new() } else { format!(" on line {line}") }
+}
+
+/// The number of the link at this place of the list.
+#[expect(clippy::cast_possible_truncation, reason = "a test has at most 500 000 elements")]
+pub(crate) fn link_number(place: usize) -> u32 {
+    place as u32
 }

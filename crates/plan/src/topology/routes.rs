@@ -38,6 +38,7 @@ impl Loops {
     /// The first node of the part of `node`.
     fn part(&mut self, network: NetworkId, node: NodeIndex) -> NodeIndex {
         let parts = &mut self.parts[network as usize];
+        #[expect(clippy::cast_possible_truncation, reason = "nodes are numbered in 16 bits")]
         let known = parts.len() as NodeIndex;
         parts.extend(known..=node.max(known.saturating_sub(1)));
         let mut at = node;

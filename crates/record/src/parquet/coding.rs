@@ -17,6 +17,7 @@ pub(super) trait Index: Copy + Default + Ord + Into<u64> {
 impl Index for u16 {
     const BITS: u32 = 16;
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits are asked for")]
     fn of(bits: u64) -> Self {
         bits as u16
     }
@@ -25,6 +26,7 @@ impl Index for u16 {
 impl Index for u32 {
     const BITS: u32 = 32;
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits are asked for")]
     fn of(bits: u64) -> Self {
         bits as u32
     }
@@ -197,6 +199,7 @@ impl Number for i64 {
 
 impl Number for i32 {
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits are asked for")]
     fn of(stored: i64) -> Self {
         stored as i32
     }
@@ -204,6 +207,11 @@ impl Number for i32 {
 
 impl Number for u32 {
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the lowest bits are asked for"
+    )]
     fn of(stored: i64) -> Self {
         stored as u32
     }
@@ -268,10 +276,11 @@ const ROOM: usize = 256;
 
 /// The first numbers of `packed`, each of `width` bits, at most 64; anything where it has ended. `room` may hold anything.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a width is at most 64")]
 fn unpack_group(packed: &[u8], width: usize, room: &mut [u8; ROOM + 8], numbers: &mut [i64; GROUP]) {
     if width > 56 {
         for (place, number) in numbers.iter_mut().enumerate() {
-            *number = bits_at(packed, place * width, width as u32) as i64;
+            *number = bits_at(packed, place * width, width as u32).cast_signed();
         }
         return;
     }
@@ -282,7 +291,7 @@ fn unpack_group(packed: &[u8], width: usize, room: &mut [u8; ROOM + 8], numbers:
     for (place, number) in numbers.iter_mut().enumerate() {
         let at = place * width;
         let word = room[at / 8 % ROOM..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        *number = (word >> (at % 8) & mask) as i64;
+        *number = (word >> (at % 8) & mask).cast_signed();
     }
 }
 
@@ -301,5 +310,5 @@ fn varint(rest: &mut &[u8]) -> Result<u64, String> {
 }
 
 fn zigzag(rest: &mut &[u8]) -> Result<i64, String> {
-    varint(rest).map(|number| (number >> 1) as i64 ^ -((number & 1) as i64))
+    varint(rest).map(|number| (number >> 1).cast_signed() ^ -(number & 1).cast_signed())
 }

@@ -338,6 +338,7 @@ struct Reading {
 const MANNERS: usize = 512;
 
 impl Reading {
+    #[expect(clippy::cast_possible_truncation, reason = "a length has 16 bits")]
     fn begin(file: File, group: &RowGroupMetaData) -> Result<Self, String> {
         let constants: Vec<Option<u64>> = group.columns().iter().map(constant_of).collect();
         let is_wanted = |place: usize| constants.get(place).is_none_or(Option::is_none);
@@ -375,6 +376,7 @@ impl Reading {
     }
 
     /// The next records, a share for each part; `None` after the last.
+    #[expect(clippy::cast_possible_truncation, reason = "a length has 16 bits")]
     fn next(&mut self, division: &Division, buffers: &Buffers) -> Result<Option<Vec<Share>>, String> {
         // As far as no column has to turn a page.
         let mut count = self.rows_left.min(Grouper::MOST);
@@ -417,6 +419,7 @@ impl Reading {
     }
 
     /// Numbers the manners of the next `count` records.
+    #[expect(clippy::cast_possible_truncation, reason = "sizes multiply to at most `Grouper::CODES`")]
     fn number(&mut self, count: usize, division: &Division) {
         let columns: Vec<(&[u16], &[u64])> =
             self.fields.iter_mut().map(|(_, codes)| codes.take(count)).collect();

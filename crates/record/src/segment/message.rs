@@ -16,9 +16,13 @@ use crate::schema::Record;
 /// Name of the one column.
 pub(super) const COLUMN: &str = "cell";
 
+/// Width of a cell, as Arrow counts.
+#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "16")]
+const CELL_WIDTH: i32 = CELL as i32;
+
 /// The one column, with file metadata.
 pub(super) fn segment_schema(metadata: HashMap<String, String>) -> SchemaRef {
-    let field = Field::new(COLUMN, DataType::FixedSizeBinary(CELL as i32), false);
+    let field = Field::new(COLUMN, DataType::FixedSizeBinary(CELL_WIDTH), false);
     Arc::new(Schema::new(vec![field]).with_metadata(metadata))
 }
 
@@ -30,7 +34,7 @@ pub(super) fn schema_message(schema: &SchemaRef) -> Result<Vec<u8>, ArrowError> 
 
 /// A batch of `cells` as a message.
 pub(super) fn message_of(cells: &[u8], schema: &SchemaRef) -> Result<Vec<u8>, ArrowError> {
-    let column = FixedSizeBinaryArray::try_new(CELL as i32, Buffer::from(cells), None)?;
+    let column = FixedSizeBinaryArray::try_new(CELL_WIDTH, Buffer::from(cells), None)?;
     let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(column)])?;
     let mut encoder = StreamWriter::try_new(Vec::new(), schema)?;
     encoder.get_mut().clear();

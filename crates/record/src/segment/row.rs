@@ -32,7 +32,7 @@ const POINT: u32 = 55;
 const NODES: u16 = 1 << 10;
 const PORTS: u16 = 1 << 6;
 
-const _: () = assert!(Point::ALL.len() <= NOTHING as usize && Clock::ALL.len() <= 8);
+const _: () = assert!(Point::ALL.len() as u64 <= NOTHING && Clock::ALL.len() <= 8);
 const _: () = assert!(Crc::ALL.len() <= 4 && DropReason::ALL.len() <= 32);
 
 /// A cell without meaning, to fill up a batch.
@@ -59,11 +59,16 @@ impl Layout {
 
     /// The cell of `record`, and the one that has to go before it.
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the lowest bits; the others are looked at"
+    )]
     pub(super) fn encode(&mut self, record: &Record) -> (Option<Cell>, Cell) {
         // Differences wrap, and so do the sums of who reads.
         let since = record.time.as_picos().wrapping_sub(self.last);
         self.last = record.time.as_picos();
-        let too_far = since.wrapping_add(1 << 31) as u64 >> 32;
+        let too_far = since.wrapping_add(1 << 31).cast_unsigned() >> 32;
         if too_far | u64::from(record.node / NODES) | u64::from(record.port / PORTS) == 0 {
             (None, record_cell(record, since as u32, (record.node, record.port)))
         } else {
@@ -92,10 +97,11 @@ fn record_cell(record: &Record, since: u32, (node, port): (u16, u16)) -> Cell {
 #[cold]
 fn ahead(record: &Record) -> Cell {
     let place = u64::from(record.node) | u64::from(record.port) << 16;
-    [record.time.as_picos() as u64, place | AHEAD << POINT]
+    [record.time.as_picos().cast_unsigned(), place | AHEAD << POINT]
 }
 
 /// The records laid out in the cells of a batch; the sentence says what is wrong with them.
+#[expect(clippy::cast_possible_truncation, reason = "fields of a cell have their widths")]
 pub(super) fn decode(cells: &[[u8; CELL]], into: &mut Vec<Record>) -> Result<(), String> {
     into.reserve(cells.len());
     let (mut last, mut said) = (BEGINNING, None);
@@ -104,7 +110,7 @@ pub(super) fn decode(cells: &[[u8; CELL]], into: &mut Vec<Record>) -> Result<(),
         let (low, high) = (bits as u64, (bits >> 64) as u64);
         let point = high >> POINT & 15;
         if point == AHEAD && said.is_none() {
-            last = low as i64;
+            last = low.cast_signed();
             said = Some((high as u16, (high >> 16) as u16));
             continue;
         }
@@ -112,7 +118,7 @@ pub(super) fn decode(cells: &[[u8; CELL]], into: &mut Vec<Record>) -> Result<(),
             continue;
         }
         let record = (|| {
-            let since = i64::from(low as u32 as i32);
+            let since = i64::from((low as u32).cast_signed());
             let place = (high >> 32) as u16;
             let time = RunTime::from_picos(last.wrapping_add(since));
             let (node, port) = said.take().unwrap_or((place % NODES, place / NODES));

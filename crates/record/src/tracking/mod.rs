@@ -194,6 +194,7 @@ impl Tracker {
     pub fn observe_all(&mut self, records: &[Record]) {
         let mut block = std::mem::replace(&mut self.grouped, Block::empty());
         for records in records.chunks(Grouper::MOST) {
+            #[expect(clippy::cast_possible_truncation, reason = "a test has at most 65 534 flows")]
             let (slots, last) = (&self.slots, self.flows.len() as u16);
             self.grouper.note(records.iter().map(Manner::of), |flow| slots[usize::from(flow)].min(last));
             let rest = records.iter().map(|record| (record.time, record.sequence, record.length));

@@ -282,6 +282,7 @@ impl FlowSeries {
         let of = usize::from(measure == Measure::Ipdv);
         let mut before = self.before[of].filter(|before| before.life == life);
         for place in messages.places() {
+            #[expect(clippy::cast_possible_truncation, reason = "a stretch is no longer than the window")]
             let (sequence, value) = (messages.stretch.first + place as u32, value(place));
             if let Some(before) = before
                 && before.sequence.checked_add(1) == Some(sequence)

@@ -82,7 +82,7 @@ impl Sketch {
             if ps >= 0 {
                 self.positive.count(ps.unsigned_abs());
             } else {
-                self.negative.count(!ps as u64);
+                self.negative.count((!ps).cast_unsigned());
             }
         }
     }
@@ -179,6 +179,10 @@ impl Counts {
 
     /// Adds to the count of a bucket.
     #[cold]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "buckets are fewer than 2^16, and their counts here at most `FEW`"
+    )]
     fn add(&mut self, number: usize, by: u64) {
         if self.counts.is_empty() {
             self.taken += by;
@@ -198,6 +202,7 @@ impl Counts {
     }
 
     /// Adds to the count of a bucket, making room for its page.
+    #[expect(clippy::cast_possible_truncation, reason = "the rest is in `high`")]
     fn add_to_page(&mut self, number: usize, by: u64) {
         let page = number / BUCKETS * BUCKETS;
         if self.counts.is_empty() {
@@ -234,12 +239,14 @@ impl Counts {
 
 /// Number of the bucket of a magnitude: the exact ones first, then octave by octave.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a bucket's number has less than 32 bits")]
 fn number(magnitude: u64) -> usize {
     let shift = (u64::BITS - magnitude.leading_zeros()).saturating_sub(BITS + 1);
     // From the second octave on the leading bit of the shifted magnitude adds the page that is missing here.
     (shift as usize * BUCKETS) + (magnitude >> shift) as usize
 }
 
+#[expect(clippy::cast_possible_wrap, reason = "a bucket's number has less than 32 bits")]
 fn bounds(number: usize) -> (i64, i64) {
     match number / BUCKETS {
         0 => (number as i64, number as i64),

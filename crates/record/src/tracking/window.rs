@@ -250,6 +250,7 @@ impl<'a> Stretch<'a> {
         (!column.is_empty()).then_some(column)
     }
     /// The message at this place of the stretch.
+    #[expect(clippy::cast_possible_truncation, reason = "a stretch is no longer than the window")]
     pub(super) fn at(&self, place: usize) -> Closing<'a> {
         Closing { sequence: self.first + place as u32, seen: &self.seen[place], stretch: *self, place }
     }
@@ -465,6 +466,7 @@ impl Window {
     }
 
     /// Closes the first `count` messages and makes their slots free, a stretch before and one after the ring's end.
+    #[expect(clippy::cast_possible_truncation, reason = "a stretch is no longer than the window")]
     fn close(&mut self, count: usize, close: &mut impl FnMut(Stretch<'_>)) {
         let begin = self.slot(self.base);
         let before = count.min(self.states.len() - begin.min(self.states.len()));

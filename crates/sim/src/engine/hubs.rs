@@ -67,6 +67,7 @@ impl<S: Sink> Engine<'_, S> {
                 Output::DrawBackoff { station, limit, .. } => {
                     let hub = &mut self.world.hubs[number];
                     // The limit is a power of two.
+                    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits are drawn")]
                     let slots = (hub.backoff.next_u64() >> 32) as u16 & (limit - 1);
                     if hub.core.handle_backoff(self.now, station, slots).is_err() {
                         unreachable!("wg-sim: the backoff was asked for and is below its limit");
