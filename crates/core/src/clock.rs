@@ -12,8 +12,7 @@
 //!
 //! # Run time
 //! Cores run in a monotonic time domain: the true time of a simulation, the monotonic clock of a live host. Run time is what
-//! calls and deadlines are in, and no clock moves it. Intervals (a BAG, a hold-off, the gap after a frame) are measured in it,
-//! so that setting a clock neither shortens nor lengthens one. What is stated in time of day of the node (windows, instants of
+//! calls and deadlines are in, and no clock moves it. What is stated in time of day of the node (windows, instants of
 //! dispatch, schedules of senders) is local time, a type of its own. It becomes run time by
 //! [`LocalClock::true_time`], never by a cast:
 //!
@@ -22,6 +21,11 @@
 //! # use wg_frame::time::RunTime;
 //! let mixed = LocalTime::from_picos(1) - RunTime::from_picos(1);
 //! ```
+//!
+//! The BAG of a virtual link is an interval that its end system measures by its clock, which may run fast or slow; but setting
+//! a clock neither shortens nor lengthens it, as it leaves `CLOCK_MONOTONIC` alone. So a clock also says how long the run has
+//! lasted by it, [`LocalClock::elapsed`]: driven as the reading is, never stepped, and not rounded to the granularity. Other
+//! intervals (a hold-off, the gap after a frame, the skew of copies) are measured in run time.
 //!
 //! # Sharing
 //! A device owns a handle on the clock of its node, not a copy: `Rc<RefCell<DisciplinedClock>>`, or nothing where the clock shows
@@ -90,6 +94,10 @@ pub trait LocalClock {
     fn read(&self, time: RunTime) -> LocalTime;
     /// The earliest instant at or after `from` at which it shows at least `local`; `None`: never.
     fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime>;
+    /// How long the run has lasted at `time` by this clock, had nobody set it.
+    fn elapsed(&self, time: RunTime) -> Span;
+    /// The earliest instant at or after `from` at which the run has lasted `elapsed` by this clock; `None`: never.
+    fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime>;
 }
 
 /// The clock of a device that needs none: it shows run time.
@@ -105,6 +113,14 @@ impl LocalClock for TrueTime {
     fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime> {
         Some(RunTime::from_picos(local.0).max(from))
     }
+    #[inline]
+    fn elapsed(&self, time: RunTime) -> Span {
+        Span::from_picos(time.as_picos())
+    }
+    #[inline]
+    fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime> {
+        Some(RunTime::from_picos(elapsed.as_picos()).max(from))
+    }
 }
 
 /// A clock, or none: then run time is shown.
@@ -117,6 +133,15 @@ impl<C: LocalClock> LocalClock for Option<C> {
     fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime> {
         self.as_ref().map_or_else(|| TrueTime.true_time(local, from), |clock| clock.true_time(local, from))
     }
+    #[inline]
+    fn elapsed(&self, time: RunTime) -> Span {
+        self.as_ref().map_or_else(|| TrueTime.elapsed(time), |clock| clock.elapsed(time))
+    }
+    #[inline]
+    fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime> {
+        let none = || TrueTime.when_elapsed(elapsed, from);
+        self.as_ref().map_or_else(none, |clock| clock.when_elapsed(elapsed, from))
+    }
 }
 
 /// A handle on the clock of a node.
@@ -128,6 +153,12 @@ impl<C: LocalClock> LocalClock for Rc<RefCell<C>> {
     }
     fn true_time(&self, local: LocalTime, from: RunTime) -> Option<RunTime> {
         self.borrow().true_time(local, from)
+    }
+    fn elapsed(&self, time: RunTime) -> Span {
+        self.borrow().elapsed(time)
+    }
+    fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime> {
+        self.borrow().when_elapsed(elapsed, from)
     }
 }
 
@@ -166,6 +197,8 @@ pub struct DisciplinedClock {
     oscillator: Oscillator,
     /// What is shown for what the oscillator counts.
     course: Course,
+    /// The same without steps, from 0 at the run's epoch.
+    unstepped: Course,
     granularity_ps: i64,
     changed: RunTime,
 }
@@ -196,8 +229,9 @@ impl DisciplinedClock {
 
     fn build(oscillator: Oscillator, offset: Span, granularity: Span) -> Self {
         let origin = oscillator.count(RunTime::ZERO);
-        let course = Course::new(Line::at_ps(origin, offset.as_picos(), FrequencyOffset::NONE));
-        Self { oscillator, course, granularity_ps: granularity.as_picos(), changed: RunTime::ZERO }
+        let from = |ps| Course::new(Line::at_ps(origin, ps, FrequencyOffset::NONE));
+        let (course, unstepped) = (from(offset.as_picos()), from(0));
+        Self { oscillator, course, unstepped, granularity_ps: granularity.as_picos(), changed: RunTime::ZERO }
     }
 
     /// From `at` on the clock shows `by` more, or less if negative.
@@ -236,9 +270,11 @@ impl DisciplinedClock {
     fn correct(&mut self, at: RunTime, by: Span, frequency: FrequencyOffset) -> Result<(), ClockError> {
         self.in_order(at)?;
         let error = ClockError::Range { at: at.as_picos() };
-        let last = self.course.last().1;
-        let next = last.continued(self.oscillator.count(at), by.as_picos(), frequency).ok_or(error)?;
+        let count = self.oscillator.count(at);
+        let next = self.course.last().1.continued(count, by.as_picos(), frequency).ok_or(error)?;
+        let unstepped = self.unstepped.last().1.continued(count, 0, frequency).ok_or(error)?;
         self.course.push(at, next);
+        self.unstepped.push(at, unstepped);
         self.changed = at;
         Ok(())
     }
@@ -255,6 +291,7 @@ impl DisciplinedClock {
     pub fn forget_before(&mut self, time: RunTime) {
         self.oscillator.forget_before(time);
         self.course.forget_before(time);
+        self.unstepped.forget_before(time);
     }
 }
 
@@ -283,6 +320,15 @@ impl LocalClock for DisciplinedClock {
             granularity_ps => target_ps + (-target_ps).rem_euclid(granularity_ps.into()),
         };
         self.course.first(from, |line, begin| self.oscillator.reaches(line.reaches(tick_ps), begin))
+    }
+
+    fn elapsed(&self, time: RunTime) -> Span {
+        Span::from_picos(saturated(self.unstepped.at(time).shown_ps(self.oscillator.count(time))))
+    }
+
+    fn when_elapsed(&self, elapsed: Span, from: RunTime) -> Option<RunTime> {
+        let elapsed_ps = i128::from(elapsed.as_picos());
+        self.unstepped.first(from, |line, begin| self.oscillator.reaches(line.reaches(elapsed_ps), begin))
     }
 }
 

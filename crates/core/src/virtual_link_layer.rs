@@ -15,7 +15,8 @@
 //! copies of a frame carry one number.
 //!
 //! # Time
-//! Late calls change no eligible time and no planned instant, only when the frames are handed on. A message that need not
+//! Gaps of virtual links and instants of schedules go by the local clock, and move when it is
+//! [changed](VirtualLinkLayer::handle_clock_change). Late calls change no eligible time and no planned instant, only when the frames are handed on. A message that need not
 //! wait goes at once, before those that were held back until then. Of frames that were held back and are due at one call the one due first goes first; among equals
 //! virtual links before schedules, lower identifiers before higher.
 //! Each effect inspects one number for each virtual link and schedule sent here.
@@ -294,7 +295,7 @@ impl VirtualLinkLayer {
                 // Alone and at rest: neither the list of what is due nor anybody's turn changes.
                 let at_rest = self.earliest >= now && self.due[at] == NEVER;
                 if at_rest && link.regulator.next_deadline().is_due(now) {
-                    return link.depart();
+                    return link.depart(clock);
                 }
                 self.set_link(at);
             }
@@ -326,7 +327,7 @@ impl VirtualLinkLayer {
             if at < self.links.all.len() {
                 let link = &mut self.links.all[at];
                 link.regulator.handle_deadline(now);
-                let departure = link.depart();
+                let departure = link.depart(clock);
                 self.set_link(at);
                 if departure.is_some() {
                     return departure;
@@ -414,6 +415,10 @@ impl VirtualLinkLayer {
 
     /// The local clock was changed at `now`.
     pub fn handle_clock_change(&mut self, now: RunTime, clock: &impl LocalClock) {
+        for at in 0..self.links.all.len() {
+            self.links.all[at].regulator.handle_clock_change(now, clock);
+            self.set_link(at);
+        }
         for at in 0..self.schedules.all.len() {
             self.schedules.all[at].dispatcher.handle_clock_change(clock.read(now));
             self.set_schedule(at, now, clock);
@@ -529,8 +534,8 @@ impl Link {
         Ok(Self { regulator, numbers: SequenceGenerator::new(), networks, ports })
     }
 
-    fn depart(&mut self) -> Option<Departure> {
-        let eligible = self.regulator.poll_output()?;
+    fn depart(&mut self, clock: &impl LocalClock) -> Option<Departure> {
+        let eligible = self.regulator.poll_output(clock)?;
         let frame = numbered(eligible.frame, &mut self.numbers);
         Some(Departure { frame, networks: self.networks, due: eligible.eligible_at })
     }

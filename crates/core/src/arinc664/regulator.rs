@@ -11,6 +11,10 @@
 //! Road not taken: the gap from the actual sending, which lets a virtual link fall behind by its jitter at
 //! every frame.
 //!
+//! The gap is measured by the end system's own clock, so that one which runs fast sends sooner; e(k) and a(k) are what has
+//! [elapsed](LocalClock::elapsed) by it, and eligible times become run time where a deadline is asked for. Whoever drives the
+//! clock tells the regulator ([`handle_clock_change`](Regulator::handle_clock_change)). Without a clock it is run time.
+//!
 //! # Time
 //! Late calls change nothing: eligible times are computed, not observed, and each frame keeps the instant it
 //! was handed in, so a frame that came after an eligible time has no part in that choice. A frame handed in at
@@ -26,10 +30,16 @@ use wg_frame::time::{RunTime, Span};
 
 use super::{Contract, SHORTEST_FRAME_LEN};
 use crate::Deadline;
+use crate::clock::LocalClock;
 use crate::fifo::Fifo;
 
 /// Most sub-virtual-links of one virtual link.
 pub const MAX_SUB_VIRTUAL_LINKS: usize = 4;
+
+/// The end of a gap before all time.
+const NO_GAP: (RunTime, Span) = (RunTime::from_picos(i64::MIN), Span::from_picos(i64::MIN));
+/// Beyond all time.
+const NEVER: RunTime = RunTime::from_picos(i64::MAX);
 
 /// A frame that may go to the wire from `eligible_at` on.
 ///
@@ -104,6 +114,8 @@ pub struct Regulator<F> {
     turn: usize,
     /// Earliest eligible time of the next frame.
     gap_ends: RunTime,
+    /// The same by the end system's clock, since the epoch.
+    gap_elapsed: Span,
     /// The latest instant of any call.
     now: RunTime,
 }
@@ -121,8 +133,8 @@ impl<F> Regulator<F> {
             return Err(RegulatorError::NoRoom(at));
         }
         let fifos = capacities.iter().map(|&capacity| SubLink { capacity, frames: Fifo::new() }).collect();
-        let start = RunTime::from_picos(i64::MIN);
-        Ok(Self { contract, fifos, turn: 0, gap_ends: start, now: start })
+        let (gap_ends, gap_elapsed) = NO_GAP;
+        Ok(Self { contract, fifos, turn: 0, gap_ends, gap_elapsed, now: gap_ends })
     }
 
     /// Takes in a frame of `frame_len` bytes (DA to FCS) for a sub-virtual-link.
@@ -176,9 +188,17 @@ impl<F> Regulator<F> {
         self.now = self.now.max(now);
     }
 
-    /// The next frame that has become eligible, in the order of eligible times.
-    pub fn poll_output(&mut self) -> Option<Eligible<F>> {
-        let eligible_at = self.next_eligible()?;
+    /// The clock that the gap is measured by was driven or set at `now`.
+    pub fn handle_clock_change(&mut self, now: RunTime, clock: &impl LocalClock) {
+        if self.gap_ends > now {
+            self.gap_ends = clock.when_elapsed(self.gap_elapsed, now).unwrap_or(NEVER);
+        }
+    }
+
+    /// The next frame that has become eligible, in the order of eligible times; the gap behind it is measured by `clock`.
+    pub fn poll_output(&mut self, clock: &impl LocalClock) -> Option<Eligible<F>> {
+        let first = self.first_arrival()?;
+        let eligible_at = first.max(self.gap_ends);
         if eligible_at > self.now {
             return None;
         }
@@ -187,13 +207,17 @@ impl<F> Regulator<F> {
         let chosen = (0..count).map(|step| (self.turn + step) % count).find(has_arrived)?;
         let waiting = self.fifos[chosen].frames.pop_front()?;
         self.turn = (chosen + 1) % count;
-        self.gap_ends = eligible_at + self.contract.bag().span();
+        if first >= self.gap_ends {
+            self.gap_elapsed = self.gap_elapsed.max(clock.elapsed(first));
+        }
+        self.gap_elapsed = self.gap_elapsed + self.contract.bag().span();
+        self.gap_ends = clock.when_elapsed(self.gap_elapsed, eligible_at).unwrap_or(NEVER);
         Some(Eligible { frame: waiting.frame, sub_virtual_link: chosen, eligible_at })
     }
 
     /// When the next frame becomes eligible, if one waits.
     pub fn next_deadline(&self) -> Deadline {
-        self.next_eligible().into()
+        self.first_arrival().map(|first| first.max(self.gap_ends)).into()
     }
 
     /// Frames waiting in all sub-virtual-links.
@@ -204,13 +228,12 @@ impl<F> Regulator<F> {
     /// The end system restarts: what waited is handed back, and no gap runs.
     pub fn handle_reset(&mut self) -> Vec<F> {
         self.turn = 0;
-        self.gap_ends = RunTime::from_picos(i64::MIN);
+        (self.gap_ends, self.gap_elapsed) = NO_GAP;
         self.fifos.iter_mut().flat_map(|fifo| fifo.frames.drain()).map(|waiting| waiting.frame).collect()
     }
 
-    fn next_eligible(&self) -> Option<RunTime> {
-        let earliest = self.fifos.iter().filter_map(SubLink::head).min()?;
-        Some(earliest.max(self.gap_ends))
+    fn first_arrival(&self) -> Option<RunTime> {
+        self.fifos.iter().filter_map(SubLink::head).min()
     }
 }
 
@@ -296,6 +319,7 @@ mod tests {
 
     use super::*;
     use crate::arinc664::Bag;
+    use crate::clock::TrueTime;
 
     const BAG: i64 = 1_000_000_000;
 
@@ -321,7 +345,7 @@ mod tests {
         let mut core = Regulator::new(contract(), &vec![1_000; sub_virtual_links]).unwrap();
         let mut trace = Trace::new();
         let take = |core: &mut Regulator<usize>, trace: &mut Trace| {
-            while let Some(out) = core.poll_output() {
+            while let Some(out) = core.poll_output(&TrueTime) {
                 trace.push((out.frame, out.eligible_at.as_picos()));
             }
         };
@@ -449,13 +473,13 @@ mod tests {
             // The driver is 400 µs late at every frame and sends at once.
             let late = core.next_deadline().instant().unwrap() + Span::from_micros(400);
             core.handle_deadline(late);
-            let out = core.poll_output().unwrap();
+            let out = core.poll_output(&TrueTime).unwrap();
             assert_eq!(out.eligible_at, at(k * BAG));
             assert_eq!(
                 jitter.handle_start(out.eligible_at, late),
                 JitterVerdict::Within(Span::from_micros(400))
             );
-            assert_eq!(core.poll_output(), None);
+            assert_eq!(core.poll_output(&TrueTime), None);
         }
         assert_eq!(core.next_deadline(), Deadline::NEVER);
         assert_eq!((jitter.greatest(), jitter.exceeded()), (Span::from_micros(400), 0));

@@ -84,10 +84,11 @@ struct Run {
     last_bit: [RunTime; 2],
     messages: Vec<Message>,
     /// Eligible times of the first virtual link's frames that have not begun, by port.
-    eligible: [VecDeque<RunTime>; 2],
-    last_eligible: Option<RunTime>,
+    /// When frames came, and what has elapsed by the clock when they are eligible.
+    eligible: [VecDeque<(RunTime, Span)>; 2],
+    last_eligible: Option<Span>,
     /// Eligible time of the frame that began last.
-    begun: [RunTime; 2],
+    begun: [(RunTime, Span); 2],
     greatest: [Span; 2],
     numbers: BTreeMap<(TrafficClass, u16, usize), u8>,
     receivers: [Receiver; 2],
@@ -191,7 +192,7 @@ impl Run {
             messages: Vec::new(),
             eligible: Default::default(),
             last_eligible: None,
-            begun: [RunTime::ZERO; 2],
+            begun: [(RunTime::ZERO, Span::ZERO); 2],
             greatest: [Span::ZERO; 2],
             numbers: BTreeMap::new(),
             receivers: [receiver(), receiver()],
@@ -305,12 +306,13 @@ impl Run {
         }
     }
 
-    /// The regulator of the first virtual link, read again: e(k) = max(a(k), e(k−1) + BAG).
+    /// The regulator of the first virtual link, read again: e(k) = max(a(k), e(k−1) + BAG) by the clock.
     fn note_eligible(&mut self, frame: Frame) {
         if frame.class == RC && frame.virtual_link == LINKS[0].0 {
-            let at = self.last_eligible.map_or(self.now, |last| self.now.max(last + BAG));
-            self.last_eligible = Some(at);
-            self.eligible.iter_mut().for_each(|port| port.push_back(at));
+            let came = self.clock.elapsed(self.now);
+            let elapsed = self.last_eligible.map_or(came, |last| came.max(last + BAG));
+            self.last_eligible = Some(elapsed);
+            self.eligible.iter_mut().for_each(|port| port.push_back((self.now, elapsed)));
         }
     }
 
@@ -421,9 +423,10 @@ impl Run {
         let next = last.map_or(0, |last| last.checked_add(1).unwrap_or(1));
         assert_eq!(number, next, "numbers leave no gap");
         if frame.virtual_link == LINKS[0].0 {
-            let eligible = self.eligible[port].pop_front().expect("it was handed in");
+            let (came, elapsed) = self.eligible[port].pop_front().expect("it was handed in");
+            let eligible = self.clock.when_elapsed(elapsed, came).expect("in range");
             assert!(eligible <= self.now, "before its gap was over");
-            self.begun[port] = eligible;
+            self.begun[port] = (came, elapsed);
             self.greatest[port] = self.greatest[port].max(self.now - eligible);
             let account = self.host.virtual_link_layer().and_then(|i| i.output_jitter(LINKS[0].0, port));
             assert_eq!(account.map(|account| account.greatest()), Some(self.greatest[port]));

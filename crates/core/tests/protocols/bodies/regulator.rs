@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use wg_core::Deadline;
 use wg_core::arinc664::regulator::Regulator;
 use wg_core::arinc664::{Bag, Contract};
+use wg_core::clock::TrueTime;
 use wg_frame::time::RunTime;
 
 use crate::input::Input;
@@ -45,7 +46,7 @@ pub(crate) fn body(data: &[u8]) {
             }
         }
         if !input.one_in(4) {
-            while let Some(out) = core.poll_output() {
+            while let Some(out) = core.poll_output(&TrueTime) {
                 assert_eq!(queues[out.sub_virtual_link].pop_front(), Some(out.frame));
                 assert!(out.eligible_at.as_picos() <= latest);
                 assert!(last_out.is_none_or(|last| out.eligible_at - last >= bag.span()));
