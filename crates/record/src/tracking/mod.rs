@@ -292,10 +292,11 @@ impl Tracker {
         let mut summaries = Vec::new();
         let mut distributions = Distributions::default();
         for (receivers, passing) in self.flows.into_iter().zip(self.passing) {
-            let mut id = None;
+            let (mut id, mut residence_unknown) = (None, passing.forgotten());
             for flow in receivers {
                 let mut closed = Closed { rows: messages.as_mut(), unplanned: &mut unplanned };
-                let (summary, series) = flow.finish(&mut closed).into_parts();
+                let (mut summary, series) = flow.finish(&mut closed).into_parts();
+                summary.residence_unknown = std::mem::take(&mut residence_unknown);
                 id = Some(summary.flow);
                 distributions.flows.push((summary.flow, summary.to, series));
                 summaries.push(summary);

@@ -479,6 +479,7 @@ impl Judge<'_> {
                 .count() as u64,
             restarts: self.restarts(),
             behind_window: 0,
+            residence_unknown: 0,
         }
     }
 
