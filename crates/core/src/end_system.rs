@@ -22,6 +22,9 @@
 //! Two lanes were chosen over one processor because a servicing thread that spins on both directions is
 //! closer to that than to strict alternation, and because latency then does not depend on a guess about scheduling.
 
+mod config;
+mod output;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -38,131 +41,8 @@ use crate::port::{Effect, Life, NodeShared, Port, Transmission};
 use crate::queue::{Capacity, Fill, Full};
 use crate::selection::TransmissionSelection;
 use crate::virtual_link_layer::{Departure, Networks, VirtualLinkLayer};
-
-/// What handing a frame over costs a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Cost {
-    /// For any frame.
-    pub fixed: Span,
-    /// For each byte, destination address to FCS.
-    pub per_byte: Span,
-}
-
-impl Cost {
-    /// The cost of a frame of `length` bytes.
-    pub fn of(self, length: u16) -> Span {
-        Span::from_picos(self.fixed.as_picos() + self.per_byte.as_picos() * i64::from(length))
-    }
-}
-
-/// When the interface tells the host of frames in the ring.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(tag = "type", rename_all = "kebab-case")
-)]
-pub enum Interrupts {
-    /// As soon as one is there.
-    #[default]
-    EachFrame,
-    /// When so many are there, or when the first has waited so long.
-    Coalesced {
-        /// Frames that raise it at once; at least 1.
-        frames: u32,
-        /// Longest wait of the first.
-        wait: Span,
-    },
-    /// At the multiples of a period, counted from the epoch.
-    Polled {
-        /// Longer than 0.
-        period: Span,
-    },
-}
-
-/// What a host is built from, besides its ports.
-#[derive(Clone, Copy, Debug)]
-pub struct HostConfig {
-    /// From the application's call to the frame in the egress queue.
-    pub transmit: Cost,
-    /// From the lane's first look at a frame to the application's possession of it.
-    pub receive: Cost,
-    /// Messages the transmit lane may have in hand.
-    pub backlog: u32,
-    /// Frames the receive ring holds.
-    pub ring: u32,
-    /// When the ring is looked at.
-    pub interrupts: Interrupts,
-    /// From the interrupt, or the poll, to the driver's look at the ring.
-    pub interrupt_latency: Span,
-}
-
-/// The instants at which a message was handed down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handed {
-    /// The application calls.
-    pub application: RunTime,
-    /// The frame joins the egress queue, or comes to the virtual link layer.
-    pub queued: RunTime,
-}
-
-/// What a host wants done or noticed. Ports are counted from 0.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Output {
-    /// The driver takes the frame and the transmission begins. The driver of this core owes
-    /// [`Host::handle_line_free`].
-    Transmit {
-        /// By this port.
-        port: usize,
-        /// The frame.
-        frame: Frame,
-        /// To be handed back with the end.
-        transmission: Transmission,
-    },
-    /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
-    /// of this core owes [`Host::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
-    Abort {
-        /// By this port.
-        port: usize,
-        /// The frame.
-        frame: Frame,
-        /// To be handed back with the end.
-        transmission: Transmission,
-    },
-    /// A frame, or one of its copies, ended here.
-    Dropped {
-        /// The port it was for or came by; the first where it did not come so far.
-        port: usize,
-        /// The frame.
-        frame: Frame,
-        /// Why.
-        cause: Cause,
-        /// It had not come to the ports: with it ended every copy it would have had.
-        all_copies: bool,
-    },
-    /// The application gets a frame. The instants may lie ahead: they are certain, and acting on them before
-    /// they come would be too early.
-    Deliver {
-        /// The port it came by.
-        port: usize,
-        /// The frame.
-        frame: Frame,
-        /// The driver saw it.
-        driver: RunTime,
-        /// The application has it.
-        application: RunTime,
-    },
-    /// Where [copies are followed](Host::follow_copies): what became of a frame.
-    Follow {
-        /// The port of the copy; the first of a frame that became two.
-        port: usize,
-        /// The frame.
-        frame: Frame,
-        /// What.
-        life: Life,
-    },
-}
+pub use config::{Cost, HostConfig, Interrupts};
+pub use output::{Handed, Output};
 
 /// A frame in the ring that nobody has noticed.
 #[derive(Clone, Copy, Debug)]
@@ -607,35 +487,6 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.receive_free = application;
         self.leaving.push_back(application);
         self.outputs.push_back(Output::Deliver { port, frame, driver, application });
-    }
-}
-
-impl Output {
-    /// The frame it is about.
-    #[inline]
-    pub const fn frame(&self) -> &Frame {
-        match self {
-            Self::Transmit { frame, .. }
-            | Self::Abort { frame, .. }
-            | Self::Dropped { frame, .. }
-            | Self::Deliver { frame, .. }
-            | Self::Follow { frame, .. } => frame,
-        }
-    }
-
-    fn lost(port: usize, frame: Frame, cause: Cause) -> Self {
-        Self::Dropped { port, frame, cause, all_copies: false }
-    }
-    fn lost_before_ports(frame: Frame, cause: Cause) -> Self {
-        Self::Dropped { port: 0, frame, cause, all_copies: true }
-    }
-    fn of(port: usize, effect: Effect) -> Self {
-        match effect {
-            Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
-            Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
-            Effect::Drop { frame, cause } => Self::lost(port, frame, cause),
-            Effect::Follow { frame, life } => Self::Follow { port, frame, life },
-        }
     }
 }
 

@@ -210,7 +210,7 @@ impl<F> Regulator<F> {
         if first >= self.gap_ends {
             self.gap_elapsed = self.gap_elapsed.max(clock.elapsed(first));
         }
-        self.gap_elapsed = self.gap_elapsed + self.contract.bag().span();
+        self.gap_elapsed += self.contract.bag().span();
         self.gap_ends = clock.when_elapsed(self.gap_elapsed, eligible_at).unwrap_or(NEVER);
         Some(Eligible { frame: waiting.frame, sub_virtual_link: chosen, eligible_at })
     }

@@ -4,12 +4,16 @@ use alloc::vec;
 use std::vec::Vec;
 
 use wg_frame::ethernet::MacAddress;
+use wg_frame::time::Span;
 
 use super::*;
+use crate::arinc664::redundancy::{Redundancy, SkewError};
 use crate::arinc664::regulator::output_jitter;
+use crate::arinc664::{Bag, Contract};
 use crate::clock::{DisciplinedClock, TrueTime};
 use crate::frame::{Handle, Marks};
 use crate::oscillator::Oscillator;
+use crate::tte::dispatch::{Instants, PortMode};
 
 const BAG: Span = Span::from_millis(1);
 

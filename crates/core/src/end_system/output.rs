@@ -1,0 +1,102 @@
+//! What a host wants done or noticed.
+
+use wg_frame::time::RunTime;
+
+use crate::cause::Cause;
+use crate::frame::Frame;
+use crate::port::{Effect, Life, Transmission};
+
+/// The instants at which a message was handed down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handed {
+    /// The application calls.
+    pub application: RunTime,
+    /// The frame joins the egress queue, or comes to the virtual link layer.
+    pub queued: RunTime,
+}
+
+/// What a host wants done or noticed. Ports are counted from 0.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The driver takes the frame and the transmission begins. The driver of this core owes
+    /// [`Host::handle_line_free`].
+    Transmit {
+        /// By this port.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// To be handed back with the end.
+        transmission: Transmission,
+    },
+    /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
+    /// of this core owes [`Host::handle_line_free`] with the end of the gap. The frame waits again, or is dropped next.
+    Abort {
+        /// By this port.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// To be handed back with the end.
+        transmission: Transmission,
+    },
+    /// A frame, or one of its copies, ended here.
+    Dropped {
+        /// The port it was for or came by; the first where it did not come so far.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// Why.
+        cause: Cause,
+        /// It had not come to the ports: with it ended every copy it would have had.
+        all_copies: bool,
+    },
+    /// The application gets a frame. The instants may lie ahead: they are certain, and acting on them before
+    /// they come would be too early.
+    Deliver {
+        /// The port it came by.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// The driver saw it.
+        driver: RunTime,
+        /// The application has it.
+        application: RunTime,
+    },
+    /// Where [copies are followed](Host::follow_copies): what became of a frame.
+    Follow {
+        /// The port of the copy; the first of a frame that became two.
+        port: usize,
+        /// The frame.
+        frame: Frame,
+        /// What.
+        life: Life,
+    },
+}
+
+impl Output {
+    /// The frame it is about.
+    #[inline]
+    pub const fn frame(&self) -> &Frame {
+        match self {
+            Self::Transmit { frame, .. }
+            | Self::Abort { frame, .. }
+            | Self::Dropped { frame, .. }
+            | Self::Deliver { frame, .. }
+            | Self::Follow { frame, .. } => frame,
+        }
+    }
+
+    pub(super) fn lost(port: usize, frame: Frame, cause: Cause) -> Self {
+        Self::Dropped { port, frame, cause, all_copies: false }
+    }
+    pub(super) fn lost_before_ports(frame: Frame, cause: Cause) -> Self {
+        Self::Dropped { port: 0, frame, cause, all_copies: true }
+    }
+    pub(super) fn of(port: usize, effect: Effect) -> Self {
+        match effect {
+            Effect::Transmit { frame, transmission } => Self::Transmit { port, frame, transmission },
+            Effect::Abort { frame, transmission } => Self::Abort { port, frame, transmission },
+            Effect::Drop { frame, cause } => Self::lost(port, frame, cause),
+            Effect::Follow { frame, life } => Self::Follow { port, frame, life },
+        }
+    }
+}

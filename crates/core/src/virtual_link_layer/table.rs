@@ -1,0 +1,37 @@
+//! What there is for each identifier.
+
+use alloc::vec::Vec;
+
+use super::VirtualLinkLayerError;
+
+/// What there is for each identifier, ascending.
+#[derive(Debug)]
+pub(super) struct Table<T> {
+    /// The identifiers where they are few, as at nearly every end system; then free places, of the greatest number.
+    few: [u16; FEW],
+    many: Vec<u16>,
+    pub(super) all: Vec<T>,
+}
+
+/// So many identifiers are compared at once, without a branch to be guessed.
+const FEW: usize = 16;
+
+impl<T> Table<T> {
+    pub(super) fn new(
+        entries: impl Iterator<Item = Result<(u16, T), VirtualLinkLayerError>>,
+    ) -> Result<Self, VirtualLinkLayerError> {
+        let (many, all): (Vec<u16>, Vec<T>) = entries.collect::<Result<_, _>>()?;
+        let few = core::array::from_fn(|at| many.get(at).copied().unwrap_or(u16::MAX));
+        Ok(Self { few, many, all })
+    }
+
+    #[inline]
+    pub(super) fn place(&self, id: u16) -> Option<usize> {
+        if self.all.len() > FEW {
+            return self.many.binary_search(&id).ok();
+        }
+        let below: u16 = self.few.iter().map(|other| u16::from(*other < id)).sum();
+        let at = usize::from(below);
+        (at < self.all.len() && self.few[at % FEW] == id).then_some(at)
+    }
+}

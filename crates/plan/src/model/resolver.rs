@@ -1,0 +1,381 @@
+//! Finds what statements refer to: end systems, routes, flows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::campaign::{FaultKind, FlowId};
+use crate::diagnostic::{Findings, Place};
+use crate::network::{NetworkId, NodeIndex};
+use crate::reader::Maybe;
+use crate::statements::{
+    CaptureStatement, Carriage, FaultStatement, FlowStatement, InjectStatement, RelayStatement,
+    SendStatement, Statements,
+};
+use crate::topology::{Topology, on_line};
+
+use super::{
+    CaptureModel, FaultModel, FlowModel, HandSet, InjectModel, Model, ReceiveModel, RelayModel, SendModel,
+};
+
+/// What a flow's messages meet at their end.
+struct Sink {
+    what: &'static str,
+    line: u32,
+}
+
+pub(crate) struct Resolver<'a> {
+    pub(crate) topology: &'a Topology,
+    pub(crate) found: &'a mut Findings,
+    pub(super) by_id: BTreeMap<FlowId, usize>,
+    /// By flow: where its sender stands.
+    pub(super) sent: BTreeMap<usize, Place>,
+    /// A frame has several ways, and nothing says which it takes.
+    pub(crate) ambiguous: bool,
+    pub(crate) model: Model,
+}
+
+impl Resolver<'_> {
+    pub(super) fn flow(&mut self, statement: &FlowStatement) {
+        let from = statement.from.as_ref().and_then(|name| self.topology.end_system(name, self.found));
+        let to = statement.to.as_ref().and_then(|names| {
+            let nodes: Vec<_> = names.iter().map(|name| self.topology.end_system(name, self.found)).collect();
+            nodes.into_iter().collect::<Option<Rc<[NodeIndex]>>>()
+        });
+        let Some(id) = &statement.id else {
+            self.model.flows_whole = false;
+            return;
+        };
+        if let Some(first) = self.by_id.get(&id.value) {
+            let first = on_line(self.model.flows[*first].place.line);
+            let message = format!("flow {} is already declared{first}", id.value);
+            self.found.error(&statement.place, message, "", "give every flow a number of its own");
+            return;
+        }
+        let ends = from.zip(to);
+        let reach = ends.as_ref().map(|ends| self.reach(&statement.place, ends, &statement.paths));
+        let reach = reach.unwrap_or_default();
+        let windows = self.hand_set(&statement.carriage);
+        self.by_id.insert(id.value, self.model.flows.len());
+        self.model.flows.push(FlowModel {
+            place: statement.place.clone(),
+            id: id.value,
+            protocol: statement.protocol.clone(),
+            ends,
+            deadline: statement.deadline.clone(),
+            bag: statement.carriage.bag.clone(),
+            windows,
+            carriage: Rc::new(statement.carriage.clone()),
+            reach: Rc::new(reach),
+            relayed: false,
+            exchange: statement.exchange,
+        });
+        self.check_networks(&statement.paths);
+    }
+
+    fn hand_set(&mut self, carriage: &Carriage) -> Rc<[HandSet]> {
+        let mut windows: Vec<HandSet> = Vec::new();
+        for statement in &carriage.windows {
+            let Some((end, written)) = &statement.at else { continue };
+            let (Some(at), Some(offset)) = (self.topology.port(end, written, self.found), &statement.offset)
+            else {
+                continue;
+            };
+            if let Some(first) = windows.iter().find(|window| window.at == at) {
+                let message =
+                    format!("{} already has a window{}", written.named(), on_line(first.place.line));
+                self.found.error(
+                    &statement.place,
+                    message,
+                    "1 window per port and flow",
+                    "keep one of the two",
+                );
+                continue;
+            }
+            windows.push(HandSet {
+                place: statement.place.clone(),
+                at,
+                offset: offset.clone(),
+                length: statement.length.clone(),
+                named: written.named(),
+            });
+        }
+        windows.into()
+    }
+
+    /// The flow a task names.
+    fn flow_of(&mut self, flow: &Maybe<FlowId>) -> Option<usize> {
+        let flow = flow.as_ref()?;
+        let known = self.by_id.get(&flow.value).copied();
+        if known.is_none() && self.model.flows_whole {
+            let ids: Vec<String> = self.by_id.keys().take(8).map(ToString::to_string).collect();
+            let message = format!("there is no flow {}", flow.value);
+            let cure = match ids.is_empty() {
+                true => "declare it in <flows>".to_owned(),
+                false => format!("write one of {} or declare it in <flows>", ids.join(", ")),
+            };
+            self.found.error(&flow.place, message, "", cure);
+        }
+        known
+    }
+
+    pub(super) fn send(&mut self, statement: &SendStatement) {
+        let Some(flow) = self.flow_of(&statement.flow) else { return };
+        if let Some(first) = self.sent.get(&flow) {
+            let message = format!("flow {} already has a sender{}", self.id(flow), on_line(first.line));
+            self.found.error(&statement.place, message, "1 sender per flow", "declare a second flow");
+            return;
+        }
+        self.sent.insert(flow, statement.place.clone());
+        self.model.sends.push(SendModel {
+            place: statement.place.clone(),
+            flow,
+            pace: statement.pace.clone(),
+            payload: statement.payload.clone(),
+            fill: statement.fill.clone(),
+            count: statement.count.clone(),
+            offset: statement.offset.clone(),
+            exponential: statement.exponential,
+            burst: statement.burst.clone(),
+            spacing: statement.spacing.clone(),
+            rate_limit: statement.rate_limit.clone(),
+            sub_link: statement.sub_link.clone(),
+            of_frame: statement.of_frame,
+            course: statement.course.clone(),
+            replay: statement.replay.clone(),
+        });
+    }
+
+    fn id(&self, flow: usize) -> FlowId {
+        self.model.flows[flow].id
+    }
+
+    /// Receivers and relays: exactly one of them at every end of a flow.
+    pub(super) fn sinks(&mut self, test: &Statements) {
+        let mut sinks: BTreeMap<(usize, NodeIndex), Sink> = BTreeMap::new();
+        let mut fed = BTreeSet::new();
+        let (mut whole, mut refused) = (true, BTreeSet::new());
+        for receive in &test.receives {
+            let flow = self.flow_of(&receive.flow);
+            whole &= flow.is_some();
+            let Some(flow) = flow else { continue };
+            fed.insert(flow);
+            for on in self.sink(&mut sinks, flow, "receiver", &receive.place, &receive.on) {
+                self.model.receives.push(ReceiveModel { flow, on });
+            }
+        }
+        for relay in &test.relays {
+            let flow = self.flow_of(&relay.flow);
+            whole &= flow.is_some();
+            let Some(flow) = flow else { continue };
+            fed.insert(flow);
+            let several = relay.on.is_none() || self.model.flows[flow].relayed;
+            if self.is_multicast(flow) && several {
+                let message = format!(
+                    "flow {} has several receivers, and what two of them return could not be told apart",
+                    self.id(flow)
+                );
+                let cure = "name the one that relays with on, and receive at the others";
+                self.found.error(&relay.place, message, "1 relay per flow", cure);
+                refused.insert(flow);
+            } else if let [on] = self.sink(&mut sinks, flow, "relay", &relay.place, &relay.on)[..] {
+                self.model.flows[flow].relayed = true;
+                let (place, faults) = (relay.place.clone(), self.faults(relay, flow, on));
+                let (vl, through) = (relay.vl.clone(), relay.through.clone());
+                self.model.relays.push(RelayModel { place, flow, on, vl, through, faults });
+            }
+        }
+        let sends = self.model.sends.clone();
+        for send in sends.iter().filter(|_| whole) {
+            let id = self.id(send.flow);
+            if !fed.contains(&send.flow) {
+                let message = format!("flow {id} is sent but neither received nor relayed");
+                let cure = format!("add <receive flow=\"{id}\"/> or <relay flow=\"{id}\"/>");
+                self.found.error(&send.place, message, "", cure);
+                continue;
+            }
+            let Some((_, to)) = self.model.flows[send.flow].ends.clone() else { continue };
+            for node in to.iter().filter(|node| !sinks.contains_key(&(send.flow, **node))) {
+                // A sole end without a sink has a task whose place was refused.
+                if to.len() > 1 && !refused.contains(&send.flow) {
+                    let message = format!("flow {id} is not received on \"{}\"", self.topology.name(*node));
+                    let cure =
+                        format!("write one <receive flow=\"{id}\"/> without on; it receives everywhere");
+                    self.found.error(&send.place, message, "", cure);
+                }
+            }
+        }
+    }
+
+    fn is_multicast(&self, flow: usize) -> bool {
+        self.model.flows[flow].ends.as_ref().is_some_and(|(_, to)| to.len() > 1)
+    }
+
+    /// The ends of the flow that a task takes: the one it names, or all.
+    fn sink(
+        &mut self,
+        sinks: &mut BTreeMap<(usize, NodeIndex), Sink>,
+        flow: usize,
+        what: &'static str,
+        place: &Place,
+        on: &Option<Maybe<String>>,
+    ) -> Vec<NodeIndex> {
+        let id = self.id(flow);
+        let Some((_, to)) = self.model.flows[flow].ends.clone() else { return Vec::new() };
+        let taken = match on {
+            None => to.to_vec(),
+            Some(None) => return Vec::new(),
+            Some(Some(name)) => {
+                let Some(node) = self.topology.end_system(name, self.found) else { return Vec::new() };
+                if !to.contains(&node) {
+                    let ends: Vec<&str> = to.iter().map(|node| self.topology.name(*node)).collect();
+                    let message = format!("{} is not where flow {id} ends", name.named());
+                    let cure = format!("write on=\"{}\" or leave it out", ends.join("\" or on=\""));
+                    self.found.error(place, message, "", cure);
+                    return Vec::new();
+                }
+                vec![node]
+            }
+        };
+        for node in &taken {
+            if let Some(first) = sinks.get(&(flow, *node)) {
+                let message = format!("flow {id} already has a {}{}", first.what, on_line(first.line));
+                self.found.error(place, message, "1 receiver or relay per flow", "keep one of the two");
+                return Vec::new();
+            }
+        }
+        sinks.extend(taken.iter().map(|node| ((flow, *node), Sink { what, line: place.line })));
+        taken
+    }
+
+    fn faults(&mut self, relay: &RelayStatement, flow: usize, on: NodeIndex) -> Vec<FaultModel> {
+        let faults: Vec<FaultModel> =
+            relay.faults.iter().filter_map(|fault| self.fault(fault, flow, on)).collect();
+        // First and last sequence number a fault touches: a swap also touches the successor.
+        let mut touched: Vec<(u64, u64, &FaultModel)> = Vec::new();
+        for fault in &faults {
+            let after = u64::from(fault.kind == FaultKind::Reorder);
+            for (first, last) in &fault.sequences.value {
+                if after == 1 && last > first {
+                    let message = format!("{} swaps neighbours twice", fault.sequences.named());
+                    let cure = "list every second number; a swap also takes the successor";
+                    self.found.error(&fault.place, message, "", cure);
+                }
+                touched.push((u64::from(*first), u64::from(*last) + after, fault));
+            }
+        }
+        touched.sort_by_key(|(first, last, _)| (*first, *last));
+        let mut reach: Option<(u64, &FaultModel)> = None;
+        for (first, last, fault) in &touched {
+            if let Some((end, before)) = reach
+                && *first <= end
+            {
+                let message = format!("message {first} already has a fault{}", on_line(before.place.line));
+                let cure = "give every message one fault at most; a swap also takes the successor";
+                self.found.error(&fault.place, message, "1 fault per message", cure);
+            }
+            if reach.is_none_or(|(end, _)| *last > end) {
+                reach = Some((*last, fault));
+            }
+        }
+        faults
+    }
+
+    fn fault(&mut self, fault: &FaultStatement, flow: usize, on: NodeIndex) -> Option<FaultModel> {
+        let kind = fault.kind.as_ref()?;
+        let misdirect = kind.value == "misdirect";
+        if !misdirect && fault.to.is_some() {
+            let cure = "remove to=\"…\" or write kind=\"misdirect\"";
+            self.found.error(&fault.place, "only a misdirected message has a to", "", cure);
+        }
+        let kind = match kind.value.as_str() {
+            "loss" => FaultKind::Loss,
+            "duplicate" => FaultKind::Duplicate,
+            "reorder" => FaultKind::Reorder,
+            "corrupt" => FaultKind::Corrupt,
+            _ => FaultKind::Misdirect { to: self.misdirect_target(fault, flow, on)? },
+        };
+        let sequences = fault.sequences.clone()?;
+        Some(FaultModel { place: fault.place.clone(), kind, sequences })
+    }
+
+    fn misdirect_target(&mut self, fault: &FaultStatement, flow: usize, on: NodeIndex) -> Option<NodeIndex> {
+        let Some(to) = &fault.to else {
+            let cure = "add to=\"…\" with a third end system";
+            self.found.error(&fault.place, "a misdirected message needs a to", "", cure);
+            return None;
+        };
+        let to = to.as_ref()?;
+        let node = self.topology.end_system(to, self.found)?;
+        let (from, receivers) = self.model.flows[flow].ends.clone()?;
+        if node == from || receivers.contains(&node) {
+            let message = format!("{} is an end of flow {} itself", to.named(), self.id(flow));
+            let cure = "name a third end system, or else nobody can tell it was misdirected";
+            self.found.error(&fault.place, message, "", cure);
+            return None;
+        }
+        let ways = [NetworkId::A, NetworkId::B].map(|network| self.topology.reached(on, network).route(node));
+        self.ambiguous |= ways.iter().flatten().any(|hops| self.topology.is_ambiguous(hops));
+        if ways == [None, None] && self.topology.links_whole {
+            let message = format!("{} cannot be reached from the relay", to.named());
+            self.found.error(&fault.place, message, "", "name an end system in the same network");
+        }
+        Some(node)
+    }
+
+    pub(super) fn inject(&mut self, statement: &InjectStatement) {
+        let on = statement.on.as_ref().and_then(|name| self.topology.end_system(name, self.found));
+        let to = statement.to.as_ref().and_then(|name| self.topology.end_system(name, self.found));
+        let Some((on, to)) = on.zip(to) else { return };
+        let [a, b] = self.reach(&statement.place, &(on, Rc::new([to])), &[]);
+        let reach = if a.linked || !b.linked { a } else { b };
+        if !reach.missing.is_empty() && self.topology.links_whole {
+            self.no_route(&statement.place, on, to);
+        }
+        self.model.injects.push(InjectModel {
+            place: statement.place.clone(),
+            on,
+            to,
+            load: statement.load.clone(),
+            payload: statement.payload.clone(),
+            burst: statement.burst.clone(),
+            of_frame: statement.of_frame,
+            exponential: statement.exponential,
+            shaping: statement.shaping.clone(),
+            route: reach.routes.into_iter().next().map(Rc::new),
+        });
+    }
+
+    fn no_route(&mut self, place: &Place, from: NodeIndex, to: NodeIndex) {
+        let (from, to) = (self.topology.name(from), self.topology.name(to));
+        let message = format!("there is no route from \"{from}\" to \"{to}\"");
+        self.found.error(place, message, "", "add the link that joins their parts of the network");
+    }
+
+    pub(super) fn capture(&mut self, statement: &CaptureStatement) {
+        let (Some(on), Some(snap)) = (&statement.on, &statement.snap) else { return };
+        let Some(node) = self.topology.node(on, self.found) else { return };
+        if self.topology.is_hub(node) {
+            let message = format!("{} is a hub", on.named());
+            self.found.error(&statement.place, message, "", "capture at one of the end systems it joins");
+        }
+        if let Some(first) = self.model.captures.iter().find(|capture| capture.on == node) {
+            let message = format!("{} already has a capture{}", on.named(), on_line(first.place.line));
+            self.found.error(&statement.place, message, "1 capture per node", "keep one of the two");
+            return;
+        }
+        let snap = u32::try_from(snap.value).unwrap_or(u32::MAX);
+        self.model.captures.push(CaptureModel { on: node, snap, place: statement.place.clone() });
+    }
+
+    /// A flow nobody sends would be a row of zeros in the report.
+    pub(super) fn unsent(&mut self, test: &Statements) {
+        let whole = test.sends.iter().all(|send| send.flow.is_some());
+        for (index, flow) in self.model.flows.iter().enumerate() {
+            if whole && !self.sent.contains_key(&index) {
+                let message = format!("flow {} is never sent", flow.id);
+                let cure = format!("add <send flow=\"{}\" …/> to <tasks> or remove the flow", flow.id);
+                self.found.error(&flow.place, message, "", cure);
+            }
+        }
+    }
+}
