@@ -260,6 +260,7 @@ const HEAD_START: i64 = 20_000_000;
 const AWAKE_BEFORE: i64 = 10_000;
 
 /// Sends one stream.
+#[expect(clippy::too_many_lines, reason = "one step of a command after the other")]
 pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, Failure> {
     let interface = interface_of(&options.interface)?;
     let headers = if options.raw { RAW_HEADERS } else { UDP_HEADERS };

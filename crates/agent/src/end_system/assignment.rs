@@ -276,6 +276,7 @@ impl Assignment {
     ///
     /// # Errors
     /// The plan contradicts itself or asks for what an agent cannot do.
+    #[expect(clippy::too_many_lines, reason = "one pass over what a node has to do")]
     pub fn new(network: &Network, run: &Run, node: NodeIndex) -> Result<Self, AssignmentError> {
         let nodes = network.nodes.len();
         let this = network.nodes.get(usize::from(node)).ok_or_else(|| AssignmentError::UnknownNode {

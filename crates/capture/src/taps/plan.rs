@@ -16,6 +16,7 @@ const SOME_RATE: LineRate = LineRate::GIGABIT;
 
 /// Taps as end systems; flows from the first tap that sees them to the last.
 #[expect(clippy::cast_possible_truncation, reason = "there are at most `MOST_TAPS`")]
+#[expect(clippy::too_many_lines, reason = "one pass that makes nodes, links and flows of taps together")]
 pub(super) fn from_taps(order: &Order, contents: &Contents) -> Campaign {
     let mut nodes: Vec<Node> = (0..)
         .zip(&contents.taps)

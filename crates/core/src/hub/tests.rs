@@ -265,6 +265,7 @@ mod oracle {
         ended: Option<i64>,
     }
 
+    #[expect(clippy::too_many_lines, reason = "the standard's procedure read again, step by step")]
     pub(super) fn run(
         delays: &[i64],
         frames: &[(i64, usize, u16)],

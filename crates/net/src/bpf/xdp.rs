@@ -68,6 +68,7 @@ struct LinkCreate {
 
 const PASS: i32 = 2;
 
+#[expect(clippy::too_many_lines, reason = "a program in the order it runs")]
 fn program(selection: &FrameFilter, map: i32) -> Vec<Insn> {
     let ports = &selection.udp_ports[..selection.udp_ports.len().min(MAX_PORTS)];
     let mut code = vec![

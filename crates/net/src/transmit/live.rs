@@ -254,6 +254,7 @@ impl Stopper {
 }
 
 /// Sends the frame on as message `sequence`, sent now.
+#[expect(clippy::too_many_lines, reason = "a program in the order it runs")]
 fn program(
     map: &OwnedFd,
     stop: &OwnedFd,

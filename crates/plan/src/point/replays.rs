@@ -20,6 +20,7 @@ const STAMPS_OF_A_BURST: Span = Span::from_micros(10);
 
 impl PointCheck<'_> {
     /// The sender, or nothing where something is wrong with it.
+    #[expect(clippy::too_many_lines, reason = "one check after the other, each with its message")]
     pub(super) fn replay<'m>(
         &self,
         send: &'m SendModel,

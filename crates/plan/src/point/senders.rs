@@ -324,6 +324,7 @@ impl PointCheck<'_> {
     }
 
     /// Counts and the length of the measured part: whichever of count and duration ends first.
+    #[expect(clippy::too_many_lines, reason = "one check after the other, each with its message")]
     pub(super) fn schedule(&self, senders: &[WholeSend<'_>], found: &mut Findings) -> (Vec<Send>, i128) {
         let written = self.test.duration.as_ref();
         let mut ends = Vec::new();

@@ -115,6 +115,7 @@ impl PointCheck<'_> {
         schedules
     }
 
+    #[expect(clippy::too_many_lines, reason = "one check after the other, each with its message")]
     fn time_triggered<'m>(
         &self,
         flow: &'m FlowModel,
@@ -286,6 +287,7 @@ impl PointCheck<'_> {
     }
 
     /// The window of one port.
+    #[expect(clippy::too_many_lines, reason = "one check after the other, each with its message")]
     fn open<'m>(
         &self,
         plan: &mut Plan<'m>,

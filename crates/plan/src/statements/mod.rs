@@ -90,6 +90,7 @@ const MOST_OF_A_KIND: usize = LAST_FLOW as usize;
 const MOST_VALUES: usize = 10_000;
 
 /// Reads the whole tree.
+#[expect(clippy::too_many_lines, reason = "one section after the other")]
 pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings) -> Statements {
     let none = Element::default();
     let section = |tag: &str, found: &mut Findings| {

@@ -35,6 +35,7 @@ fn json_says_what_compile_says() {
 }
 
 /// Values an author or a vandal may write into any attribute.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn values() -> impl Strategy<Value = String> {
     let picked = vec![
         "",
@@ -116,6 +117,7 @@ fn values() -> impl Strategy<Value = String> {
     prop_oneof![prop::sample::select(picked).prop_map(str::to_owned), "\\PC{0,12}"]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn mutate(element: &mut Element, which: &mut usize, attribute: usize, value: &str) {
     if *which == 0 {
         let names = [

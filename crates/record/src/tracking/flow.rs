@@ -526,6 +526,7 @@ impl Kind {
     }
 
     #[cold]
+    #[expect(clippy::too_many_lines, reason = "a case for each point of observation")]
     fn of(manner: Manner, facts: &Facts) -> Self {
         let record = &manner.record(&Sighting::NOTHING);
         let unknown = Self { is_warm_up: record.flags.has(RecordFlags::WARM_UP), ..Self::refused(manner) };

@@ -329,6 +329,7 @@ impl Judge<'_> {
         against.map_or(0, |j| (i - j) as u32)
     }
 
+    #[expect(clippy::too_many_lines, reason = "the definitions in the order of the page")]
     fn row(&self, name: Name, order: &[Name]) -> Message {
         let (warm_up, life, sequence) = name;
         let all = self.of(name);
