@@ -324,7 +324,6 @@ impl PointCheck<'_> {
     }
 
     /// Counts and the length of the measured part: whichever of count and duration ends first.
-    #[expect(clippy::too_many_lines, reason = "one check after the other, each with its message")]
     pub(super) fn schedule(&self, senders: &[WholeSend<'_>], found: &mut Findings) -> (Vec<Send>, i128) {
         let written = self.test.duration.as_ref();
         let mut ends = Vec::new();
@@ -333,57 +332,14 @@ impl PointCheck<'_> {
             senders.iter().partition(|whole| self.model.flows[whole.send.flow].exchange);
         for whole in senders {
             let flow = self.model.flows[whole.send.flow].id;
-            let fitting = match written {
-                None => None,
-                Some(None) => continue,
-                Some(Some(duration)) => {
-                    let room = i128::from((duration.value - whole.offset).as_picos());
-                    let fitting = whole.fitting_in_course(room);
-                    if fitting == 0 {
-                        let message = format!("flow {flow} has no message in {}", duration.named());
-                        let cure = "write a longer duration or a smaller offset";
-                        found.error(&whole.send.place, message, "at least 1 message", cure);
-                        continue;
-                    }
-                    Some((fitting, duration))
-                }
-            };
-            let count = match (&whole.send.count, fitting) {
-                (Some(None), _) => continue,
-                (Some(Some(count)), None) => i128::from(count.value),
-                (Some(Some(count)), Some((fitting, duration))) => {
-                    let count_value = i128::from(count.value);
-                    if count_value > fitting {
-                        found.warn(format!(
-                            "flow {flow}: {} stops {} after {fitting} messages",
-                            duration.named(),
-                            count.named()
-                        ));
-                    } else if count_value < fitting {
-                        found.warn(format!(
-                            "flow {flow}: {} ends before {}",
-                            count.named(),
-                            duration.named()
-                        ));
-                    }
-                    count_value.min(fitting)
-                }
-                (None, Some((fitting, _))) => fitting,
-                (None, None) if whole.replay.is_some() => i128::MAX,
-                (None, None) => {
-                    let message = format!("nothing says how many messages flow {flow} sends");
-                    let cure = "add count=\"1000\" here or duration=\"10s\" to <tasks>";
-                    found.error(&whole.send.place, message, "", cure);
-                    continue;
-                }
-            };
+            let Some((count, duration)) = self.stated_count(whole, found) else { continue };
             let count = match &whole.replay {
                 Some(replay) => count.min(i128::from(replay.frames())),
                 None => count,
             };
             let Some(count) = self.count(whole, count, found) else { continue };
             let Some(warm_up_count) = self.warm_up_count(whole, found) else { continue };
-            let (length, ramp) = whole.length_of(count, fitting.map(|(_, duration)| duration.value));
+            let (length, ramp) = whole.length_of(count, duration);
             ends.push(i128::from(whole.offset.as_picos()) + length);
             let Some(fill) = &whole.send.fill else { continue };
             sends.push(Send {
@@ -414,6 +370,52 @@ impl PointCheck<'_> {
         };
         sends.extend(exchanges.into_iter().filter_map(|whole| self.exchanges(whole, duration, found)));
         (sends, duration)
+    }
+
+    /// How many messages the test asks for, and the duration that bounds them, if there is one.
+    fn stated_count(&self, whole: &WholeSend<'_>, found: &mut Findings) -> Option<(i128, Option<Span>)> {
+        let flow = self.model.flows[whole.send.flow].id;
+        let fitting = match self.test.duration.as_ref() {
+            None => None,
+            Some(None) => return None,
+            Some(Some(duration)) => {
+                let room = i128::from((duration.value - whole.offset).as_picos());
+                let fitting = whole.fitting_in_course(room);
+                if fitting == 0 {
+                    let message = format!("flow {flow} has no message in {}", duration.named());
+                    let cure = "write a longer duration or a smaller offset";
+                    found.error(&whole.send.place, message, "at least 1 message", cure);
+                    return None;
+                }
+                Some((fitting, duration))
+            }
+        };
+        let count = match (&whole.send.count, fitting) {
+            (Some(None), _) => return None,
+            (Some(Some(count)), None) => i128::from(count.value),
+            (Some(Some(count)), Some((fitting, duration))) => {
+                let count_value = i128::from(count.value);
+                if count_value > fitting {
+                    found.warn(format!(
+                        "flow {flow}: {} stops {} after {fitting} messages",
+                        duration.named(),
+                        count.named()
+                    ));
+                } else if count_value < fitting {
+                    found.warn(format!("flow {flow}: {} ends before {}", count.named(), duration.named()));
+                }
+                count_value.min(fitting)
+            }
+            (None, Some((fitting, _))) => fitting,
+            (None, None) if whole.replay.is_some() => i128::MAX,
+            (None, None) => {
+                let message = format!("nothing says how many messages flow {flow} sends");
+                let cure = "add count=\"1000\" here or duration=\"10s\" to <tasks>";
+                found.error(&whole.send.place, message, "", cure);
+                return None;
+            }
+        };
+        Some((count, fitting.map(|(_, duration)| duration.value)))
     }
 
     /// Exchanges go on through the measured part and the first half of the drain, so that there are some after it.
