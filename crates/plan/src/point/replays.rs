@@ -20,6 +20,7 @@ const TIMESTAMPS_OF_A_BURST: Span = Span::from_micros(10);
 
 impl PointCheck<'_> {
     /// The sender, or nothing where something is wrong with it.
+    #[expect(clippy::too_many_lines, reason = "a sender is put together from what the checks found")]
     pub(super) fn replay<'m>(
         &self,
         send: &'m SendModel,
