@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from wiregauge.measures.definitions import SERIES
+from wiregauge.measures.definitions import DEFINITIONS, SERIES, SINGLES
+from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult
 from wiregauge.measures.schemas import filled
 from wiregauge.measures.shown import (
@@ -23,6 +24,7 @@ from wiregauge.measures.shown import (
     PooledShown,
     RunShown,
     ServedShown,
+    ServiceShown,
     Shown,
     summary_shown,
 )
@@ -76,6 +78,8 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Flo
         f"{name}_ns": summary_shown(summary, sampled=sampled) if summary is not None else None
         for name, summary in found.items()
     }
+    singles = {name: figure_of(flow, name) for name in SINGLES}
+    intervals = {f"{name}_interval": figure.interval for name, figure in singles.items()}
     corrected = [filled(CorrectedShown, one) for one in corrections(flow, load_percent, cited)]
     return cast(
         FlowShown,
@@ -85,6 +89,9 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) -> Flo
             **filled(FlowMetShown, flow),
             **series,
             **filled(FlowRestShown, flow, corrected=corrected),
+            **{DEFINITIONS[name].key: figure.value for name, figure in singles.items()},
             **filled(ServedShown, flow),
+            **{name: list(ends) if ends is not None else None for name, ends in intervals.items()},
+            **filled(ServiceShown, flow),
         },
     )

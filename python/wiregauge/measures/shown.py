@@ -12,12 +12,20 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
-from wiregauge.measures.definitions import COUNTS, DEFINITIONS, OUTCOMES, PAIR_QUANTILES, QUANTILES, SERIES
+from wiregauge.measures.definitions import (
+    COUNTS,
+    DEFINITIONS,
+    OUTCOMES,
+    PAIR_QUANTILES,
+    QUANTILES,
+    SERIES,
+    SINGLES,
+)
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.metrics.pairs import PairLatency
 from wiregauge.measures.metrics.percentiles import Percentile
-from wiregauge.measures.metrics.quantities import effective_bandwidth_interval, percentile_names
+from wiregauge.measures.metrics.quantities import percentile_names
 from wiregauge.measures.metrics.results import FlowResult, LimitResult, Settling, Summary
 from wiregauge.measures.schemas import (
     Count,
@@ -447,7 +455,11 @@ class ServedShown(TypedDict):
     receive_period_jitter_ns: NotRequired[Annotated[JitterShown | None, _jitter("receive_period")]]
     pairs: NotRequired[Annotated[list[PairShown], From(lambda flow: [_pair(pair) for pair in flow.pairs])]]
     goodput_interval: NotRequired[Annotated[Interval | None, From(_goodput_interval)]]
-    effective_bandwidth_interval: NotRequired[Annotated[Interval | None, From(effective_bandwidth_interval)]]
+
+
+class ServiceShown(TypedDict):
+    """After the intervals of the single figures."""
+
     load: NotRequired[Annotated[RatesShown | None, From("service.rates")]]
     losses: NotRequired[Annotated[LossesShown | None, From("service.losses")]]
     availability: NotRequired[Annotated[AvailabilityShown | None, From("service.availability")]]
@@ -481,7 +493,6 @@ class FlowRestShown(TypedDict):
     lost_copies: NotRequired[dict[str, Count]]
     sampled: NotRequired[Annotated[SampledShown | None, From(_sampled)]]
     goodput_bps: Figure
-    effective_bandwidth_bps: Figure
 
 
 class RunShown(TypedDict):
@@ -553,6 +564,7 @@ class _Parts(Whole):
     flow_met: FlowMetShown
     flow_rest: FlowRestShown
     served: ServedShown
+    service: ServiceShown
     summary: SummaryShown
     summary_rest: SummaryRestShown
     pair_rest: PairRestShown
@@ -565,7 +577,7 @@ def show_schema() -> dict[str, Any]:
         **{"$id": "urn:wiregauge:show:1", "description": "null: not determined or not supported by n."},
     )  # fmt: skip
     parts = schema["$defs"]
-    for name in ("flow_met", "flow_rest", "served", "summary", "summary_rest", "pair_rest"):
+    for name in ("flow_met", "flow_rest", "served", "service", "summary", "summary_rest", "pair_rest"):
         del schema["properties"][name]
         schema["required"].remove(name)
     figure = {"anyOf": [{"type": "number"}, {"type": "null"}]}
@@ -574,7 +586,7 @@ def show_schema() -> dict[str, Any]:
     _add(summary, dict.fromkeys(QUANTILES, figure), patternProperties=any_percentile)
     pair = _joined(parts, "PairShown", "PairRestShown")
     _add(pair, dict.fromkeys(PAIR_QUANTILES, figure), patternProperties=any_percentile)
-    flow = _joined(parts, "FlowShown", "FlowMetShown", "FlowRestShown", "ServedShown")
+    flow = _joined(parts, "FlowShown", "FlowMetShown", "FlowRestShown", "ServedShown", "ServiceShown")
     flow["properties"]["outcomes"]["required"] = list(OUTCOMES)
     _add(flow, {name: {"type": "integer", "minimum": 0} for name in COUNTS})
     told = {"$ref": "#/$defs/SummaryShown"}
@@ -583,6 +595,9 @@ def show_schema() -> dict[str, Any]:
         _add(flow, {f"{name}_ns": {"anyOf": [told, {"type": "null"}]} if needs else told})
         if needs not in ("", "relay"):  # of critical traffic, and younger than the schema
             flow["required"].remove(f"{name}_ns")
+    _add(flow, {DEFINITIONS[name].key: figure for name in SINGLES})
+    interval = flow["properties"]["goodput_interval"]
+    flow["properties"] |= {f"{name}_interval": interval for name in SINGLES}
     return schema
 
 

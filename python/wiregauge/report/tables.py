@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
+from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES, SERIES, SINGLES
 from wiregauge.measures.definitions.units import duration, in_unit, share, untapped
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.quantities import Quantity, figure_of
 from wiregauge.measures.metrics.reported import parts
 from wiregauge.measures.metrics.results import (
     Check,
@@ -336,7 +337,7 @@ def percentile_columns(
 
     Of the measures whose definitions name this table; percentiles that limits on a measure name are beside the usual.
     """
-    chosen = [definition for definition in DEFINITIONS.values() if definition.table == table]
+    chosen = [DEFINITIONS[name] for name in SERIES if DEFINITIONS[name].table == table]
     names = {one.name: judgement.plan.named(one.name, one.usual) for one in chosen}
     heads = {
         one.name: [Head(f"{one.word} {name}", one.name, unit="µs") for name in names[one.name]]
@@ -386,6 +387,8 @@ def detail_table(judgement: Judgement) -> Table:
     others = [measure for measure in told if measure not in _PLACED]
     for measure in others:
         heads += [*told[measure], Head(f"{DEFINITIONS[measure].word} max", measure, unit="µs")]
+    singles = [name for name in SINGLES if DEFINITIONS[name].table == "steadiness"]
+    heads += [Head(DEFINITIONS[name].word, name) for name in singles]
     rows = []
     for point in judgement.points:
         for flow in point.flows:
@@ -416,9 +419,17 @@ def detail_table(judgement: Judgement) -> Table:
                         for measure in others
                         for cell in (*cells[measure], time_cell(_found(s, measure).maximum))
                     ),
+                    *(_single(figure_of(flow, name)) for name in singles),
                 ]
             )
     return Table("Steadiness", heads, [Section("", rows)], lead=2)
+
+
+def _single(figure: Quantity) -> Cell:
+    if figure.value is None:
+        return Cell(NONE, figure.reason)
+    interval = figure.shown_interval
+    return Cell(figure.shown, f"95 %: {interval}" if interval else "", below=interval)
 
 
 def hop_table(judgement: Judgement) -> Table:

@@ -20,7 +20,8 @@ from wiregauge.measures.comparing.trend_show import (
     trend_headline,
     version,
 )
-from wiregauge.measures.definitions import SHARES
+from wiregauge.measures.definitions import DEFINITIONS, SHARES
+from wiregauge.measures.definitions.definition import Unit
 from wiregauge.measures.metrics.results import Judgement, PointResult
 from wiregauge.measures.schemas import Count, Figure, From, Grade, Positive, Share, filled, json_schema
 from wiregauge.measures.schemas import Verdict as JudgedVerdict
@@ -167,7 +168,7 @@ class ShareShown(ShareCountsShown, ShiftShown):
 
 
 class RateShown(TypedDict):
-    unit: Literal["bit/s"]
+    unit: Unit
     base: Figure
     new: Figure
 
@@ -186,7 +187,10 @@ def _shares(flow: FlowComparison) -> dict[str, ShareShown]:
 
 
 def _rates(flow: FlowComparison) -> dict[str, RateShown]:
-    return {name: {"unit": "bit/s", "base": base, "new": new} for name, (base, new) in flow.rates.items()}
+    return {
+        name: {"unit": DEFINITIONS[name].unit, "base": base, "new": new}
+        for name, (base, new) in flow.rates.items()
+    }
 
 
 def _detectable(flow: FlowComparison) -> DetectableShown | None:

@@ -277,6 +277,7 @@ OF_FLOWS = (
         f"{_MAPS} (payload size over transmission latency)",
         "Not a throughput: the rate of a sender that waits for each message to arrive. Its "
         "interval is that of the mean latency, ends swapped.",
+        kind="single",
         better="higher",
         rests_on="latency",
     ),
