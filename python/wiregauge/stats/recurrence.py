@@ -186,7 +186,7 @@ def grouped(t: Floats, values: Floats, kept: Flags) -> tuple[Floats, Floats, Flo
     return at, highest, middle
 
 
-def _fitted(
+def _fitted(  # noqa: PLR0913 - the state of one search, which nothing else shares
     t: Floats,
     values: Floats,
     kept: Flags,
