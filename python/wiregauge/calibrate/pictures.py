@@ -11,8 +11,6 @@ from wiregauge.calibrate.store import Calibration
 from wiregauge.figures.model import Axis, Bars, Figure, Line, Panel, Rule, Scatter, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, ORANGE, VERMILION
 
-__all__ = ["pictures"]
-
 US = 1e3
 _MOST_LOADS = 5
 

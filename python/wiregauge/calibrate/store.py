@@ -20,8 +20,6 @@ from wiregauge import __version__
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.files import write_whole
 
-__all__ = ["KINDS", "Calibration", "Store", "make", "schema_path", "store_folder"]
-
 SCHEMA: Final = 1
 KINDS: Final = ("clocks", "pacing", "generator", "loop", "cable", "linearity")
 _LARGEST: Final = 16 << 20

@@ -9,8 +9,6 @@ from typing import Any
 from wiregauge.calibrate.store import Calibration
 from wiregauge.measures.definitions.units import duration, rate, share, significant
 
-__all__ = ["Grid", "grids", "headline"]
-
 PM = "±"
 
 

@@ -8,8 +8,6 @@ from functools import wraps
 from inspect import Signature, signature
 from typing import Any, get_type_hints
 
-__all__ = ["in_groups"]
-
 
 def in_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as the command line takes it, with an option for every field of its groups, in their order."""

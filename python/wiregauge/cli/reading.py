@@ -15,8 +15,6 @@ from rich.console import Console
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, say
 
-__all__ = ["compare", "report", "show", "trend"]
-
 
 def show(
     place: RunDir,

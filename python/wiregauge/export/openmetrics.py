@@ -26,8 +26,6 @@ from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIE
 from wiregauge.measures.metrics.quantities import quantity
 from wiregauge.measures.metrics.results import Floats
 
-__all__ = ["BOUNDS_NS", "at_or_below", "exposition"]
-
 BOUNDS_NS = (*(step * 10**decade for decade in range(2, 10) for step in (1, 2, 5)), 10**10)
 """Upper bounds of the buckets, 100 ns to 10 s: the same for every series, so that they can be added."""
 

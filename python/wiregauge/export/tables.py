@@ -22,18 +22,6 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.quantities import flow_quantities
 from wiregauge.measures.metrics.recorded import TIMES, WIRE_TIMES, Recorded
 
-__all__ = [
-    "SCHEMA",
-    "axis_column",
-    "measures",
-    "messages",
-    "passages",
-    "pieces",
-    "records",
-    "series",
-    "sketches",
-]
-
 SCHEMA = 2
 
 _NO_HEADER = 65_535

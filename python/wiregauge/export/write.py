@@ -29,8 +29,6 @@ from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMATS", "write"]
-
 _BATCH = 65_536
 _IN_PIECES = ("records", "messages", "passages")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)

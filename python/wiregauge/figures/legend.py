@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from wiregauge.figures.interactive import plain
 from wiregauge.figures.model import Bars, Box, Dash, Figure, Marker, Rule, Scatter, Spans, Style, Trace
 
-__all__ = ["LegendEntry", "legend"]
-
 _DASHES: dict[Dash, str] = {"solid": "", "dash": "6 3", "dot": "1.5 2.5", "dashdot": "6 2 1.5 2"}
 _MARKERS: dict[Marker, str] = {
     "circle": '<circle cx="13" cy="6" r="4" fill="{0}"/>',

@@ -8,8 +8,6 @@ from wiregauge.figures.model import Axis, Bars, Box, Figure, Line, Panel, Scatte
 from wiregauge.figures.palette import variety
 from wiregauge.measures.shapes import BoxShape, DensityShape, EnvelopeShape, HistogramShape, TailShape
 
-__all__ = ["Shape", "draw_shape"]
-
 US = 1e3
 _RARITY = tuple((10.0**k, f"{100 - 100 / 10.0**k:.{max(k - 2, 0)}f} %") for k in range(8))
 Shape = DensityShape | TailShape | EnvelopeShape | BoxShape | HistogramShape

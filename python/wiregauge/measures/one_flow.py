@@ -24,8 +24,6 @@ from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.measures.sketched import Whole, exact
 from wiregauge.measures.validity.settling import character
 
-__all__ = ["effective_bandwidth", "judge_flow"]
-
 
 def judge_flow(  # noqa: PLR0913 - all that is known of a flow and of its run meets here
     flow: FlowPlan,

@@ -28,20 +28,6 @@ from typing import get_type_hints as hints_of
 
 import msgspec
 
-__all__ = [
-    "Count",
-    "Figure",
-    "From",
-    "Grade",
-    "Interval",
-    "Json",
-    "Positive",
-    "Share",
-    "Verdict",
-    "filled",
-    "json_schema",
-]
-
 Json = dict[str, object]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(ge=0)]

@@ -40,8 +40,6 @@ from wiregauge.measures.schemas import (
     json_schema,
 )
 
-__all__ = ["show_schema", "summary_shown"]
-
 OrLost = float | Literal["lost"] | None
 _CLOCK_POINTS = 40
 

@@ -10,8 +10,6 @@ from wiregauge.measures.explaining import Bounded, Explanation, FlowExplained, W
 from wiregauge.measures.explaining.sentences import LEAST_NS, chance
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
 
-__all__ = ["MOST_FLOWS", "FlowSection", "flow_sections"]
-
 MOST_FLOWS = 8
 """Flows explained in a report; the terminal and JSON have all of them."""
 

@@ -11,8 +11,6 @@ from wiregauge.measures.metrics.percentiles import needed_for
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, Summary
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, limit_table, loss_text, micro
 
-__all__ = ["Glance", "glance"]
-
 MOST_ROWS = 8
 """Rows of a table that are in view at once; the others are below a fold."""
 _TIMES = ("p50", "p99", "p99.9")

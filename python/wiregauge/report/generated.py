@@ -7,8 +7,6 @@ from wiregauge.measures.metrics.results import Judgement, RunResult
 from wiregauge.measures.validity.streams import LoadAccount, Stream, load_accounts, share_bounds, streams_of
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell
 
-__all__ = ["account_table", "stream_table"]
-
 
 def stream_table(judgement: Judgement) -> Table:
     """A row per run and stream: how it left, why so, and how well its times were kept."""

@@ -26,8 +26,6 @@ from wiregauge.report.tables import (
     time_cell,
 )
 
-__all__ = ["critical_table", "deadline_table", "load_table", "order_table", "pair_table"]
-
 
 def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult, Service]]:
     for point in judgement.points:

@@ -27,8 +27,6 @@ from wiregauge.stats.modes import (
     log_chance_of,
 )
 
-__all__ = ["GROUPS", "LONG", "MOST_MODES", "find_modes"]
-
 MOST_MODES = 8
 LEAST_VALUES = 64
 LONG = 1 << 18

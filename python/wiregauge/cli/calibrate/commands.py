@@ -33,8 +33,6 @@ from wiregauge.cli.calibrate.shared import (
 from wiregauge.cli.grouped import in_groups
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, finite, say
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="calibrate",
     help="Measure the instrument itself: its clocks, its schedule, its constant overhead and its error.",

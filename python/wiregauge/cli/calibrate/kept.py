@@ -19,8 +19,6 @@ from wiregauge.cli.calibrate.shared import (
 )
 from wiregauge.terminal import say
 
-__all__ = ["list_all", "show"]
-
 
 def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
     """All kept calibrations, newest first, and whether runs on this machine can use them."""

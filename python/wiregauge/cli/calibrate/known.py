@@ -19,8 +19,6 @@ from wiregauge.cli.calibrate.shared import (
 )
 from wiregauge.terminal import BAD_INPUT, fail, finite, say
 
-__all__ = ["cable", "linearity"]
-
 
 def cable(
     points: Annotated[

@@ -27,15 +27,6 @@ from wiregauge.measures.schemas import Count, Figure, From, Grade, Positive, Sha
 from wiregauge.measures.schemas import Verdict as JudgedVerdict
 from wiregauge.stats import POWER
 
-__all__ = [
-    "compare_json",
-    "compare_schema",
-    "compare_schema_path",
-    "trend_json",
-    "trend_schema",
-    "trend_schema_path",
-]
-
 
 class EstimateShown(TypedDict):
     value: float

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-__all__ = ["PAIR_QUANTILES", "QUANTILES", "Definition", "Unit", "ascending", "quantile_named"]
-
 Unit = Literal["ns", "messages", "bit/s", "share", "1/s"]
 Kind = Literal["series", "pairs", "count", "single", "figure"]
 Needs = Literal["", "relay", "deadline", "switch", "two networks", "virtual link", "schedule", "run"]

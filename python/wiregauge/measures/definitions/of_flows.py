@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from wiregauge.measures.definitions.definition import Definition
 
-__all__ = ["OF_FLOWS"]
-
 _MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
 
 OF_FLOWS = (

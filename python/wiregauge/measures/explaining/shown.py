@@ -13,8 +13,6 @@ from msgspec import Meta
 from wiregauge.measures.explaining.results import Explanation
 from wiregauge.measures.schemas import Figure, From, Share, filled, json_schema
 
-__all__ = ["explain_json", "explain_schema", "explain_schema_path"]
-
 Pair = Annotated[list[float], Meta(min_length=2, max_length=2)]
 
 
