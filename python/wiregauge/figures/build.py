@@ -193,24 +193,38 @@ def _hidden(data: Mapping[Key, DensityShape], why: str) -> list[str]:
 
 def latency_density(shapes: Shapes) -> Figure | None:
     """Where the latencies lie, per payload and load (as MAPS 2015, Figure 5)."""
-    drawn = _drawable(shapes.latency)
+    return _densities(
+        shapes.latency,
+        "latency-density",
+        "one-way latency (µs)",
+        "One-way latency: density",
+        "A narrow peak means a deterministic network; a second peak or a long right tail does not.",
+        "that are not positive",
+        "latency",
+    )
+
+
+def _densities(
+    data: Mapping[Key, DensityShape],
+    name: str,
+    axis: str,
+    title: str,
+    caption: str,
+    hidden: str,
+    measure: str,
+) -> Figure | None:
+    """A density per decade over a logarithmic axis; `hidden` says which values have no place on it."""
+    drawn = _drawable(data)
     if not drawn:
         return None
     panels, columns, notes = _multiples(
         drawn,
         _density_lines(drawn),
-        Axis("one-way latency (µs)", log=True),
+        Axis(axis, log=True),
         _density_axis(drawn, "density (1/decade)"),
     )
-    return Figure(
-        "latency-density",
-        "One-way latency: density",
-        "A narrow peak means a deterministic network; a second peak or a long right tail does not.",
-        panels,
-        columns,
-        notes=[*notes, *_constants(drawn), *_hidden(shapes.latency, "that are not positive")],
-        measures=["latency"],
-    )
+    notes += [*_constants(drawn), *_hidden(data, hidden)]
+    return Figure(name, title, caption, panels, columns, notes=notes, measures=[measure])
 
 
 def latency_by_payload(shapes: Shapes) -> Figure | None:
@@ -503,23 +517,14 @@ def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], sizes: Sequence[Si
 
 def send_error(shapes: Shapes) -> Figure | None:
     """Deviation of the sender from its own schedule."""
-    drawn = _drawable(shapes.send_error)
-    if not drawn:
-        return None
-    panels, columns, notes = _multiples(
-        drawn,
-        _density_lines(drawn),
-        Axis("actual after intended send (µs)", log=True),
-        _density_axis(drawn, "density (1/decade)"),
-    )
-    return Figure(
+    return _densities(
+        shapes.send_error,
         "send-error",
+        "actual after intended send (µs)",
         "Send error: intended to actual",
         "Lateness of sends against the schedule. This is the instrument's own error, not the network's.",
-        panels,
-        columns,
-        notes=[*notes, *_constants(drawn), *_hidden(shapes.send_error, "at or before the intended time")],
-        measures=["send_error"],
+        "at or before the intended time",
+        "send_error",
     )
 
 
