@@ -56,23 +56,16 @@ class From:
 
 def filled(kind: type[T], source: object, **given: object) -> T:
     """The object of a `TypedDict`, read off `source`, in the order of the type's keys; `given` are those it has not."""
-    return cast(
-        T,
-        {
-            key: given[key] if key in given else read(source)
-            for key, read in _readers(cast(Any, kind), cast(Any, type(source)), frozenset(given))
-        },
-    )
+    readers = _readers(cast(Any, kind), cast(Any, type(source)))
+    if not given:
+        return cast(T, {key: read(source) for key, read in readers})
+    return cast(T, {key: given[key] if key in given else read(source) for key, read in readers})
 
 
 @cache
-def _readers(kind: type, of: type, given: frozenset[str]) -> tuple[tuple[str, Read], ...]:
+def _readers(kind: type, of: type) -> tuple[tuple[str, Read], ...]:
     hints = hints_of(kind, include_extras=True)
-    return tuple((key, _none if key in given else _reader(key, hint, of)) for key, hint in hints.items())
-
-
-def _none(_: object) -> None:
-    return None
+    return tuple((key, _reader(key, hint, of)) for key, hint in hints.items())
 
 
 def _reader(key: str, hint: Any, of: type) -> Read:
@@ -109,14 +102,15 @@ def _made(hint: Any) -> Read | None:
         made = next(filter(None, (_made(one) for one in inner if one is not NoneType)), None)
         return None if made is None else lambda value: None if value is None else made(value)
     if origin is list:
-        return partial(_list_of, _made(inner[0]))
+        each = _made(inner[0])
+        return list if each is None else partial(_list_of, each)
     if origin is dict:
         return partial(_dict_of, _made(inner[1]))
     return None
 
 
-def _list_of(made: Read | None, values: Iterable[Any]) -> list[Any]:
-    return list(values) if made is None else [made(value) for value in values]
+def _list_of(made: Read, values: Iterable[Any]) -> list[Any]:
+    return [made(value) for value in values]
 
 
 def _dict_of(made: Read | None, values: Mapping[Any, Any]) -> dict[str, Any]:
