@@ -32,7 +32,7 @@ from wiregauge.measures.comparing.text import (
 )
 from wiregauge.measures.definitions import MAIN, SINGLES
 from wiregauge.measures.definitions.units import count_of, duration, in_unit, p_text, share
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, text_heads
 from wiregauge.report.write import render, store
 
 _ALWAYS = {"lost", "loss", "goodput"}
@@ -248,9 +248,7 @@ def main_table(comparison: Comparison, name: str) -> Table:
         for title, flow, measure in rows_of
     ]
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("verdict of the flow", kind="text"),
+        *text_heads("point", "flow", "verdict of the flow"),
         Head("n"),
     ]
     for _ in shown:
@@ -310,9 +308,7 @@ def share_table(comparison: Comparison) -> Table:
         most = f"; a difference of up to {share(max(map(abs, ends)), 2)} cannot be excluded" if ends else ""
         notes.append(f"No message of any compared flow was {', '.join(absent)} on either side{most}.")
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("what", kind="text"),
+        *text_heads("point", "flow", "what"),
         Head("base"),
         Head("new"),
         Head("new - base [interval]", unit="of the sent"),
@@ -383,7 +379,7 @@ def rate_table(comparison: Comparison) -> Table:
         ]
         for title, flow in _where(comparison)
     ]
-    heads = [Head("point", kind="text"), Head("flow", kind="text")]
+    heads = text_heads("point", "flow")
     groups = [Head(name.replace("_", " "), name, 3) for name in ("goodput", *SINGLES)]
     heads += [Head("base"), Head("new"), Head("change")] * len(groups)
     return Table("Rates, shown and not judged", heads, [Section("", rows)], groups, lead=2)
@@ -403,9 +399,7 @@ def _change(base: float | None, new: float | None) -> str:
 
 def _statistic_heads() -> list[Head]:
     return [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("measure", kind="text"),
+        *text_heads("point", "flow", "measure"),
         Head("statistic"),
         Head("base", unit="µs"),
         Head("new", unit="µs"),

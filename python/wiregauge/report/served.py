@@ -23,6 +23,7 @@ from wiregauge.report.tables import (
     percentile_columns,
     percentile_of,
     place_cell,
+    text_heads,
     time_cell,
 )
 
@@ -39,7 +40,7 @@ def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult, Serv
                 )
 
 
-_WHERE = (Head("point", kind="text"), Head("flow", kind="text"))
+_WHERE = text_heads("point", "flow")
 
 
 def _bounds(of: Share) -> str:
@@ -266,8 +267,7 @@ def critical_table(judgement: Judgement) -> Table:
     """Virtual links and schedules: spacing against the BAG, the two networks, reception windows."""
     told, cells_of = percentile_columns(judgement, "critical")
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("point", "flow"),
         Head("BAG", "bag_spacing", unit="µs"),
         Head("least spacing", "bag_spacing", unit="µs"),
         *told["bag_spacing"],

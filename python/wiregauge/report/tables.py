@@ -51,6 +51,11 @@ class Head:
     kind: str = ""
 
 
+def text_heads(*texts: str) -> list[Head]:
+    """Heads of columns of text."""
+    return [Head(text, kind="text") for text in texts]
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """Rows under a common heading; the heading is empty where one section is all there is."""
@@ -272,8 +277,7 @@ def outcome_table(judgement: Judgement) -> Table:
     absent = [name for name in OUTCOMES if name not in met]
     heads = [
         Head("run"),
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("point", "flow"),
         Head("planned"),
         Head("sent", "sent"),
         *(Head(name, name) for name in met),
@@ -367,8 +371,7 @@ def detail_table(judgement: Judgement) -> Table:
     """The other measures of every point: steadiness of the network and of the instrument."""
     told, cells_of = percentile_columns(judgement, "steadiness")
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("point", "flow"),
         Head("PDV", "pdv", unit="µs"),
         Head("range", "latency", unit="µs"),
         *told["ipdv"],
@@ -435,9 +438,7 @@ def _single(figure: Quantity) -> Cell:
 def hop_table(judgement: Judgement) -> Table:
     """Residence in every switch by output port; no rows where no switch kept records."""
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("switch", kind="text"),
+        *text_heads("point", "flow", "switch"),
         Head("port"),
         Head("n"),
         Head("min", "residence", unit="µs"),
@@ -475,9 +476,7 @@ def _hop_mean(hop: Hop) -> Cell:
 def check_table(judgement: Judgement) -> Table:
     """One row per check with its worst run; the reasons are spelled out above it."""
     heads = [
-        Head("check", kind="text"),
-        Head("limit", kind="text"),
-        Head("observed", kind="text"),
+        *text_heads("check", "limit", "observed"),
         Head("runs"),
         Head("grade"),
     ]
@@ -521,9 +520,7 @@ def limit_table(judgement: Judgement) -> Table | None:
     if not judgement.plan.limits:
         return None
     heads = [
-        Head("result", kind="text"),
-        Head("limit", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("result", "limit", "flow"),
         Head("observed"),
         Head("margin"),
     ]
@@ -618,8 +615,7 @@ def grant_table(judgement: Judgement) -> Table | None:
     return Table(
         "Grants",
         [
-            Head("end system", kind="text"),
-            Head("request", kind="text"),
+            *text_heads("end system", "request"),
             Head("result"),
             Head("detail", kind="text"),
         ],
