@@ -126,9 +126,11 @@ def draw(figure: Figure, *, legend: bool = True) -> Json:
         top = 1 - row * (high + _GAP_Y / inner_h)
         suffix = "" if k == 0 else str(k + 1)
         below = k + figure.columns < count
-        x, y = _axes(figure, panel, first=k == 0, column=column, below=below)
-        x |= {"domain": [left, left + wide], "anchor": f"y{suffix}"}
-        y |= {"domain": [max(top - high, 0.0), top], "anchor": f"x{suffix}"}
+        places: tuple[Json, Json] = (
+            {"domain": [left, left + wide], "anchor": f"y{suffix}"},
+            {"domain": [max(top - high, 0.0), top], "anchor": f"x{suffix}"},
+        )
+        x, y = _axes(figure, panel, places, first=k == 0, column=column, below=below)
         layout[f"xaxis{suffix}"], layout[f"yaxis{suffix}"] = x, y
         if panel.title:
             annotations.append(
@@ -162,10 +164,13 @@ def plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _axes(figure: Figure, panel: Panel, *, first: bool, column: int, below: bool) -> tuple[Json, Json]:
+def _axes(
+    figure: Figure, panel: Panel, places: tuple[Json, Json], *, first: bool, column: int, below: bool
+) -> tuple[Json, Json]:
     """The axes of a panel; `below`: there is another panel under it."""
     x = _axis(panel.x, [panel] if not figure.share_x else figure.panels, "x", figure.columns)
     y = _axis(panel.y, [panel] if not figure.share_y else figure.panels, "y", figure.columns)
+    x, y = x | places[0], y | places[1]
     if not first and figure.share_x:
         x["matches"] = "x"
     if not first and figure.share_y:
