@@ -258,19 +258,25 @@ def _judge(one: Strike, code: int, err: str, folder: Path, struck_ns: int) -> No
     one.ended = f"code {code}, {manifest['state']}"
     if whole != (code == 0) and not (whole and (code == 4 or killed or ending)):
         one.faults.append(f"ended with {code} and is {manifest['state']}")
-    if not whole and told.get("validity") == "VALID":
-        one.faults.append("is not whole and VALID")
-    if not whole and not manifest["reason"]:
-        one.faults.append("does not say why it is not whole")
+    _balanced(one, manifest, told)
+    if one.target not in ("disk",):
+        _nothing_missing(one, manifest, told, struck_ns)
+    if (place / "spool").exists():
+        one.faults.append("a spool is left")
+
+
+def _balanced(one: Strike, manifest: dict[str, Any], told: dict[str, Any]) -> None:
+    """What is not whole says so, and every message that was sent has one outcome."""
+    if manifest["state"] != "complete":
+        if told.get("validity") == "VALID":
+            one.faults.append("is not whole and VALID")
+        if not manifest["reason"]:
+            one.faults.append("does not say why it is not whole")
     for run in told.get("runs", []):
         for flow in run["flows"]:
             fates = {fate: flow[fate] for fate in ("delivered", "lost", "unknown")}
             if flow["sent"] != sum(fates.values()):
                 one.faults.append(f"sent {flow['sent']}, of which {fates}")
-    if one.target not in ("disk",):
-        _nothing_missing(one, manifest, told, struck_ns)
-    if (place / "spool").exists():
-        one.faults.append("a spool is left")
 
 
 def _signalled(code: int) -> bool:

@@ -83,7 +83,7 @@ def test_the_shown_figure_is_the_one_that_decided(
     assert "±" not in text
     back = compare(*reversed(tenfold))
     assert {flow.verdict for flow in back.flows} <= {"better", "undecided"}
-    assert back.verdict == "undecided" or back.verdict == "better"
+    assert back.verdict in ("undecided", "better")
 
 
 # -- the stated error rate ------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def test_the_file_means_what_the_builder_means(test: Test) -> None:
     assert without_lines(loaded.campaign) == compiled.campaign
 
 
-def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> None:
+def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> None:  # noqa: PLR0915 - all of them
     """Nothing in the schema that Python cannot say."""
     test = Test("built", 7, bench="sim", host="ideal", routing="unique")
     clock = Clock(

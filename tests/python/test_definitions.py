@@ -15,12 +15,17 @@ from synthetic import Recipe, make
 from wiregauge import measures
 from wiregauge import notebook as wg
 from wiregauge.export import Choice, tables
-from wiregauge.measures.comparing import compare, read_threshold
+from wiregauge.export.openmetrics import exposition
+from wiregauge.measures.comparing import compare, compare_json, read_threshold
+from wiregauge.measures.comparing.shown import compare_schema
 from wiregauge.measures.definitions import DEFINITIONS, MAIN, SERIES, Definition
 from wiregauge.measures.limits import observe
+from wiregauge.measures.metrics.quantities import FIGURES, Quantity, quantity
+from wiregauge.measures.metrics.results import FlowResult
 from wiregauge.measures.metrics.series import DIFFERENCES, Difference
 from wiregauge.measures.shown import show_schema
 from wiregauge.report import write
+from wiregauge.report.compare import rate_table
 from wiregauge.report.keys import key_tables
 from wiregauge.report.tables import detail_table
 
@@ -50,6 +55,35 @@ def twice(monkeypatch: pytest.MonkeyPatch) -> Definition:
     monkeypatch.setitem(DEFINITIONS, "twice", TWICE)
     monkeypatch.setitem(DIFFERENCES, "twice", Difference(took, took, "rx_app"))
     return TWICE
+
+
+HASTE = Definition(
+    "haste",
+    "Haste",
+    "8 * payload / latency.min",
+    "bit/s",
+    "A test",
+    kind="single",
+    better="higher",
+    table="steadiness",
+    word="haste",
+)
+
+
+@pytest.fixture
+def haste(monkeypatch: pytest.MonkeyPatch) -> Definition:
+    """A measure that is one figure of a flow, registered as any is."""
+
+    def statistic(flow: FlowResult) -> Quantity:
+        summary = flow.summaries["latency"]
+        if not summary.minimum:
+            return Quantity("haste", "", None, "bit/s", 0, reason="nothing arrived")
+        value = 8e9 * (flow.plan.payload or 0) / summary.minimum
+        return Quantity("haste", "", value, "bit/s", summary.n, 0.9 * value, 1.1 * value)
+
+    monkeypatch.setitem(DEFINITIONS, "haste", HASTE)
+    monkeypatch.setitem(FIGURES, "haste", statistic)
+    return HASTE
 
 
 def printed(judgement: measures.Judgement) -> str:
@@ -113,6 +147,71 @@ def test_a_new_measure_is_exported_and_in_notebooks(tmp_path: Path) -> None:
     assert wg.open(place).measure("twice.max", flow=10, repeat=0).unit == "ns"
 
 
+@pytest.mark.usefixtures("haste")
+def test_a_new_figure_is_judged_and_shown(tmp_path: Path) -> None:
+    """Its key, its interval, its limit and its place in the schema come from its definition."""
+    limit = {"measure": "haste", "bound": "at-least", "value": 1.0, "written": "1bit/s", "line": 1}
+    recipe = replace(RECIPE, limits=({"flow": None, **limit},))
+    judgement = measures.judge(make(tmp_path, recipe))
+    shown: Any = measures.show_json(judgement)
+    for run, told in zip(judgement.runs, shown["runs"], strict=True):
+        assert [(one.flow, one.measure, one.result) for one in run.limits] == [
+            (10, "haste", "pass"),
+            (20, "haste", "pass"),
+        ]
+        for flow in told["flows"]:
+            least = flow["latency_ns"]["min"]
+            assert flow["haste_bps"] == pytest.approx(8e9 * 64 / least)
+            assert flow["haste_interval"] == pytest.approx([0.9 * flow["haste_bps"], 1.1 * flow["haste_bps"]])
+    Draft202012Validator(show_schema()).validate(shown)
+    del shown["runs"][0]["flows"][0]["haste_bps"]
+    assert not Draft202012Validator(show_schema()).is_valid(shown)
+
+
+@pytest.mark.usefixtures("haste")
+def test_a_new_figure_without_a_value_says_so(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, loss=1.0)
+    shown: Any = measures.show_json(measures.judge(make(tmp_path, recipe)))
+    assert shown["runs"][0]["flows"][0]["haste_bps"] is None
+    assert shown["runs"][0]["flows"][0]["haste_interval"] is None
+    Draft202012Validator(show_schema()).validate(shown)
+
+
+@pytest.mark.usefixtures("haste")
+def test_a_new_figure_is_in_the_report(tmp_path: Path) -> None:
+    judgement = measures.judge(make(tmp_path, RECIPE))
+    table = detail_table(judgement)
+    (place,) = (k for k, head in enumerate(table.heads) if head.measure == "haste")
+    figure = quantity(judgement.points[0].flows[0], "haste")
+    (section,) = table.sections
+    assert section.rows[0][place].text == figure.shown
+    assert section.rows[0][place].below == figure.shown_interval
+    assert all(len(row) == len(table.heads) for row in section.rows)
+    page = write(tmp_path).read_text(encoding="utf-8")
+    assert HASTE.title in page
+    assert HASTE.formula in page
+
+
+@pytest.mark.usefixtures("haste")
+def test_a_new_figure_is_compared_and_exported(tmp_path: Path) -> None:
+    sides = [measures.judge(make(tmp_path / name, RECIPE)) for name in ("base", "new")]
+    found = compare(*sides)
+    (flow, *_) = found.points[0].flows
+    shown: Any = compare_json(found)
+    rates = shown["points"][0]["flows"][0]["rates"]
+    assert rates["haste"] == {"unit": "bit/s", "base": flow.rates["haste"][0], "new": flow.rates["haste"][1]}
+    Draft202012Validator(compare_schema()).validate(shown)
+    assert [group.measure for group in rate_table(found).groups] == [
+        "goodput",
+        "effective_bandwidth",
+        "haste",
+    ]
+    rows = tables.measures(sides[0], Choice()).collect()
+    assert rows.filter(pl.col("measure") == "haste").height == 6
+    assert b"wiregauge_haste_bits_per_second{" in exposition(sides[0], Choice())
+    assert wg.open(tmp_path / "base").measure("haste", flow=10, repeat=0).unit == "bit/s"
+
+
 def test_a_new_main_measure_is_beside_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twice: Definition
 ) -> None:
@@ -144,4 +243,5 @@ def test_a_definition_holds_together(name: str) -> None:
     assert not one.main or one.kind == "series"
     # Clocks matter to times only.
     assert not one.clocks or one.unit == "ns"
+    assert (one.kind == "single") == (name in FIGURES), "whoever has a statistic of its own"
     assert one.kind != "series" or one.statistics == ("",), "a distribution has all of them"

@@ -49,25 +49,28 @@ def _network(network: Network) -> Iterator[str]:
             yield from _clock(name, node.clock, agent=node.is_end_system)
         if isinstance(kind, Hub):
             yield f'"{name}" is a hub: there is no half-duplex medium between namespaces'
-        if not isinstance(kind, Switch):
-            continue
-        if kind.kind != "cots":
-            yield f'switch "{name}" is of kind {kind.kind}: the kernel\'s bridge is a commercial switch'
-        for field, default, why in (
-            ("forwarding_mode", "store-and-forward", "the kernel's bridge stores and forwards"),
-            ("learning", False, "the bench enters the ways of all flows"),
-            ("strict_priority", False, "a port of the bridge has one queue"),
-            ("queue_buffer", None, "a port of the bridge has one queue"),
-            ("shared_buffer", None, "the ports of the bridge share no buffer"),
-            ("vlans", (), "the bench does not filter by VLAN"),
-        ):
-            if (value := getattr(kind, field)) != default:
-                yield f'switch "{name}": {field.replace("_", " ")} {_said(value)}: {why}'
-        if kind.port_buffer.frames is not None:
-            yield f'switch "{name}": a buffer limited in frames: ports of the bridge count bytes'
+        if isinstance(kind, Switch):
+            yield from _switch(name, kind)
     for number, link in enumerate(network.links):
         if link.network != "A":
             yield f'link "{network.ends_of(number)}" is on network B: an end system has one interface'
+
+
+def _switch(name: str, switch: Switch) -> Iterator[str]:
+    if switch.kind != "cots":
+        yield f'switch "{name}" is of kind {switch.kind}: the kernel\'s bridge is a commercial switch'
+    for field, default, why in (
+        ("forwarding_mode", "store-and-forward", "the kernel's bridge stores and forwards"),
+        ("learning", False, "the bench enters the ways of all flows"),
+        ("strict_priority", False, "a port of the bridge has one queue"),
+        ("queue_buffer", None, "a port of the bridge has one queue"),
+        ("shared_buffer", None, "the ports of the bridge share no buffer"),
+        ("vlans", (), "the bench does not filter by VLAN"),
+    ):
+        if (value := getattr(switch, field)) != default:
+            yield f'switch "{name}": {field.replace("_", " ")} {_said(value)}: {why}'
+    if switch.port_buffer.frames is not None:
+        yield f'switch "{name}": a buffer limited in frames: ports of the bridge count bytes'
 
 
 def _synchronise(plan: Synchronise | None) -> Iterator[str]:

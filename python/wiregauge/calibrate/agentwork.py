@@ -18,8 +18,6 @@ from wiregauge.benches import BenchError, agent_program
 from wiregauge.calibrate.errors import BenchMissingError
 from wiregauge.master.stopping import Interrupted, stoppable
 
-__all__ = ["listen", "tick"]
-
 Floats = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ import numpy as np
 from wiregauge import stats
 from wiregauge.calibrate.errors import CalibrationError
 
-__all__ = ["LIGHT_NS_PER_M", "PLAUSIBLE", "Point", "cable_results", "read_points"]
-
 LIGHT_NS_PER_M: Final = 1 / 0.299792458
 """One metre of light in vacuum, ns (SI: c = 299 792 458 m/s)."""
 PLAUSIBLE: Final = (0.59, 0.80)

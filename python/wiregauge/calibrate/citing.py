@@ -16,8 +16,6 @@ from wiregauge.calibrate.text import headline
 from wiregauge.plan import Campaign
 from wiregauge.runner import Simulated
 
-__all__ = ["LONGEST", "cite", "standing"]
-
 LONGEST: Final = datetime.timedelta(days=30)
 """Age at which a calibration counts as stale. Oscillators age, dust gathers, cables are replugged; a month is
 the interval at

@@ -14,8 +14,6 @@ import numpy as np
 
 from wiregauge import stats
 
-__all__ = ["clock_results"]
-
 REFERENCE = "CLOCK_MONOTONIC_RAW"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BenchMissingError", "CalibrationError", "StoppedError"]
-
 
 class CalibrationError(Exception):
     """The input cannot be used; the text says what is wrong, where, and the cure."""

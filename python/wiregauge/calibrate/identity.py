@@ -15,8 +15,6 @@ from pathlib import Path
 from wiregauge import __version__
 from wiregauge.plan import Network
 
-__all__ = ["differences", "here", "link_of", "rate_name"]
-
 Identity = dict[str, str]
 
 

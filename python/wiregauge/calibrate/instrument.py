@@ -20,23 +20,6 @@ from wiregauge.calibrate.summaries import describe, error_of, histogram, time_se
 from wiregauge.config import Test
 from wiregauge.config.builder import Clock, Host
 
-__all__ = [
-    "COARSEST_NS",
-    "GeneratorCase",
-    "cable_test",
-    "delay_test",
-    "generator_cases",
-    "generator_results",
-    "generator_test",
-    "linearity_results",
-    "loop_results",
-    "loop_test",
-    "pacing_results",
-    "pacing_test",
-    "simulated_point",
-    "step_of",
-]
-
 Floats = NDArray[np.float64]
 
 HEADERS: Final = {"raw": 18, "udp": 46}

@@ -10,8 +10,6 @@ from wiregauge.figures import Figure
 from wiregauge.report.tables import Cell, Head, Section, Table
 from wiregauge.report.write import render, store
 
-__all__ = ["write_page"]
-
 
 def write_page(calibration: Calibration, figures: list[Figure], path: Path) -> Path:
     """Writes the page; returns its path. Raises RunDirectoryError when the disk refuses."""

@@ -10,10 +10,8 @@ import numpy as np
 from wiregauge.calibrate.store import Calibration
 from wiregauge.figures.model import Axis, Bars, Figure, Line, Panel, Rule, Scatter, Style, Trace
 from wiregauge.figures.palette import BLUE, GREY, ORANGE, VERMILION
+from wiregauge.figures.traces import US, rarities
 
-__all__ = ["pictures"]
-
-US = 1e3
 _MOST_LOADS = 5
 
 
@@ -288,9 +286,6 @@ def _pacing(results: Mapping[str, Any]) -> list[Figure]:
         for one, name, style in there
     ]
     most = max(float(max(one["tail"]["one_in"])) for one, _, _ in there) if there else 1.0
-    ticks = [
-        (10.0**k, f"{100 - 100 / 10.0**k:.{max(k - 2, 0)}f} %") for k in range(8) if 10.0**k <= most * 1.5
-    ]
     return [
         Figure(
             "pacing",
@@ -304,7 +299,7 @@ def _pacing(results: Mapping[str, Any]) -> list[Figure]:
             "pacing-tail",
             "Lateness by rarity",
             "",
-            [Panel("", Axis("percentile", log=True, ticks=ticks), late, tails)],
+            [Panel("", Axis("percentile", log=True, ticks=rarities(most)), late, tails)],
             panel_height=320,
         ),
     ]

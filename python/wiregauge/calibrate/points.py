@@ -16,8 +16,6 @@ from wiregauge.measures.validity.calibration import run_load
 from wiregauge.records import RunDirectoryError
 from wiregauge.terminal import say
 
-__all__ = ["RunPoints", "points_of_runs"]
-
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)m")
 MEASURES = ("latency", "driver_latency")
 

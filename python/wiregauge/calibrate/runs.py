@@ -27,8 +27,6 @@ from wiregauge.plan import Run as RunPlan
 from wiregauge.records import RunDirectory
 from wiregauge.runner import NothingRunError, Trials
 
-__all__ = ["Outcome", "Run", "fault_of", "run_test", "workplace"]
-
 Floats = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.calibrate.upgrade import SCHEMA, upgraded
 from wiregauge.files import write_whole
 
-__all__ = ["KINDS", "Calibration", "Store", "make", "schema_path", "store_folder"]
-
 KINDS: Final = ("clocks", "pacing", "generator", "loop", "cable", "linearity")
 _LARGEST: Final = 16 << 20
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 
-__all__ = ["describe", "error_of", "histogram", "time_series"]
-
 Floats = NDArray[np.float64]
 BINS: Final = 40
 

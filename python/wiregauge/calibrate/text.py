@@ -9,8 +9,6 @@ from typing import Any
 from wiregauge.calibrate.store import Calibration
 from wiregauge.measures.definitions.units import duration, rate, share, significant
 
-__all__ = ["Grid", "grids", "headline"]
-
 PM = "±"
 
 
@@ -218,6 +216,12 @@ def _loop_line(results: Mapping[str, Any]) -> str:
 
 def _loop(results: Mapping[str, Any]) -> list[Grid]:
     found = []
+    notes = [
+        "systematic = median m of all repeats; random = 2.5 % and 97.5 % quantiles of x - m; error = greater of the "
+        "two + error of the timestamps; max dev. = max |x - m| (RFC 7679, 3.7.3); half range = (max - min) / 2. "
+        "Systematic ±: its 95 % interval or the farthest median of a repeat, whichever is greater, + error of the "
+        "timestamps."
+    ]
     for measure, title in (
         ("latency", "Application to application"),
         ("driver_latency", "Driver to driver (kernel timestamps)"),
@@ -250,20 +254,8 @@ def _loop(results: Mapping[str, Any]) -> list[Grid]:
             "half range",
             "grade",
         ]
-        found.append(Grid(title, heads, rows, leading=2))
-    found[0] = Grid(
-        found[0].title,
-        found[0].heads,
-        found[0].rows,
-        [
-            "systematic = median m of all repeats; random = 2.5 % and 97.5 % quantiles of x - "
-            "m; error = greater of the two + "
-            "error of the timestamps; max dev. = max |x - m| (RFC 7679, 3.7.3); half range = (max - min) / 2. "
-            "Systematic ±: its 95 % interval or the farthest median of a repeat, whichever is "
-            "greater, + error of the timestamps."
-        ],
-        leading=2,
-    )
+        found.append(Grid(title, heads, rows, notes, leading=2))
+        notes = []
     return [grid for grid in found if grid.rows]
 
 

@@ -11,8 +11,6 @@ import typer
 from wiregauge.cli.shared import RunDir, open_run
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
 
-__all__ = ["dissector", "export"]
-
 
 def export(
     place: RunDir,

@@ -14,8 +14,6 @@ from rich.table import Table
 from wiregauge.cli.shared import AsJson
 from wiregauge.terminal import NO_ENVIRONMENT, fail
 
-__all__ = ["agent", "doctor"]
-
 
 def doctor(as_json: AsJson = False) -> None:
     """Show which benches work here, what this machine grants to a measurement, and the cure for what it does not."""

@@ -11,8 +11,6 @@ import typer
 from wiregauge.cli.shared import AsJson, load_test, show_judgement
 from wiregauge.terminal import BAD_INPUT, fail
 
-__all__ = ["import_captures"]
-
 
 class TimestampPoint(StrEnum):
     """The octet of a frame that a timestamp belongs to."""

@@ -18,8 +18,6 @@ from wiregauge.cli.running import check, run, track
 from wiregauge.cli.verifying import verify
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, say
 
-__all__ = ["app", "main"]
-
 INTERNAL = 70
 
 app = typer.Typer(

@@ -15,8 +15,6 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from wiregauge.master import Observer
 from wiregauge.plan import Run
 
-__all__ = ["Countdown", "ProgressView"]
-
 
 def _messages_sent(run: Run, entry: Mapping[str, Any]) -> int:
     """Messages of the flows under test that a run sent; `entry` is the run's in the manifest."""

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, say
-
-__all__ = ["compare", "report", "show", "trend"]
 
 
 def show(
@@ -155,9 +153,7 @@ def compare(
         print(json.dumps(comparing.compare_json(found), indent=1))
     else:
         comparing.compare_text(found, Console())
-    if out is not None:
-        _write_page(partial(reports.write_compare, found, out), as_json=as_json)
-    raise typer.Exit(found.exit_code)
+    _leave(found.exit_code, out, partial(reports.write_compare, found), as_json=as_json)
 
 
 class Reference(StrEnum):
@@ -207,21 +203,20 @@ def trend(
         print(json.dumps(comparing.trend_json(found), indent=1))
     else:
         comparing.trend_text(found, Console())
-    if out is not None:
-        _write_page(partial(reports.write_trend, found, out), as_json=as_json)
-    raise typer.Exit(found.exit_code)
+    _leave(found.exit_code, out, partial(reports.write_trend, found), as_json=as_json)
 
 
-def _write_page(write: Callable[[], Path], *, as_json: bool) -> None:
-    """Writes the page of an answer that was given; its place was good when the work began."""
+def _leave(code: int, out: Path | None, write: Callable[[Path], Path], *, as_json: bool) -> NoReturn:
+    """Ends with an answer that was given, after its page is written; its place was good when the work began."""
     from wiregauge.records import RunDirectoryError
 
     try:
-        path = write()
+        page = write(out) if out is not None else None
     except RunDirectoryError as error:
         fail(str(error), INCOMPLETE)
-    if not as_json:
-        print(f"page: {path}")
+    if page is not None and not as_json:
+        print(f"page: {page}")
+    raise typer.Exit(code)
 
 
 def _thresholds(texts: list[str] | None) -> list[Any]:

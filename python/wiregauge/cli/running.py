@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from wiregauge.records import Traits
     from wiregauge.runner import Bench
 
-__all__ = ["check", "run", "track"]
-
 
 def check(
     tests: Annotated[

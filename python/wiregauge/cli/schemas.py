@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-__all__ = ["COMMANDS", "schema_of"]
-
 _SHOW = "measures/show.schema.json"
 _CALIBRATION = "calibrate/calibration.schema.json"
 

@@ -14,20 +14,6 @@ from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, say
 if TYPE_CHECKING:
     from wiregauge.measures import Judgement
 
-__all__ = [
-    "AsJson",
-    "EngineName",
-    "RunDir",
-    "StorageUrl",
-    "TestFile",
-    "bench_name",
-    "check_engine",
-    "judge_and_show",
-    "load_test",
-    "open_run",
-    "show_judgement",
-]
-
 TestFile = Annotated[Path, typer.Argument(metavar="TEST", help="Test file (XML).", show_default=False)]
 RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.", show_default=False)]
 EngineName = Annotated[

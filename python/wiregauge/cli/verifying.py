@@ -9,8 +9,6 @@ import typer
 from wiregauge.cli.shared import AsJson, RunDir
 from wiregauge.terminal import INCOMPLETE
 
-__all__ = ["verify"]
-
 
 def verify(place: RunDir, as_json: AsJson = False) -> None:
     """Compare every file of a run directory with its hash; exit code 4 names what is damaged, missing or foreign."""

@@ -154,8 +154,8 @@ class Test:
         name: str,
         *,
         kind: str | None = None,
-        forwarding_mode: str | None = None,
         delay: str | None = None,
+        forwarding_mode: str | None = None,
         forwarding: str | None = None,
         priorities: str | None = None,
         buffer: str | None = None,
@@ -172,13 +172,7 @@ class Test:
         vlans: Mapping[int, Iterable[int]] | None = None,
     ) -> Self:
         """A switch; `vlans` has the ports that carry each VLAN."""
-        attributes: dict[str, Value] = {"name": name, "kind": kind, "delay": delay}
-        attributes |= {"forwarding-mode": forwarding_mode, "forwarding": forwarding, "priorities": priorities}
-        attributes |= {"buffer": buffer, "buffer-frames": buffer_frames}
-        attributes |= {"queue-buffer": queue_buffer, "queue-frames": queue_frames}
-        attributes |= {"shared-buffer": shared_buffer, "shared-frames": shared_frames}
-        attributes |= {"policing": policing, "integration": integration}
-        attributes |= {"raster": raster, "raster-others": raster_others}
+        attributes = _given(locals(), "clock", "vlans")
         node = self._child(self._section("network"), "switch", attributes)
         self._clock(node, clock)
         for vlan, ports in (vlans or {}).items():
@@ -231,16 +225,8 @@ class Test:
         destination_port: int | None = None,
     ) -> Self:
         """A stream of messages from one end system to one or several others."""
-        receivers = to if isinstance(to, str) else " ".join(to)
-        attributes: dict[str, Value] = {"id": id, "protocol": protocol, "from": from_, "to": receivers}
-        attributes |= {"deadline": deadline, "vlan": vlan, "priority": priority, "dscp": dscp}
-        attributes |= {"networks": networks}
-        attributes |= {"vl": vl, "lmax": lmax, "bag": bag, "sub-links": sub_links, "queue": queue}
-        attributes |= {"skew-max": skew_max, "redundancy": redundancy, "jitter": jitter}
-        attributes |= {"period": period, "offset": offset, "window": window, "early": early, "late": late}
-        attributes |= {"source-mac": source_mac, "destination-mac": destination_mac}
-        attributes |= {"source-ip": source_ip, "destination-ip": destination_ip}
-        attributes |= {"source-port": source_port, "destination-port": destination_port}
+        to = to if isinstance(to, str) else " ".join(to)
+        attributes = _given(locals(), "windows", "paths")
         node = self._child(self._section("flows"), "flow", attributes)
         for own in windows:
             self._child(node, "window", _attributes(own))
@@ -261,9 +247,9 @@ class Test:
         wait: str | None = None,
     ) -> Self:
         """How the clocks of the end systems are kept together and compared."""
+        attributes = _given(locals(), "exchange", "ptp", "chrony")
         section = self._section("synchronise")
-        own: dict[str, Value] = {"reference": reference, "asymmetry": asymmetry, "max-offset": max_offset}
-        self._set(section, own | {"on-failure": on_failure, "wait": wait})
+        self._set(section, attributes)
         for tag, part in (("exchange", exchange), ("ptp", ptp)):
             if part is not None:
                 self._child(section, tag, _attributes(part))
@@ -282,18 +268,10 @@ class Test:
         self,
         flow: int,
         *,
-        payload: str | None = None,
-        frame: str | None = None,
         period: str | None = None,
         load: str | None = None,
-        fill: str | None = None,
-        count: int | None = None,
-        offset: str | None = None,
-        distribution: str | None = None,
-        burst: int | None = None,
-        spacing: str | None = None,
-        rate_limit: str | None = None,
-        sub_link: int | None = None,
+        payload: str | None = None,
+        frame: str | None = None,
         seed: int | None = None,
         ramp_to: str | None = None,
         active: str | None = None,
@@ -302,14 +280,17 @@ class Test:
         backend: str | None = None,
         launch: str | None = None,
         transmit_time: str | None = None,
+        fill: str | None = None,
+        count: int | None = None,
+        offset: str | None = None,
+        distribution: str | None = None,
+        burst: int | None = None,
+        spacing: str | None = None,
+        rate_limit: str | None = None,
+        sub_link: int | None = None,
     ) -> Self:
         """The sender of a flow; either `period` or `load` says how fast, `payload` or `frame` how much it sends."""
-        attributes: dict[str, Value] = {"flow": flow, "period": period, "load": load, "payload": payload}
-        attributes |= {"frame": frame, "seed": seed, "ramp-to": ramp_to, "active": active, "pause": pause}
-        attributes |= {"pacing": pacing, "backend": backend, "launch": launch, "transmit-time": transmit_time}
-        attributes |= {"fill": fill, "count": count, "offset": offset, "distribution": distribution}
-        attributes |= {"burst": burst, "spacing": spacing, "rate-limit": rate_limit, "sub-link": sub_link}
-        return self._add("tasks", "send", attributes)
+        return self._add("tasks", "send", _given(locals()))
 
     def replay(
         self,
@@ -330,11 +311,7 @@ class Test:
     ) -> Self:
         """The sender of a flow with the gaps and sizes of a capture; a path that is not absolute begins here, at the
         working directory."""
-        attributes: dict[str, Value] = {"flow": flow, "file": str(file), "interface": interface}
-        attributes |= {"direction": direction, "speed": speed, "loops": loops, "loop-gap": loop_gap}
-        attributes |= {"count": count, "offset": offset, "pacing": pacing, "backend": backend}
-        attributes |= {"launch": launch, "transmit-time": transmit_time}
-        return self._add("tasks", "replay", attributes)
+        return self._add("tasks", "replay", _given(locals()))
 
     def receive(self, flow: int, *, on: str | None = None) -> Self:
         """The receiver of a flow."""
@@ -350,8 +327,7 @@ class Test:
         faults: Sequence[Fault] = (),
     ) -> Self:
         """Turns the messages of a flow round, with planted faults; `vl` numbers the virtual link back of an rc flow."""
-        attributes = {"flow": flow, "on": on, "vl": vl, "through": through}
-        relay = self._child(self._section("tasks"), "relay", attributes)
+        relay = self._child(self._section("tasks"), "relay", _given(locals(), "faults"))
         for fault in faults:
             sequence = _numbers(fault.sequence)
             self._child(relay, "fault", {"kind": fault.kind, "sequence": sequence, "to": fault.to})
@@ -364,8 +340,8 @@ class Test:
         to: str,
         load: str,
         payload: str | None = None,
-        frame: str | None = None,
         burst: int | None = None,
+        frame: str | None = None,
         distribution: str | None = None,
         active: str | None = None,
         pause: str | None = None,
@@ -374,10 +350,7 @@ class Test:
         launch: str | None = None,
     ) -> Self:
         """Background load."""
-        attributes: dict[str, Value] = {"on": on, "to": to, "load": load, "payload": payload, "burst": burst}
-        attributes |= {"frame": frame, "distribution": distribution, "active": active, "pause": pause}
-        attributes |= {"pacing": pacing, "backend": backend, "launch": launch}
-        return self._add("tasks", "inject", attributes)
+        return self._add("tasks", "inject", _given(locals()))
 
     def capture(self, on: str, *, snap: str | None = None) -> Self:
         """Writes every frame at a node's ports."""
@@ -433,8 +406,7 @@ class Test:
         length: str | None = None,
     ) -> Self:
         """Sends frames of a flow past every regulator and schedule."""
-        attributes: dict[str, Value] = {"flow": flow, "from": from_, "until": until, "period": period}
-        return self._add("faults", "babble", attributes | {"load": load, "length": length})
+        return self._add("faults", "babble", _given(locals()))
 
     def restart(self, switch: str, *, from_: str, until: str) -> Self:
         """Restarts a switch."""
@@ -499,8 +471,8 @@ class Test:
     def _clock(self, parent: etree._Element, clock: Clock | None) -> None:
         if clock is None:
             return
-        attributes: dict[str, Value] = {"offset": clock.offset, "drift": clock.drift}
-        attributes |= {"wander": clock.wander, "granularity": clock.granularity}
+        attributes = _attributes(clock)
+        del attributes["temperature"]
         node = self._child(parent, "clock", attributes)
         for at, drift in clock.temperature:
             self._child(node, "temperature", {"at": at, "drift": drift})
@@ -517,9 +489,18 @@ class Test:
                 raise TestError([Diagnostic(self._file, 0, tag, message, "", "remove them")]) from None
 
 
-def _attributes(part: Exchange | FlowPath | Host | Ptp | Window) -> dict[str, Value]:
+def _attributes(part: Clock | Exchange | FlowPath | Host | Ptp | Window) -> dict[str, Value]:
     """The fields as attributes, `-` for `_`."""
     return {field.name.replace("_", "-"): getattr(part, field.name) for field in fields(part)}
+
+
+def _given(arguments: Mapping[str, Any], *others: str) -> dict[str, Value]:
+    """The arguments of a method as attributes of their names, but for `others`; `from_` stands for `from`."""
+    return {
+        name.rstrip("_").replace("_", "-"): value
+        for name, value in arguments.items()
+        if name not in ("self", *others)
+    }
 
 
 def _numbers(sequence: str | Iterable[int] | None) -> str | None:

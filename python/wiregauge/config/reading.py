@@ -37,6 +37,22 @@ _READABLE = {
 }
 
 
+_FAULTS = {
+    expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT: (
+        "something follows the end of the test",
+        "keep one <test> per file and nothing after it",
+    ),
+    expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE: ("an attribute is given twice", "keep one of them"),
+    expat.errors.XML_ERROR_UNDEFINED_ENTITY: (
+        "an unknown entity is used",
+        "write &amp;, &lt;, &gt;, &quot; or the character itself",
+    ),
+    expat.errors.XML_ERROR_UNBOUND_PREFIX: ("a namespace prefix is not declared", "remove the prefix"),
+    expat.errors.XML_ERROR_UNKNOWN_ENCODING: ("the declared encoding is unknown", 'write encoding="UTF-8"'),
+}
+"""What is wrong and what cures it, by the words of expat, where these suffice to tell."""
+
+
 def _refuse(
     file: str, message: str, cure: str, *, limit: str = "", line: int = 0, element: str = ""
 ) -> NoReturn:
@@ -157,16 +173,9 @@ class _Scan:
             if inside:
                 return f"the file ends inside {inside}", "close every element; the file may be cut off"
             return "the file holds no element", 'begin it with <test xmlns="urn:wiregauge:test:2" name="…">'
-        if code == known[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
-            return "something follows the end of the test", "keep one <test> per file and nothing after it"
-        if code == known[expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE]:
-            return "an attribute is given twice", "keep one of them"
-        if code == known[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
-            return "an unknown entity is used", "write &amp;, &lt;, &gt;, &quot; or the character itself"
-        if code == known[expat.errors.XML_ERROR_UNBOUND_PREFIX]:
-            return "a namespace prefix is not declared", "remove the prefix"
-        if code == known[expat.errors.XML_ERROR_UNKNOWN_ENCODING]:
-            return "the declared encoding is unknown", 'write encoding="UTF-8"'
+        explained = _FAULTS.get(text)
+        if explained is not None:
+            return explained
         if not self._elements:
             return f"this is not XML ({text})", 'begin it with <test xmlns="urn:wiregauge:test:2" name="…">'
         return (

@@ -12,8 +12,6 @@ from xml.parsers import expat
 
 from wiregauge.config.schema import NAMESPACE, OLD_NAMESPACE
 
-__all__ = ["upgraded"]
-
 _ELEMENTS: Final[Mapping[str, str]] = {"lose": "loss", "reorder": "delay"}
 _FAULT_OF_A_LINK: Final = {"from": "sent-by", "begin": "from", "end": "until"}
 _ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {

@@ -9,8 +9,6 @@ from typing import Literal, get_args
 from wiregauge.measures import SERIES, FlowResult, Judgement, RunResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 
-__all__ = ["WHATS", "Choice", "ExportError", "What", "named"]
-
 What = Literal["records", "messages", "passages", "sketches", "measures", "series"]
 WHATS: tuple[str, ...] = get_args(What)
 

@@ -26,8 +26,6 @@ from wiregauge.measures import FlowResult, Judgement
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.recorded import Recorded
 
-__all__ = ["DIGITS", "INTERVAL_S", "histogram", "log", "of_series", "of_sketches", "percentiles"]
-
 Integers = NDArray[np.int64]
 
 DIGITS = 3

@@ -19,8 +19,6 @@ from lxml import etree
 from wiregauge.export.choice import Choice
 from wiregauge.measures import Check, FlowResult, Grade, Judgement, LimitResult, RunResult
 
-__all__ = ["document", "schema_path"]
-
 _COMPLETENESS = ("campaign-complete", "runs-done")
 _NO_XML = re.compile("[^\\t\\n\\r\\u0020-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 

@@ -22,15 +22,20 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.tables import axis_column
 from wiregauge.measures import FlowResult, Grade, Judgement, RunResult
-from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
+from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES, SINGLES
+from wiregauge.measures.metrics.quantities import quantity
 from wiregauge.measures.metrics.results import Floats
-
-__all__ = ["BOUNDS_NS", "at_or_below", "exposition"]
 
 BOUNDS_NS = (*(step * 10**decade for decade in range(2, 10) for step in (1, 2, 5)), 10**10)
 """Upper bounds of the buckets, 100 ns to 10 s: the same for every series, so that they can be added."""
 
-_SUFFIX = {"ns": "seconds", "messages": "messages", "bit/s": "bits_per_second", "share": "ratio"}
+_SUFFIX = {
+    "ns": "seconds",
+    "messages": "messages",
+    "bit/s": "bits_per_second",
+    "share": "ratio",
+    "1/s": "per_second",
+}
 
 
 class _Families:
@@ -137,10 +142,12 @@ def _counted(families: _Families, flow: FlowResult, labels: dict[str, str], choi
             families.gauge(
                 f"wiregauge_loss_{edge}", "ratio", f"95 % bound of the loss ratio, {edge}.", labels, value
             )
-    for name, rate in (("goodput", flow.goodput), ("effective_bandwidth", flow.effective_bandwidth)):
-        if rate is not None:
+    for name in ("goodput", *SINGLES):
+        found = quantity(flow, name)
+        if found.value is not None:
             text = f"{DEFINITIONS[name].title}: {DEFINITIONS[name].formula}."
-            families.gauge(f"wiregauge_{name}", "bits_per_second", text, labels, rate)
+            value = found.value / 1e9 if found.unit == "ns" else found.value
+            families.gauge(f"wiregauge_{name}", _SUFFIX[found.unit], text, labels, value)
 
 
 def _measured(families: _Families, flow: FlowResult, labels: dict[str, str], choice: Choice) -> None:

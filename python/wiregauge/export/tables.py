@@ -22,18 +22,6 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.quantities import flow_quantities
 from wiregauge.measures.metrics.recorded import TIMES, WIRE_TIMES, Recorded
 
-__all__ = [
-    "SCHEMA",
-    "axis_column",
-    "measures",
-    "messages",
-    "passages",
-    "pieces",
-    "records",
-    "series",
-    "sketches",
-]
-
 SCHEMA = 2
 
 _NO_HEADER = 65_535
@@ -64,10 +52,7 @@ def records(directory: Recorded, choice: Choice, rows: range | None = None) -> p
     """
     names = _names(directory.plan)
     parts = []
-    for run in _runs(directory, choice):
-        table = _scan(directory, "records", run, rows)
-        if choice.flow is not None:
-            table = table.filter(pl.col("flow").is_in([f.id for f in run.flows if choice.has_flow(f)]))
+    for run, table in _of_flows(directory, choice, "records", rows):
         columns = table.collect_schema().names()
         parts.append(
             table.select(
@@ -141,21 +126,17 @@ def passages(directory: Recorded, choice: Choice, rows: range | None = None) -> 
     Raises RunDirectoryError for a damaged file.
     """
     names = _names(directory.plan)
-    parts = []
-    for run in _runs(directory, choice):
-        table = _scan(directory, "passages", run, rows)
-        if choice.flow is not None:
-            table = table.filter(pl.col("flow").is_in([f.id for f in run.flows if choice.has_flow(f)]))
-        parts.append(
-            table.select(
-                *_of_run(directory.plan, run),
-                pl.col("flow", "sequence"),
-                _name_of("node", names).alias("switch"),
-                pl.col("port", "returning"),
-                pl.col("came").alias("came_ps"),
-                pl.col("left").alias("left_ps"),
-            )
+    parts = [
+        table.select(
+            *_of_run(directory.plan, run),
+            pl.col("flow", "sequence"),
+            _name_of("node", names).alias("switch"),
+            pl.col("port", "returning"),
+            pl.col("came").alias("came_ps"),
+            pl.col("left").alias("left_ps"),
         )
+        for run, table in _of_flows(directory, choice, "passages", rows)
+    ]
     return _together(parts, "passages")
 
 
@@ -336,6 +317,17 @@ def _looked_up(column: str, found: Mapping[int, object], kind: pl.DataType) -> p
 
 def _runs(directory: Recorded, choice: Choice) -> list[RunPlan]:
     return [run for run in directory.plan.runs if run.index in directory.runs and choice.has_run(run)]
+
+
+def _of_flows(
+    directory: Recorded, choice: Choice, kind: str, rows: range | None
+) -> Iterator[tuple[RunPlan, pl.LazyFrame]]:
+    """The table of each chosen run, of its chosen flows."""
+    for run in _runs(directory, choice):
+        table = _scan(directory, kind, run, rows)
+        if choice.flow is not None:
+            table = table.filter(pl.col("flow").is_in([f.id for f in run.flows if choice.has_flow(f)]))
+        yield run, table
 
 
 def _together(parts: list[pl.LazyFrame], what: str) -> pl.LazyFrame:

@@ -29,8 +29,6 @@ from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMATS", "write"]
-
 _BATCH = 65_536
 _IN_PIECES = ("records", "messages", "passages")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -199,15 +197,7 @@ def write(
     Raises ExportError for what cannot be done as asked, RunDirectoryError for a directory that cannot be read.
     """
     choice = choice or Choice()
-    if to not in FORMATS:
-        raise ExportError(f'"{to}" is no format; there are {", ".join(FORMATS)}')
-    form = FORMATS[to]
-    if what is not None and what not in WHATS:
-        raise ExportError(f'"{what}" is nothing to export; there are {", ".join(WHATS)}')
-    if what is not None and what not in form.whats:
-        raise ExportError(
-            f"{to} carries {' or '.join(form.whats)}, not {what}; parquet, arrow and csv carry all"
-        )
+    form = _format(to, what)
     source = _Source(place, what or form.whats[0], choice)
     if choice.measure is not None and (source.what in _STORED[:3] or not form.measured):
         carries = "the verdict" if not form.measured else source.what
@@ -237,6 +227,20 @@ def write(
                 raise tables.unreadable(place / source.what, error) from None
             raise
     return (*_notes(source, to), *source.unkept)
+
+
+def _format(to: str, what: str | None) -> _Format:
+    """The format of that name. Raises ExportError where there is none, or it does not carry that."""
+    if to not in FORMATS:
+        raise ExportError(f'"{to}" is no format; there are {", ".join(FORMATS)}')
+    form = FORMATS[to]
+    if what is not None and what not in WHATS:
+        raise ExportError(f'"{what}" is nothing to export; there are {", ".join(WHATS)}')
+    if what is not None and what not in form.whats:
+        raise ExportError(
+            f"{to} carries {' or '.join(form.whats)}, not {what}; parquet, arrow and csv carry all"
+        )
+    return form
 
 
 def _notes(source: _Source, to: str) -> tuple[str, ...]:

@@ -13,9 +13,10 @@ from typing import TypeVar
 import numpy as np
 
 from wiregauge.figures.clocks import clock_figure
-from wiregauge.figures.model import Axis, Band, Bars, Box, Figure, Line, Panel, Scatter, Style, Trace
+from wiregauge.figures.model import Axis, Band, Bars, Figure, Line, Panel, Scatter, Style, Trace
 from wiregauge.figures.network import network_figure
 from wiregauge.figures.palette import PARTS, PATTERNS, ordered, protocol_order, variety
+from wiregauge.figures.traces import US, box_of, rarities, tail_lines
 from wiregauge.figures.views import view_figures
 from wiregauge.measures.metrics.flow_plan import Size
 from wiregauge.measures.metrics.results import FlowResult, Judgement
@@ -32,7 +33,6 @@ from wiregauge.measures.shapes import (
 from wiregauge.measures.views import Views
 
 S = TypeVar("S")
-US = 1e3
 MOST_PANELS = 24
 FAR_APART = 50
 """An axis is logarithmic from this ratio of its ends on."""
@@ -193,24 +193,38 @@ def _hidden(data: Mapping[Key, DensityShape], why: str) -> list[str]:
 
 def latency_density(shapes: Shapes) -> Figure | None:
     """Where the latencies lie, per payload and load (as MAPS 2015, Figure 5)."""
-    drawn = _drawable(shapes.latency)
+    return _densities(
+        shapes.latency,
+        "latency-density",
+        "one-way latency (µs)",
+        "One-way latency: density",
+        "A narrow peak means a deterministic network; a second peak or a long right tail does not.",
+        "that are not positive",
+        "latency",
+    )
+
+
+def _densities(
+    data: Mapping[Key, DensityShape],
+    name: str,
+    axis: str,
+    title: str,
+    caption: str,
+    hidden: str,
+    measure: str,
+) -> Figure | None:
+    """A density per decade over a logarithmic axis; `hidden` says which values have no place on it."""
+    drawn = _drawable(data)
     if not drawn:
         return None
     panels, columns, notes = _multiples(
         drawn,
         _density_lines(drawn),
-        Axis("one-way latency (µs)", log=True),
+        Axis(axis, log=True),
         _density_axis(drawn, "density (1/decade)"),
     )
-    return Figure(
-        "latency-density",
-        "One-way latency: density",
-        "A narrow peak means a deterministic network; a second peak or a long right tail does not.",
-        panels,
-        columns,
-        notes=[*notes, *_constants(drawn), *_hidden(shapes.latency, "that are not positive")],
-        measures=["latency"],
-    )
+    notes += [*_constants(drawn), *_hidden(data, hidden)]
+    return Figure(name, title, caption, panels, columns, notes=notes, measures=[measure])
 
 
 def latency_by_payload(shapes: Shapes) -> Figure | None:
@@ -268,36 +282,16 @@ def latency_by_payload(shapes: Shapes) -> Figure | None:
     )
 
 
-RARITY = [
-    (1.0, "0 %"),
-    (2.0, "50 %"),
-    (10.0, "90 %"),
-    (100.0, "99 %"),
-    (1e3, "99.9 %"),
-    (1e4, "99.99 %"),
-    (1e5, "99.999 %"),
-]
-
-
 def percentiles(tails: Mapping[Key, TailShape], measure: str, title: str) -> Figure | None:
     """The whole distribution against rarity on a logarithmic axis, as HdrHistogram draws it."""
     if not tails:
         return None
     most = max(float(shape.one_in[-1]) for shape in tails.values())
-    ticks = [tick for tick in RARITY if tick[0] <= most * 1.5]
+    first, *rarer = rarities(most, 6)
+    ticks = [first, *([(2.0, "50 %")] if most * 1.5 >= 2 else []), *rarer]
 
     def lines(key: Key, shape: TailShape, style: Style) -> list[Trace]:
-        solid = shape.one_in <= shape.supported_to
-        join = np.flatnonzero(solid)[-1] if solid.any() else 0
-        known = slice(0, join + 1)
-        beyond = slice(join, None)
-        faint = Style(style.colour, "dot", style.marker, 1.0)
-        return [
-            Line(key.label, shape.one_in[known], shape.value[known] / US, style),
-            Line(
-                f"{key.label}: beyond n", shape.one_in[beyond], shape.value[beyond] / US, faint, legend=False
-            ),
-        ]
+        return tail_lines(shape, key.label, style, legend=False)
 
     panels, columns, notes = _multiples(
         tails,
@@ -485,16 +479,11 @@ def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], sizes: Sequence[Si
     protocols = list(dict.fromkeys(key.protocol for key in keys))
     width = 0.7 / len(protocols)
     return [
-        Box(
+        box_of(
+            data[key],
             key.protocol,
             sizes.index(key.size) + (protocols.index(key.protocol) - (len(protocols) - 1) / 2) * width,
             width * 0.8,
-            data[key].low_whisker / US,
-            data[key].q1 / US,
-            data[key].median / US,
-            data[key].q3 / US,
-            data[key].high_whisker / US,
-            data[key].outliers / US,
             variety(key.protocol, 0),
         )
         for key in keys
@@ -503,23 +492,14 @@ def _boxes(keys: Sequence[Key], data: Mapping[Key, BoxShape], sizes: Sequence[Si
 
 def send_error(shapes: Shapes) -> Figure | None:
     """Deviation of the sender from its own schedule."""
-    drawn = _drawable(shapes.send_error)
-    if not drawn:
-        return None
-    panels, columns, notes = _multiples(
-        drawn,
-        _density_lines(drawn),
-        Axis("actual after intended send (µs)", log=True),
-        _density_axis(drawn, "density (1/decade)"),
-    )
-    return Figure(
+    return _densities(
+        shapes.send_error,
         "send-error",
+        "actual after intended send (µs)",
         "Send error: intended to actual",
         "Lateness of sends against the schedule. This is the instrument's own error, not the network's.",
-        panels,
-        columns,
-        notes=[*notes, *_constants(drawn), *_hidden(shapes.send_error, "at or before the intended time")],
-        measures=["send_error"],
+        "at or before the intended time",
+        "send_error",
     )
 
 

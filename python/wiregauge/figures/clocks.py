@@ -8,8 +8,6 @@ from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.metrics.results import Judgement
 
-__all__ = ["clock_figure"]
-
 US = 1e3
 MOST = 12
 """Clocks that are drawn."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from wiregauge.figures.build import US
 from wiregauge.figures.model import Axis, Band, Figure, Floats, Line, Panel, Rule, Scatter, Style, Trace
 from wiregauge.figures.palette import GREY, side, verdict_style
+from wiregauge.figures.traces import US
 from wiregauge.measures.comparing.results import Comparison, Shift
 from wiregauge.measures.comparing.shapes import Estimate, PairShape
 from wiregauge.measures.definitions import DEFINITIONS

@@ -126,23 +126,11 @@ def draw(figure: Figure, *, legend: bool = True) -> Json:
         top = 1 - row * (high + _GAP_Y / inner_h)
         suffix = "" if k == 0 else str(k + 1)
         below = k + figure.columns < count
-        x = _axis(panel.x, [panel] if not figure.share_x else figure.panels, "x", figure.columns)
-        y = _axis(panel.y, [panel] if not figure.share_y else figure.panels, "y", figure.columns)
-        x |= {"domain": [left, left + wide], "anchor": f"y{suffix}"}
-        y |= {"domain": [max(top - high, 0.0), top], "anchor": f"x{suffix}"}
-        if k and figure.share_x:
-            x["matches"] = "x"
-        if k and figure.share_y:
-            y["matches"] = "y"
-        if figure.share_x and below:
-            x["title"] = {"text": ""}
-        if figure.share_y and column:
-            y["title"] = {"text": ""}
-        if not column and panel.y.shown:
-            # Long labels of ticks push the title outwards instead of running over it.
-            y["automargin"] = "left"
-        if figure.range_slider:
-            x["rangeslider"] = {"visible": True, "thickness": 0.09, "bgcolor": "#F6F7F9"}
+        places: tuple[Json, Json] = (
+            {"domain": [left, left + wide], "anchor": f"y{suffix}"},
+            {"domain": [max(top - high, 0.0), top], "anchor": f"x{suffix}"},
+        )
+        x, y = _axes(figure, panel, places, first=k == 0, column=column, below=below)
         layout[f"xaxis{suffix}"], layout[f"yaxis{suffix}"] = x, y
         if panel.title:
             annotations.append(
@@ -174,6 +162,29 @@ def draw(figure: Figure, *, legend: bool = True) -> Json:
 def plain(text: str) -> str:
     """plotly.js reads a little markup in texts; names from files must not be able to use it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _axes(
+    figure: Figure, panel: Panel, places: tuple[Json, Json], *, first: bool, column: int, below: bool
+) -> tuple[Json, Json]:
+    """The axes of a panel; `below`: there is another panel under it."""
+    x = _axis(panel.x, [panel] if not figure.share_x else figure.panels, "x", figure.columns)
+    y = _axis(panel.y, [panel] if not figure.share_y else figure.panels, "y", figure.columns)
+    x, y = x | places[0], y | places[1]
+    if not first and figure.share_x:
+        x["matches"] = "x"
+    if not first and figure.share_y:
+        y["matches"] = "y"
+    if figure.share_x and below:
+        x["title"] = {"text": ""}
+    if figure.share_y and column:
+        y["title"] = {"text": ""}
+    if not column and panel.y.shown:
+        # Long labels of ticks push the title outwards instead of running over it.
+        y["automargin"] = "left"
+    if figure.range_slider:
+        x["rangeslider"] = {"visible": True, "thickness": 0.09, "bgcolor": "#F6F7F9"}
+    return x, y
 
 
 def _axis(axis: Axis, panels: Sequence[Panel], which: str, columns: int) -> Json:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from wiregauge.figures.interactive import plain
 from wiregauge.figures.model import Bars, Box, Dash, Figure, Marker, Rule, Scatter, Spans, Style, Trace
 
-__all__ = ["LegendEntry", "legend"]
-
 _DASHES: dict[Dash, str] = {"solid": "", "dash": "6 3", "dot": "1.5 2.5", "dashdot": "6 2 1.5 2"}
 _MARKERS: dict[Marker, str] = {
     "circle": '<circle cx="13" cy="6" r="4" fill="{0}"/>',
@@ -50,9 +48,8 @@ def _sample(trace: Trace) -> str:
         case Scatter():
             inner = _MARKERS[style.marker].format(style.colour)
         case Bars():
-            inner = f'<rect x="4" y="1" width="18" height="10" fill="{style.colour}"/>' + _hatch(
-                trace.pattern
-            )
+            inner = f'<rect x="4" y="1" width="18" height="10" fill="{style.colour}"/>'
+            inner += _HATCHES.get(trace.pattern, "")
         case Box():
             inner = (
                 f'<rect x="6" y="1.5" width="14" height="9" fill="{style.colour}" fill-opacity=".25" '
@@ -79,7 +76,3 @@ _HATCHES = {
     "\\": '<path d="M8 1l6 10m0-10l6 10" stroke="#fff" stroke-width="1.2"/>',
     "x": '<path d="M8 1l8 10m0-10l-8 10" stroke="#fff" stroke-width="1.2"/>',
 }
-
-
-def _hatch(pattern: str) -> str:
-    return _HATCHES.get(pattern, "")

@@ -17,8 +17,6 @@ Floats = NDArray[np.float64]
 Dash = Literal["solid", "dash", "dot", "dashdot"]
 Marker = Literal["circle", "square", "diamond", "triangle-up", "x", "cross"]
 
-NO_POINTS: Floats = np.empty(0)
-
 
 @dataclass(frozen=True, slots=True)
 class Style:

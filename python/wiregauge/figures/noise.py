@@ -6,8 +6,6 @@ from wiregauge.figures.model import Axis, Figure, Line, Panel, Scatter, Trace
 from wiregauge.figures.palette import ordered
 from wiregauge.measures.validity.host_noise import NoiseView
 
-__all__ = ["noise_figure"]
-
 US = 1e3
 
 

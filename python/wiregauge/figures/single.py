@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from wiregauge.figures.model import Axis, Bars, Box, Figure, Line, Panel, Scatter, Style, Trace
+from wiregauge.figures.model import Axis, Bars, Figure, Line, Panel, Scatter, Trace
 from wiregauge.figures.palette import variety
+from wiregauge.figures.traces import US, box_of, rarities, tail_lines
 from wiregauge.measures.shapes import BoxShape, DensityShape, EnvelopeShape, HistogramShape, TailShape
 
-__all__ = ["Shape", "draw_shape"]
-
-US = 1e3
-_RARITY = tuple((10.0**k, f"{100 - 100 / 10.0**k:.{max(k - 2, 0)}f} %") for k in range(8))
 Shape = DensityShape | TailShape | EnvelopeShape | BoxShape | HistogramShape
 
 
@@ -33,14 +30,9 @@ def draw_shape(shape: Shape, measure: str, title: str, label: str, protocol: str
             if shape.outside:
                 notes.append(f"{shape.outside} values are not positive and not drawn.")
         case TailShape():
-            traces = _tail(shape, label, style)
+            traces = tail_lines(shape, label, style)
             most = float(shape.one_in[-1])
-            x = Axis(
-                "percentile",
-                log=True,
-                ticks=[t for t in _RARITY if t[0] <= most * 1.5],
-                span=(1.0, most * 1.1),
-            )
+            x = Axis("percentile", log=True, ticks=rarities(most), span=(1.0, most * 1.1))
             y = Axis(axis)
             notes.append("Beyond the full line n is too small to know the percentile.")
         case EnvelopeShape():
@@ -49,20 +41,7 @@ def draw_shape(shape: Shape, measure: str, title: str, label: str, protocol: str
             if shape.per_mark > 1:
                 notes.append(f"The least and the greatest of every {shape.per_mark} values are drawn.")
         case BoxShape():
-            traces = [
-                Box(
-                    label,
-                    0.0,
-                    0.5,
-                    shape.low_whisker / US,
-                    shape.q1 / US,
-                    shape.median / US,
-                    shape.q3 / US,
-                    shape.high_whisker / US,
-                    shape.outliers / US,
-                    style,
-                )
-            ]
+            traces = [box_of(shape, label, 0.0, 0.5, style)]
             x, y = Axis("", ticks=[(0.0, label)], span=(-0.6, 0.6)), Axis(axis)
             notes.append(
                 "Whiskers at p1 and p99; of the values beyond at most 60 are drawn, extremes among them."
@@ -84,14 +63,3 @@ def draw_shape(shape: Shape, measure: str, title: str, label: str, protocol: str
         measures=[measure],
         panel_height=360,
     )
-
-
-def _tail(shape: TailShape, label: str, style: Style) -> list[Trace]:
-    solid = shape.one_in <= shape.supported_to
-    join = int(np.flatnonzero(solid)[-1]) if solid.any() else 0
-    faint = Style(style.colour, "dot", style.marker, 1.0)
-    known, beyond = slice(0, join + 1), slice(join, None)
-    return [
-        Line(label, shape.one_in[known], shape.value[known] / US, style),
-        Line(f"{label}: beyond n", shape.one_in[beyond], shape.value[beyond] / US, faint),
-    ]

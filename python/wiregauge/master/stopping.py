@@ -85,6 +85,23 @@ def deaf() -> Iterator[None]:
         raise Interrupted(_NAMES[signal.Signals(number)])
 
 
+def _look(signals: int, code: int) -> None:
+    """Reads the numbers of signals as they come; ends the process with `code` at the second request."""
+    first: float | None = None
+    while number := os.read(signals, 1):
+        now = time.monotonic()
+        if number[0] not in (_STOPS if first is None else _STOPS[:2]):
+            continue
+        if first is None:
+            first = now
+        elif now - first > _SAME_S:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write("wiregauge: stopped at once, at a second request\n")
+                sys.stderr.flush()
+            os._exit(code)
+    os.close(signals)
+
+
 @contextlib.contextmanager
 def leaving_at_second_request(code: int) -> Iterator[None]:
     """Ends the process at once, with `code`, when it is asked to stop a second time; for commands only.
@@ -97,23 +114,7 @@ def leaving_at_second_request(code: int) -> Iterator[None]:
     ours, kernels = os.pipe()
     os.set_blocking(kernels, False)
     before = signal.set_wakeup_fd(kernels, warn_on_full_buffer=False)
-
-    def look() -> None:
-        first: float | None = None
-        while number := os.read(ours, 1):
-            now = time.monotonic()
-            if number[0] not in (_STOPS if first is None else _STOPS[:2]):
-                continue
-            if first is None:
-                first = now
-            elif now - first > _SAME_S:
-                with contextlib.suppress(OSError, ValueError):
-                    sys.stderr.write("wiregauge: stopped at once, at a second request\n")
-                    sys.stderr.flush()
-                os._exit(code)
-        os.close(ours)
-
-    threading.Thread(target=look, name="second request", daemon=True).start()
+    threading.Thread(target=_look, args=(ours, code), name="second request", daemon=True).start()
     _first.at = None
     handlers = {number: signal.getsignal(number) for number in _STOPS}
 

@@ -24,10 +24,8 @@ from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.measures.sketched import Whole, exact
 from wiregauge.measures.validity.settling import character
 
-__all__ = ["effective_bandwidth", "judge_flow"]
 
-
-def judge_flow(
+def judge_flow(  # noqa: PLR0913 - all that is known of a flow and of its run meets here
     flow: FlowPlan,
     rows: pl.DataFrame,
     tracked: Mapping[str, object],

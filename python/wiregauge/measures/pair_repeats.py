@@ -13,8 +13,6 @@ from wiregauge.measures.metrics.results import Summary
 from wiregauge.measures.sketched.quantiles import repeated
 from wiregauge.stats import sketch as sketches
 
-__all__ = ["pool_pairs"]
-
 
 def pool_pairs(
     runs: Sequence[Sequence[PairLatency]], summaries: Mapping[str, Summary]

@@ -18,8 +18,6 @@ from wiregauge.measures.one_flow import effective_bandwidth
 from wiregauge.measures.pair_repeats import pool_pairs
 from wiregauge.measures.sketched import pool_sampled, summarise_repeats, with_loss_repeats
 
-__all__ = ["points_of", "pool"]
-
 
 def points_of(runs: Sequence[RunResult]) -> tuple[PointResult, ...]:
     groups: dict[tuple[tuple[str, str], ...], list[RunResult]] = defaultdict(list)

@@ -1,12 +1,32 @@
-"""JSON Schemas made from the types of what is printed: a key that is printed is typed, and so it is in the schema."""
+"""Objects of JSON made from the types of what is printed, and their JSON Schemas: a key is told in one place.
+
+A `TypedDict` lists the keys of an object. Each is the attribute of its name, with or without the unit at its end, or
+what `From` says; `filled` reads them off the results, and `json_schema` makes the schema of the same type.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    is_typeddict,
+)
+from typing import get_type_hints as hints_of
 
 import msgspec
-
-__all__ = ["Count", "Figure", "Grade", "Interval", "Json", "Positive", "Share", "Verdict", "json_schema"]
 
 Json = dict[str, object]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -18,6 +38,83 @@ Interval = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2
 """None where it is open."""
 Grade = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["VALID", "DEGRADED", "INVALID"]})]
 Verdict = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["PASS", "FAIL", "UNDECIDED", "NONE"]})]
+
+T = TypeVar("T")
+Read = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """In the annotation of a key: where its value is.
+
+    A path of attributes, `plan.id`, is None from where one of them is None on, and its end is made what the type
+    says. A function is given the source and returns what is printed.
+    """
+
+    where: str | Read
+
+
+def filled(kind: type[T], source: object, **given: object) -> T:
+    """The object of a `TypedDict`, read off `source`, in the order of the type's keys; `given` are those it has not."""
+    readers = _readers(cast(Any, kind), cast(Any, type(source)))
+    if not given:
+        return cast(T, {key: read(source) for key, read in readers})
+    return cast(T, {key: given[key] if key in given else read(source) for key, read in readers})
+
+
+@cache
+def _readers(kind: type, of: type) -> tuple[tuple[str, Read], ...]:
+    hints = hints_of(kind, include_extras=True)
+    return tuple((key, _reader(key, hint, of)) for key, hint in hints.items())
+
+
+def _reader(key: str, hint: Any, of: type) -> Read:
+    if get_origin(hint) is NotRequired:
+        (hint,) = get_args(hint)
+    where = next((mark.where for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, From)), None)
+    if callable(where):
+        return where
+    if where is None:
+        if get_origin(hint) is Literal and len(get_args(hint)) == 1:
+            return lambda _: get_args(hint)[0]
+        where = key if hasattr(of, key) else re.sub(r"_(ns|s|ppm|bps)$", "", key)
+    read = attrgetter(where) if "." not in where else partial(_along, tuple(where.split(".")))
+    made = _made(hint)
+    return read if made is None else lambda source: made(read(source))
+
+
+def _along(path: tuple[str, ...], source: Any) -> Any:
+    for name in path:
+        if source is None:
+            return None
+        source = getattr(source, name)
+    return source
+
+
+def _made(hint: Any) -> Read | None:
+    """What makes a value of this type; None where it is taken as it is."""
+    if is_typeddict(hint):
+        return partial(filled, hint)
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _made(inner[0])
+    if origin in (Union, UnionType):
+        made = next(filter(None, (_made(one) for one in inner if one is not NoneType)), None)
+        return None if made is None else lambda value: None if value is None else made(value)
+    if origin is list:
+        each = _made(inner[0])
+        return list if each is None else partial(_list_of, each)
+    if origin is dict:
+        return partial(_dict_of, _made(inner[1]))
+    return None
+
+
+def _list_of(made: Read, values: Iterable[Any]) -> list[Any]:
+    return [made(value) for value in values]
+
+
+def _dict_of(made: Read | None, values: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): value if made is None else made(value) for name, value in values.items()}
 
 
 def json_schema(document: type, title: str, *, closed: bool = False, **rest: str) -> dict[str, Any]:

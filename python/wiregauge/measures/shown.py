@@ -6,32 +6,81 @@ summaries the keys that are named after measures and percentiles come from the d
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from collections.abc import Mapping
+from math import isinf
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
-from wiregauge.measures.definitions import COUNTS, DEFINITIONS, OUTCOMES, PAIR_QUANTILES, QUANTILES, SERIES
-from wiregauge.measures.schemas import Count, Figure, Grade, Interval, Positive, Share, Verdict, json_schema
-
-__all__ = ["show_schema"]
+from wiregauge.measures.definitions import (
+    COUNTS,
+    DEFINITIONS,
+    OUTCOMES,
+    PAIR_QUANTILES,
+    QUANTILES,
+    SERIES,
+    SINGLES,
+)
+from wiregauge.measures.metrics import sampling
+from wiregauge.measures.metrics.measured_clock import ClockResult
+from wiregauge.measures.metrics.pairs import PairLatency
+from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.quantities import percentile_names
+from wiregauge.measures.metrics.results import FlowResult, LimitResult, Settling, Summary
+from wiregauge.measures.schemas import (
+    Count,
+    Figure,
+    From,
+    Grade,
+    Interval,
+    Positive,
+    Share,
+    Verdict,
+    filled,
+    json_schema,
+)
 
 OrLost = float | Literal["lost"] | None
+_CLOCK_POINTS = 40
+
+
+def _or_lost(value: float | None) -> OrLost:
+    return "lost" if value is not None and isinf(value) else value
+
+
+def _ends(found: Any) -> list[Any]:
+    """An interval, or what has the ends of one; open on both sides where there is none."""
+    if found is None:
+        return [None, None]
+    return list(found) if isinstance(found, tuple) else [found.low, found.high]
+
+
+def _determined(percentiles: Mapping[str, Percentile]) -> dict[str, Percentile]:
+    return {name: found for name, found in percentiles.items() if found.value is not None}
+
+
+def _intervals(found: Summary | PairLatency) -> dict[str, list[float | None]]:
+    return {name: _ends(one) for name, one in _determined(found.percentiles).items()}
 
 
 class CheckShown(TypedDict):
     name: str
     limit: str
     observed: str
-    grade: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "note", "degraded", "invalid"]})]
+    grade: Annotated[
+        str,
+        Meta(extra_json_schema={"enum": ["ok", "note", "degraded", "invalid"]}),
+        From(lambda check: check.grade.name.lower()),
+    ]
     reason: str
 
 
 class CitationShown(TypedDict):
-    id: str
-    calibration: str
+    id: Annotated[str, From("number")]
+    calibration: Annotated[str, From("kind")]
     made: str
     used: bool
-    reason: str | None
+    reason: Annotated[str | None, From(lambda cited: cited.reason or None)]
     headline: str
 
 
@@ -47,7 +96,7 @@ class LimitShown(TypedDict):
     result: Literal["pass", "fail", "undecided"]
     margin: Figure
     n: Count
-    interval: Interval | None
+    interval: Annotated[Interval | None, From(_limit_interval)]
     missing: Count
     holds: bool
     reason: str
@@ -60,10 +109,24 @@ class LoadShown(TypedDict):
     offered: Figure
 
 
+def _limit_interval(limit: LimitResult) -> list[float | None] | None:
+    return [limit.low, limit.high] if (limit.low, limit.high) != (None, None) else None
+
+
 class OffsetShown(TypedDict):
     at_s: float
     offset_ns: float
     uncertainty_ns: Positive
+
+
+def _offsets(clock: ClockResult) -> list[OffsetShown]:
+    """At most so many points as a picture needs; each is offset and half-width at a time of the node's clock."""
+    step = max(len(clock.t) // _CLOCK_POINTS, 1)
+    each = (column[::step].tolist() for column in (clock.t, clock.offset, clock.half_width))
+    return [
+        {"at_s": at, "offset_ns": offset, "uncertainty_ns": width}
+        for at, offset, width in zip(*each, strict=True)
+    ]
 
 
 class ClockShown(TypedDict):
@@ -72,14 +135,14 @@ class ClockShown(TypedDict):
     method: str
     timestamps: str
     n: Count
-    missing: Count
+    missing: Annotated[Count, From("lost")]
     delay_ns: float
     asymmetry_ns: Positive
-    asymmetry_stated: bool
+    asymmetry_stated: Annotated[bool, From("stated")]
     drift_ppm: Figure
     drift_uncertainty_ppm: Figure
     uncertainty_ns: Positive
-    offsets: list[OffsetShown]
+    offsets: Annotated[list[OffsetShown], From(_offsets)]
 
 
 class LossShown(TypedDict):
@@ -87,7 +150,7 @@ class LossShown(TypedDict):
     low: Share
     high: Share
     one_sided: bool
-    assumption: str | None
+    assumption: Annotated[str | None, From(lambda loss: loss.assumption or None)]
 
 
 class PartsShown(TypedDict):
@@ -98,8 +161,8 @@ class PartsShown(TypedDict):
 
 class RepeatsShown(TypedDict):
     runs: Count
-    between_sd: Positive
-    within_sd: Figure
+    between_sd: Annotated[Positive, From("between")]
+    within_sd: Annotated[Figure, From("within")]
 
 
 class StationarityShown(TypedDict):
@@ -107,8 +170,8 @@ class StationarityShown(TypedDict):
     p: Figure
     changes: Annotated[str, Meta(extra_json_schema={"enum": ["level", "tail"]})]
     correlation_time: Annotated[float, Meta(ge=1)]
-    median_first_half: float
-    median_second_half: float
+    median_first_half: Annotated[float, From(lambda found: found.halves[0])]
+    median_second_half: Annotated[float, From(lambda found: found.halves[1])]
 
 
 class WithoutShown(TypedDict):
@@ -117,30 +180,48 @@ class WithoutShown(TypedDict):
     max: float
 
 
+def _without(settling: Settling) -> WithoutShown:
+    rest = settling.without
+    return {"p50": rest["p50"], "p99": rest["p99"], "max": settling.maximum_without}
+
+
 class SettlingShown(TypedDict):
     n: Annotated[int, Meta(ge=1)]
-    min: float
-    max: float
-    without: WithoutShown
+    min: Annotated[float, From("minimum")]
+    max: Annotated[float, From("maximum")]
+    without: Annotated[WithoutShown, From(_without)]
 
 
 class SummaryShown(TypedDict):
     """Besides the percentiles, which stand before `max`."""
 
     n: Count
-    min: Figure
+    min: Annotated[Figure, From("minimum")]
     mean: Figure
     sd: Figure
     mad: Figure
 
 
+def _interval_needs(summary: Summary) -> dict[str, int]:
+    needs = {"mean": summary.interval_needs}
+    needs |= {name: found.interval_needs for name, found in summary.percentiles.items()}
+    return {name: needed for name, needed in needs.items() if needed is not None}
+
+
 class SummaryRestShown(TypedDict):
-    max: Figure
-    uncertainty: Annotated[Figure, Meta(description="95 % half-width of the mean, ns")]
-    uncertainty_parts: PartsShown | None
+    max: Annotated[Figure, From("maximum")]
+    uncertainty: Annotated[
+        Figure, Meta(description="95 % half-width of the mean, ns"), From("uncertainty.total")
+    ]
+    uncertainty_parts: Annotated[PartsShown | None, From("uncertainty")]
     n_effective: Figure
-    intervals: dict[str, Interval]
-    percentiles_n_effective: NotRequired[dict[str, Figure]]
+    intervals: Annotated[dict[str, Interval], From(_intervals)]
+    percentiles_n_effective: NotRequired[
+        Annotated[
+            dict[str, Figure],
+            From(lambda summary: {name: p.worth for name, p in _determined(summary.percentiles).items()}),
+        ]
+    ]
     of_sample: NotRequired[
         Annotated[
             list[str],
@@ -151,6 +232,7 @@ class SummaryRestShown(TypedDict):
         Annotated[
             dict[str, Annotated[int, Meta(ge=2)]],
             Meta(description="values that the mean or a percentile without any interval would need"),
+            From(_interval_needs),
         ]
     ]
     sd_interval: NotRequired[Interval | None]
@@ -161,46 +243,62 @@ class SummaryRestShown(TypedDict):
     negative: Count
 
 
+def summary_shown(summary: Summary, *, sampled: bool) -> SummaryShown:
+    """A summary, with its percentiles."""
+    names = percentile_names(summary)
+    rest = filled(SummaryRestShown, summary, of_sample=_of_sample(summary, names) if sampled else [])
+    percentiles = {name: summary.value(name) for name in names}
+    return cast(SummaryShown, {**filled(SummaryShown, summary), **percentiles, **rest})
+
+
+def _of_sample(summary: Summary, percentiles: tuple[str, ...]) -> list[str]:
+    """Keys of a summary whose figures rest on the sample of a flow too big to be held."""
+    if not summary.n:
+        return []
+    figures = ("min", "mean", "sd", *percentiles, "max", "negative") if summary.of_sample else ()
+    return [*figures, *sampling.OF_SUMMARY]
+
+
 class JitterShown(TypedDict):
     n: Count
     sd: Figure
-    low: Figure
-    high: Figure
+    low: Annotated[Figure, From(lambda summary: _ends(summary.sd_interval)[0])]
+    high: Annotated[Figure, From(lambda summary: _ends(summary.sd_interval)[1])]
 
 
 class HopShown(TypedDict):
     switch: str
     port: Count
     n: Count
-    min: Figure
+    min: Annotated[Figure, From("minimum")]
     mean: Figure
-    uncertainty: Figure
+    uncertainty: Annotated[Figure, From("half_width")]
     p99: Figure
-    max: Figure
+    max: Annotated[Figure, From("maximum")]
 
 
 class CorrectedShown(TypedDict):
     measure: Annotated[str, Meta(extra_json_schema={"enum": ["latency", "driver_latency"]})]
-    calibration: str
-    overhead_ns: float
-    overhead_uncertainty_ns: Positive
-    error_ns: Figure
+    calibration: Annotated[str, From("constant.calibration")]
+    overhead_ns: Annotated[float, From("constant.overhead_ns")]
+    overhead_uncertainty_ns: Annotated[Positive, From("constant.uncertainty_ns")]
+    error_ns: Annotated[Figure, From("constant.error_ns")]
     unresolved: bool
     n: Count
-    min: Figure
+    min: Annotated[Figure, From("minimum")]
     mean: Figure
     p50: Figure
     p99: Figure
-    max: Figure
+    max: Annotated[Figure, From("maximum")]
     uncertainty: Figure
 
 
 class SampledShown(TypedDict):
     one_in: Annotated[int, Meta(ge=2)]
-    stretch: Annotated[int, Meta(ge=1)]
-    held: Count
+    stretch: Annotated[int, Meta(ge=1), From(lambda _: sampling.STRETCH)]
+    held: Annotated[Count, From("rows")]
     of: Count
-    figures: list[str]
+    figures: Annotated[list[str], From(lambda _: list(sampling.FIGURES))]
     settling: Count
 
 
@@ -210,7 +308,7 @@ class CountedShown(TypedDict):
     ratio: Share | None
     low: Share
     high: Share
-    n_effective: Positive
+    n_effective: Annotated[Positive, From("worth")]
 
 
 class ConformityShown(TypedDict):
@@ -227,23 +325,28 @@ class PairShown(TypedDict):
     end: str
     n: Count
     missing: Count
-    min: float
+    min: Annotated[float, From("minimum")]
     mean: float
-    uncertainty: Figure
+    uncertainty: Annotated[Figure, From("half_width")]
 
 
 class PairRestShown(TypedDict):
-    max: float
-    intervals: dict[str, Interval]
+    max: Annotated[float, From("maximum")]
+    intervals: Annotated[dict[str, Interval], From(_intervals)]
+
+
+def _pair(pair: PairLatency) -> PairShown:
+    percentiles = {name: found.value for name, found in pair.percentiles.items()}
+    return cast(PairShown, {**filled(PairShown, pair), **percentiles, **filled(PairRestShown, pair)})
 
 
 class RatesShown(TypedDict):
     intended_per_s: float
-    offered_per_s: float
-    offered_interval: Interval
+    offered_per_s: Annotated[float, From("offered_per_s.value")]
+    offered_interval: Annotated[Interval, From(lambda rates: _ends(rates.offered_per_s))]
     ratio: float
-    intended_bps: Figure
-    offered_bps: Figure
+    intended_bps: Annotated[Figure, From(lambda rates: rates.on_wire(rates.intended_per_s))]
+    offered_bps: Annotated[Figure, From(lambda rates: rates.on_wire(rates.offered_per_s.value))]
     link_bps: Count | None
 
 
@@ -257,10 +360,10 @@ class LossesShown(TypedDict):
 
 class AvailabilityShown(TypedDict):
     ratio: Share | None
-    low: Share
-    high: Share
-    n: Count
-    down: Count
+    low: Annotated[Share, From(lambda up: 1 - up.down.high)]
+    high: Annotated[Share, From(lambda up: 1 - up.down.low)]
+    n: Annotated[Count, From("down.n")]
+    down: Annotated[Count, From("down.count")]
     outages: Count
     longest: Count
 
@@ -273,24 +376,36 @@ class ReorderingShown(CountedShown):
     late_time_max_ns: Figure
 
 
+def _reordering(flow: FlowResult) -> ReorderingShown | None:
+    if flow.service is None:
+        return None
+    order = flow.service.reordering
+    return filled(ReorderingShown, order, **filled(CountedShown, order.share))
+
+
+def _goodput_interval(flow: FlowResult) -> list[float | None] | None:
+    goodput = flow.service.goodput if flow.service is not None else None
+    return _ends(goodput) if goodput is not None else None
+
+
 class DeadlineShown(TypedDict):
     deadline_ns: float
     missed: CountedShown
     late: Count
     tardiness_mean_ns: Figure
     tardiness_max_ns: Figure
-    tardiness_uncertainty_ns: Figure
+    tardiness_uncertainty_ns: Annotated[Figure, From("tardiness_half_width_ns")]
 
 
 FlowShown = TypedDict(
     "FlowShown",
     {
-        "flow": Annotated[int, Meta(ge=1, le=65_534)],
-        "protocol": str,
-        "from": str,
-        "to": str,
-        "relayed": bool,
-        "payload": Annotated[int | None, Meta(description="bytes")],
+        "flow": Annotated[int, Meta(ge=1, le=65_534), From("plan.id")],
+        "protocol": Annotated[str, From("plan.protocol")],
+        "from": Annotated[str, From("plan.source")],
+        "to": Annotated[str, From("plan.destination")],
+        "relayed": Annotated[bool, From("plan.relayed")],
+        "payload": Annotated[int | None, Meta(description="bytes"), From("plan.payload")],
         "planned": Count,
         "warm_up": Count,
     },
@@ -319,45 +434,71 @@ class FlowMetShown(TypedDict):
     settling: NotRequired[Count]
 
 
+def _jitter(of: str) -> From:
+    def found(flow: FlowResult) -> JitterShown | None:
+        summary = flow.summaries.get(of)
+        return filled(JitterShown, summary) if summary is not None else None
+
+    return From(found)
+
+
+def _conformity(flow: FlowResult) -> dict[str, ConformityShown] | None:
+    if flow.service is None:
+        return None
+    return {one.of: filled(ConformityShown, one) for one in flow.service.conformity}
+
+
+class ServedShown(TypedDict):
+    period_jitter_ns: NotRequired[Annotated[JitterShown | None, _jitter("period")]]
+    receive_period_jitter_ns: NotRequired[Annotated[JitterShown | None, _jitter("receive_period")]]
+    pairs: NotRequired[Annotated[list[PairShown], From(lambda flow: [_pair(pair) for pair in flow.pairs])]]
+    goodput_interval: NotRequired[Annotated[Interval | None, From(_goodput_interval)]]
+
+
 class ServiceShown(TypedDict):
-    load: NotRequired[RatesShown | None]
-    losses: NotRequired[LossesShown | None]
-    availability: NotRequired[AvailabilityShown | None]
-    reordering: NotRequired[ReorderingShown | None]
-    deadline: NotRequired[DeadlineShown | None]
-    conformity: NotRequired[dict[str, ConformityShown] | None]
+    """After the intervals of the single figures."""
+
+    load: NotRequired[Annotated[RatesShown | None, From("service.rates")]]
+    losses: NotRequired[Annotated[LossesShown | None, From("service.losses")]]
+    availability: NotRequired[Annotated[AvailabilityShown | None, From("service.availability")]]
+    reordering: NotRequired[Annotated[ReorderingShown | None, From(_reordering)]]
+    deadline: NotRequired[Annotated[DeadlineShown | None, From("service.deadline")]]
+    conformity: NotRequired[Annotated[dict[str, ConformityShown] | None, From(_conformity)]]
 
 
-class ServedShown(ServiceShown):
-    period_jitter_ns: NotRequired[JitterShown | None]
-    receive_period_jitter_ns: NotRequired[JitterShown | None]
-    pairs: NotRequired[list[PairShown]]
-    goodput_interval: NotRequired[Interval | None]
-    effective_bandwidth_interval: NotRequired[Interval | None]
+def _sampled(flow: FlowResult) -> SampledShown | None:
+    return filled(SampledShown, flow.sampled, settling=flow.settling) if flow.sampled is not None else None
+
+
+def _with_loss_intervals(flow: FlowResult) -> dict[str, list[OrLost]]:
+    return {name: [_or_lost(end) for end in _ends(p)] for name, p in _determined(flow.with_loss).items()}
 
 
 class FlowRestShown(TypedDict):
-    pdv_ns: Figure
-    range_ns: Figure
-    percentiles_with_loss_ns: dict[str, OrLost]
+    pdv_ns: Annotated[Figure, From(lambda flow: flow.summaries["latency"].pdv())]
+    range_ns: Annotated[Figure, From(lambda flow: flow.summaries["latency"].span())]
+    percentiles_with_loss_ns: Annotated[
+        dict[str, OrLost], From(lambda flow: {name: _or_lost(p.value) for name, p in flow.with_loss.items()})
+    ]
     percentiles_with_loss_intervals: NotRequired[
-        dict[str, Annotated[list[OrLost], Meta(min_length=2, max_length=2)]]
+        Annotated[
+            dict[str, Annotated[list[OrLost], Meta(min_length=2, max_length=2)]], From(_with_loss_intervals)
+        ]
     ]
     hops: NotRequired[list[HopShown]]
     corrected: NotRequired[list[CorrectedShown]]
     redundant_discarded: NotRequired[Count]
     lost_copies: NotRequired[dict[str, Count]]
-    sampled: NotRequired[SampledShown | None]
+    sampled: NotRequired[Annotated[SampledShown | None, From(_sampled)]]
     goodput_bps: Figure
-    effective_bandwidth_bps: Figure
 
 
 class RunShown(TypedDict):
-    index: Count
-    point: dict[str, str]
-    repeat: Count
+    index: Annotated[Count, From("plan.index")]
+    point: Annotated[dict[str, str], From("plan.point")]
+    repeat: Annotated[Count, From("plan.repeat")]
     state: str
-    validity: Grade
+    validity: Annotated[Grade, From("validity.word")]
     verdict: Verdict
     reasons: list[str]
     checks: list[CheckShown]
@@ -371,14 +512,14 @@ class RunShown(TypedDict):
 class PooledShown(TypedDict):
     point: dict[str, str]
     runs: Annotated[list[Count], Meta(min_length=1)]
-    validity: Grade
+    validity: Annotated[Grade, From("validity.word")]
     flows: list[FlowShown]
 
 
 class Shown(TypedDict):
     schema: Literal[2]
-    test: str
-    validity: Grade
+    test: Annotated[str, From("plan.name")]
+    validity: Annotated[Grade, From("validity.word")]
     verdict: Verdict
     complete: Annotated[bool, Meta(description="every planned run was run to its end")]
     state: Annotated[str, Meta(description="state of the campaign in manifest.json")]
@@ -421,6 +562,7 @@ class _Parts(Whole):
     flow_met: FlowMetShown
     flow_rest: FlowRestShown
     served: ServedShown
+    service: ServiceShown
     summary: SummaryShown
     summary_rest: SummaryRestShown
     pair_rest: PairRestShown
@@ -433,7 +575,7 @@ def show_schema() -> dict[str, Any]:
         **{"$id": "urn:wiregauge:show:1", "description": "null: not determined or not supported by n."},
     )  # fmt: skip
     parts = schema["$defs"]
-    for name in ("flow_met", "flow_rest", "served", "summary", "summary_rest", "pair_rest"):
+    for name in ("flow_met", "flow_rest", "served", "service", "summary", "summary_rest", "pair_rest"):
         del schema["properties"][name]
         schema["required"].remove(name)
     figure = {"anyOf": [{"type": "number"}, {"type": "null"}]}
@@ -442,7 +584,7 @@ def show_schema() -> dict[str, Any]:
     _add(summary, dict.fromkeys(QUANTILES, figure), patternProperties=any_percentile)
     pair = _joined(parts, "PairShown", "PairRestShown")
     _add(pair, dict.fromkeys(PAIR_QUANTILES, figure), patternProperties=any_percentile)
-    flow = _joined(parts, "FlowShown", "FlowMetShown", "FlowRestShown", "ServedShown")
+    flow = _joined(parts, "FlowShown", "FlowMetShown", "FlowRestShown", "ServedShown", "ServiceShown")
     flow["properties"]["outcomes"]["required"] = list(OUTCOMES)
     _add(flow, {name: {"type": "integer", "minimum": 0} for name in COUNTS})
     told = {"$ref": "#/$defs/SummaryShown"}
@@ -451,6 +593,9 @@ def show_schema() -> dict[str, Any]:
         _add(flow, {f"{name}_ns": {"anyOf": [told, {"type": "null"}]} if needs else told})
         if needs not in ("", "relay"):  # of critical traffic, and younger than the schema
             flow["required"].remove(f"{name}_ns")
+    _add(flow, {DEFINITIONS[name].key: figure for name in SINGLES})
+    interval = flow["properties"]["goodput_interval"]
+    flow["properties"] |= {f"{name}_interval": interval for name in SINGLES}
     return schema
 
 

@@ -20,8 +20,6 @@ from wiregauge.measures.metrics.results import Judgement, RunResult
 from wiregauge.measures.validity.host_noise import NoiseView, noise_view
 from wiregauge.plan import Hub, Switch
 
-__all__ = ["ClockShape", "FrameBar", "FrameWindow", "QueueShape", "Views", "port_rates", "views"]
-
 Floats = NDArray[np.float64]
 
 MOST_WINDOWS = 6

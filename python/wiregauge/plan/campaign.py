@@ -344,17 +344,13 @@ def _named_nodes(campaign: Campaign) -> Iterator[int]:
     for run in campaign.runs:
         for flow in run.flows:
             yield from flow.ends
-            for route in flow.routes:
-                yield from route.nodes
         for relay in run.relays:
             yield from (f.kind.to for f in relay.faults if isinstance(f.kind, Misdirect))
         for tasks in (run.receives, run.relays, run.injects, run.captures):
             yield from (task.on for task in tasks)
-        for inject in run.injects:
-            yield from (inject.to, *inject.route.nodes)
-        for relay in run.relays:
-            for route in relay.detours:
-                yield from route.nodes
+        yield from (inject.to for inject in run.injects)
+        for route in _routes(run):
+            yield from route.nodes
         for incident in run.incidents:
             if isinstance(incident.kind, ClockStep):
                 yield incident.kind.node
@@ -362,11 +358,16 @@ def _named_nodes(campaign: Campaign) -> Iterator[int]:
                 yield incident.kind.switch
 
 
+def _routes(run: Run) -> Iterator[Route]:
+    for flow in run.flows:
+        yield from flow.routes
+    for relay in run.relays:
+        yield from relay.detours
+    yield from (inject.route for inject in run.injects)
+
+
 def _named_links(runs: Iterable[Run]) -> Iterator[int]:
     for run in runs:
-        routes = [route for flow in run.flows for route in flow.routes]
-        routes += [route for relay in run.relays for route in relay.detours]
-        routes += [inject.route for inject in run.injects]
-        yield from (hop.link for route in routes for hop in route.hops)
+        yield from (hop.link for route in _routes(run) for hop in route.hops)
         yield from (fault.link for fault in run.link_faults)
         yield from (incident.kind.link for incident in run.incidents if isinstance(incident.kind, Cut))

@@ -30,12 +30,12 @@ from wiregauge.measures.comparing.text import (
     unmatched,
     verdict_text,
 )
-from wiregauge.measures.definitions import MAIN
-from wiregauge.measures.definitions.units import count_of, duration, p_text, rate, share
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
+from wiregauge.measures.definitions import MAIN, SINGLES
+from wiregauge.measures.definitions.units import count_of, duration, in_unit, p_text, share
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, text_heads
 from wiregauge.report.write import render, store
 
-_ALWAYS = {"lost", "loss", "goodput", "effective_bandwidth"}
+_ALWAYS = {"lost", "loss", "goodput"}
 _STATISTICS = ("mean", "p50", "p99", "p99.9")
 
 
@@ -65,7 +65,7 @@ def write_compare(comparison: Comparison, path: Path) -> Path:
         rules=_rules(comparison),
         sweeps=[(sweep.verdict, sweep_text(sweep)) for sweep in comparison.sweeps],
         error_rate=error_rates(comparison),
-        definitions=[d for d in DEFINITIONS.values() if d.name in used | _ALWAYS],
+        definitions=[d for d in DEFINITIONS.values() if d.name in {*used, *_ALWAYS, *SINGLES}],
     )
     store(path, text)
     return path
@@ -248,9 +248,7 @@ def main_table(comparison: Comparison, name: str) -> Table:
         for title, flow, measure in rows_of
     ]
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("verdict of the flow", kind="text"),
+        *text_heads("point", "flow", "verdict of the flow"),
         Head("n"),
     ]
     for _ in shown:
@@ -310,9 +308,7 @@ def share_table(comparison: Comparison) -> Table:
         most = f"; a difference of up to {share(max(map(abs, ends)), 2)} cannot be excluded" if ends else ""
         notes.append(f"No message of any compared flow was {', '.join(absent)} on either side{most}.")
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("what", kind="text"),
+        *text_heads("point", "flow", "what"),
         Head("base"),
         Head("new"),
         Head("new - base [interval]", unit="of the sent"),
@@ -366,23 +362,31 @@ def _shift_row(title: str, flow: FlowComparison, measure: MeasureShift, shift: S
 
 
 def rate_table(comparison: Comparison) -> Table:
-    """Goodput and effective bandwidth: figures without an interval of their own."""
+    """Goodput, and measures that are a single figure."""
     rows = [
         [
             Cell(title or "the test", kind="text short"),
             _who(flow),
             *(
                 cell
-                for base, new in flow.rates.values()
-                for cell in (Cell(rate(base), kind="first"), Cell(rate(new)), Cell(_change(base, new)))
+                for name, (base, new) in flow.rates.items()
+                for cell in (
+                    Cell(_figure(name, base), kind="first"),
+                    Cell(_figure(name, new)),
+                    Cell(_change(base, new)),
+                )
             ),
         ]
         for title, flow in _where(comparison)
     ]
-    heads = [Head("point", kind="text"), Head("flow", kind="text")]
-    heads += [Head("base"), Head("new"), Head("change")] * 2
-    groups = [Head("goodput", "goodput", 3), Head("effective bandwidth", "effective_bandwidth", 3)]
+    heads = text_heads("point", "flow")
+    groups = [Head(name.replace("_", " "), name, 3) for name in ("goodput", *SINGLES)]
+    heads += [Head("base"), Head("new"), Head("change")] * len(groups)
     return Table("Rates, shown and not judged", heads, [Section("", rows)], groups, lead=2)
+
+
+def _figure(name: str, value: float | None) -> str:
+    return in_unit(value, DEFINITIONS[name].unit) if value is not None else "-"
 
 
 def _change(base: float | None, new: float | None) -> str:
@@ -395,9 +399,7 @@ def _change(base: float | None, new: float | None) -> str:
 
 def _statistic_heads() -> list[Head]:
     return [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("measure", kind="text"),
+        *text_heads("point", "flow", "measure"),
         Head("statistic"),
         Head("base", unit="µs"),
         Head("new", unit="µs"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wiregauge.measures import Judgement
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.validity.calibration import citations, corrections, run_load
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, flow_text, place_cell
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, flow_text, place_cell, text_heads
 
 US = 1e3
 
@@ -41,9 +41,7 @@ def correction_table(judgement: Judgement) -> Table:
                     ]
                 )
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("measure", kind="text"),
+        *text_heads("point", "flow", "measure"),
         Head("raw mean", unit="µs"),
         Head("instrument", unit="µs"),
         Head("corrected mean", unit="µs"),
@@ -77,5 +75,5 @@ def citation_table(judgement: Judgement) -> Table:
         ]
         for citation in citations(judgement.manifest) or ()
     ]
-    heads = [Head(text, kind="text") for text in ("calibration", "made", "", "finding", "why not")]
+    heads = text_heads("calibration", "made", "", "finding", "why not")
     return Table("Calibrations of the instrument", heads, [Section("", rows)])

@@ -8,9 +8,7 @@ from wiregauge.figures.explained import figure_id
 from wiregauge.measures.definitions.units import duration, p_text, significant
 from wiregauge.measures.explaining import Bounded, Explanation, FlowExplained, WorstMessage
 from wiregauge.measures.explaining.sentences import LEAST_NS, chance
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro
-
-__all__ = ["MOST_FLOWS", "FlowSection", "flow_sections"]
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, text_heads
 
 MOST_FLOWS = 8
 """Flows explained in a report; the terminal and JSON have all of them."""
@@ -92,8 +90,7 @@ def _worst(found: FlowExplained) -> Table | None:
         Head("took", unit="µs"),
         Head("over the median", unit="µs"),
         Head("neighbours", unit="µs"),
-        Head("cause", kind="text"),
-        Head("why", kind="text"),
+        *text_heads("cause", "why"),
     ]
     return Table("The worst messages", heads, [Section("", rows)])
 

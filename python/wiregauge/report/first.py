@@ -11,8 +11,6 @@ from wiregauge.measures.metrics.percentiles import needed_for
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult, Summary
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, limit_table, loss_text, micro
 
-__all__ = ["Glance", "glance"]
-
 MOST_ROWS = 8
 """Rows of a table that are in view at once; the others are below a fold."""
 _TIMES = ("p50", "p99", "p99.9")
@@ -63,7 +61,11 @@ def _flow_table(judgement: Judgement) -> Table | None:
         return None
     order = list(members)
     if len(order) > MOST_ROWS:
-        order.sort(key=lambda key: -max((_greatest(flow) for _, flow in members[key]), default=0.0))
+        order.sort(
+            key=lambda key: (
+                -max((f.summaries["latency"].maximum or 0.0 for _, f in members[key]), default=0.0)
+            )
+        )
     points = len(judgement.points)
     named = judgement.plan.named("latency")
     known = {
@@ -104,10 +106,6 @@ def _without(members: Iterable[Sequence[Found]], times: Sequence[str]) -> bool:
         for _, flow in found
         for name in times
     )
-
-
-def _greatest(flow: FlowResult) -> float:
-    return flow.summaries["latency"].maximum or 0.0
 
 
 def _row(found: Sequence[Found], times: Sequence[str]) -> list[Cell]:

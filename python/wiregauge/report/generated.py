@@ -5,18 +5,13 @@ from __future__ import annotations
 from wiregauge.measures.definitions.units import share, significant
 from wiregauge.measures.metrics.results import Judgement, RunResult
 from wiregauge.measures.validity.streams import LoadAccount, Stream, load_accounts, share_bounds, streams_of
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell
-
-__all__ = ["account_table", "stream_table"]
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell, text_heads
 
 
 def stream_table(judgement: Judgement) -> Table:
     """A row per run and stream: how it left, why so, and how well its times were kept."""
     heads = [
-        Head("point", kind="text"),
-        Head("stream", kind="text"),
-        Head("backend", kind="text"),
-        Head("pacing", kind="text"),
+        *text_heads("point", "stream", "backend", "pacing"),
         Head("frames"),
         Head("refused or given up"),
         Head("rate", unit="1/s"),
@@ -57,9 +52,7 @@ def _gap_share(part: float, n: int) -> Cell:
 def account_table(judgement: Judgement) -> Table:
     """A row per run and background load: what became of its frames, counted one by one where they arrived."""
     heads = [
-        Head("point", kind="text"),
-        Head("background load", kind="text"),
-        Head("counted by", kind="text"),
+        *text_heads("point", "background load", "counted by"),
         Head("sent"),
         Head("arrived"),
         Head("lost"),

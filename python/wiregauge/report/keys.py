@@ -9,8 +9,6 @@ from wiregauge.measures.metrics.flow_plan import Size
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.report.tables import Cell, Head, Section, Table, figures_of
 
-__all__ = ["key_tables"]
-
 _BEFORE = ("n", "lost", "mean ± u", "sd")
 _PERCENTILES = ("p50", "p99", "p99.9")
 

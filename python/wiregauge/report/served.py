@@ -8,7 +8,7 @@ from dataclasses import replace
 from wiregauge.measures.definitions import PAIR_QUANTILES
 from wiregauge.measures.definitions.units import rate, share, significant
 from wiregauge.measures.metrics.pairs import PairLatency
-from wiregauge.measures.metrics.quantities import effective_bandwidth_interval
+from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, Summary
 from wiregauge.measures.metrics.service import Conformity, Rate, Service, Share
 from wiregauge.report.tables import (
@@ -23,10 +23,9 @@ from wiregauge.report.tables import (
     percentile_columns,
     percentile_of,
     place_cell,
+    text_heads,
     time_cell,
 )
-
-__all__ = ["critical_table", "deadline_table", "load_table", "order_table", "pair_table"]
 
 
 def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult, Service]]:
@@ -41,7 +40,7 @@ def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult, Serv
                 )
 
 
-_WHERE = (Head("point", kind="text"), Head("flow", kind="text"))
+_WHERE = text_heads("point", "flow")
 
 
 def _bounds(of: Share) -> str:
@@ -217,13 +216,12 @@ def _between(low: str, high: str, value: str) -> str:
 
 
 def _effective(flow: FlowResult) -> Cell:
-    found = effective_bandwidth_interval(flow)
-    if found is None or found[0] is None:
-        return Cell(rate(flow.effective_bandwidth, 3))
-    high = rate(found[1], 3) if found[1] is not None else "unbounded"
-    text = f"{rate(found[0], 3)} to {high}"
-    value = rate(flow.effective_bandwidth, 3)
-    return Cell(value, f"95 % interval {text}", below=_between(rate(found[0], 3), high, value))
+    found = figure_of(flow, "effective_bandwidth")
+    value = rate(found.value, 3)
+    if found.low is None:
+        return Cell(value)
+    low, high = rate(found.low, 3), rate(found.high, 3) if found.high is not None else "unbounded"
+    return Cell(value, f"95 % interval {low} to {high}", below=_between(low, high, value))
 
 
 def pair_table(judgement: Judgement) -> Table:
@@ -269,8 +267,7 @@ def critical_table(judgement: Judgement) -> Table:
     """Virtual links and schedules: spacing against the BAG, the two networks, reception windows."""
     told, cells_of = percentile_columns(judgement, "critical")
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("point", "flow"),
         Head("BAG", "bag_spacing", unit="µs"),
         Head("least spacing", "bag_spacing", unit="µs"),
         *told["bag_spacing"],

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
+from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES, SERIES, SINGLES
 from wiregauge.measures.definitions.units import duration, in_unit, share, untapped
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.percentiles import Percentile
+from wiregauge.measures.metrics.quantities import Quantity, figure_of
 from wiregauge.measures.metrics.reported import parts
 from wiregauge.measures.metrics.results import (
     Check,
@@ -48,6 +49,11 @@ class Head:
     span: int = 1
     unit: str = ""
     kind: str = ""
+
+
+def text_heads(*texts: str) -> list[Head]:
+    """Heads of columns of text."""
+    return [Head(text, kind="text") for text in texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +277,7 @@ def outcome_table(judgement: Judgement) -> Table:
     absent = [name for name in OUTCOMES if name not in met]
     heads = [
         Head("run"),
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("point", "flow"),
         Head("planned"),
         Head("sent", "sent"),
         *(Head(name, name) for name in met),
@@ -336,7 +341,7 @@ def percentile_columns(
 
     Of the measures whose definitions name this table; percentiles that limits on a measure name are beside the usual.
     """
-    chosen = [definition for definition in DEFINITIONS.values() if definition.table == table]
+    chosen = [DEFINITIONS[name] for name in SERIES if DEFINITIONS[name].table == table]
     names = {one.name: judgement.plan.named(one.name, one.usual) for one in chosen}
     heads = {
         one.name: [Head(f"{one.word} {name}", one.name, unit="µs") for name in names[one.name]]
@@ -366,8 +371,7 @@ def detail_table(judgement: Judgement) -> Table:
     """The other measures of every point: steadiness of the network and of the instrument."""
     told, cells_of = percentile_columns(judgement, "steadiness")
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("point", "flow"),
         Head("PDV", "pdv", unit="µs"),
         Head("range", "latency", unit="µs"),
         *told["ipdv"],
@@ -386,6 +390,8 @@ def detail_table(judgement: Judgement) -> Table:
     others = [measure for measure in told if measure not in _PLACED]
     for measure in others:
         heads += [*told[measure], Head(f"{DEFINITIONS[measure].word} max", measure, unit="µs")]
+    singles = [name for name in SINGLES if DEFINITIONS[name].table == "steadiness"]
+    heads += [Head(DEFINITIONS[name].word, name) for name in singles]
     rows = []
     for point in judgement.points:
         for flow in point.flows:
@@ -416,17 +422,23 @@ def detail_table(judgement: Judgement) -> Table:
                         for measure in others
                         for cell in (*cells[measure], time_cell(_found(s, measure).maximum))
                     ),
+                    *(_single(figure_of(flow, name)) for name in singles),
                 ]
             )
     return Table("Steadiness", heads, [Section("", rows)], lead=2)
 
 
+def _single(figure: Quantity) -> Cell:
+    if figure.value is None:
+        return Cell(NONE, figure.reason)
+    interval = figure.shown_interval
+    return Cell(figure.shown, f"95 %: {interval}" if interval else "", below=interval)
+
+
 def hop_table(judgement: Judgement) -> Table:
     """Residence in every switch by output port; no rows where no switch kept records."""
     heads = [
-        Head("point", kind="text"),
-        Head("flow", kind="text"),
-        Head("switch", kind="text"),
+        *text_heads("point", "flow", "switch"),
         Head("port"),
         Head("n"),
         Head("min", "residence", unit="µs"),
@@ -464,9 +476,7 @@ def _hop_mean(hop: Hop) -> Cell:
 def check_table(judgement: Judgement) -> Table:
     """One row per check with its worst run; the reasons are spelled out above it."""
     heads = [
-        Head("check", kind="text"),
-        Head("limit", kind="text"),
-        Head("observed", kind="text"),
+        *text_heads("check", "limit", "observed"),
         Head("runs"),
         Head("grade"),
     ]
@@ -510,9 +520,7 @@ def limit_table(judgement: Judgement) -> Table | None:
     if not judgement.plan.limits:
         return None
     heads = [
-        Head("result", kind="text"),
-        Head("limit", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("result", "limit", "flow"),
         Head("observed"),
         Head("margin"),
     ]
@@ -607,8 +615,7 @@ def grant_table(judgement: Judgement) -> Table | None:
     return Table(
         "Grants",
         [
-            Head("end system", kind="text"),
-            Head("request", kind="text"),
+            *text_heads("end system", "request"),
             Head("result"),
             Head("detail", kind="text"),
         ],

@@ -17,7 +17,7 @@ from wiregauge.measures.comparing.trend_show import (
     value_text,
     version,
 )
-from wiregauge.report.tables import NONE, Cell, Head, Section, Table
+from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
 from wiregauge.report.write import render, store
 
 
@@ -63,7 +63,7 @@ def run_table(trend: Trend) -> Table:
         ]
         for k, judgement in reversed(list(enumerate(trend.runs)))
     ]
-    heads = [Head(text, kind="text") for text in ("run", "started", "version", "test", "validity", "verdict")]
+    heads = text_heads("run", "started", "version", "test", "validity", "verdict")
     return Table("Runs", [*heads, Head("steps")], [Section("", rows)])
 
 
@@ -88,15 +88,12 @@ def figure_table(trend: Trend) -> Table:
             ]
         )
     heads = [
-        Head("figure", kind="text"),
-        Head("flow", kind="text"),
+        *text_heads("figure", "flow"),
         Head("runs"),
         Head("reference"),
         Head("newest"),
         Head("newest - reference [interval]"),
-        Head("verdict", kind="text"),
-        Head("steps at", kind="text"),
-        Head("limits", kind="text"),
+        *text_heads("verdict", "steps at", "limits"),
     ]
     return Table("The newest run", heads, [Section("", rows)], lead=2)
 

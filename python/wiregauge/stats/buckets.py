@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from wiregauge.stats.sketch import Sketch
 
-__all__ = ["Buckets"]
-
 Integers = NDArray[np.int64]
 
 _BITS = 10

@@ -27,8 +27,6 @@ from wiregauge.stats.moments import Floats
 from wiregauge.stats.ranks import average_ranks
 from wiregauge.stats.steady import mann_kendall
 
-__all__ = ["FALSE_CHANGE", "Change", "Course", "level_changes"]
-
 FALSE_CHANGE = 0.01
 """Probability of any change in a stationary series, level and spread together."""
 LEAST_BLOCK = 8

@@ -27,8 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, special
 
-__all__ = ["Memory", "flag_memory", "flags_worth", "memory"]
-
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

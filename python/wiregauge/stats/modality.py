@@ -19,8 +19,6 @@ from wiregauge.stats.dependence import effective_n
 from wiregauge.stats.moments import Floats
 from wiregauge.stats.ranks import average_ranks
 
-__all__ = ["FALSE_PEAK", "Peak", "Peaks", "peaks", "worth_of"]
-
 FALSE_PEAK = 0.01
 """Probability of naming a second mode in a distribution that has one."""
 CRITICAL = 0.8

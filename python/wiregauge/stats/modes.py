@@ -33,19 +33,6 @@ from wiregauge.stats.folding import (
 )
 from wiregauge.stats.moments import student_t
 
-__all__ = [
-    "FALSE_MODE",
-    "Bounded",
-    "Mode",
-    "Recurrence",
-    "best_folds",
-    "fit",
-    "fundamental",
-    "holds",
-    "log_chance",
-    "log_chance_of",
-]
-
 FALSE_MODE = 0.01
 """Probability of naming any mode in a series that has none."""
 SEEN = 0.6

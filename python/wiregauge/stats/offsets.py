@@ -19,8 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["OffsetTrack", "offset_track"]
-
 Floats = NDArray[np.float64]
 
 FEWEST = 8

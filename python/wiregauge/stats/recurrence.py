@@ -27,8 +27,6 @@ from wiregauge.stats.modes import (
     log_chance_of,
 )
 
-__all__ = ["GROUPS", "LONG", "MOST_MODES", "find_modes"]
-
 MOST_MODES = 8
 LEAST_VALUES = 64
 LONG = 1 << 18
@@ -186,7 +184,7 @@ def grouped(t: Floats, values: Floats, kept: Flags) -> tuple[Floats, Floats, Flo
     return at, highest, middle
 
 
-def _fitted(
+def _fitted(  # noqa: PLR0913 - the state of one search, which nothing else shares
     t: Floats,
     values: Floats,
     kept: Flags,

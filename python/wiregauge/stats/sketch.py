@@ -23,19 +23,6 @@ from wiregauge.stats.intervals import (
 from wiregauge.stats.moments import student_t
 from wiregauge.stats.quantiles import exact, rank
 
-__all__ = [
-    "Sketch",
-    "coarse_sketch_of",
-    "mean_half_width",
-    "merged",
-    "narrowed",
-    "outlasts",
-    "repeated_deviation",
-    "repeated_ranks",
-    "scaled_interval",
-    "sketch_of",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -10,22 +10,15 @@ import typer
 from wiregauge.cli.calibrate.kept import list_all, show
 from wiregauge.cli.calibrate.known import cable, linearity
 from wiregauge.cli.calibrate.shared import (
-    AsJson,
     Backend,
-    BenchName,
     Carried,
-    Interfaces,
-    Keep,
+    Ending,
+    Host,
     Mode,
-    Out,
+    Place,
     Protocol,
     Rate,
-    Realtime,
-    Rootless,
-    Runs,
-    Seed,
-    StoreAt,
-    Where,
+    Trials,
     cores,
     entered,
     finish,
@@ -37,9 +30,8 @@ from wiregauge.cli.calibrate.shared import (
     trust_of,
     whole_numbers,
 )
+from wiregauge.cli.grouped import in_groups
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, finite, say
-
-__all__ = ["app"]
 
 app = typer.Typer(
     name="calibrate",
@@ -51,6 +43,7 @@ app = typer.Typer(
 
 
 @app.command()
+@in_groups
 def clocks(
     reads: Annotated[
         int, typer.Option(min=100, max=100_000_000, help="Number of readings per clock.")
@@ -79,10 +72,8 @@ def clocks(
     realtime: Annotated[
         bool, typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling.")
     ] = True,
-    out: Out = None,
-    store: StoreAt = None,
-    save: Keep = True,
-    as_json: AsJson = False,
+    *,
+    end: Ending,
 ) -> None:
     """Cost of a clock reading, resolution, and drift between clocks."""
     from wiregauge.calibrate import identity, make
@@ -128,10 +119,11 @@ def clocks(
         results=results,
         state="complete" if whole else "interrupted",
     )
-    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+    finish(calibration, end)
 
 
 @app.command()
+@in_groups
 def pacing(
     period: Annotated[str, typer.Option(metavar="TIME", help="Time between sends: 1ms.")] = "1ms",
     count: Annotated[
@@ -139,14 +131,10 @@ def pacing(
     ] = 3000,
     protocol: Carried = Protocol.RAW,
     rate: Rate = "1Gbit/s",
-    realtime: Realtime = True,
-    rootless: Rootless = False,
-    seed: Seed = 1,
-    runs: Runs = None,
-    out: Out = None,
-    store: StoreAt = None,
-    save: Keep = True,
-    as_json: AsJson = False,
+    *,
+    host: Host,
+    trials: Trials,
+    end: Ending,
 ) -> None:
     """The send schedule against the ideal tick, beside a plain timer loop; the jitter of the host."""
     import numpy as np
@@ -159,22 +147,22 @@ def pacing(
     from wiregauge.cli.progress import Countdown, ProgressView
 
     with told():
-        test = pacing_test(protocol=protocol.value, period=period, count=count, rate=rate, seed=seed)
+        test = pacing_test(protocol=protocol.value, period=period, count=count, rate=rate, seed=trials.seed)
         tick_ps = period_ps(test)
-        bench = entered("netns", realtime=realtime, rootless=rootless)
-        priority = 50 if realtime else 0
+        bench = entered("netns", host)
+        priority = 50 if host.realtime else 0
         half = max(count // 2, 1)
         timer, refused, whole = [], [], True
         outcome = None
         with (
-            workplace(runs) as place,
-            runner.open(bench, observer=ProgressView(progress()), told=say) as trials,
+            workplace(trials.runs) as folder,
+            runner.open(bench, observer=ProgressView(progress()), told=say) as opened,
         ):
             for turn in ("timer loop, first half", "sender", "timer loop, second half"):
                 if not whole:
                     break
                 if turn == "sender":
-                    outcome = run_test(test, trials, place)
+                    outcome = run_test(test, opened, folder)
                     whole = outcome.state == "complete"
                     continue
                 with Countdown(progress(), turn, half * tick_ps / 1e12) as countdown:
@@ -188,7 +176,7 @@ def pacing(
             "pacing",
             bench=bench.name,
             identity=identity.here(
-                driver=bench.traits.driver, link=identity.rate_name(rate_bps(rate)), realtime=realtime
+                driver=bench.traits.driver, link=identity.rate_name(rate_bps(rate)), realtime=host.realtime
             ),
             settings={
                 "period": period,
@@ -202,10 +190,11 @@ def pacing(
             reasons=outcome.reasons if outcome else ["the sender did not run"],
             state="complete" if whole else "interrupted",
         )
-    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+    finish(calibration, end)
 
 
 @app.command()
+@in_groups
 def generator(
     frame: Annotated[int, typer.Option(min=64, max=1518, help="Length of the frames with FCS, B.")] = 600,
     gap: Annotated[
@@ -217,44 +206,38 @@ def generator(
     backend: Annotated[
         Backend, typer.Option(help="netns: backend; auto = the simplest that is fast enough.")
     ] = Backend.AUTO,
-    bench: BenchName = "netns",
-    rate: Rate = "1Gbit/s",
-    interfaces: Interfaces = None,
-    realtime: Realtime = True,
-    rootless: Rootless = False,
-    seed: Seed = 1,
-    runs: Runs = None,
-    out: Out = None,
-    store: StoreAt = None,
-    save: Keep = True,
-    as_json: AsJson = False,
+    *,
+    place: Place,
+    host: Host,
+    trials: Trials,
+    end: Ending,
 ) -> None:
     """Frame generation at line rate and at a gap: deviation, mean bandwidth, burst share."""
     from wiregauge.calibrate import make
     from wiregauge.calibrate.instrument import generator_cases, generator_results, generator_test
     from wiregauge.runner import BENCHES
 
-    host = "ideal" if BENCHES[bench].traits.virtual_time else None
+    model = "ideal" if BENCHES[place.bench].traits.virtual_time else None
     with told():
-        cases = generator_cases(frame, gap, rate_bps(rate))
+        cases = generator_cases(frame, gap, rate_bps(place.rate))
         test = generator_test(
             cases,
             protocol=protocol.value,
             count=count,
-            rate=rate,
-            seed=seed,
-            host=host,
+            rate=place.rate,
+            seed=trials.seed,
+            host=model,
             mode=mode.value,
             backend=backend.value,
         )
-        outcome, own = measured_on(Where(bench, rate, interfaces, realtime, rootless, runs), test)
+        outcome, own = measured_on(place, host, trials.runs, test)
         found = [
-            generator_results(cases[run.plan.index], run, protocol.value, rate_bps(rate))
+            generator_results(cases[run.plan.index], run, protocol.value, rate_bps(place.rate))
             for run in outcome.runs
         ]
     calibration = make(
         "generator",
-        bench=bench,
+        bench=place.bench,
         identity=own,
         settings={
             "frame_bytes": frame,
@@ -263,15 +246,16 @@ def generator(
             "backend": backend.value,
             "count": count,
             "protocol": protocol.value,
-            "seed": seed,
+            "seed": trials.seed,
         },
         results={"cases": found},
         **trust_of(outcome, found),
     )
-    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+    finish(calibration, end)
 
 
 @app.command()
+@in_groups
 def loop(
     payload: Annotated[str, typer.Option(metavar="B,B,...", help="Payloads to calibrate, bytes.")] = "64",
     loads: Annotated[
@@ -282,17 +266,11 @@ def loop(
     count: Annotated[int, typer.Option(min=100, max=10_000_000, help="Messages of each repeat.")] = 1000,
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Repeats of each point.")] = 5,
     protocol: Carried = Protocol.UDP,
-    bench: BenchName = "netns",
-    rate: Rate = "1Gbit/s",
-    interfaces: Interfaces = None,
-    realtime: Realtime = True,
-    rootless: Rootless = False,
-    seed: Seed = 1,
-    runs: Runs = None,
-    out: Out = None,
-    store: StoreAt = None,
-    save: Keep = True,
-    as_json: AsJson = False,
+    *,
+    place: Place,
+    host: Host,
+    trials: Trials,
+    end: Ending,
 ) -> None:
     """Back to back, idle and under load: systematic error, 95 % random error, maximum deviation."""
     from wiregauge.calibrate import make
@@ -308,14 +286,14 @@ def loop(
             period=period,
             count=count,
             repeats=repeats,
-            rate=rate,
-            seed=seed,
+            rate=place.rate,
+            seed=trials.seed,
         )
-        outcome, own = measured_on(Where(bench, rate, interfaces, realtime, rootless, runs), test)
+        outcome, own = measured_on(place, host, trials.runs, test)
         results = loop_results(outcome.runs, protocol.value)
     calibration = make(
         "loop",
-        bench=bench,
+        bench=place.bench,
         identity=own,
         settings={
             "payload_bytes": payloads,
@@ -324,15 +302,15 @@ def loop(
             "count": count,
             "repeats": repeats,
             "protocol": protocol.value,
-            "seed": seed,
+            "seed": trials.seed,
         },
         results=results,
         **trust_of(outcome, results["points"]),
     )
-    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+    finish(calibration, end)
 
 
-app.command()(cable)
-app.command()(linearity)
+app.command()(in_groups(cable))
+app.command()(in_groups(linearity))
 app.command("list")(list_all)
 app.command()(show)

@@ -14,12 +14,10 @@ from wiregauge.cli.calibrate.shared import (
     Out,
     StoreAt,
     draw,
-    print_tables,
+    show_calibration,
     told,
 )
 from wiregauge.terminal import say
-
-__all__ = ["list_all", "show"]
 
 
 def list_all(store: StoreAt = None, as_json: AsJson = False) -> None:
@@ -102,7 +100,4 @@ def show(
     with told():
         calibration = Store(store).find(name)
         written = draw(calibration, out) if out is not None else []
-    if as_json:
-        print(json.dumps(calibration.content, indent=1, ensure_ascii=False))
-    else:
-        print_tables(calibration, written)
+    show_calibration(calibration, written, as_json=as_json)

@@ -9,12 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from wiregauge.cli.calibrate.shared import (
-    AsJson,
-    Keep,
-    Out,
-    Runs,
-    Seed,
-    StoreAt,
+    Ending,
+    Trials,
     finish,
     progress,
     told,
@@ -22,8 +18,6 @@ from wiregauge.cli.calibrate.shared import (
     whole_numbers,
 )
 from wiregauge.terminal import BAD_INPUT, fail, finite, say
-
-__all__ = ["cable", "linearity"]
 
 
 def cable(
@@ -67,12 +61,9 @@ def cable(
     link: Annotated[
         str, typer.Option(metavar="NAME", help="Link the points were measured on.")
     ] = "not known",
-    seed: Seed = 1,
-    runs: Runs = None,
-    out: Out = None,
-    store: StoreAt = None,
-    save: Keep = True,
-    as_json: AsJson = False,
+    *,
+    trials: Trials,
+    end: Ending,
 ) -> None:
     """Traversal time over cable length: constant overhead, ns per metre, fraction of c, plausibility."""
     from wiregauge.calibrate import identity, make
@@ -87,10 +78,10 @@ def cable(
     with told():
         if simulate:
             measured, trust = _simulated_cables(
-                _lengths(lengths), per_metre, overhead, granularity, count, repeats, seed, runs
+                _lengths(lengths), per_metre, overhead, granularity, count, repeats, trials
             )
             settings = {"simulated": True, "per_metre_ns": per_metre, "overhead_ns": overhead}
-            settings |= {"granularity": granularity, "count": count, "repeats": repeats, "seed": seed}
+            settings |= {"granularity": granularity, "count": count, "repeats": repeats, "seed": trials.seed}
             bench = "sim"
         elif len(given) == 1 and "=" not in given[0]:
             measured, bench = read_points(Path(given[0])), "points"
@@ -110,7 +101,7 @@ def cable(
         results=results,
         **trust,
     )
-    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+    finish(calibration, end)
 
 
 def _lengths(text: str) -> list[float]:
@@ -135,8 +126,7 @@ def _simulated_cables(
     granularity: str,
     count: int,
     repeats: int,
-    seed: int,
-    runs: Path | None,
+    trials: Trials,
 ) -> tuple[list[Any], dict[str, Any]]:
     from wiregauge.calibrate import CalibrationError
     from wiregauge.calibrate.instrument import COARSEST_NS, cable_test, simulated_point, step_of
@@ -150,13 +140,13 @@ def _simulated_cables(
             granularity=granularity,
             count=count,
             repeats=repeats,
-            seed=seed + k,
+            seed=trials.seed + k,
         )
         for k, length in enumerate(each)
     ]
     measured: list[Any] = []
     outcomes: list[Any] = []
-    for outcome in _simulated("simulating cables", tests, runs):
+    for outcome in _simulated("simulating cables", tests, trials.runs):
         if step_of(outcome) > COARSEST_NS:
             raise CalibrationError(
                 f"--granularity {granularity}: at most {COARSEST_NS:g}ns, for sends are scattered over a microsecond "
@@ -176,10 +166,10 @@ def _simulated(what: str, tests: Sequence[Any], runs: Path | None) -> Iterator[A
     with (
         workplace(runs) as place,
         Countdown(progress(), what, 1.0 * len(tests)) as countdown,
-        runner.open("sim", told=say) as trials,
+        runner.open("sim", told=say) as opened,
     ):
         for k, test in enumerate(tests):
-            outcome = run_test(test, trials, place)
+            outcome = run_test(test, opened, place)
             countdown.at((k + 1) / len(tests))
             yield outcome
             if outcome.state != "complete":
@@ -195,12 +185,9 @@ def linearity(
     granularity: Annotated[
         str | None, typer.Option(metavar="TIME", help="Step of the clocks.", show_default="a picosecond")
     ] = None,
-    seed: Seed = 1,
-    runs: Runs = None,
-    out: Out = None,
-    store: StoreAt = None,
-    save: Keep = True,
-    as_json: AsJson = False,
+    *,
+    trials: Trials,
+    end: Ending,
 ) -> None:
     """Known delays, injected by the simulator, against measured ones: bias and slope."""
     from wiregauge.calibrate import identity, make
@@ -209,18 +196,24 @@ def linearity(
     known = [float(value) for value in whole_numbers("--delays", delays, 0, 999_999)]
     with told():
         tests = [
-            delay_test(delay, count=count, host=host, granularity=granularity, seed=seed + k)
+            delay_test(delay, count=count, host=host, granularity=granularity, seed=trials.seed + k)
             for k, delay in enumerate(known)
         ]
-        outcomes = list(_simulated("simulating delays", tests, runs))
+        outcomes = list(_simulated("simulating delays", tests, trials.runs))
         measured = [outcome.runs[0].differences("rx_app", "tx_app") for outcome in outcomes]
         results = linearity_results(known[: len(measured)], measured, step_of(outcomes[0]))
     calibration = make(
         "linearity",
         bench="sim",
         identity=identity.here(driver="simulated", link="1 Gbit/s"),
-        settings={"delays_ns": known, "count": count, "host": host, "granularity": granularity, "seed": seed},
+        settings={
+            "delays_ns": known,
+            "count": count,
+            "host": host,
+            "granularity": granularity,
+            "seed": trials.seed,
+        },
         results=results,
         **trust(outcomes, len(known)),
     )
-    finish(calibration, out=out, store=store, save=save, as_json=as_json)
+    finish(calibration, end)

@@ -106,6 +106,42 @@ Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of every ran
 Rate = Annotated[str, typer.Option(metavar="RATE", help="Rate of the link: 1Gbit/s.")]
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What becomes of a calibration."""
+
+    out: Out = None
+    store: StoreAt = None
+    save: Keep = True
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """How its runs are made."""
+
+    seed: Seed = 1
+    runs: Runs = None
+    """Directory that keeps the runs; None: none is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What becomes of this host while it is measured."""
+
+    realtime: Realtime = True
+    rootless: Rootless = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a calibration is measured."""
+
+    bench: BenchName = "netns"
+    rate: Rate = "1Gbit/s"
+    interfaces: Interfaces = None
+
+
 @contextlib.contextmanager
 def told() -> Iterator[None]:
     """Errors as one line and an exit code."""
@@ -121,20 +157,18 @@ def told() -> Iterator[None]:
         fail(str(error), BAD_INPUT)
 
 
-def entered(
-    name: str, *, realtime: bool, rootless: bool, interfaces: str | None = None, line_bps: int = 0
-) -> Bench:
+def entered(name: str, host: Host, *, interfaces: str | None = None, line_bps: int = 0) -> Bench:
     """The bench of that name; netns goes on inside an enclosure, and what comes before is done twice."""
     from wiregauge.benches import BenchError
     from wiregauge.runner import Live, bench_named, options_of
 
     taken = options_of(name)
-    if interfaces is not None and (rootless or "interfaces" not in taken):
+    if interfaces is not None and (host.rootless or "interfaces" not in taken):
         other = "--rootless" if "interfaces" in taken else f"--bench {name}"
         fail(f"--interfaces has no effect with {other}; leave one of them out", BAD_INPUT)
     options = {
-        "realtime": realtime,
-        "rootless": rootless,
+        "realtime": host.realtime,
+        "rootless": host.rootless,
         "interfaces": interfaces.split(",") if interfaces is not None else None,
     }
     try:
@@ -157,7 +191,7 @@ def _of_rate(lent: Iterable[HostInterface], line_bps: int) -> None:
             fail(f"{one.name} runs at {right}, not at {rate_name(line_bps)}; give --rate {right}", BAD_INPUT)
 
 
-def finish(calibration: Any, *, out: Path | None, store: Path | None, save: bool, as_json: bool) -> NoReturn:
+def finish(calibration: Any, end: Ending) -> NoReturn:
     """Keeps, draws and prints a calibration; ends the command."""
     from wiregauge.calibrate import CalibrationError, Store
 
@@ -165,19 +199,16 @@ def finish(calibration: Any, *, out: Path | None, store: Path | None, save: bool
     troubles = []
     # What was measured is printed whatever the disk says.
     try:
-        if save:
-            calibration = Store(store).save(calibration)
+        if end.save:
+            calibration = Store(end.store).save(calibration)
     except CalibrationError as error:
         troubles.append(f"the calibration is not kept: {error}")
     try:
-        if out is not None:
-            written = draw(calibration, out)
+        if end.out is not None:
+            written = draw(calibration, end.out)
     except CalibrationError as error:
         troubles.append(f"the pictures are missing: {error}")
-    if as_json:
-        print(json.dumps(calibration.content, indent=1, ensure_ascii=False))
-    else:
-        print_tables(calibration, written)
+    show_calibration(calibration, written, as_json=end.as_json)
     for trouble in troubles:
         say(trouble)
     whole = calibration.content["state"] == "complete" and not troubles
@@ -202,9 +233,13 @@ def draw(calibration: Any, out: Path) -> list[Path]:
         raise CalibrationError(str(error)) from None
 
 
-def print_tables(calibration: Any, written: list[Path]) -> None:
+def show_calibration(calibration: Any, written: list[Path], *, as_json: bool) -> None:
+    """Prints a calibration, and what was written of it."""
     from wiregauge.calibrate.text import grids, headline
 
+    if as_json:
+        print(json.dumps(calibration.content, indent=1, ensure_ascii=False))
+        return
     console = Console()
     content = calibration.content
     console.print(
@@ -258,20 +293,7 @@ def rate_bps(text: str) -> int:
         raise CalibrationError(f"--rate {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """What a calibration is measured on, as the options of its command say it."""
-
-    bench: str
-    rate: str
-    interfaces: str | None
-    realtime: bool
-    rootless: bool
-    runs: Path | None
-    """Directory that keeps the runs; None: none is kept."""
-
-
-def measured_on(where: Where, test: Test) -> tuple[Outcome, dict[str, str]]:
+def measured_on(place: Place, host: Host, runs: Path | None, test: Test) -> tuple[Outcome, dict[str, str]]:
     """Runs the test of a calibration on a bench; its outcome, and the identity of the instrument it was measured with.
 
     The netns bench goes on inside an enclosure (`entered`): what comes before is done twice.
@@ -282,20 +304,14 @@ def measured_on(where: Where, test: Test) -> tuple[Outcome, dict[str, str]]:
     from wiregauge.cli.progress import ProgressView
 
     period_ps(test)
-    bench = entered(
-        where.bench,
-        realtime=where.realtime,
-        rootless=where.rootless,
-        interfaces=where.interfaces,
-        line_bps=rate_bps(where.rate),
-    )
+    bench = entered(place.bench, host, interfaces=place.interfaces, line_bps=rate_bps(place.rate))
     with (
-        workplace(where.runs) as place,
+        workplace(runs) as folder,
         runner.open(bench, observer=ProgressView(progress()), told=say) as trials,
     ):
-        outcome = run_test(test, trials, place)
+        outcome = run_test(test, trials, folder)
     link = identity.link_of(outcome.campaign.network)
-    return outcome, identity.here(driver=bench.traits.driver, link=link, realtime=where.realtime)
+    return outcome, identity.here(driver=bench.traits.driver, link=link, realtime=host.realtime)
 
 
 _GRADES = ("VALID", "DEGRADED", "INVALID")

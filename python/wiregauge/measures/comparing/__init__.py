@@ -3,11 +3,16 @@
 from wiregauge.measures.comparing.compare import compare
 from wiregauge.measures.comparing.matching import MatchError
 from wiregauge.measures.comparing.results import Comparison, FlowComparison, MeasureShift, ShareShift, Shift
-from wiregauge.measures.comparing.show import compare_json, compare_schema_path
+from wiregauge.measures.comparing.shown import (
+    compare_json,
+    compare_schema_path,
+    trend_json,
+    trend_schema_path,
+)
 from wiregauge.measures.comparing.text import compare_headline, compare_text
 from wiregauge.measures.comparing.thresholds import Threshold, ThresholdError, read_threshold
 from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries, trend
-from wiregauge.measures.comparing.trend_show import trend_headline, trend_json, trend_schema_path, trend_text
+from wiregauge.measures.comparing.trend_show import trend_headline, trend_text
 
 __all__ = [
     "Comparison",

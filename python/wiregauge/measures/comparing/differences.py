@@ -138,9 +138,8 @@ def _leaves(name: str, value: object, key: str = "") -> Iterator[tuple[str, str]
     elif isinstance(value, dict):
         for inner, inside in value.items():
             # The kind of a node is an object of its settings: its name would only lengthen theirs.
-            called = (
-                name if inner == "kind" and isinstance(inside, dict) else f"{name}, {_called(str(inner))}"
-            )
+            own = str(inner).removesuffix("_bps").replace("_", " ")
+            called = name if inner == "kind" and isinstance(inside, dict) else f"{name}, {own}"
             if inner not in _NOT_SETTINGS:
                 yield from _leaves(called, inside, str(inner))
     elif isinstance(value, list):
@@ -148,10 +147,6 @@ def _leaves(name: str, value: object, key: str = "") -> Iterator[tuple[str, str]
             yield from _leaves(f"{name} {place}", inside, key)
     else:
         yield name, _with_unit(key, value)
-
-
-def _called(key: str) -> str:
-    return key.removesuffix("_bps").replace("_", " ")
 
 
 def _quantile(pair: object) -> str:

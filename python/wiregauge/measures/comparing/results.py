@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wiregauge.measures.comparing.thresholds import Threshold
+from wiregauge.measures.definitions import SINGLES
+from wiregauge.measures.metrics.quantities import figure_of
 from wiregauge.measures.metrics.results import FlowResult, Judgement, PointResult
 from wiregauge.stats import Estimate
 from wiregauge.terminal import exits
@@ -173,11 +175,11 @@ class FlowComparison:
 
     @property
     def rates(self) -> dict[str, tuple[float | None, float | None]]:
-        """Goodput and effective bandwidth of either side, bit/s; they carry no interval and are not judged."""
-        return {
-            "goodput": (self.base.goodput, self.new.goodput),
-            "effective_bandwidth": (self.base.effective_bandwidth, self.new.effective_bandwidth),
+        """Goodput and the single figures of either side, in their units; they are not judged."""
+        singles = {
+            name: (figure_of(self.base, name).value, figure_of(self.new, name).value) for name in SINGLES
         }
+        return {"goodput": (self.base.goodput, self.new.goodput), **singles}
 
     @property
     def judged(self) -> tuple[tuple[str, Shift], ...]:

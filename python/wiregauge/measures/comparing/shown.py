@@ -1,19 +1,31 @@
-"""What `wiregauge compare --json` and `wiregauge trend --json` hold, typed; their schemas are made from this.
+"""What `wiregauge compare --json` and `wiregauge trend --json` hold, typed; both and their schemas are made from this.
 
 docs/reference/compare.md explains them. Keys may be added within schema 1, none is renamed or removed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import Meta
 
-from wiregauge.measures.comparing.results import Basis, Verdict
-from wiregauge.measures.schemas import Count, Figure, Grade, Positive, Share, json_schema
+from wiregauge.measures.comparing.results import Basis, Comparison, FlowComparison, PointComparison, Verdict
+from wiregauge.measures.comparing.text import compare_headline, error_rates
+from wiregauge.measures.comparing.trend import Trend
+from wiregauge.measures.comparing.trend_show import (
+    detectable_shift,
+    trend_error_rate,
+    trend_headline,
+    version,
+)
+from wiregauge.measures.definitions import DEFINITIONS, SHARES
+from wiregauge.measures.definitions.definition import Unit
+from wiregauge.measures.metrics.results import Judgement, PointResult
+from wiregauge.measures.schemas import Count, Figure, From, Grade, Positive, Share, filled, json_schema
 from wiregauge.measures.schemas import Verdict as JudgedVerdict
-
-__all__ = ["compare_schema", "trend_schema"]
+from wiregauge.stats import POWER
 
 
 class EstimateShown(TypedDict):
@@ -33,25 +45,39 @@ class ThresholdShown(TypedDict):
 
 class MultiplicityShown(TypedDict):
     method: str
-    figures: Count
+    figures: Annotated[Count, From("judged")]
     level: float
     joint_level: float
 
 
-WhoShown = TypedDict("WhoShown", {"flow": int, "protocol": str, "from": str, "to": str})
+WhoShown = TypedDict(
+    "WhoShown",
+    {
+        "flow": Annotated[int, From("plan.id")],
+        "protocol": Annotated[str, From("plan.protocol")],
+        "from": Annotated[str, From("plan.source")],
+        "to": Annotated[str, From("plan.destination")],
+    },
+)
+
+
+def _told(judgement: Judgement, part: str, key: str) -> str:
+    """What the manifest says; empty where it does not."""
+    found = judgement.manifest.get(part)
+    return str(found.get(key, "")) if isinstance(found, dict) else ""
 
 
 class SideShown(TypedDict):
-    directory: str
+    directory: Annotated[str, From(lambda side: str(side.directory))]
     name: str
     at: dict[str, str]
-    test: str
-    sha256: str
-    bench: str
-    program: str
+    test: Annotated[str, From("plan.name")]
+    sha256: Annotated[str, From(lambda side: _told(side, "test", "sha256"))]
+    bench: Annotated[str, From(lambda side: str(side.manifest.get("bench", "")))]
+    program: Annotated[str, From(lambda side: _told(side, "program", "version"))]
     seed: int | None
     started: str | None
-    validity: Grade
+    validity: Annotated[Grade, From("validity.word")]
     verdict: JudgedVerdict
     complete: bool
     reasons: list[str]
@@ -70,13 +96,13 @@ class SweepShown(TypedDict):
     figure: str
     points: Annotated[int, Meta(ge=2)]
     decided: Count
-    p: Share
+    p: Annotated[Share, From("chance")]
     verdict: Verdict
 
 
 class BeyondShown(TypedDict):
     value: float
-    inclusive: bool
+    inclusive: Annotated[bool, From("within")]
     base_count: Count
     base_n: Count
     new_count: Count
@@ -90,10 +116,10 @@ class ShiftShown(TypedDict):
     shift: EstimateShown
     joint: EstimateShown
     instrument: Positive
-    threshold: Figure
+    threshold: Annotated[Figure, From("tolerance")]
     verdict: Verdict | None
     basis: Basis | None
-    p: Figure
+    p: Annotated[Figure, From("chance")]
     detectable: Figure
     beyond: BeyondShown | None
 
@@ -101,8 +127,8 @@ class ShiftShown(TypedDict):
 class FiguresShown(TypedDict):
     n: Count
     n_effective: float
-    min: float
-    max: float
+    min: Annotated[float, From("minimum")]
+    max: Annotated[float, From("maximum")]
 
 
 class MeasureShown(TypedDict):
@@ -113,11 +139,13 @@ class MeasureShown(TypedDict):
     mean: ShiftShown
     sd: ShiftShown
     quantiles: Annotated[
-        dict[str, ShiftShown], Meta(extra_json_schema={"propertyNames": {"pattern": "^p[0-9.]+$"}})
+        dict[str, ShiftShown],
+        Meta(extra_json_schema={"propertyNames": {"pattern": "^p[0-9.]+$"}}),
+        From(lambda found: {shift.statistic: filled(ShiftShown, shift) for shift in found.quantiles}),
     ]
 
 
-class ShareShown(ShiftShown):
+class ShareCountsShown(TypedDict):
     unit: Literal["share"]
     base_count: Count
     base_n: Count
@@ -126,8 +154,12 @@ class ShareShown(ShiftShown):
     clustered: Annotated[float, Meta(ge=1)]
 
 
+class ShareShown(ShareCountsShown, ShiftShown):
+    """The counts, and the shift of the share."""
+
+
 class RateShown(TypedDict):
-    unit: Literal["bit/s"]
+    unit: Unit
     base: Figure
     new: Figure
 
@@ -138,22 +170,48 @@ class DetectableShown(TypedDict):
     unit: Literal["ns"]
 
 
+def _shares(flow: FlowComparison) -> dict[str, ShareShown]:
+    return {
+        name: filled(ShareShown, share, **filled(ShiftShown, share.shift))
+        for name, share in flow.shares.items()
+    }
+
+
+def _rates(flow: FlowComparison) -> dict[str, RateShown]:
+    return {
+        name: {"unit": DEFINITIONS[name].unit, "base": base, "new": new}
+        for name, (base, new) in flow.rates.items()
+    }
+
+
+def _detectable(flow: FlowComparison) -> DetectableShown | None:
+    found = flow.detectable
+    return None if found is None else {"figure": found[0], "value": found[1], "unit": "ns"}
+
+
 class FlowShown(TypedDict):
-    flow: str
+    flow: Annotated[str, From("label")]
     base: WhoShown
     new: WhoShown
     matched_by: Annotated[str, Meta(extra_json_schema={"enum": ["number", "role"]})]
-    differences: list[str]
+    differences: Annotated[list[str], From("said")]
     verdict: Verdict
     reason: str
-    decided_by: str | None
-    detectable: DetectableShown | None
-    not_compared: list[str]
-    judged: dict[str, Verdict]
+    decided_by: Annotated[
+        str | None, From(lambda flow: flow.deciding[0] if flow.deciding is not None else None)
+    ]
+    detectable: Annotated[DetectableShown | None, From(_detectable)]
+    not_compared: Annotated[list[str], From(lambda flow: [part.text for part in flow.dropped])]
+    judged: Annotated[
+        dict[str, Verdict],
+        From(lambda flow: {name: shift.verdict for name, shift in flow.judged if shift.verdict}),
+    ]
     measures: dict[str, MeasureShown]
-    shares: dict[str, ShareShown]
+    shares: Annotated[dict[str, ShareShown], From(_shares)]
     rates: Annotated[
-        dict[str, RateShown], Meta(extra_json_schema={"required": ["goodput", "effective_bandwidth"]})
+        dict[str, RateShown],
+        Meta(extra_json_schema={"required": ["goodput", "effective_bandwidth"]}),
+        From(_rates),
     ]
     only_base: list[str]
     only_new: list[str]
@@ -164,11 +222,15 @@ class ValidityShown(TypedDict):
     new: Grade
 
 
+def _validities(point: PointComparison) -> ValidityShown:
+    return {"base": point.base.validity.word, "new": point.new.validity.word}
+
+
 class PointShown(TypedDict):
     axes: dict[str, str]
-    base_point: dict[str, str]
-    new_point: dict[str, str]
-    validity: ValidityShown
+    base_point: Annotated[dict[str, str], From("base.point")]
+    new_point: Annotated[dict[str, str], From("new.point")]
+    validity: Annotated[ValidityShown, From(_validities)]
     flows: list[FlowShown]
     only_base: list[WhoShown]
     only_new: list[WhoShown]
@@ -183,34 +245,54 @@ class OnlyShown(TypedDict):
     points: list[AloneShown]
 
 
+def _only(points: tuple[PointResult, ...]) -> OnlyShown:
+    return {"points": [filled(AloneShown, point) for point in points]}
+
+
+def _side(judgement: Judgement, name: str, at: Mapping[str, str]) -> SideShown:
+    return filled(SideShown, judgement, name=name, at=dict(at))
+
+
+def _error_rate(comparison: Comparison) -> ErrorRateShown:
+    return {
+        "kind": "false discovery rate",
+        "rate": comparison.rate,
+        "method": "Benjamini and Bogomolov 2014",
+        "power_of_detectable": POWER,
+        "text": error_rates(comparison),
+    }
+
+
 class ComparisonShown(TypedDict):
     schema: Literal[2]
     verdict: Verdict
     exit_code: Annotated[int, Meta(extra_json_schema={"enum": [0, 1, 4]})]
     unfit: list[str]
-    base: SideShown
-    new: SideShown
-    differences: list[str]
+    base: Annotated[SideShown, From(lambda found: _side(found.base, found.names[0], found.base_at))]
+    new: Annotated[SideShown, From(lambda found: _side(found.new, found.names[1], found.new_at))]
+    differences: Annotated[list[str], From("said")]
     equivalence: bool
     thresholds: list[ThresholdShown]
-    multiplicity: MultiplicityShown
-    error_rate: ErrorRateShown
+    multiplicity: Annotated[
+        MultiplicityShown, From(lambda found: filled(MultiplicityShown, found, method="bonferroni"))
+    ]
+    error_rate: Annotated[ErrorRateShown, From(_error_rate)]
     sweeps: list[SweepShown]
-    not_compared: list[str]
-    headline: str
+    not_compared: Annotated[list[str], From(lambda found: [part.text for part in found.alone])]
+    headline: Annotated[str, From(compare_headline)]
     points: list[PointShown]
-    only_base: OnlyShown
-    only_new: OnlyShown
+    only_base: Annotated[OnlyShown, From(lambda found: _only(found.only_base))]
+    only_new: Annotated[OnlyShown, From(lambda found: _only(found.only_new))]
 
 
 class TrendRunShown(TypedDict):
-    directory: str
+    directory: Annotated[str, From(lambda run: str(run.directory))]
     name: str
     started: str | None
-    program: str
-    test: str
-    bench: str
-    validity: Grade
+    program: Annotated[str, From(version)]
+    test: Annotated[str, From("plan.name")]
+    bench: Annotated[str, From(lambda run: str(run.manifest.get("bench", "")))]
+    validity: Annotated[Grade, From("validity.word")]
     verdict: Verdict
     unfit: str | None
 
@@ -228,23 +310,32 @@ class TrendPointShown(TypedDict):
     fit: bool
     reference: Figure
     shift: EstimateShown | None
-    threshold: Figure
+    threshold: Annotated[Figure, From("tolerance")]
     verdict: Verdict | None
     basis: Basis | None
-    detectable: Figure
+    detectable: Annotated[Figure, From(detectable_shift)]
 
 
 class TrendSeriesShown(TypedDict):
     axes: dict[str, str]
-    flow: int
-    protocol: str
-    to: str
+    flow: Annotated[int, From("flow.plan.id")]
+    protocol: Annotated[str, From("flow.plan.protocol")]
+    to: Annotated[str, From("flow.plan.destination")]
     measure: str
     statistic: str
-    unit: Literal["ns", "share"]
+    unit: Annotated[
+        Literal["ns", "share"], From(lambda series: "share" if series.measure in SHARES else "ns")
+    ]
     points: list[TrendPointShown]
     steps: list[Count]
     limits: list[TrendLimitShown]
+
+
+def _runs(trend: Trend) -> list[TrendRunShown]:
+    return [
+        filled(TrendRunShown, run, name=trend.names[k], verdict=trend.verdict_of(k), unfit=trend.unfit.get(k))
+        for k, run in enumerate(trend.runs)
+    ]
 
 
 class TrendShown(TypedDict):
@@ -253,13 +344,35 @@ class TrendShown(TypedDict):
     exit_code: Annotated[int, Meta(extra_json_schema={"enum": [0, 1, 4]})]
     against: Literal["previous", "first"]
     thresholds: list[ThresholdShown]
-    multiplicity: MultiplicityShown
-    runs: Annotated[list[TrendRunShown], Meta(min_length=2)]
+    multiplicity: Annotated[
+        MultiplicityShown, From(lambda trend: filled(MultiplicityShown, trend, method="bonferroni per run"))
+    ]
+    runs: Annotated[list[TrendRunShown], Meta(min_length=2), From(_runs)]
     series: list[TrendSeriesShown]
     missing: list[str]
-    not_compared: list[str]
-    headline: str
-    error_rate: str
+    not_compared: Annotated[list[str], From(lambda trend: [part.text for part in trend.gone])]
+    headline: Annotated[str, From(trend_headline)]
+    error_rate: Annotated[str, From(trend_error_rate)]
+
+
+def compare_json(comparison: Comparison) -> ComparisonShown:
+    """The whole comparison; keys may be added within schema 1, none is renamed or removed."""
+    return filled(ComparisonShown, comparison)
+
+
+def trend_json(trend: Trend) -> TrendShown:
+    """The whole trend; keys may be added within schema 1, none is renamed or removed."""
+    return filled(TrendShown, trend)
+
+
+def compare_schema_path() -> Path:
+    """The JSON Schema of `compare_json`, shipped with the package."""
+    return Path(__file__).with_name("compare.schema.json")
+
+
+def trend_schema_path() -> Path:
+    """The JSON Schema of `trend_json`, shipped with the package."""
+    return Path(__file__).with_name("trend.schema.json")
 
 
 def compare_schema() -> dict[str, Any]:

@@ -180,10 +180,7 @@ def _sameness(comparison: Comparison) -> str:
         least = f"from {duration(reach, 2)} on" if reach > 0 else "however small"
         said = f"no difference found, detectable {least} ({name} of the flow that tells least)"
     else:
-        said = next(
-            (text for flow in flows if (text := sameness_text(flow)) and "very same" not in text),
-            "no difference found",
-        )
+        said = next(filter(None, map(sameness_text, flows)), "no difference found")
     return f"{said} ({twins} of them with identical values)" if twins else said
 
 

@@ -1,67 +1,19 @@
-"""A trend as JSON of a documented schema (docs/reference/compare.md), and as text for a terminal."""
+"""A trend as text for a terminal, and the sentence that heads its page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.measures.comparing.shown import (
-    EstimateShown,
-    TrendPointShown,
-    TrendRunShown,
-    TrendSeriesShown,
-    TrendShown,
-)
 from wiregauge.measures.comparing.text import COLOURS, MOST_LINES, points_of, signed
 from wiregauge.measures.comparing.trend import Trend, TrendPoint, TrendSeries
 from wiregauge.measures.definitions import SHARES
 from wiregauge.measures.definitions.units import count_of, duration, share
 from wiregauge.measures.metrics.results import Judgement
-from wiregauge.stats import Estimate
-
-
-def trend_schema_path() -> Path:
-    """The JSON Schema of `trend_json`."""
-    return Path(str(resources.files("wiregauge.measures.comparing").joinpath("trend.schema.json")))
-
-
-def trend_json(trend: Trend) -> TrendShown:
-    """The whole trend; keys may be added within schema 1, none is renamed or removed."""
-    return {
-        "schema": 2,
-        "verdict": trend.verdict,
-        "exit_code": trend.exit_code,
-        "against": trend.against,
-        "thresholds": [
-            {
-                "flow": t.flow,
-                "measure": t.measure,
-                "statistic": t.statistic,
-                "written": t.written,
-                "value": t.value,
-                "relative": t.relative,
-            }
-            for t in trend.thresholds
-        ],
-        "multiplicity": {
-            "method": "bonferroni per run",
-            "figures": trend.judged,
-            "level": trend.level,
-            "joint_level": trend.joint_level,
-        },
-        "runs": [_run(trend, k, judgement) for k, judgement in enumerate(trend.runs)],
-        "series": [_series(series) for series in trend.series],
-        "missing": list(trend.missing),
-        "not_compared": [part.text for part in trend.gone],
-        "headline": trend_headline(trend),
-        "error_rate": trend_error_rate(trend),
-    }
 
 
 def started(judgement: Judgement) -> str:
@@ -73,55 +25,6 @@ def version(judgement: Judgement) -> str:
     """Version of the program that ran it."""
     program: object = judgement.manifest.get("program")
     return str(program.get("version", "?")) if isinstance(program, Mapping) else "?"
-
-
-def _run(trend: Trend, k: int, judgement: Judgement) -> TrendRunShown:
-    return {
-        "directory": str(judgement.directory),
-        "name": trend.names[k],
-        "started": judgement.started,
-        "program": version(judgement),
-        "test": judgement.plan.name,
-        "bench": str(judgement.manifest.get("bench", "")),
-        "validity": judgement.validity.word,
-        "verdict": trend.verdict_of(k),
-        "unfit": trend.unfit.get(k),
-    }
-
-
-def _series(series: TrendSeries) -> TrendSeriesShown:
-    plan = series.flow.plan
-    return {
-        "axes": dict(series.axes),
-        "flow": plan.id,
-        "protocol": plan.protocol,
-        "to": plan.destination,
-        "measure": series.measure,
-        "statistic": series.statistic,
-        "unit": "share" if series.measure in SHARES else "ns",
-        "points": [_point(point) for point in series.points],
-        "steps": list(series.steps),
-        "limits": [{"bound": x.bound, "value": x.value, "written": x.written} for x in series.limits],
-    }
-
-
-def _point(point: TrendPoint) -> TrendPointShown:
-    return {
-        "run": point.run,
-        "n": point.n,
-        "value": _estimate(point.value),
-        "fit": point.fit,
-        "reference": point.reference,
-        "shift": _estimate(point.shift) if point.shift is not None else None,
-        "threshold": point.tolerance,
-        "verdict": point.verdict,
-        "basis": point.basis,
-        "detectable": detectable_shift(point),
-    }
-
-
-def _estimate(estimate: Estimate) -> EstimateShown:
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
 def value_text(series: TrendSeries, value: float) -> str:

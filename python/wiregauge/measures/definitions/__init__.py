@@ -1,7 +1,7 @@
 """The one definition of every measure: whoever tells of measures, compares or limits them goes by these.
 
-To add one: its definition in `time_measures` or `flow_measures`, its statistic (of a distribution in `series`, of a
-figure in `quantities`), an exact test, and its line in docs/reference/measures.md.
+To add one: its definition in `of_messages` or `of_flows`, its statistic (of a distribution in `series.DIFFERENCES`, of
+a single figure in `quantities.FIGURES`), an exact test, and its line in docs/reference/measures.md.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = [
     "QUANTILES",
     "SERIES",
     "SHARES",
+    "SINGLES",
     "Definition",
     "ascending",
     "quantile_named",
@@ -65,6 +66,9 @@ SERIES = _Names(lambda definition: definition.kind == "series")
 
 COUNTS = _Names(lambda definition: definition.kind == "count")
 """Counters of messages."""
+
+SINGLES = _Names(lambda definition: definition.kind == "single")
+"""Measures that are one figure of a flow, with its interval."""
 
 SHARES = _Names(lambda definition: definition.kind == "count" and definition.better == "lower")
 """What can happen to a sent message; compared as shares of the messages sent."""

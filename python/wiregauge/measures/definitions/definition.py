@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-__all__ = ["PAIR_QUANTILES", "QUANTILES", "Definition", "Unit", "ascending", "quantile_named"]
-
 Unit = Literal["ns", "messages", "bit/s", "share", "1/s"]
-Kind = Literal["series", "pairs", "count", "figure"]
+Kind = Literal["series", "pairs", "count", "single", "figure"]
 Needs = Literal["", "relay", "deadline", "switch", "two networks", "virtual link", "schedule", "run"]
 
 
@@ -30,7 +28,9 @@ class Definition:
     source: str
     note: str = ""
     kind: Kind = "figure"
-    """A distribution of one value per message (or pair of messages), one per pair of points, a counter, or a figure."""
+    """A distribution of one value per message (or pair of messages), one per pair of points, a counter, a single figure
+    of a flow, or figures that stand with others.
+    """
     statistics: tuple[str, ...] = ("",)
     """What a figure has; "" has no name of its own."""
     better: Literal["lower", "higher", ""] = ""
@@ -48,11 +48,16 @@ class Definition:
     main: bool = False
     """Whether it answers what most ask: first in tables, judged unasked in comparisons, tested for being steady."""
     table: Literal["", "steadiness", "deadlines", "critical"] = ""
-    """The table of the report that has its percentiles, besides those of the main measures."""
+    """The table of the report that has its percentiles, besides those of the main measures, or its single figure."""
     word: str = ""
     """What it is called there."""
     usual: tuple[str, ...] = ()
     """Percentiles that are always there; those that limits name are beside them."""
+
+    @property
+    def key(self) -> str:
+        """Its key in `show --json`: the name with the unit at its end."""
+        return self.name + {"ns": "_ns", "bit/s": "_bps", "1/s": "_per_s"}.get(self.unit, "")
 
     def between_clocks(self, *, relayed: bool) -> int:
         """How often the offset of the receiver's clock from the sender's is in it: 1, -1 on the way back, or 0."""

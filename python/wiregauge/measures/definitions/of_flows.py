@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from wiregauge.measures.definitions.definition import Definition
 
-__all__ = ["OF_FLOWS"]
-
 _MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
 
 OF_FLOWS = (
@@ -277,6 +275,7 @@ OF_FLOWS = (
         f"{_MAPS} (payload size over transmission latency)",
         "Not a throughput: the rate of a sender that waits for each message to arrive. Its "
         "interval is that of the mean latency, ends swapped.",
+        kind="single",
         better="higher",
         rests_on="latency",
     ),

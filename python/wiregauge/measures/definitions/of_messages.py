@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from wiregauge.measures.definitions.definition import QUANTILES, Definition
 
-__all__ = ["TIMES"]
-
 _MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
 
 TIMES = (

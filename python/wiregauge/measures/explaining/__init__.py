@@ -13,7 +13,7 @@ from wiregauge.measures.explaining.results import (
     Step,
     WorstMessage,
 )
-from wiregauge.measures.explaining.show import explain_json, explain_schema_path
+from wiregauge.measures.explaining.shown import explain_json, explain_schema_path
 from wiregauge.measures.explaining.text import explain_text
 
 __all__ = [

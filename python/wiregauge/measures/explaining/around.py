@@ -22,8 +22,6 @@ from wiregauge.measures.metrics.reported import number, parts
 from wiregauge.measures.metrics.results import Floats, RunResult
 from wiregauge.measures.validity.host_noise import noise_events
 
-__all__ = ["READERS", "Surroundings", "surroundings"]
-
 MOST_EVENTS = 200_000
 """Deeds of the truth file that are read; clocks are read apart."""
 LOOK_BACK_NS = 10e6

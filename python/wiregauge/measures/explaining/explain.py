@@ -22,8 +22,6 @@ from wiregauge.measures.metrics.results import FlowResult, Judgement, RunResult,
 from wiregauge.measures.metrics.series import Offsets, differences
 from wiregauge.measures.sketched.outcomes import of_receiver
 
-__all__ = ["WORST", "explain"]
-
 WORST = 10
 """Messages of each flow that are explained, unless told otherwise."""
 ALONE = 150_000

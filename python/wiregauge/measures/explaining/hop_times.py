@@ -18,8 +18,6 @@ from wiregauge.measures.explaining.results import Step
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import read_columns
 
-__all__ = ["Way", "ladders", "read_spans", "steps_of", "usual_steps", "ways_of"]
-
 MOST_RECORDS = 4_000_000
 MOST_SAMPLED = 1_000
 """Messages of a flow from which the usual time of a step is taken, at most about."""

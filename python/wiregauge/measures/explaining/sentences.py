@@ -9,8 +9,6 @@ from wiregauge.measures.explaining.results import Clock, Event, Partner, Step
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.stats import Course, Mode, Peaks, Recurrence
 
-__all__ = ["TITLES", "cause_of", "course_sentences", "message_sentence", "mode_sentences", "peak_sentence"]
-
 TITLES = {"latency": "latency", "rtt": "the round trip", "send_error": "the send error"}
 HALF = 0.5
 LEAST_NS = 1.0

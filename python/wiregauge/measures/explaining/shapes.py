@@ -12,8 +12,6 @@ from wiregauge.measures.explaining.results import Explanation, FlowExplained, St
 from wiregauge.measures.metrics.results import Floats
 from wiregauge.stats import EnvelopeShape, Mode
 
-__all__ = ["BandShape", "ExplainedShape", "FoldedShape", "LadderShape", "explained_shapes"]
-
 MARKS = 3_000
 """Marks of a series; beyond it the least and greatest of equal groups are kept."""
 FOLDED_MARKS = 1_500

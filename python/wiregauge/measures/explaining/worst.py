@@ -17,8 +17,6 @@ from wiregauge.measures.metrics.results import FlowResult, RunResult
 from wiregauge.measures.metrics.series import Offsets
 from wiregauge.measures.views import port_rates
 
-__all__ = ["worst_messages"]
-
 BESIDE = 2
 """Neighbours shown before and after a message."""
 MOST_PARTNERS = 40

@@ -5,17 +5,26 @@ The same figures as in `show --json`, one by one: exports and notebooks hand the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from math import inf, isinf
 
-from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
+from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES, SINGLES
 from wiregauge.measures.definitions.units import duration, rate, share
 from wiregauge.measures.metrics.results import FlowResult, Summary
 from wiregauge.measures.metrics.service import Service
 
-__all__ = ["STATISTICS", "NoFigureError", "Quantity", "flow_quantities", "of_summary", "quantity"]
+__all__ = [
+    "FIGURES",
+    "STATISTICS",
+    "NoFigureError",
+    "Quantity",
+    "figure_of",
+    "flow_quantities",
+    "of_summary",
+    "quantity",
+]
 
 STATISTICS = ("min", "mean", "sd", "mad", *QUANTILES, "max")
 """The figures that every summary has, in the order in which they are written."""
@@ -223,21 +232,29 @@ def _singles(flow: FlowResult) -> Iterator[Quantity]:
         (goodput.low, goodput.high) if goodput else None,
         "fewer than two messages arrived",
     )
-    low, high = effective_bandwidth_interval(flow) or (None, None)
-    yield _single(
-        "effective_bandwidth", "", flow.effective_bandwidth, latency.n, (low, high), "nothing arrived"
-    )
+    yield from (figure_of(flow, name) for name in SINGLES)
     if service is not None:
         yield from _served(service, sent)
 
 
-def effective_bandwidth_interval(flow: FlowResult) -> list[float | None] | None:
-    """95 % interval of the effective bandwidth, from that of the mean latency; open above where that reaches zero."""
+def _effective_bandwidth(flow: FlowResult) -> Quantity:
+    """With the interval of the mean latency; open above where that reaches zero."""
     latency, payload = flow.summaries["latency"], flow.plan.payload
-    if flow.effective_bandwidth is None or latency.uncertainty is None or latency.mean is None or not payload:
-        return None
-    low, high = latency.mean - latency.uncertainty.total, latency.mean + latency.uncertainty.total
-    return [8e9 * payload / high, 8e9 * payload / low if low > 0 else None]
+    low = high = None
+    if latency.uncertainty is not None and latency.mean is not None and payload:
+        low, high = latency.mean - latency.uncertainty.total, latency.mean + latency.uncertainty.total
+        low, high = 8e9 * payload / high, 8e9 * payload / low if low > 0 else None
+    value, none = flow.effective_bandwidth, "nothing arrived"
+    return _single("effective_bandwidth", "", value, latency.n, (low, high), none)
+
+
+FIGURES: dict[str, Callable[[FlowResult], Quantity]] = {"effective_bandwidth": _effective_bandwidth}
+"""Of each measure that is a single figure of a flow its statistic."""
+
+
+def figure_of(flow: FlowResult, name: str) -> Quantity:
+    """The figure of a measure that is a single one."""
+    return FIGURES[name](flow)
 
 
 def _served(service: Service, sent: int) -> Iterator[Quantity]:
