@@ -133,7 +133,6 @@ CASES: dict[str, tuple[str, Change, Grade]] = {
     "inbox full": ("inbox-drops", access(inbox_drops=3), Grade.DEGRADED),
     "segment": ("segments", run_tracking(damaged_segments=[{"problem": "cut off"}]), Grade.DEGRADED),
     "missing part": ("records-stored", run_tracking(records=1), Grade.DEGRADED),
-    "residence forgotten": ("residence-known", tracked(residence_unknown=3), Grade.DEGRADED),
     "behind the window": ("records-in-window", tracked(behind_window=2), Grade.DEGRADED),
     "out of order": ("records-in-order", run_tracking(out_of_order=7), Grade.DEGRADED),
     "clock back": (

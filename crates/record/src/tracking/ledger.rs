@@ -59,7 +59,6 @@ impl Ledger {
             redundant_discarded: 0,
             restarts: 0,
             behind_window: 0,
-            residence_unknown: 0,
         };
         Self { summary, series, drop_reasons: vec![0; DropReason::ALL.len()], unsent: Vec::new() }
     }

@@ -201,10 +201,6 @@ pub struct FlowSummary {
     /// Records whose message was closed already, because they came so many numbers behind; they count nowhere else.
     #[serde(default)]
     pub behind_window: u64,
-    /// Times that a frame left a switch whose entry was forgotten, since more frames of its flow were there than are remembered:
-    /// its residence is unknown. Of a multicast flow with the first receiver.
-    #[serde(default)]
-    pub residence_unknown: u64,
 }
 
 /// Messages by outcome.

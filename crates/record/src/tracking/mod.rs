@@ -292,11 +292,10 @@ impl Tracker {
         let mut summaries = Vec::new();
         let mut distributions = Distributions::default();
         for (receivers, passing) in self.flows.into_iter().zip(self.passing) {
-            let (mut id, mut residence_unknown) = (None, passing.forgotten());
+            let mut id = None;
             for flow in receivers {
                 let mut closed = Closed { rows: messages.as_mut(), unplanned: &mut unplanned };
-                let (mut summary, series) = flow.finish(&mut closed).into_parts();
-                summary.residence_unknown = std::mem::take(&mut residence_unknown);
+                let (summary, series) = flow.finish(&mut closed).into_parts();
                 id = Some(summary.flow);
                 distributions.flows.push((summary.flow, summary.to, series));
                 summaries.push(summary);

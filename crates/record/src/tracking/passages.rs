@@ -3,9 +3,6 @@
 //! A passage is the record of a frame entering a switch together with each record of it leaving, by whatever port.
 //! A frame that enters a switch more than once in one direction (a link duplicated it) is paired in the order in which
 //! it came and left each port. The warm-up is left out.
-//!
-//! Memory is bounded: of a flow with more frames in a switch than are remembered, those that came first are forgotten. When
-//! one of them leaves, it is counted; its residence is unknown.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -50,8 +47,6 @@ pub(super) struct Passing {
     repeated: HashMap<(Place, u32), Repeated>,
     oldest: VecDeque<(Place, u32)>,
     hops: Vec<((u16, u16), Sketch)>,
-    /// Times that a frame left of which nobody remembers when it came.
-    forgotten: u64,
 }
 
 #[derive(Debug)]
@@ -92,8 +87,7 @@ impl Passing {
         let [least, most] = REMEMBERED;
         let remembered = remembered.clamp(least, most).next_power_of_two();
         let (switches, hops) = (Vec::new(), Vec::new());
-        let (repeated, oldest) = (HashMap::new(), VecDeque::new());
-        Self { remembered, switches, repeated, oldest, hops, forgotten: 0 }
+        Self { remembered, switches, repeated: HashMap::new(), oldest: VecDeque::new(), hops }
     }
 
     /// Takes a record; returns the passage that it ends.
@@ -123,11 +117,7 @@ impl Passing {
                 self.repeat(place, record.sequence, time);
                 return None;
             }
-            (false, false) => {
-                // A later frame has its place; where an earlier one has, this one has not come.
-                self.forgotten += u64::from(frame.is_known && frame.sequence > record.sequence);
-                return None;
-            }
+            (false, false) => return None,
             (false, true) if frame.is_repeated => self.pair(place, record)?,
             (false, true) if switch.leave(slot, record.port) => frame.came,
             (false, true) => return None,
@@ -150,11 +140,6 @@ impl Passing {
             came: RunTime::from_picos(came),
             left: record.time,
         })
-    }
-
-    /// Times that a frame left a switch whose entry was forgotten.
-    pub(super) fn forgotten(&self) -> u64 {
-        self.forgotten
     }
 
     /// Residence times by switch and output port.
@@ -200,10 +185,7 @@ impl Passing {
 
     #[cold]
     fn pair(&mut self, place: Place, record: &Record) -> Option<i64> {
-        let Some(entry) = self.repeated.get_mut(&(place, record.sequence)) else {
-            self.forgotten += 1;
-            return None;
-        };
+        let entry = self.repeated.get_mut(&(place, record.sequence))?;
         let before = entry.left.entry(record.port).or_default();
         let came = entry.came.get(*before).copied();
         *before += 1;
@@ -287,8 +269,11 @@ mod tests {
     use super::*;
     use crate::schema::{Clock, Crc, DropReason};
 
-    fn at(point: Point, sequence: u32, ns: i64) -> Record {
-        Record {
+    /// However few frames are remembered of each flow, a burst that waits in a switch is not forgotten there.
+    #[test]
+    fn frames_that_wait_in_a_switch_are_remembered_however_many_flows_there_are() {
+        let mut passing = Passing::new(1);
+        let at = |point, sequence: u32, ns: i64| Record {
             flow: 1,
             sequence,
             node: 3,
@@ -300,59 +285,15 @@ mod tests {
             crc: Crc::Ok,
             reason: DropReason::None,
             flags: RecordFlags::from_bits(0),
-        }
-    }
-
-    /// Passages of a burst of so many frames that all come before the first leaves, and those forgotten.
-    fn burst(passing: &mut Passing, first: u32, count: u32) -> (usize, u64) {
-        let before = passing.forgotten();
-        for k in first..first + count {
-            assert!(passing.observe(&at(Point::SwitchIn, k, k.into())).is_none());
-        }
-        let left = (first..first + count)
-            .filter_map(|k| passing.observe(&at(Point::SwitchOut, k, i64::from(count) + i64::from(k))))
-            .count();
-        (left, passing.forgotten() - before)
-    }
-
-    /// However few frames are remembered of each flow, a burst that waits in a switch is not forgotten there.
-    #[test]
-    fn frames_that_wait_in_a_switch_are_remembered_however_many_flows_there_are() {
-        let mut passing = Passing::new(1);
-        for first in [0, 1_000, 2_000] {
-            assert_eq!(burst(&mut passing, first, 1_000), (1_000, 0));
-        }
-    }
-
-    /// Beyond the most, frames are missing from the residence times, and every one of them is counted.
-    #[test]
-    fn every_frame_that_is_forgotten_is_counted_when_it_leaves() {
-        let most = u32::try_from(REMEMBERED[1]).unwrap();
-        let mut passing = Passing::new(1);
-        assert_eq!(burst(&mut passing, 0, most), (REMEMBERED[1], 0));
-        assert_eq!(burst(&mut passing, most, most + 700), (REMEMBERED[1], 700));
-        // What leaves without having come, as where records of coming in are missing, is not forgotten.
-        assert!(passing.observe(&at(Point::SwitchOut, 3 * most + 5, 1_000_000)).is_none());
-        assert_eq!(passing.forgotten(), 700);
-    }
-
-    #[test]
-    fn frames_that_came_twice_and_are_forgotten_are_counted_too() {
-        let mut passing = Passing::new(REMEMBERED[1]);
-        let twice = |passing: &mut Passing, k: u32| {
-            passing.observe(&at(Point::SwitchIn, k, 1));
-            passing.observe(&at(Point::SwitchIn, k, 2));
         };
-        for node in 0..2 {
-            for k in 0..4_096 {
-                let other = |record: Record| Record { node, ..record };
-                passing.observe(&other(at(Point::SwitchIn, k, 1)));
-                passing.observe(&other(at(Point::SwitchIn, k, 2)));
+        for burst in 0..3 {
+            let numbers = || (0..1_000_u32).map(move |k| 1_000 * burst + k);
+            for k in numbers() {
+                assert!(passing.observe(&at(Point::SwitchIn, k, i64::from(k))).is_none());
             }
+            let left =
+                numbers().filter_map(|k| passing.observe(&at(Point::SwitchOut, k, 5_000 + i64::from(k))));
+            assert_eq!(left.count(), 1_000);
         }
-        twice(&mut passing, 0);
-        assert!(passing.observe(&Record { node: 0, ..at(Point::SwitchOut, 7, 9) }).is_none());
-        assert_eq!(passing.forgotten(), 1);
-        assert!(passing.observe(&at(Point::SwitchOut, 0, 9)).is_some());
     }
 }

@@ -480,7 +480,6 @@ impl Judge<'_> {
                 .count() as u64,
             restarts: self.restarts(),
             behind_window: 0,
-            residence_unknown: 0,
         }
     }
 

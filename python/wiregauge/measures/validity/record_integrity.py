@@ -62,7 +62,6 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{count_of(behind, 'record')} came more than {number(run.tracking, 'window')} messages late, or of sends due "
         "millions of messages ahead of what was sent, and excluded from every count",
     )
-    yield from _residence(run)
     unordered = number(run.tracking, "out_of_order")
     yield check(
         "records-in-order",
@@ -96,28 +95,6 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"{unrecorded} missing",
         Grade.DEGRADED if unrecorded else Grade.OK,
         f"{unrecorded} messages arrived without a send record",
-    )
-
-
-def _residence(run: Evidence) -> Iterator[Check]:
-    """Only where frames were forgotten: so many of one flow are in one switch in few runs."""
-    found = [
-        (number(flow, "flow"), count)
-        for flow in parts(run.tracking, "flows")
-        if (count := number(flow, "residence_unknown"))
-    ]
-    if not found:
-        return
-    told = few({f"flow {flow}: {count}": None for flow, count in found})
-    total = sum(count for _, count in found)
-    yield check(
-        "residence-known",
-        "The residence of every frame in a switch is known",
-        "0 unknown",
-        f"{total} unknown",
-        Grade.DEGRADED,
-        f"the residence of {count_of(total, 'frame')} in a switch is unknown ({told}): more than 4096 frames of one "
-        "flow were in it at once; residence times lack those that waited longest",
     )
 
 
