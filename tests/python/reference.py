@@ -63,6 +63,11 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+def _rounded(value: Any) -> Any:
+    """Processors differ in the last bits of sums and transforms; those say nothing of the program."""
+    return f"{value:.8g}" if isinstance(value, float) else value
+
+
 def digests(run: Path) -> dict[str, str]:
     """Of a run directory: file and column, or file, to digest."""
     found = {}
@@ -72,8 +77,8 @@ def digests(run: Path) -> dict[str, str]:
             for column in pl.read_parquet(path).iter_columns():
                 found[f"{name}: {column.name}"] = _column(column)
         elif path.suffix == ".json":
-            text = path.read_text(encoding="utf-8")
-            found[name] = _short(json.dumps(list(_leaves("", json.loads(text))), default=str).encode())
+            leaves = _leaves("", json.loads(path.read_text(encoding="utf-8")))
+            found[name] = _short(json.dumps([(at, _rounded(value)) for at, value in leaves], default=str).encode())
         else:
             found[name] = _short(path.read_bytes())
     return found

@@ -50,6 +50,11 @@ pub fn disk_space(path: &Path) -> io::Result<DiskSpace> {
     Ok(DiskSpace { total: bytes(told.f_blocks), free: bytes(told.f_bavail) })
 }
 
+/// The name of this host, as it has it for itself.
+pub fn name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "unknown".into(), |s| s.trim().into())
+}
+
 /// Release of the running kernel, for example `6.1.0-18-amd64`.
 pub fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(|_| "unknown".into(), |s| s.trim().into())

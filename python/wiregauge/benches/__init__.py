@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wiregauge.benches.base import AgentBench, AgentPlace, BenchError, Fact, agent_program
-from wiregauge.benches.capabilities import beyond_namespaces
+from wiregauge.benches.base import Access, AgentBench, AgentPlace, BenchError, Fact, agent_program
+from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces
 from wiregauge.benches.doctor import Findings, examine, namespaces_here
 from wiregauge.benches.enclosing import enclose, is_enclosed
 from wiregauge.benches.interfaces import HostInterface, InterfacesBench, lend
@@ -12,6 +12,7 @@ from wiregauge.benches.programs import programs_here
 from wiregauge.benches.simulator import simulator_facts
 
 __all__ = [
+    "Access",
     "AgentBench",
     "AgentPlace",
     "BenchError",
@@ -21,6 +22,7 @@ __all__ = [
     "InterfacesBench",
     "NetnsBench",
     "agent_program",
+    "beyond_hosts",
     "beyond_namespaces",
     "enclose",
     "examine",

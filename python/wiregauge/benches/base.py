@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from wiregauge.plan import Run
 
-__all__ = ["AgentBench", "AgentPlace", "BenchError", "Fact", "agent_program"]
+__all__ = ["Access", "AgentBench", "AgentPlace", "BenchError", "Fact", "agent_program"]
 
 
 class BenchError(Exception):
@@ -28,17 +28,29 @@ class Fact:
     note: str = ""
 
 
+class Access(Protocol):
+    """How an agent is reached over a network, and how what it is told is signed."""
+
+    def channel(self, address: str, options: Sequence[tuple[str, object]]) -> Any:
+        """A gRPC channel to ADDRESS:PORT."""
+
+    def sign(self, text: bytes) -> bytes:
+        """A signature that the agent can check."""
+
+
 @dataclass(frozen=True)
 class AgentPlace:
     """Where an agent is and what the testmaster tells it about its host."""
 
     end_system: str
     node: int  # its number in the plan
-    address: str  # where it listens, unix:PATH
+    address: str  # where it listens, unix:PATH or ADDRESS:PORT
     interface: str  # the interface in the network under test
     servicing_core: int  # -1: no affinity
     fifo_priority: int  # 0: ordinary scheduling
     shares_run_directory: bool  # its spool is in the run directory already: nothing to collect
+    access: Access | None = None  # None: over a Unix socket of this user
+    own_clock: bool = False  # its host reads another clock than this one
 
 
 class AgentBench(Protocol):

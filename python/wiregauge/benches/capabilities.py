@@ -1,8 +1,8 @@
-"""What the namespaces of one machine cannot do, asked before anything is built.
+"""What agents on hosts cannot do, and what the namespaces of one machine cannot do beside, asked before anything is built.
 
-One table: each line names something a plan may ask for, how to see it in the plan, and why real frames between
-namespaces cannot have it. What is not listed here the bench builds, or it belongs to the host itself, as the host
-model does.
+Each line names something a plan may ask for, how to see it in the plan, and why real frames cannot have it. What is not
+listed here the bench builds, or it belongs to the host itself, as the host model does. What agents cannot do is refused
+by the same sentence wherever they are.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from wiregauge.plan import Campaign, Capacity, Clock, Hub, Network, Run, Switch, Synchronise
 
-__all__ = ["beyond_namespaces"]
+__all__ = ["beyond_hosts", "beyond_namespaces"]
 
 _PROTOCOLS = {
     "rc": "virtual links need an end system and a switch that know them",
@@ -28,12 +28,29 @@ _INCIDENTS = {
 }
 
 
+def beyond_hosts(campaign: Campaign) -> list[str]:
+    """One sentence for everything in the plan that agents cannot carry, whatever network is between them."""
+    found = [*_end_systems(campaign.network)]
+    for run in campaign.runs:
+        found.extend(_tasks(run, campaign.network))
+    return list(dict.fromkeys(found))
+
+
 def beyond_namespaces(campaign: Campaign) -> list[str]:
     """One sentence for everything in the plan that namespaces cannot carry; empty when they carry it all."""
-    found = [*_network(campaign.network), *_synchronise(campaign.synchronise)]
+    found = [*_network(campaign.network), *_synchronise(campaign.synchronise), *beyond_hosts(campaign)]
     for run in campaign.runs:
         found.extend(_run(run, campaign.network))
     return list(dict.fromkeys(found))
+
+
+def _end_systems(network: Network) -> Iterator[str]:
+    for node in network.nodes:
+        if node.clock is not None:
+            yield from _clock(node.name, node.clock, agent=node.is_end_system)
+    for number, link in enumerate(network.links):
+        if link.network != "A":
+            yield f'link "{network.ends_of(number)}" is on network B: an end system has one interface'
 
 
 def _network(network: Network) -> Iterator[str]:
@@ -45,15 +62,10 @@ def _network(network: Network) -> Iterator[str]:
         yield "links close a loop: the kernel's bridges carry round it for ever what they flood"
     for node in network.nodes:
         name, kind = node.name, node.kind
-        if node.clock is not None:
-            yield from _clock(name, node.clock, agent=node.is_end_system)
         if isinstance(kind, Hub):
             yield f'"{name}" is a hub: there is no half-duplex medium between namespaces'
         if isinstance(kind, Switch):
             yield from _switch(name, kind)
-    for number, link in enumerate(network.links):
-        if link.network != "A":
-            yield f'link "{network.ends_of(number)}" is on network B: an end system has one interface'
 
 
 def _switch(name: str, switch: Switch) -> Iterator[str]:
@@ -86,7 +98,7 @@ def _synchronise(plan: Synchronise | None) -> Iterator[str]:
 def _clock(name: str, clock: Clock, *, agent: bool) -> Iterator[str]:
     """An agent can write its times with an offset and a drift; nothing else can be planted in a shared clock."""
     if not agent:
-        yield f'"{name}" has a clock of its own: all namespaces read the clock of this machine'
+        yield f'"{name}" has a clock of its own: only an agent can plant one'
     for field, none, what in (
         ("wander_ppb", 0, "wanders"),
         ("granularity", 1, "has a granularity"),
@@ -100,16 +112,6 @@ def _run(run: Run, network: Network) -> Iterator[str]:
     for field, value in run.switches.items():
         if value != "store-and-forward":
             yield f"the sweep sets {field} {value}: the kernel's bridge has no choice of {field}"
-    for flow in run.flows:
-        who = f"flow {flow.id}"
-        if flow.protocol in _PROTOCOLS:
-            yield f"{who} is of protocol {flow.protocol}: {_PROTOCOLS[flow.protocol]}"
-        elif flow.protocol == "udp" and flow.vlan is not None:
-            yield f"{who} has a priority: its UDP frames would carry a tag, and the kernel here has no VLAN devices"
-        if flow.dscp:
-            yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
-        if flow.also_to:
-            yield f"{who} has several receivers: the agents send to one"
     launched = [f"flow {send.flow}" for send in run.sends if send.launch]
     loads = [inject.on for inject in run.injects if inject.launch]
     launched += [f"the background load of {network.names[on]}" for on in loads]
@@ -118,11 +120,24 @@ def _run(run: Run, network: Network) -> Iterator[str]:
             f"{who} asks for launch times: the ports between namespaces have a shaper, where the "
             "queue discipline etf would have to be, and no hardware clock"
         )
+
+
+def _tasks(run: Run, network: Network) -> Iterator[str]:
+    for flow in run.flows:
+        who = f"flow {flow.id}"
+        if flow.protocol in _PROTOCOLS:
+            yield f"{who} is of protocol {flow.protocol}: {_PROTOCOLS[flow.protocol]}"
+        elif flow.protocol == "udp" and flow.vlan is not None:
+            yield f"{who} has a priority: its UDP frames would carry a tag, which the socket of an agent cannot set"
+        if flow.dscp:
+            yield f"{who} has a DSCP: all UDP frames of an agent leave by one socket, which sets none"
+        if flow.also_to:
+            yield f"{who} has several receivers: the agents send to one"
     for fault in run.link_faults:
         ends = network.ends_of(fault.link)
-        yield f'link "{ends}" has a fault ({fault.kind.type}): the links between namespaces have none'
+        yield f'link "{ends}" has a fault ({fault.kind.type}): links that carry real frames have none'
     for incident in run.incidents:
-        yield f"the test {_INCIDENTS[incident.kind.type]}: nothing befalls namespaces at a stated instant"
+        yield f"the test {_INCIDENTS[incident.kind.type]}: nothing befalls real hosts at a stated instant"
 
 
 def _said(value: object) -> str:

@@ -13,6 +13,8 @@ from wiregauge.cli.calibrate.commands import app as calibrate_app
 from wiregauge.cli.exporting import dissector, export
 from wiregauge.cli.host import agent, doctor
 from wiregauge.cli.importing import import_captures
+from wiregauge.cli.lab import app as lab_app
+from wiregauge.cli.probe import probe
 from wiregauge.cli.reading import compare, report, show, trend
 from wiregauge.cli.running import check, run, track
 from wiregauge.cli.verifying import verify
@@ -30,6 +32,7 @@ app = typer.Typer(
 )
 
 app.add_typer(calibrate_app)
+app.add_typer(lab_app)
 
 
 @app.callback(invoke_without_command=True)
@@ -41,7 +44,7 @@ def _root(
         raise typer.Exit
 
 
-for _command in (check, run, track, show, report, compare, trend, verify, export, dissector, doctor):
+for _command in (check, run, probe, track, show, report, compare, trend, verify, export, dissector, doctor):
     app.command()(_command)
 app.command("import")(import_captures)
 app.command(

@@ -97,8 +97,8 @@ def run(
         str | None,
         typer.Option(
             parser=bench_name,
-            metavar="[sim|netns]",
-            help="Where to run: sim = simulator, netns = real frames between namespaces of this machine.",
+            metavar="[sim|netns|lab]",
+            help="Where to run: sim = simulator, netns = real frames between namespaces of this machine, lab = between hosts.",
             show_default="what the test says, or sim",
         ),
     ] = None,
@@ -126,6 +126,15 @@ def run(
     rootless: Annotated[
         bool, typer.Option("--rootless", help="netns: use a user namespace even when root.")
     ] = False,
+    lab: Annotated[
+        Path | None,
+        typer.Option(
+            "--lab",
+            metavar="FILE",
+            help="lab: inventory of the hosts.",
+            show_default="lab.toml of WIREGAUGE_LAB, or of ~/.config/wiregauge/lab",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
@@ -137,7 +146,7 @@ def run(
     loaded = load_test(test)
     chosen = bench if bench is not None else loaded.campaign.bench
     # An option that would change nothing is a mistake somebody should know of.
-    given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs}
+    given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs, "lab": lab}
     try:
         opened = bench_named(chosen, **given)
     except OptionError as error:
@@ -153,7 +162,7 @@ def run(
         for line in error.reasons:
             say(f"{test}: {line}")
         fail(
-            "this test cannot run between namespaces; change what is named above, or run it with --bench sim",
+            f"this test cannot run on bench {chosen}; change what is named above, or run it with --bench sim",
             NO_ENVIRONMENT,
         )
     except BenchError as error:

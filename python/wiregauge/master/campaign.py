@@ -6,6 +6,7 @@ it finished, and nothing competes with the agents for the processor while they m
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -134,6 +135,7 @@ class _Campaign:
         with deaf():
             self._finish(entry, trouble, seconds=_END_S if stop is not None else _FINISH_S)
             self._count_ports(entry)
+            self._relate_clocks(entry)
             entry["captures"] = self._bench.end_captures()
             entry["finished"] = utc_now()
             entry["state"] = "partial" if trouble else "complete"
@@ -213,6 +215,27 @@ class _Campaign:
             for name, port in after.items()
             if name in before
         }
+
+    def _relate_clocks(self, entry: dict[str, Any]) -> None:
+        """What control connections tell of clocks that are their host's own: the run began at one instant but for this.
+
+        The offset before the run was taken out of its start; how far it has moved since is part of the uncertainty.
+        """
+        for agent in self._crew.agents:
+            name, before = agent.place.end_system, agent.clock
+            if not agent.place.own_clock or name not in entry["agents"]:
+                continue
+            with contextlib.suppress(AgentLostError):
+                after = agent.relate_clock()
+                moved = abs(after.offset_ns - before.offset_ns)
+                bound = before.uncertainty_ns + after.uncertainty_ns + moved
+                entry["clock_offsets"][name] = {
+                    "offset_ns": 0,
+                    "uncertainty_ns": bound,
+                    "method": "control-connection",
+                }
+                # The next run of the campaign begins by what is known now.
+                agent.clock = after
 
     def _keep_states(self, entry: dict[str, Any]) -> None:
         """What was seen of the clocks since the run's epoch, and a little before, goes beside its records."""

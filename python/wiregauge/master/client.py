@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+# Its own account of a failed handshake would stand between the lines of ours.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc
 from google.protobuf.json_format import MessageToDict
@@ -17,7 +22,7 @@ from wiregauge.benches.base import AgentPlace, BenchError
 from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.plan import Network, Run, as_json
 
-__all__ = ["SILENCE_S", "Agent", "AgentLostError", "StartMissedError", "StreamChoice", "report_as_dict"]
+__all__ = ["SILENCE_S", "Agent", "AgentLostError", "ClockRelation", "StartMissedError", "StreamChoice", "report_as_dict"]
 
 _SERVICE = "/wiregauge.agent.v1.Agent/"
 SILENCE_S: Final = 8.0
@@ -26,6 +31,17 @@ _PATIENCE_S: Final = 2.0
 """How long a call may take before its agent is asked whether it is there at all."""
 _CALL_SECONDS: Final = 60.0
 """How long a call may take at most, of an agent that is there."""
+
+_TRANSPORT: Final = {
+    "CERTIFICATE_VERIFY_FAILED": "it is in no lab yet, or in another one: enrol it with the join code that its agent prints",
+    "Hostname Verification": "another host of the lab answers there; correct its address in the inventory",
+    "Connection refused": "nobody listens there; start `wiregauge agent serve`",
+    "Deadline Exceeded": "nobody answers in time",
+}
+"""By a part of what gRPC says: what it means for the user."""
+_CLOCK_READINGS: Final = 32
+_PLAN: Final = b"wiregauge plan 1\0"
+"""Begins what is signed; see `crates/agent/src/remote/signed_plan.rs`."""
 
 Reply = TypeVar("Reply", bound=Message)
 
@@ -57,22 +73,45 @@ class StreamChoice:
     can_be_tried: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ClockRelation:
+    """What an agent's clock shows less what this host's does, ns, and by how much that may be wrong."""
+
+    offset_ns: int
+    uncertainty_ns: int
+
+
 class Agent:
     """A connection to one agent."""
 
     def __init__(self, place: AgentPlace) -> None:
         self.place = place
+        self.clock = ClockRelation(0, 0)
         self._watched: Any = None
         self._clock_read_ns: int | None = None
-        self._channel = grpc.insecure_channel(
-            place.address,
-            # A proxy of the user's environment is never on the way; a socket's path names no authority.
-            options=[
-                ("grpc.default_authority", "localhost"),
-                ("grpc.enable_http_proxy", 0),
-                ("grpc.max_receive_message_length", 64 << 20),
-            ],
+        self._session = b""
+        self._plans = 0
+        # A proxy of the user's environment is never on the way.
+        options = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", 64 << 20)]
+        if place.access is None:
+            # A socket's path names no authority.
+            local = [("grpc.default_authority", "localhost"), *options]
+            self._channel = grpc.insecure_channel(place.address, options=local)
+        else:
+            self._channel = place.access.channel(place.address, options)
+
+    def describe(self) -> pb.DescribeReply:
+        """What its host is and has. Raises AgentLostError where nobody answers, with the reason."""
+        call = self._channel.unary_unary(
+            f"{_SERVICE}Describe",
+            request_serializer=pb.DescribeRequest.SerializeToString,
+            response_deserializer=pb.DescribeReply.FromString,
         )
+        try:
+            answer: pb.DescribeReply = call(pb.DescribeRequest(), timeout=SILENCE_S)
+        except grpc.RpcError as error:
+            raise AgentLostError(f"{self.place.address}: {_why(error)}", self.place.end_system) from error
+        return answer
 
     def hello(self, master_version: str, lease_ms: int) -> dict[str, Any]:
         """Greets the agent, starts its lease, returns its versions and host facts."""
@@ -82,6 +121,9 @@ class Agent:
             pb.HelloReply,
             wait=True,
         )
+        self._session = reply.session
+        if self.place.own_clock:
+            self.clock = self.relate_clock()
         cost = reply.host.get("clock-read-ns", "")
         self._clock_read_ns = int(cost) if cost.isdecimal() else None
         return {
@@ -102,20 +144,22 @@ class Agent:
 
         `distrusted` are backends not to choose, each with what was seen of it.
         """
-        reply = self._call(
-            "Prepare",
-            pb.PrepareRequest(
-                network_json=as_json(network).encode(),
-                run_json=as_json(run).encode(),
-                end_system=self.place.end_system,
-                ports=[pb.PortInterface(port=1, interface=self.place.interface)],
-                servicing_core=self.place.servicing_core,
-                fifo_priority=self.place.fifo_priority,
-                agents_on_host=agents_on_host,
-                distrusted=[pb.Distrust(backend=name, seen=seen) for name, seen in distrusted.items()],
-            ),
-            pb.PrepareReply,
+        self._plans += 1
+        request = pb.PrepareRequest(
+            network_json=as_json(network).encode(),
+            run_json=as_json(run).encode(),
+            end_system=self.place.end_system,
+            ports=[pb.PortInterface(port=1, interface=self.place.interface)],
+            servicing_core=self.place.servicing_core,
+            fifo_priority=self.place.fifo_priority,
+            agents_on_host=agents_on_host,
+            distrusted=[pb.Distrust(backend=name, seen=seen) for name, seen in distrusted.items()],
+            count=self._plans,
         )
+        if self.place.access is not None:
+            text = _PLAN + self._session + request.SerializeToString(deterministic=True)
+            request.signature = self.place.access.sign(text)
+        reply = self._call("Prepare", request, pb.PrepareReply)
         return [
             StreamChoice(one.kind, one.number, one.backend, can_be_tried=one.can_be_tried)
             for one in reply.streams
@@ -133,14 +177,43 @@ class Agent:
 
     def announce(self, epoch_realtime_ns: int) -> None:
         """Proposes a common start time. Raises StartMissedError where it has passed already."""
-        self._call("Announce", pb.StartRequest(epoch_realtime_ns=epoch_realtime_ns), pb.StartReply)
+        self._call("Announce", self._start_request(epoch_realtime_ns), pb.StartReply)
 
     def start(self, epoch_realtime_ns: int) -> None:
         """Lets the run begin at the time announced last, which every agent has taken.
 
         Raises StartMissedError where it has passed already: this agent has not begun then.
         """
-        self._call("Start", pb.StartRequest(epoch_realtime_ns=epoch_realtime_ns), pb.StartReply)
+        self._call("Start", self._start_request(epoch_realtime_ns), pb.StartReply)
+
+    def _start_request(self, epoch_realtime_ns: int) -> pb.StartRequest:
+        """An instant of this host's clock, as the agent's shows it."""
+        return pb.StartRequest(epoch_realtime_ns=epoch_realtime_ns + self.clock.offset_ns)
+
+    def relate_clock(self) -> ClockRelation:
+        """The agent's clock against this host's, by the quickest of some readings over the control connection."""
+        call = self._channel.unary_unary(
+            f"{_SERVICE}ReadClock",
+            request_serializer=pb.ReadClockRequest.SerializeToString,
+            response_deserializer=pb.ReadClockReply.FromString,
+        )
+        found = []
+        try:
+            for _ in range(_CLOCK_READINGS):
+                begun, asked = time.time_ns(), time.monotonic_ns()
+                theirs = call(pb.ReadClockRequest(), timeout=SILENCE_S).realtime_ns
+                took = time.monotonic_ns() - asked
+                found.append(ClockRelation(theirs - (begun + took // 2), took // 2 + 1))
+        except grpc.RpcError as error:
+            raise self._lost(error) from error
+        return min(found, key=lambda one: one.uncertainty_ns)
+
+    def release(self) -> None:
+        """Lets others use the agent; one that is gone needs no release."""
+        if self._session:
+            with contextlib.suppress(AgentLostError):
+                self._call("Release", pb.ReleaseRequest(), pb.ReleaseReply, seconds=_PATIENCE_S)
+            self._session = b""
 
     def watch(self, interval_ms: int, over: threading.Event) -> Iterator[pb.Progress]:
         """Counters until the run is finished, or `over` is set and then `unwatch` called.
@@ -151,7 +224,7 @@ class Agent:
             f"{_SERVICE}Watch",
             request_serializer=pb.WatchRequest.SerializeToString,
             response_deserializer=pb.Progress.FromString,
-        )(pb.WatchRequest(interval_ms=interval_ms))
+        )(pb.WatchRequest(interval_ms=interval_ms), metadata=self._metadata)
         self._watched = stream
         if over.is_set():
             stream.cancel()
@@ -183,12 +256,16 @@ class Agent:
             f"{_SERVICE}Collect",
             request_serializer=pb.CollectRequest.SerializeToString,
             response_deserializer=pb.Chunk.FromString,
-        )(pb.CollectRequest())
+        )(pb.CollectRequest(), metadata=self._metadata)
         try:
             for chunk in stream:
                 store(chunk.file, chunk.data)
         except grpc.RpcError as error:
             raise self._lost(error) from error
+
+    @property
+    def _metadata(self) -> tuple[tuple[str, bytes], ...] | None:
+        return (("session-bin", self._session),) if self._session else None
 
     def close(self) -> None:
         """Drops the connection."""
@@ -210,7 +287,7 @@ class Agent:
         )
         end = time.monotonic() + seconds
         try:
-            pending = call.future(request, timeout=seconds, wait_for_ready=wait)
+            pending = call.future(request, timeout=seconds, wait_for_ready=wait, metadata=self._metadata)
             while True:
                 try:
                     answer: Reply = pending.result(timeout=_PATIENCE_S)
@@ -257,6 +334,15 @@ class Agent:
             return self._is_gone()
         kind = StartMissedError if code is grpc.StatusCode.OUT_OF_RANGE else AgentLostError
         return kind(f"the agent of {name}: {error.details()}", name)
+
+
+def _why(error: grpc.RpcError) -> str:
+    """What an agent answered, or what kept it from answering, without the library's account of it."""
+    details = error.details() or error.code().name
+    for sign, meaning in _TRANSPORT.items():
+        if sign in details:
+            return meaning
+    return details
 
 
 def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class Crew:
     def close(self) -> None:
         """Drops all connections; calls that still go on end."""
         for agent in self.agents:
+            agent.release()
             agent.close()
         self._callers.shutdown(wait=False, cancel_futures=True)
 

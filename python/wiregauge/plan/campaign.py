@@ -271,7 +271,7 @@ class Campaign(Plan, frozen=True, kw_only=True):
     schema: int
     name: str
     seed: int
-    bench: Literal["sim", "netns"] = written("sim")
+    bench: Literal["sim", "netns", "lab"] = written("sim")
     network: Network
     synchronise: Synchronise | None = None
     axes: tuple[Axis, ...]

@@ -6,6 +6,7 @@ import inspect
 
 from wiregauge.benches import BenchError
 from wiregauge.runner.bench import Bench
+from wiregauge.runner.lab import LabBench
 from wiregauge.runner.live import Live
 from wiregauge.runner.simulated import Simulated
 
@@ -14,6 +15,7 @@ __all__ = ["BENCHES", "OptionError", "bench_named", "options_of"]
 BENCHES: dict[str, type[Bench]] = {
     Simulated.name: Simulated,
     Live.name: Live,
+    LabBench.name: LabBench,
 }
 
 

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use wg_agent::recording::planted_clock::PlantedHostClock;
 
 mod capture;
 mod numbers;
 mod serve;
+mod serve_tls;
 mod stream;
 
 #[derive(Parser)]
@@ -25,6 +27,12 @@ struct Cli {
 enum Command {
     /// Serves the testmaster, which prepares, starts and ends runs.
     Serve(ServeOptions),
+    /// Leaves the lab that this host has joined: nobody there can give it orders any more. It can join another.
+    Leave {
+        /// Folder of the host's key, as with `serve`.
+        #[arg(long, value_name = "DIR")]
+        state: Option<PathBuf>,
+    },
     /// Captures the frames that interfaces send and receive into a pcapng file, until SIGINT or SIGTERM.
     Capture(CaptureOptions),
     /// Runs a command in its own namespaces; when it ends, everything it built there is gone.
@@ -55,10 +63,19 @@ enum Command {
 /// How to serve.
 #[derive(clap::Args)]
 struct ServeOptions {
-    /// Where to listen: unix:PATH. Only the same user and root may connect. A client must name an authority such as
-    /// `localhost`; grpcio does so with the channel option `grpc.default_authority`.
-    #[arg(long)]
+    /// Where to listen: tls:ADDRESS:PORT, where only members of the lab that this host has joined may give orders; until it
+    /// has joined one, it prints a join code and waits. Or unix:PATH, where only the same user and root may connect; a client
+    /// must then name an authority such as `localhost` (grpcio: the channel option `grpc.default_authority`).
+    #[arg(long, default_value = "tls:0.0.0.0:47170")]
     listen: String,
+    /// With tls: folder for the host's key, its membership and the audit log. It must belong to this user, with mode 700.
+    /// Default: /var/lib/wiregauge/host for root, ~/.local/state/wiregauge/host for others.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// With tls: file (TOML) that says what callers may do: interfaces, addresses, rate, duration. Default:
+    /// /etc/wiregauge/agent.toml where there is one; else every interface but loopback, private addresses, 100 Mbit/s and 1 h.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Folder for everything this agent records. It must belong to this user, with mode 700. Default: a new folder below
     /// /var/lib/wiregauge/agent for root, below ~/.local/state/wiregauge/agent for others.
     #[arg(long, value_name = "DIR")]
@@ -77,6 +94,10 @@ struct ServeOptions {
     /// WIREGAUGE_PLANTED_HARDWARE.
     #[arg(long, value_name = "OFFSET,DRIFT,STEP", allow_hyphen_values = true)]
     planted_hardware: Option<String>,
+    /// Be a host whose clock has this offset (ns) and drift (ppb). For tests of the instrument. Default: the environment
+    /// variable WIREGAUGE_PLANTED_CLOCK.
+    #[arg(long, value_name = "OFFSET,DRIFT", allow_hyphen_values = true, env = "WIREGAUGE_PLANTED_CLOCK")]
+    planted_clock: Option<PlantedHostClock>,
 }
 
 /// What to measure of the clocks.
@@ -154,6 +175,7 @@ struct CaptureOptions {
 pub(crate) fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(options) => serve::serve(&options),
+        Command::Leave { state } => serve_tls::leave(state.as_deref()),
         Command::Capture(options) => capture::capture(&options),
         Command::Enclose { rootless, command } => enclose(rootless, &command),
         Command::Generate(options) => stream::report(stream::generate(&options)),

@@ -18,18 +18,21 @@ use wg_agent::registry::ROLES;
 use wg_agent::timestamps::planted::PlantedHardware;
 use wg_net::realtime;
 
-use super::ServeOptions;
+use super::{ServeOptions, serve_tls};
 
 /// Bytes of the stack of a thread that calls are handed to; once memory is locked all of it is kept.
-const STACK: usize = 1 << 20;
+pub(super) const STACK: usize = 1 << 20;
 /// Bytes of one call to the agent, at most.
-const LARGEST_REQUEST: usize = 128 << 20;
+pub(super) const LARGEST_REQUEST: usize = 128 << 20;
 /// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     let served = planted(options).and_then(|planted| {
+        if let Some(address) = options.listen.strip_prefix("tls:") {
+            return serve_tls::serve(address, options, planted);
+        }
         let (listener, path) = prepare(options)?;
         let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
-        run(listener, &path, options, AgentService::new(ROLES, spool, planted))
+        run(listener, &path, options, AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock))
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -50,10 +53,25 @@ fn planted(options: &ServeOptions) -> Result<Option<PlantedHardware>, Failure> {
     text.parse().map(Some).map_err(|said: String| (2, format!("{set}{said}")))
 }
 
-/// How long callers may take to close their connections once the program is to end.
-const LEAVE_TAKING: Duration = Duration::from_secs(1);
+/// Ends where somebody asks for the end of the program: by a call, a signal, or, where the agent belongs to nobody's terminal, by that.
+pub(super) async fn asked_to_stop(service: &AgentService, alone: bool) -> Result<(), std::io::Error> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::select! {
+        () = service.shutdown_requested() => {}
+        _ = terminate.recv() => service.abandon().await,
+        _ = interrupt.recv(), if alone => service.abandon().await,
+        _ = hangup.recv(), if alone => service.abandon().await,
+        () = service.watch_lease() => {}
+    }
+    Ok(())
+}
 
-async fn or_overdue<E>(
+/// How long callers may take to close their connections once the program is to end.
+pub(super) const LEAVE_TAKING: Duration = Duration::from_secs(1);
+
+pub(super) async fn or_overdue<E>(
     serving: impl Future<Output = Result<(), E>>,
     overdue: impl Future<Output = ()>,
 ) -> Result<(), E> {
@@ -63,7 +81,7 @@ async fn or_overdue<E>(
     }
 }
 
-type Failure = (u8, String);
+pub(super) type Failure = (u8, String);
 
 /// Listens in the namespace the program was started in, then enters the one of the network under test: so the
 /// control connection never shares a link with what is measured.
@@ -108,8 +126,8 @@ fn listen(at: &str) -> Result<(UnixListener, PathBuf), Failure> {
         return Err((
             2,
             format!(
-                "--listen {at}: only unix:PATH is served; over TCP, on loopback too, anybody could give orders, and \
-                 nothing tells who it is"
+                "--listen {at}: give tls:ADDRESS:PORT, or unix:PATH; without TLS anybody could give orders over a network, \
+                 on loopback too"
             ),
         ));
     };
@@ -140,28 +158,17 @@ fn run(
         .build()
         .map_err(problem)?;
     let outcome = runtime.block_on(async {
-        let mut terminate = signal(SignalKind::terminate()).map_err(problem)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(problem)?;
-        let mut hangup = signal(SignalKind::hangup()).map_err(problem)?;
         // What a terminal sends goes to the whole group: an agent that belongs to a testmaster leaves the end to it, or there would be
         // nobody left to collect the records from.
         let alone = !options.die_with_parent;
         let stop = {
             let service = service.clone();
-            async move {
-                tokio::select! {
-                    () = service.shutdown_requested() => {}
-                    _ = terminate.recv() => service.abandon().await,
-                    _ = interrupt.recv(), if alone => service.abandon().await,
-                    _ = hangup.recv(), if alone => service.abandon().await,
-                    () = service.watch_lease() => {}
-                }
-            }
+            async move { asked_to_stop(&service, alone).await }
         };
         // A caller that keeps its connection open must not keep the program alive.
         let (told, mut tell) = tokio::sync::watch::channel(false);
         let stop = async move {
-            stop.await;
+            let _ = stop.await;
             let _ = told.send(true);
         };
         let overdue = async move {

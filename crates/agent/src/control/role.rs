@@ -19,6 +19,7 @@ use super::grants;
 use super::trial::{TrialClient, TrialServer, trial};
 use crate::proto;
 use crate::recording::packet_capture::CaptureError;
+use crate::recording::planted_clock::PlantedHostClock;
 use crate::recording::record_ring::{RecordConsumer, RecordProducer, record_ring};
 use crate::timestamps::planted::PlantedHardware;
 use crate::timestamps::{HardwareStats, PhcTracker, TimestampInfo};
@@ -69,6 +70,8 @@ pub struct Setup {
     pub fifo_priority: u32,
     /// A clock in place of the interface's own, which is a test facility.
     pub planted_hardware: Option<PlantedHardware>,
+    /// A clock in place of the host's own, likewise.
+    pub planted_clock: Option<PlantedHostClock>,
 }
 
 impl Setup {

@@ -77,7 +77,7 @@ impl ActiveRun {
             node: setup.node,
             name: node.name.clone(),
             run_index: setup.run.index,
-            planted: PlantedClock::of(&node.clock),
+            planted: PlantedClock::of(&node.clock).or_else(|| setup.planted_clock?.of_records()),
         };
         let threads = RunThreads {
             role: active,

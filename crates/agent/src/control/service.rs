@@ -23,6 +23,11 @@ use super::run::{ActiveRun, StartError};
 use crate::control::spool::Spool;
 use crate::proto::{self, agent_server::Agent};
 use crate::recording::packet_capture;
+use crate::recording::planted_clock::PlantedHostClock;
+use crate::remote::allowance::Allowance;
+use crate::remote::callers::Caller;
+use crate::remote::interfaces;
+use crate::remote::signed_plan::Session;
 use crate::timestamps::planted::PlantedHardware;
 
 /// Bytes of a file sent at a time.
@@ -31,6 +36,9 @@ const CHUNK: usize = 256 << 10;
 const LEAST_INTERVAL_MS: u32 = 10;
 /// Longest time between two signs of life a testmaster may ask for, ms.
 const LONGEST_LEASE_MS: u32 = 3_600_000;
+
+/// Metadata of every call after Hello, where the agent serves a network: the session it named.
+const SESSION: &str = "session-bin";
 
 /// What the agent is at.
 enum State {
@@ -47,10 +55,18 @@ struct Lease {
     seen: Instant,
 }
 
+/// Who uses an agent that serves a network.
+struct Holder {
+    caller: Caller,
+    since: WallNanos,
+    session: Session,
+}
+
 struct Shared {
     spool: Spool,
     state: Mutex<State>,
     lease: Mutex<Lease>,
+    holder: Mutex<Option<Holder>>,
     shutdown: Notify,
 }
 
@@ -59,7 +75,10 @@ struct Shared {
 pub struct AgentService {
     shared: Arc<Shared>,
     planted_hardware: Option<PlantedHardware>,
+    planted_clock: Option<PlantedHostClock>,
     roles: &'static [&'static dyn Role],
+    /// Of an agent that serves a network: what callers may do. Over a Unix socket only this user calls.
+    allowance: Option<Arc<Allowance>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -78,13 +97,29 @@ impl AgentService {
         Self {
             roles,
             planted_hardware,
+            planted_clock: None,
+            allowance: None,
             shared: Arc::new(Shared {
                 spool,
                 state: Mutex::new(State::Idle(None)),
                 lease: Mutex::new(lease),
+                holder: Mutex::new(None),
                 shutdown: Notify::new(),
             }),
         }
+    }
+
+    /// The same with a clock of the host that is wrong on purpose, which is a test facility.
+    #[must_use]
+    pub fn with_clock(self, planted_clock: Option<PlantedHostClock>) -> Self {
+        Self { planted_clock, ..self }
+    }
+
+    /// The same for callers from a network, who are told apart by the [`Caller`] beside each call: plans have to be signed
+    /// and to stay within what is allowed, and who uses the agent keeps others out.
+    #[must_use]
+    pub fn bounded(self, allowance: Allowance) -> Self {
+        Self { allowance: Some(Arc::new(allowance)), ..self }
     }
 
     /// Ends when the testmaster asks for it.
@@ -100,6 +135,7 @@ impl AgentService {
             if lease.length.is_some_and(|length| lease.seen.elapsed() > length) {
                 lock(&self.shared.lease).length = None;
                 self.abandon().await;
+                *lock(&self.shared.holder) = None;
             }
         }
     }
@@ -164,6 +200,7 @@ fn setup(
     request: proto::PrepareRequest,
     spool: &Spool,
     planted_hardware: Option<PlantedHardware>,
+    planted_clock: Option<PlantedHostClock>,
 ) -> Result<Setup, Status> {
     let network: Network = serde_json::from_slice(&request.network_json)
         .map_err(|e| Status::invalid_argument(format!("network_json is not a network: {e}")))?;
@@ -210,17 +247,62 @@ fn setup(
         servicing_core: usize::try_from(request.servicing_core).ok(),
         fifo_priority: request.fifo_priority,
         planted_hardware,
+        planted_clock,
     })
 }
 
 type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
+/// Facts of the host; one whose clock is planted shares its clock with nobody.
+fn host_facts(planted: bool) -> std::collections::BTreeMap<String, String> {
+    let mut facts = crate::tools::doctor::host_facts();
+    if planted {
+        facts.insert("boot-id".into(), "planted clock".into());
+    }
+    facts
+}
+
+/// Who calls, where the agent serves a network.
+fn caller<T>(request: &Request<T>) -> Option<&Caller> {
+    request.extensions().get()
+}
+
 #[tonic::async_trait]
 impl Agent for AgentService {
+    async fn describe(
+        &self,
+        request: Request<proto::DescribeRequest>,
+    ) -> Result<Response<proto::DescribeReply>, Status> {
+        let reached = caller(&request).and_then(|caller| caller.to);
+        let (allowance, planted_clock) = (self.allowance.clone(), self.planted_clock);
+        let (interfaces, host) = tokio::task::spawn_blocking(move || {
+            let allows =
+                |name: &str| allowance.as_ref().is_none_or(|allowance| allowance.has_interface(name));
+            (interfaces::described(allows), host_facts(planted_clock.is_some()))
+        })
+        .await
+        .map_err(|_| {
+            Status::internal("the interfaces could not be looked at; this is a defect of wiregauge")
+        })?;
+        let in_use = lock(&self.shared.holder).as_ref().map(Holder::described);
+        Ok(Response::new(proto::DescribeReply {
+            agent_version: env!("CARGO_PKG_VERSION").into(),
+            plan_schema: PLAN_SCHEMA,
+            record_schema: SEGMENT_SCHEMA,
+            host_name: wg_net::host::name(),
+            host: host.into_iter().collect(),
+            interfaces,
+            in_use: in_use.unwrap_or_default(),
+            reached_at: reached.map(|at| at.ip().to_canonical().to_string()).unwrap_or_default(),
+            allowed: self.allowance.as_ref().map(|allowance| allowance.described()).unwrap_or_default(),
+        }))
+    }
+
     async fn hello(
         &self,
         request: Request<proto::HelloRequest>,
     ) -> Result<Response<proto::HelloReply>, Status> {
+        let who = caller(&request).cloned();
         let asked = request.into_inner().lease_ms;
         if asked > LONGEST_LEASE_MS {
             return Err(Status::invalid_argument(format!(
@@ -228,12 +310,14 @@ impl Agent for AgentService {
             )));
         }
         let length = (asked > 0).then(|| Duration::from_millis(u64::from(asked)));
+        let session = who.map(|who| self.hold(who, length)).transpose()?;
         *lock(&self.shared.lease) = Lease { length, seen: Instant::now() };
         Ok(Response::new(proto::HelloReply {
             agent_version: env!("CARGO_PKG_VERSION").into(),
             plan_schema: PLAN_SCHEMA,
             record_schema: SEGMENT_SCHEMA,
-            host: crate::tools::doctor::host_facts().into_iter().collect(),
+            host: host_facts(self.planted_clock.is_some()).into_iter().collect(),
+            session: session.unwrap_or_default(),
         }))
     }
 
@@ -241,6 +325,15 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::PrepareRequest>,
     ) -> Result<Response<proto::PrepareReply>, Status> {
+        self.check_holder(&request)?;
+        if let Some(caller) = caller(&request) {
+            let mut holder = lock(&self.shared.holder);
+            let session = holder.as_mut().map(|holder| &mut holder.session);
+            session
+                .ok_or_else(|| Status::failed_precondition("there is no session; call Hello first"))?
+                .take(request.get_ref(), &caller.key)
+                .map_err(|error| Status::permission_denied(error.to_string()))?;
+        }
         self.alive();
         let run = Arc::new(Mutex::new(None));
         let setup = {
@@ -250,7 +343,13 @@ impl Agent for AgentService {
                     "a run is prepared or in progress; call Finish first",
                 ));
             }
-            let setup = setup(request.into_inner(), &self.shared.spool, self.planted_hardware)?;
+            let setup = setup(request.into_inner(), &self.shared.spool, self.planted_hardware, self.planted_clock)?;
+            if let Some(allowance) = &self.allowance {
+                allowance.check(&setup).map_err(|why| {
+                    self.shared.spool.discard(&setup.spool);
+                    Status::permission_denied(why)
+                })?;
+            }
             *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
             setup
         };
@@ -279,6 +378,7 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::TryStreamRequest>,
     ) -> Result<Response<proto::TryStreamReply>, Status> {
+        self.check_holder(&request)?;
         self.alive();
         let (run, request) = (self.active()?, request.into_inner());
         let tried = tokio::task::spawn_blocking(move || lock(&run).as_ref().map(|run| run.try_out(&request)));
@@ -294,6 +394,7 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::ReadInterfaceRequest>,
     ) -> Result<Response<proto::ReadInterfaceReply>, Status> {
+        self.check_holder(&request)?;
         self.alive();
         let counted = wg_net::link_counters(&request.into_inner().interface)
             .map_err(|error| Status::not_found(error.to_string()))?;
@@ -305,6 +406,7 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::StartRequest>,
     ) -> Result<Response<proto::StartReply>, Status> {
+        self.check_holder(&request)?;
         self.with_prepared(&request.into_inner(), ActiveRun::announce)
     }
 
@@ -312,6 +414,7 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::StartRequest>,
     ) -> Result<Response<proto::StartReply>, Status> {
+        self.check_holder(&request)?;
         self.with_prepared(&request.into_inner(), |run, epoch| run.start(epoch))
     }
 
@@ -321,6 +424,7 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
+        self.check_holder(&request)?;
         self.alive();
         let run = self.active()?;
         let interval = request.into_inner().interval_ms.max(LEAST_INTERVAL_MS);
@@ -354,6 +458,7 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::FinishRequest>,
     ) -> Result<Response<proto::FinishReply>, Status> {
+        self.check_holder(&request)?;
         self.alive();
         let report = self.end_run(request.into_inner().abort).await?;
         self.alive();
@@ -364,8 +469,9 @@ impl Agent for AgentService {
 
     async fn collect(
         &self,
-        _: Request<proto::CollectRequest>,
+        request: Request<proto::CollectRequest>,
     ) -> Result<Response<Self::CollectStream>, Status> {
+        self.check_holder(&request)?;
         self.alive();
         let spool = match &*lock(&self.shared.state) {
             State::Idle(Some(spool)) => spool.clone(),
@@ -392,12 +498,24 @@ impl Agent for AgentService {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
+    async fn release(
+        &self,
+        request: Request<proto::ReleaseRequest>,
+    ) -> Result<Response<proto::ReleaseReply>, Status> {
+        self.check_holder(&request)?;
+        self.abandon().await;
+        lock(&self.shared.lease).length = None;
+        *lock(&self.shared.holder) = None;
+        Ok(Response::new(proto::ReleaseReply {}))
+    }
+
     async fn read_clock(
         &self,
         _: Request<proto::ReadClockRequest>,
     ) -> Result<Response<proto::ReadClockReply>, Status> {
         self.alive();
         let (realtime, monotonic_raw_ns) = clock::read_pair();
+        let realtime = self.planted_clock.map_or(realtime, |planted| planted.shown(realtime));
         Ok(Response::new(proto::ReadClockReply { realtime_ns: realtime.get(), monotonic_raw_ns }))
     }
 
@@ -411,7 +529,51 @@ impl Agent for AgentService {
     }
 }
 
+impl Holder {
+    fn described(&self) -> String {
+        let for_s = (clock::realtime().get() - self.since.get()) / 1_000_000_000;
+        format!("used by {} for {for_s} s", self.caller.name)
+    }
+}
+
 impl AgentService {
+    /// Has `who` use the agent from now on, unless it is in use; what its plans are bound to and its calls have to name.
+    fn hold(&self, who: Caller, lease: Option<Duration>) -> Result<Vec<u8>, Status> {
+        if lease.is_none() {
+            return Err(Status::invalid_argument("over a network lease_ms has to be more than 0"));
+        }
+        let mut holder = lock(&self.shared.holder);
+        if let Some(other) = holder.as_ref() {
+            return Err(Status::failed_precondition(format!(
+                "this host is {}; try again when that test is over",
+                other.described()
+            )));
+        }
+        let session = Session::draw()
+            .map_err(|_| Status::internal("the kernel has no random numbers for a session"))?;
+        let challenge = session.challenge().to_vec();
+        *holder = Some(Holder { caller: who, since: clock::realtime(), session });
+        Ok(challenge)
+    }
+
+    /// Keeps out whoever does not use the agent.
+    fn check_holder<T>(&self, request: &Request<T>) -> Result<(), Status> {
+        let Some(caller) = caller(request) else { return Ok(()) };
+        let named = request.metadata().get_bin(SESSION).and_then(|value| value.to_bytes().ok());
+        match lock(&self.shared.holder).as_ref() {
+            None => Err(Status::failed_precondition(
+                "there is no session, or its lease is over; call Hello first",
+            )),
+            Some(holder)
+                if holder.caller.fingerprint == caller.fingerprint
+                    && named.as_deref() == Some(holder.session.challenge()) =>
+            {
+                Ok(())
+            }
+            Some(holder) => Err(Status::permission_denied(format!("this host is {}", holder.described()))),
+        }
+    }
+
     fn with_prepared(
         &self,
         request: &proto::StartRequest,
@@ -423,7 +585,9 @@ impl AgentService {
         let Some(run) = run.as_mut() else {
             return Err(Status::failed_precondition("the run is not prepared yet"));
         };
-        act(run, WallNanos::new(request.epoch_realtime_ns)).map_err(|error| not_started(&error))?;
+        let epoch = WallNanos::new(request.epoch_realtime_ns);
+        let epoch = self.planted_clock.map_or(epoch, |planted| planted.instant(epoch));
+        act(run, epoch).map_err(|error| not_started(&error))?;
         Ok(Response::new(proto::StartReply {}))
     }
 

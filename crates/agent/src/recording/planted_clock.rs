@@ -4,9 +4,11 @@
 //! an end system a clock, its agent writes every time as that clock would have shown it. Only what is recorded
 //! changes: frames leave when they would have left, and the servicing threads know nothing of it.
 
+use std::str::FromStr;
+
 use wg_core::clock::{DisciplinedClock, LocalClock};
 use wg_core::oscillator::{FrequencyOffset, Oscillator};
-use wg_frame::time::{RunTime, Span};
+use wg_frame::time::{RunTime, Span, WallNanos};
 use wg_plan::Clock;
 use wg_record::Record;
 
@@ -23,6 +25,11 @@ impl PlantedClock {
         let drift = FrequencyOffset::nearest(clock.drift_ppb.saturating_mul(1_000_000));
         let planted = Self { offset: clock.offset, drift };
         (planted != Self { offset: Span::ZERO, drift: FrequencyOffset::NONE }).then_some(planted)
+    }
+
+    /// A clock that runs this much too fast, in parts per billion, and is right at the epoch.
+    pub fn drifting(ppb: i64) -> Self {
+        Self { offset: Span::ZERO, drift: FrequencyOffset::nearest(ppb.saturating_mul(1_000_000)) }
     }
 
     /// What it shows at `time`, saturating at the ends of the range.
@@ -42,6 +49,52 @@ impl PlantedClock {
     }
 }
 
+/// The clock of a whole host that is wrong on purpose: what it tells callers, the instant it takes for a start, and the times
+/// it records. It ran right when this was made, but for the offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlantedHostClock {
+    offset_ns: i64,
+    drift_ppb: i64,
+    since: WallNanos,
+}
+
+impl PlantedHostClock {
+    /// What it shows at an instant of the host's real clock.
+    pub fn shown(&self, at: WallNanos) -> WallNanos {
+        let passed = i128::from(at.get() - self.since.get());
+        let gained = (passed * i128::from(self.drift_ppb)).div_euclid(1_000_000_000) as i64;
+        WallNanos::new(at.get() + self.offset_ns + gained)
+    }
+
+    /// The instant of the host's real clock at which it shows `shown`.
+    pub fn instant(&self, shown: WallNanos) -> WallNanos {
+        let passed = i128::from(shown.get() - self.offset_ns - self.since.get());
+        let real = (passed * 1_000_000_000).div_euclid(1_000_000_000 + i128::from(self.drift_ppb)) as i64;
+        WallNanos::new(self.since.get() + real)
+    }
+
+    /// What it does to times of a run, whose epoch is as it shows it.
+    pub fn of_records(&self) -> Option<PlantedClock> {
+        (self.drift_ppb != 0).then(|| PlantedClock::drifting(self.drift_ppb))
+    }
+}
+
+impl FromStr for PlantedHostClock {
+    type Err = String;
+
+    /// OFFSET,DRIFT in ns and ppb.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\": give OFFSET,DRIFT in ns and ppb, at most a day and 1000000 ppb");
+        let (offset, drift) = text.split_once(',').ok_or_else(wrong)?;
+        let offset_ns: i64 = offset.trim().parse().map_err(|_| wrong())?;
+        let drift_ppb: i64 = drift.trim().parse().map_err(|_| wrong())?;
+        if offset_ns.unsigned_abs() > 86_400_000_000_000 || drift_ppb.unsigned_abs() > 1_000_000 {
+            return Err(wrong());
+        }
+        Ok(Self { offset_ns, drift_ppb, since: wg_net::clock::realtime() })
+    }
+}
+
 fn read(clock: &DisciplinedClock, time: RunTime) -> RunTime {
     RunTime::from_picos(clock.read(time).as_picos())
 }
@@ -49,6 +102,21 @@ fn read(clock: &DisciplinedClock, time: RunTime) -> RunTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_clock_is_read_and_awaited_by_the_same_rule() {
+        for (text, offset, drift) in [("250000,0", 250_000, 0), ("-7,100000", -7, 100_000), ("0,-50000", 0, -50_000)] {
+            let clock: PlantedHostClock = text.parse().unwrap();
+            for passed in [0_i64, 1, 999_999_937, 60_000_000_000] {
+                let at = WallNanos::new(clock.since.get() + passed);
+                let shown = clock.shown(at);
+                let gained = (i128::from(passed) * i128::from(drift)).div_euclid(1_000_000_000) as i64;
+                assert_eq!(shown.get(), at.get() + offset + gained);
+                assert!((clock.instant(shown).get() - at.get()).abs() <= 1);
+            }
+        }
+        assert!("5".parse::<PlantedHostClock>().is_err() && "0,1000001".parse::<PlantedHostClock>().is_err());
+    }
 
     #[test]
     fn it_shows_offset_and_drift_from_the_epoch_on() {

@@ -153,6 +153,8 @@ pub fn host_facts() -> BTreeMap<String, String> {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     BTreeMap::from([
         ("kernel".into(), host::kernel_release()),
+        // Hosts with one boot have one real-time clock.
+        ("boot-id".into(), read("/proc/sys/kernel/random/boot_id")),
         ("cpu".into(), cpu),
         ("cores".into(), cores.to_string()),
         ("clock-source".into(), read("/sys/devices/system/clocksource/clocksource0/current_clocksource")),

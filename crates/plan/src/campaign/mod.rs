@@ -67,6 +67,8 @@ pub enum Bench {
     Sim,
     /// Between network namespaces of one machine.
     Netns,
+    /// Between the hosts of a lab.
+    Lab,
 }
 
 /// One swept parameter.

@@ -116,7 +116,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let name = test.required("name").and_then(|written| test_name(&mut test, written));
     let seed = test.element.get("seed").unwrap_or(DEFAULT_SEED);
     let seed = test.whole("seed", seed, 0, u64::MAX);
-    let benches = [("sim", Bench::Sim), ("netns", Bench::Netns)];
+    let benches = [("sim", Bench::Sim), ("netns", Bench::Netns), ("lab", Bench::Lab)];
     let bench = test.optional_choice("bench", &benches).flatten();
     let place = test.place;
     let mut network_reader = Reader::new(nodes, found);

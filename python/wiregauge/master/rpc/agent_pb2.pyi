@@ -6,6 +6,87 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class IntroduceRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class IntroduceReply(_message.Message):
+    __slots__ = ("agent_version", "host_name", "certificate_request")
+    AGENT_VERSION_FIELD_NUMBER: _ClassVar[int]
+    HOST_NAME_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    agent_version: str
+    host_name: str
+    certificate_request: str
+    def __init__(self, agent_version: _Optional[str] = ..., host_name: _Optional[str] = ..., certificate_request: _Optional[str] = ...) -> None: ...
+
+class JoinRequest(_message.Message):
+    __slots__ = ("secret", "authority", "certificate")
+    SECRET_FIELD_NUMBER: _ClassVar[int]
+    AUTHORITY_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    secret: bytes
+    authority: str
+    certificate: str
+    def __init__(self, secret: _Optional[bytes] = ..., authority: _Optional[str] = ..., certificate: _Optional[str] = ...) -> None: ...
+
+class JoinReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DescribeRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DescribeReply(_message.Message):
+    __slots__ = ("agent_version", "plan_schema", "record_schema", "host_name", "host", "interfaces", "in_use", "reached_at", "allowed")
+    class HostEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    AGENT_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PLAN_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    HOST_NAME_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    INTERFACES_FIELD_NUMBER: _ClassVar[int]
+    IN_USE_FIELD_NUMBER: _ClassVar[int]
+    REACHED_AT_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    agent_version: str
+    plan_schema: int
+    record_schema: int
+    host_name: str
+    host: _containers.ScalarMap[str, str]
+    interfaces: _containers.RepeatedCompositeFieldContainer[InterfaceDescription]
+    in_use: str
+    reached_at: str
+    allowed: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host_name: _Optional[str] = ..., host: _Optional[_Mapping[str, str]] = ..., interfaces: _Optional[_Iterable[_Union[InterfaceDescription, _Mapping]]] = ..., in_use: _Optional[str] = ..., reached_at: _Optional[str] = ..., allowed: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class InterfaceDescription(_message.Message):
+    __slots__ = ("name", "mac", "ipv4", "rate_bps", "mtu", "up", "allowed", "timestamps")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MAC_FIELD_NUMBER: _ClassVar[int]
+    IPV4_FIELD_NUMBER: _ClassVar[int]
+    RATE_BPS_FIELD_NUMBER: _ClassVar[int]
+    MTU_FIELD_NUMBER: _ClassVar[int]
+    UP_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    mac: bytes
+    ipv4: _containers.RepeatedScalarFieldContainer[str]
+    rate_bps: int
+    mtu: int
+    up: bool
+    allowed: bool
+    timestamps: str
+    def __init__(self, name: _Optional[str] = ..., mac: _Optional[bytes] = ..., ipv4: _Optional[_Iterable[str]] = ..., rate_bps: _Optional[int] = ..., mtu: _Optional[int] = ..., up: _Optional[bool] = ..., allowed: _Optional[bool] = ..., timestamps: _Optional[str] = ...) -> None: ...
+
 class HelloRequest(_message.Message):
     __slots__ = ("master_version", "lease_ms")
     MASTER_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -15,7 +96,7 @@ class HelloRequest(_message.Message):
     def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ...) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("agent_version", "plan_schema", "record_schema", "host")
+    __slots__ = ("agent_version", "plan_schema", "record_schema", "host", "session")
     class HostEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -27,14 +108,16 @@ class HelloReply(_message.Message):
     PLAN_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RECORD_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
     agent_version: str
     plan_schema: int
     record_schema: int
     host: _containers.ScalarMap[str, str]
-    def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    session: bytes
+    def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host: _Optional[_Mapping[str, str]] = ..., session: _Optional[bytes] = ...) -> None: ...
 
 class PrepareRequest(_message.Message):
-    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted")
+    __slots__ = ("network_json", "run_json", "end_system", "ports", "servicing_core", "fifo_priority", "agents_on_host", "distrusted", "count", "signature")
     NETWORK_JSON_FIELD_NUMBER: _ClassVar[int]
     RUN_JSON_FIELD_NUMBER: _ClassVar[int]
     END_SYSTEM_FIELD_NUMBER: _ClassVar[int]
@@ -43,6 +126,8 @@ class PrepareRequest(_message.Message):
     FIFO_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     AGENTS_ON_HOST_FIELD_NUMBER: _ClassVar[int]
     DISTRUSTED_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     network_json: bytes
     run_json: bytes
     end_system: str
@@ -51,7 +136,9 @@ class PrepareRequest(_message.Message):
     fifo_priority: int
     agents_on_host: int
     distrusted: _containers.RepeatedCompositeFieldContainer[Distrust]
-    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ...) -> None: ...
+    count: int
+    signature: bytes
+    def __init__(self, network_json: _Optional[bytes] = ..., run_json: _Optional[bytes] = ..., end_system: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortInterface, _Mapping]]] = ..., servicing_core: _Optional[int] = ..., fifo_priority: _Optional[int] = ..., agents_on_host: _Optional[int] = ..., distrusted: _Optional[_Iterable[_Union[Distrust, _Mapping]]] = ..., count: _Optional[int] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class PortInterface(_message.Message):
     __slots__ = ("port", "interface")
@@ -306,6 +393,14 @@ class Chunk(_message.Message):
     file: str
     data: bytes
     def __init__(self, file: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class ReleaseRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReleaseReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class ReadClockRequest(_message.Message):
     __slots__ = ()

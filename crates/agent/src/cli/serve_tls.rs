@@ -1,0 +1,199 @@
+//! `wiregauge-agent serve --listen tls:…`: joins a lab, then serves its members.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::{Certificate, Identity as TlsIdentity, Server, ServerTlsConfig};
+use wg_agent::control::service::AgentService;
+use wg_agent::control::spool::Spool;
+use wg_agent::proto::agent_server::AgentServer;
+use wg_agent::proto::enrolment_server::EnrolmentServer;
+use wg_agent::registry::ROLES;
+use wg_agent::remote::allowance::Allowance;
+use wg_agent::remote::audit::Audit;
+use wg_agent::remote::callers::Guard;
+use wg_agent::remote::enrolment::EnrolmentService;
+use wg_agent::remote::identity::{Identity, Membership};
+use wg_agent::remote::join_code::{Invitation, JoinCode};
+use wg_agent::timestamps::planted::PlantedHardware;
+
+use super::ServeOptions;
+use super::serve::{Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue};
+
+/// Where the host's own rules are, unless somebody names another file.
+const CONFIG: &str = "/etc/wiregauge/agent.toml";
+/// Bytes of one call to an agent that belongs to nobody, at most.
+const LARGEST_STRANGER: usize = 64 << 10;
+
+pub(super) fn serve(
+    address: &str,
+    options: &ServeOptions,
+    planted: Option<PlantedHardware>,
+) -> Result<(), Failure> {
+    let address: SocketAddr = address.parse().map_err(|_| {
+        (2, format!("--listen tls:{address}: give an address and a port, for example tls:0.0.0.0:47170"))
+    })?;
+    if options.netns.is_some() {
+        return Err((
+            2,
+            "--netns has no effect with --listen tls; start the agent inside the namespace".into(),
+        ));
+    }
+    if options.die_with_parent {
+        wg_net::realtime::die_with_parent().map_err(|e| (3, format!("--die-with-parent: {e}")))?;
+    }
+    let usual = Path::new(CONFIG);
+    let config: Option<PathBuf> = options.config.clone().or_else(|| usual.exists().then(|| usual.to_owned()));
+    let allowance = Allowance::read(config.as_deref()).map_err(|e| (2, e.to_string()))?;
+    let host = wg_net::host::name();
+    let identity = Identity::open(options.state.as_deref(), &host).map_err(|e| (3, e.to_string()))?;
+    let audit = Audit::open(identity.folder())
+        .map_err(|e| (3, format!("{}: the audit log cannot be written: {e}", identity.folder().display())))?;
+    let audit = Arc::new(audit);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .map_err(|e| (3, e.to_string()))?;
+    let membership = match identity.membership() {
+        Some(membership) => membership.clone(),
+        None => {
+            let code = runtime.block_on(join(address, options, &identity, &audit, &host))?;
+            let Some(membership) = code else { return Ok(()) };
+            membership
+        }
+    };
+    let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
+    let service = AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock).bounded(allowance);
+    let outcome = runtime.block_on(members(address, options, &identity.key(), &membership, audit, service));
+    // Streams of callers that went away must not keep the program alive.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Leaves the lab.
+pub(super) fn leave(state: Option<&Path>) -> ExitCode {
+    let left = Identity::open(state, &wg_net::host::name())
+        .map_err(|e| e.to_string())
+        .and_then(|identity| identity.leave().map_err(|e| e.to_string()));
+    match left {
+        Ok(true) => {
+            println!("this host has left its lab; an agent that still runs stays in it until it ends")
+        }
+        Ok(false) => println!("this host is in no lab"),
+        Err(problem) => {
+            eprintln!("wiregauge-agent: {problem}");
+            return ExitCode::from(3);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn problem(address: SocketAddr) -> impl Fn(&dyn std::error::Error) -> Failure + Copy {
+    move |error| {
+        // The transport's own sentence is but "transport error".
+        let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        (3, format!("cannot serve on tls:{address}: {why}"))
+    }
+}
+
+/// Waits for somebody who was told the join code; nothing where the program is to end before.
+async fn join(
+    address: SocketAddr,
+    options: &ServeOptions,
+    identity: &Identity,
+    audit: &Arc<Audit>,
+    host: &str,
+) -> Result<Option<Membership>, Failure> {
+    let problem = problem(address);
+    let random = |_| (3, "the kernel has no random numbers for a join code".to_owned());
+    let code = JoinCode::draw(identity.own_certificate().der()).map_err(random)?;
+    let own = Arc::new(Identity::open(Some(identity.folder()), host).map_err(|e| (3, e.to_string()))?);
+    // The certificate the code names, not one made anew.
+    let tls = TlsIdentity::from_pem(identity.own_certificate().pem(), identity.key());
+    let service =
+        EnrolmentService::new(own, Invitation::new(code, Instant::now()), Arc::clone(audit), host.into());
+    let listener = TcpListener::bind(address).await.map_err(|e| problem(&e))?;
+    let bound = listener.local_addr().map_err(|e| problem(&e))?;
+    say(&format!("this host is in no lab yet; its join code, good once and for an hour:\n\n    {code}\n"));
+    if options.announce {
+        say(&format!("joining tls:{bound} {code}"));
+    }
+    let done = service.clone();
+    let (finish, finished) = tokio::sync::oneshot::channel::<bool>();
+    let until = async move {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        let joined = tokio::select! {
+            () = done.joined() => true,
+            _ = terminate.recv() => false,
+            _ = tokio::signal::ctrl_c() => false,
+        };
+        let _ = finish.send(joined);
+        Ok::<(), std::io::Error>(())
+    };
+    let tls = ServerTlsConfig::new().identity(tls);
+    let server = Server::builder().tls_config(tls).map_err(|e| problem(&e))?;
+    let service = EnrolmentServer::new(service).max_decoding_message_size(LARGEST_STRANGER);
+    let serving = server.serve_with_incoming_shutdown(service, TcpListenerStream::new(listener), async {
+        let _ = until.await;
+        // The answer to whoever joined it is on its way.
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    });
+    serving.await.map_err(|e| problem(&e))?;
+    if !finished.await.unwrap_or(false) {
+        return Ok(None);
+    }
+    let joined = Identity::open(Some(identity.folder()), host).map_err(|e| (3, e.to_string()))?;
+    say("this host has joined the lab");
+    Ok(joined.membership().cloned())
+}
+
+/// Serves the members of the lab until told to stop.
+async fn members(
+    address: SocketAddr,
+    options: &ServeOptions,
+    key: &str,
+    membership: &Membership,
+    audit: Arc<Audit>,
+    service: AgentService,
+) -> Result<(), Failure> {
+    let problem = problem(address);
+    let tls = ServerTlsConfig::new()
+        .identity(TlsIdentity::from_pem(&membership.certificate, key))
+        .client_ca_root(Certificate::from_pem(&membership.authority));
+    let server = Server::builder().tls_config(tls).map_err(|e| problem(&e))?.layer(Guard(audit));
+    let listener = TcpListener::bind(address).await.map_err(|e| problem(&e))?;
+    let bound = listener.local_addr().map_err(|e| problem(&e))?;
+    if options.announce {
+        say(&format!("listening tls:{bound}"));
+    } else {
+        say(&format!("serving the lab on {bound}"));
+    }
+    let (told, mut tell) = tokio::sync::watch::channel(false);
+    let stop = {
+        let (service, alone) = (service.clone(), !options.die_with_parent);
+        async move {
+            let _ = asked_to_stop(&service, alone).await;
+            let _ = told.send(true);
+        }
+    };
+    // A caller that keeps its connection open must not keep the program alive.
+    let overdue = async move {
+        drop(tell.changed().await);
+        tokio::time::sleep(LEAVE_TAKING).await;
+    };
+    let service = AgentServer::new(service).max_decoding_message_size(LARGEST_REQUEST);
+    let serving = server.serve_with_incoming_shutdown(service, TcpListenerStream::new(listener), stop);
+    or_overdue(serving, overdue).await.map_err(|e| problem(&e))
+}
+
+/// A line on standard output; whoever wanted it and went away does not need it.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}").and_then(|()| std::io::stdout().flush());
+}

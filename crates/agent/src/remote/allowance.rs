@@ -1,0 +1,272 @@
+//! What the host's own configuration lets callers do with it, whatever their role and their signature.
+//!
+//! A file of four lines, read when the agent starts:
+//!
+//! ```toml
+//! interfaces = ["eth1"]           # those a test may use; default: all but loopback
+//! addresses = ["10.20.0.0/16"]    # of this host and of those it exchanges frames with; default: private ones
+//! rate = "100Mbit/s"              # of all this host sends in a run, on the wire
+//! duration = "1h"                 # of a run
+//! ```
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use ipnet::Ipv4Net;
+use serde::Deserialize;
+use wg_frame::time::Span;
+use wg_plan::wire::wire_bits;
+use wg_plan::{FlowId, NodeIndex, Pattern, Protocol, Run, quantity};
+
+use crate::control::role::Setup;
+
+/// RFC 1918, 3927 and 2544 (benchmarks), and loopback for tests of the instrument.
+const PRIVATE: [&str; 6] =
+    ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "198.18.0.0/15", "127.0.0.0/8"];
+const RATE: &str = "100Mbit/s";
+const DURATION: &str = "1h";
+
+/// The file as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    interfaces: Option<Vec<String>>,
+    addresses: Option<Vec<String>>,
+    rate: Option<String>,
+    duration: Option<String>,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AllowanceError {
+    /// It cannot be read.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It does not say what it must.
+    #[error("{path}: {why}; it may have interfaces, addresses, rate and duration")]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        why: String,
+    },
+}
+
+/// What callers may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// `None`: every interface but loopback.
+    interfaces: Option<Vec<String>>,
+    addresses: Vec<Ipv4Net>,
+    rate_bps: u64,
+    duration: Span,
+}
+
+impl Allowance {
+    /// What a file allows; without one, the defaults.
+    ///
+    /// # Errors
+    /// See [`AllowanceError`].
+    pub fn read(path: Option<&Path>) -> Result<Self, AllowanceError> {
+        let Some(path) = path else {
+            return Self::of("").map_err(|why| AllowanceError::Wrong { path: "defaults".into(), why });
+        };
+        let text = fs::read_to_string(path)
+            .map_err(|source| AllowanceError::Unreadable { path: path.to_owned(), source })?;
+        Self::of(&text).map_err(|why| AllowanceError::Wrong { path: path.to_owned(), why })
+    }
+
+    fn of(text: &str) -> Result<Self, String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string().replace('\n', " "))?;
+        let ranges = file.addresses.unwrap_or_else(|| PRIVATE.map(str::to_owned).to_vec());
+        let range = |text: &String| {
+            let single = || text.parse::<Ipv4Addr>().map(Ipv4Net::from);
+            text.parse().or_else(|_| single()).map_err(|_| {
+                format!("addresses: \"{text}\" is no range of IPv4 addresses such as 10.20.0.0/16")
+            })
+        };
+        let written = file.rate.as_deref().unwrap_or(RATE);
+        let rate_bps = quantity::rate(written)
+            .map_err(|e| format!("rate: {}", e.sentence(quantity::Kind::Rate, written)))?;
+        let written = file.duration.as_deref().unwrap_or(DURATION);
+        let duration = quantity::time(written)
+            .map_err(|e| format!("duration: {}", e.sentence(quantity::Kind::Time, written)))?;
+        Ok(Self {
+            interfaces: file.interfaces,
+            addresses: ranges.iter().map(range).collect::<Result<_, _>>()?,
+            rate_bps,
+            duration,
+        })
+    }
+
+    /// Whether a test may use this interface.
+    pub fn has_interface(&self, name: &str) -> bool {
+        name != "lo" && self.interfaces.as_ref().is_none_or(|all| all.iter().any(|known| known == name))
+    }
+
+    /// All of it, a line each.
+    pub fn described(&self) -> Vec<String> {
+        let interfaces =
+            self.interfaces.as_ref().map_or_else(|| "all but loopback".into(), |all| all.join(", "));
+        let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        vec![
+            format!("interfaces {interfaces}"),
+            format!("addresses {}", addresses.join(", ")),
+            format!("at most {} in all", quantity::show_rate(self.rate_bps)),
+            format!("runs of at most {}", seconds(self.duration)),
+        ]
+    }
+
+    /// Whether a run stays within it.
+    ///
+    /// # Errors
+    /// What does not, as a sentence with the limit.
+    pub fn check(&self, setup: &Setup) -> Result<(), String> {
+        for port in &setup.ports {
+            if !self.has_interface(&port.interface) {
+                return Err(format!(
+                    "this host allows no test on its interface {}; it allows {}",
+                    port.interface,
+                    self.described()[0]
+                ));
+            }
+        }
+        for node in peers(&setup.run, setup.node) {
+            let Some(peer) = setup.network.nodes.get(usize::from(node)) else { continue };
+            self.check_address(&peer.name, peer.ipv4.into())?;
+        }
+        for flow in setup.run.flows.iter().filter(|flow| flow.from == setup.node) {
+            if let Some(chosen) = flow.addresses.ipv4.destination {
+                self.check_address(&format!("flow {}", flow.id), chosen.into())?;
+            }
+        }
+        let length = setup.run.warm_up + setup.run.duration + setup.run.drain;
+        if length > self.duration {
+            return Err(format!(
+                "the run takes {}; this host allows at most {}",
+                seconds(length),
+                seconds(self.duration)
+            ));
+        }
+        let planned = planned_bps(&setup.run, setup.node);
+        if planned > self.rate_bps {
+            return Err(format!(
+                "this host would send {}; it allows at most {}",
+                quantity::show_rate(planned),
+                quantity::show_rate(self.rate_bps)
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_address(&self, whose: &str, address: Ipv4Addr) -> Result<(), String> {
+        if self.addresses.iter().any(|range| range.contains(&address)) {
+            return Ok(());
+        }
+        Err(format!("{whose} has the address {address}; this host allows {}", self.described()[1]))
+    }
+}
+
+fn seconds(span: Span) -> String {
+    format!("{} s", span.as_picos() as f64 / 1e12)
+}
+
+/// This node and all it exchanges frames with.
+fn peers(run: &Run, node: NodeIndex) -> Vec<NodeIndex> {
+    let mut met = vec![node];
+    for flow in &run.flows {
+        let ends: Vec<NodeIndex> =
+            [flow.from, flow.to].into_iter().chain(flow.also_to.iter().copied()).collect();
+        if ends.contains(&node) {
+            met.extend(ends);
+        }
+    }
+    for inject in run.injects.iter().filter(|inject| inject.on == node || inject.to == node) {
+        met.extend([inject.on, inject.to]);
+    }
+    met.sort_unstable();
+    met.dedup();
+    met
+}
+
+/// What a node sends on the wire where its senders are fastest, a burst spread over its period, bit/s.
+fn planned_bps(run: &Run, node: NodeIndex) -> u64 {
+    let flow_of = |id: FlowId| run.flows.iter().find(|flow| flow.id == id);
+    let rate = |bits: u64, period: Span| {
+        let picos = u128::from(period.as_picos().max(1).unsigned_abs());
+        u64::try_from(u128::from(bits) * 1_000_000_000_000 / picos).unwrap_or(u64::MAX)
+    };
+    let mut planned = 0_u64;
+    for send in &run.sends {
+        let Some(flow) = flow_of(send.flow) else { continue };
+        let returns = run.relays.iter().any(|relay| relay.flow == flow.id && relay.on == node);
+        if flow.from != node && !returns {
+            continue;
+        }
+        let bits = wire_bits(flow.protocol, flow.vlan, send.payload);
+        let fastest = match send.pattern {
+            Pattern::Periodic | Pattern::Exponential => rate(bits, send.period),
+            Pattern::Bursts { size, .. } => rate(bits.saturating_mul(u64::from(size)), send.period),
+            Pattern::Ramp { to, .. } => rate(bits, send.period.min(to)),
+        };
+        planned = planned.saturating_add(send.rate_limit_bps.map_or(fastest, |most| fastest.min(most)));
+    }
+    for inject in run.injects.iter().filter(|inject| inject.on == node) {
+        let bits = wire_bits(Protocol::Udp, None, inject.payload);
+        planned = planned.saturating_add(rate(bits.saturating_mul(u64::from(inject.burst)), inject.interval));
+    }
+    planned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_what_is_allowed() {
+        let allowed = Allowance::of(
+            "interfaces = [\"eth1\"]\naddresses = [\"10.20.0.0/16\", \"10.9.0.1\"]\nrate = \"1Mbit/s\"",
+        )
+        .unwrap();
+        assert!(allowed.has_interface("eth1") && !allowed.has_interface("eth0"));
+        assert_eq!(
+            allowed.described(),
+            [
+                "interfaces eth1",
+                "addresses 10.20.0.0/16, 10.9.0.1/32",
+                "at most 1Mbit/s in all",
+                "runs of at most 3600 s"
+            ]
+        );
+        assert!(allowed.check_address("a", Ipv4Addr::new(10, 20, 255, 1)).is_ok());
+        assert!(allowed.check_address("a", Ipv4Addr::new(10, 9, 0, 1)).is_ok());
+        let refused = allowed.check_address("a", Ipv4Addr::new(10, 21, 0, 1)).unwrap_err();
+        assert_eq!(
+            refused,
+            "a has the address 10.21.0.1; this host allows addresses 10.20.0.0/16, 10.9.0.1/32"
+        );
+        let usual = Allowance::of("").unwrap();
+        assert!(usual.has_interface("eth0") && !usual.has_interface("lo"));
+        assert!(usual.check_address("a", Ipv4Addr::new(8, 8, 8, 8)).is_err());
+    }
+
+    #[test]
+    fn a_file_that_says_something_else_is_refused() {
+        for (text, why) in [
+            ("interface = [\"eth1\"]", "unknown field `interface`"),
+            ("addresses = [\"10.20\"]", "\"10.20\" is no range"),
+            ("rate = \"fast\"", "rate: "),
+            ("duration = \"1\"", "duration: "),
+            ("interfaces = ", "TOML"),
+        ] {
+            let refused = Allowance::of(text).unwrap_err();
+            assert!(refused.contains(why), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Who calls, and which calls are theirs to make.
+//!
+//! A caller's role is the organisational unit (OU) of its certificate, which the lab's authority has signed; TLS has
+//! checked that signature before any call comes here.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use ring::digest::{SHA256, digest};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo};
+use tower::{Layer, Service};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::audit::{Audit, Entry};
+
+/// What a caller may do; each may all that those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// Looks at a host.
+    Observer,
+    /// Runs tests.
+    Operator,
+    /// Ends the agent.
+    Administrator,
+}
+
+impl Right {
+    /// As a certificate has it.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "observer" => Some(Self::Observer),
+            "operator" => Some(Self::Operator),
+            "administrator" => Some(Self::Administrator),
+            _ => None,
+        }
+    }
+
+    /// What a call of [`Agent`](crate::proto::agent_server::Agent) takes; a call that is not listed is nobody's.
+    pub fn needed(call: &str) -> Option<Self> {
+        match call {
+            "Describe" | "ReadClock" => Some(Self::Observer),
+            "Hello" | "Prepare" | "TryStream" | "ReadInterface" | "Announce" | "Start" | "Watch"
+            | "Finish" | "Collect" | "Release" => Some(Self::Operator),
+            "Shutdown" => Some(Self::Administrator),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Observer => "observer",
+            Self::Operator => "operator",
+            Self::Administrator => "administrator",
+        })
+    }
+}
+
+/// Who calls, as the certificate says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Its common name.
+    pub name: String,
+    /// Its role.
+    pub right: Right,
+    /// Its public key: a point of P-256, uncompressed.
+    pub key: Vec<u8>,
+    /// Of the certificate.
+    pub fingerprint: [u8; 32],
+    /// Where it calls from.
+    pub from: Option<SocketAddr>,
+    /// The address of this host that it calls.
+    pub to: Option<SocketAddr>,
+}
+
+impl Caller {
+    /// Reads a certificate (DER), whose signature TLS has checked.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub fn of(certificate: &[u8]) -> Result<Self, String> {
+        let (_, parsed) = X509Certificate::from_der(certificate)
+            .map_err(|_| "the certificate cannot be read".to_owned())?;
+        let subject = parsed.subject();
+        let name = subject.iter_common_name().find_map(|name| name.as_str().ok()).unwrap_or("nobody");
+        let unit = subject.iter_organizational_unit().find_map(|unit| unit.as_str().ok()).unwrap_or("");
+        let right = Right::named(unit).ok_or_else(|| {
+            format!(
+                "the certificate of {name} names no role; its organisational unit is \"{unit}\" and must be observer, \
+                 operator or administrator"
+            )
+        })?;
+        let mut fingerprint = [0; 32];
+        fingerprint.copy_from_slice(digest(&SHA256, certificate).as_ref());
+        let key = parsed.public_key().subject_public_key.data.to_vec();
+        Ok(Self { name: name.to_owned(), right, key, fingerprint, from: None, to: None })
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.right)
+    }
+}
+
+/// Puts [`Guarded`] before a service.
+#[derive(Clone, Debug)]
+pub struct Guard(pub Arc<Audit>);
+
+impl<S> Layer<S> for Guard {
+    type Service = Guarded<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Guarded { inner, audit: Arc::clone(&self.0) }
+    }
+}
+
+/// Lets a call pass whose caller may make it, with the [`Caller`] beside it; writes down what was asked and what came of it.
+#[derive(Clone, Debug)]
+pub struct Guarded<S> {
+    inner: S,
+    audit: Arc<Audit>,
+}
+
+type Answer =
+    std::pin::Pin<Box<dyn Future<Output = Result<Response<Body>, std::convert::Infallible>> + Send>>;
+
+impl<S> Service<Request<Body>> for Guarded<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = std::convert::Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = std::convert::Infallible;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Answer {
+        let call = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+        let audit = Arc::clone(&self.audit);
+        let caller = match admitted(&request, &call) {
+            Ok(caller) => caller,
+            Err((who, from, refusal)) => {
+                audit.write(&Entry { who: &who, from, call: &call, refused: Some(refusal.message()) });
+                return Box::pin(std::future::ready(Ok(refusal.into_http())));
+            }
+        };
+        let (who, from) = (caller.to_string(), caller.from);
+        request.extensions_mut().insert(caller);
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let response = answer.await?;
+            let refused =
+                Status::from_header_map(response.headers()).filter(|status| status.code() != tonic::Code::Ok);
+            // Signs of life and looks are too many to be of use.
+            if refused.is_some() || !matches!(call.as_str(), "ReadClock" | "Describe" | "Watch") {
+                let refused = refused.as_ref().map(Status::message);
+                audit.write(&Entry { who: &who, from, call: &call, refused });
+            }
+            Ok(response)
+        })
+    }
+}
+
+type Refusal = (String, Option<SocketAddr>, Status);
+
+fn admitted(request: &Request<Body>, call: &str) -> Result<Caller, Refusal> {
+    let connection = request.extensions().get::<TlsConnectInfo<TcpConnectInfo>>();
+    let (from, to) = connection.map_or((None, None), |connection| {
+        let tcp = connection.get_ref();
+        (tcp.remote_addr(), tcp.local_addr())
+    });
+    let nobody = |message: String| ("nobody".to_owned(), from, Status::unauthenticated(message));
+    let certificates = connection.and_then(TlsConnectInfo::peer_certs);
+    let Some(certificate) = certificates.as_ref().and_then(|all| all.first()) else {
+        return Err(nobody("a certificate of the lab's authority is needed".into()));
+    };
+    let caller = Caller::of(certificate).map_err(nobody)?;
+    let denied = |message: String| (caller.to_string(), from, Status::permission_denied(message));
+    match Right::needed(call) {
+        Some(needed) if caller.right >= needed => Ok(Caller { from, to, ..caller }),
+        Some(needed) => Err(denied(format!(
+            "{call} needs the role {needed}; the certificate of {} has the role {}",
+            caller.name, caller.right
+        ))),
+        None => Err(denied(format!("there is no call {call}"))),
+    }
+}

@@ -1,0 +1,209 @@
+//! The code by which a host joins a lab: typed once, by somebody who sees the host.
+//!
+//! 32 characters of Crockford's base 32: 80 bits of the SHA-256 of the agent's certificate, so that the caller knows whom
+//! it talks to, and 80 bits of a secret, so that the agent knows that the caller was told. The secret travels only within
+//! TLS to the certificate that the first half names; the agent keeps it in memory alone, takes it once, for an hour, and
+//! gives up after five wrong ones.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+
+/// Without I, L, O and U, which are read as others.
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const HALF: usize = 10;
+const CHARACTERS: usize = 32;
+/// How long a code is good for.
+pub const LIFETIME: Duration = Duration::from_secs(3_600);
+/// Wrong secrets after which it is good for nothing.
+pub const ATTEMPTS: u32 = 5;
+
+/// A join code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct JoinCode {
+    /// The beginning of the SHA-256 of the agent's certificate (DER).
+    pub fingerprint: [u8; HALF],
+    secret: [u8; HALF],
+}
+
+/// Secrets are not printed by accident.
+impl fmt::Debug for JoinCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinCode").finish_non_exhaustive()
+    }
+}
+
+/// Why a text is no join code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a join code has 32 letters and digits in groups of four, as `wiregauge-agent serve` prints it")]
+pub struct NoJoinCode;
+
+impl JoinCode {
+    /// A new code for the agent with this certificate.
+    ///
+    /// # Errors
+    /// The kernel has no random numbers.
+    pub fn draw(certificate: &[u8]) -> Result<Self, ring::error::Unspecified> {
+        let mut code = Self { fingerprint: [0; HALF], secret: [0; HALF] };
+        code.fingerprint.copy_from_slice(&digest(&SHA256, certificate).as_ref()[..HALF]);
+        SystemRandom::new().fill(&mut code.secret)?;
+        Ok(code)
+    }
+
+    /// What proves that somebody was told the code.
+    pub fn secret(&self) -> &[u8] {
+        &self.secret
+    }
+}
+
+impl fmt::Display for JoinCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut held, mut bits, mut written) = (0_u32, 0_u32, 0);
+        for byte in self.fingerprint.iter().chain(&self.secret) {
+            (held, bits) = (held << 8 | u32::from(*byte), bits + 8);
+            while bits >= 5 {
+                bits -= 5;
+                if written > 0 && written % 4 == 0 {
+                    f.write_str("-")?;
+                }
+                write!(f, "{}", char::from(ALPHABET[(held >> bits & 31) as usize]))?;
+                written += 1;
+            }
+            held &= (1 << bits) - 1;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for JoinCode {
+    type Err = NoJoinCode;
+
+    /// Takes small letters, any grouping, and O, I and L for the digits they look like.
+    fn from_str(text: &str) -> Result<Self, NoJoinCode> {
+        let (mut bytes, mut held, mut bits) = (Vec::with_capacity(2 * HALF), 0_u32, 0_u32);
+        let mut read = 0;
+        for letter in text.chars().filter(|letter| !matches!(letter, '-' | ' ')) {
+            let letter = match letter.to_ascii_uppercase() {
+                'O' => '0',
+                'I' | 'L' => '1',
+                other => other,
+            };
+            let value = ALPHABET.iter().position(|known| char::from(*known) == letter).ok_or(NoJoinCode)?;
+            (held, bits, read) = ((held << 5 | value as u32) & 0xFFFF, bits + 5, read + 1);
+            if bits >= 8 {
+                bits -= 8;
+                bytes.push((held >> bits & 0xFF) as u8);
+            }
+            if read > CHARACTERS {
+                return Err(NoJoinCode);
+            }
+        }
+        let (fingerprint, secret) = bytes.split_at_checked(HALF).ok_or(NoJoinCode)?;
+        Ok(Self {
+            fingerprint: fingerprint.try_into().map_err(|_| NoJoinCode)?,
+            secret: secret.try_into().map_err(|_| NoJoinCode)?,
+        })
+    }
+}
+
+/// A code that was given out, and what became of it.
+#[derive(Debug)]
+pub struct Invitation {
+    code: JoinCode,
+    until: Instant,
+    left: u32,
+}
+
+/// Why a secret is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is another one.
+    #[error("this is not the secret of the join code; {left} more attempts")]
+    Wrong {
+        /// What is left of them.
+        left: u32,
+    },
+    /// It was tried too often.
+    #[error("the join code was tried too often and is good for nothing; start the agent again for a new one")]
+    TooOften,
+    /// It is too old.
+    #[error("the join code is older than an hour; start the agent again for a new one")]
+    TooOld,
+}
+
+impl Invitation {
+    /// A code given out `now`.
+    pub fn new(code: JoinCode, now: Instant) -> Self {
+        Self { code, until: now + LIFETIME, left: ATTEMPTS }
+    }
+
+    /// Takes a secret.
+    ///
+    /// # Errors
+    /// See [`Refused`]; a wrong one counts.
+    pub fn take(&mut self, secret: &[u8], now: Instant) -> Result<(), Refused> {
+        if self.left == 0 {
+            return Err(Refused::TooOften);
+        }
+        if now >= self.until {
+            return Err(Refused::TooOld);
+        }
+        // Digests are compared, so that how long it takes tells nothing of the secret.
+        if digest(&SHA256, secret).as_ref() == digest(&SHA256, &self.code.secret).as_ref() {
+            self.left = 0;
+            return Ok(());
+        }
+        self.left -= 1;
+        Err(if self.left == 0 { Refused::TooOften } else { Refused::Wrong { left: self.left } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(fingerprint: [u8; HALF], secret: [u8; HALF], small: bool, spaced: bool) {
+            let code = JoinCode { fingerprint, secret };
+            let mut text = code.to_string();
+            prop_assert_eq!(text.len(), 39);
+            if small { text = text.to_lowercase(); }
+            if spaced { text = text.replace('-', " "); }
+            prop_assert_eq!(text.parse(), Ok(code));
+            prop_assert_eq!(text.replace('0', "o").replace('1', "l").parse(), Ok(code));
+        }
+
+        #[test]
+        fn other_texts_are_none(text in "\\PC{0,60}") {
+            if let Ok(code) = text.parse::<JoinCode>() {
+                let plain: String = text.chars().filter(|c| !matches!(c, '-' | ' ')).collect();
+                prop_assert_eq!(plain.len(), CHARACTERS);
+                prop_assert_eq!(code.to_string().parse(), Ok(code));
+            }
+        }
+    }
+
+    #[test]
+    fn a_code_is_good_once_for_an_hour_and_for_five_attempts() {
+        let code = JoinCode::draw(b"certificate").unwrap();
+        let begun = Instant::now();
+        let mut given = Invitation::new(code, begun);
+        for left in (1..ATTEMPTS).rev() {
+            assert_eq!(given.take(b"guess", begun), Err(Refused::Wrong { left }));
+        }
+        assert_eq!(given.take(b"", begun), Err(Refused::TooOften));
+        assert_eq!(given.take(code.secret(), begun), Err(Refused::TooOften));
+        let mut given = Invitation::new(code, begun);
+        assert_eq!(given.take(code.secret(), begun + LIFETIME), Err(Refused::TooOld));
+        assert_eq!(given.take(code.secret(), begun), Ok(()));
+        assert_eq!(given.take(code.secret(), begun), Err(Refused::TooOften));
+        assert_eq!(JoinCode::draw(b"certificate").unwrap().fingerprint, code.fingerprint);
+        assert_ne!(JoinCode::draw(b"certificate").unwrap(), code);
+    }
+}

@@ -1,0 +1,126 @@
+//! A plan counts only with its operator's signature, for one session and once.
+//!
+//! What is signed is [`CONTEXT`], the session that Hello named, and the request as protocol buffers encode it, its fields in
+//! the order of their numbers and the signature left out. A plan of another session, of another agent (which has other
+//! sessions), a changed one, and one that was used before are refused.
+
+use prost::Message;
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
+
+use crate::proto;
+
+/// Begins what is signed, so that no other text a key signs is taken for a plan.
+pub const CONTEXT: &[u8] = b"wiregauge plan 1\0";
+
+/// A session: what its plans are bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    challenge: [u8; 32],
+    /// Count of the last plan.
+    last: u64,
+}
+
+/// Why a plan is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsigned {
+    /// There is none.
+    #[error("the plan is not signed; agents that serve a network take signed plans only")]
+    Missing,
+    /// It is of something else.
+    #[error("the signature is not the caller's of this plan in this session")]
+    Wrong,
+    /// It was there before.
+    #[error("plan {count} came before, or one after it did; a plan counts once")]
+    Replayed {
+        /// Its count.
+        count: u64,
+    },
+}
+
+impl Session {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The kernel has no random numbers.
+    pub fn draw() -> Result<Self, ring::error::Unspecified> {
+        let mut session = Self { challenge: [0; 32], last: 0 };
+        SystemRandom::new().fill(&mut session.challenge)?;
+        Ok(session)
+    }
+
+    /// What Hello tells.
+    pub fn challenge(&self) -> &[u8] {
+        &self.challenge
+    }
+
+    /// Takes a plan that whoever has this key has signed: a point of P-256, uncompressed.
+    ///
+    /// # Errors
+    /// See [`Unsigned`].
+    pub fn take(&mut self, request: &proto::PrepareRequest, key: &[u8]) -> Result<(), Unsigned> {
+        if request.signature.is_empty() {
+            return Err(Unsigned::Missing);
+        }
+        let bare = proto::PrepareRequest { signature: Vec::new(), ..request.clone() };
+        let signed = [CONTEXT, &self.challenge, &bare.encode_to_vec()].concat();
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key)
+            .verify(&signed, &request.signature)
+            .map_err(|_| Unsigned::Wrong)?;
+        if request.count <= self.last {
+            return Err(Unsigned::Replayed { count: request.count });
+        }
+        self.last = request.count;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
+
+    use super::*;
+
+    fn signed(session: &Session, count: u64, key: &EcdsaKeyPair) -> proto::PrepareRequest {
+        let mut request = proto::PrepareRequest {
+            network_json: b"{}".to_vec(),
+            run_json: b"[]".to_vec(),
+            end_system: "a".into(),
+            servicing_core: -1,
+            count,
+            ..proto::PrepareRequest::default()
+        };
+        let text = [CONTEXT, session.challenge(), &request.encode_to_vec()].concat();
+        request.signature = key.sign(&SystemRandom::new(), &text).unwrap().as_ref().to_vec();
+        request
+    }
+
+    #[test]
+    fn a_plan_counts_once_for_its_session_and_as_it_was_signed() {
+        let random = SystemRandom::new();
+        let key = || {
+            let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, made.as_ref(), &random).unwrap()
+        };
+        let (own, foreign) = (key(), key());
+        let point = own.public_key().as_ref();
+        let mut session = Session::draw().unwrap();
+        let first = signed(&session, 1, &own);
+        assert_eq!(session.take(&signed(&session, 1, &foreign), point), Err(Unsigned::Wrong));
+        let unsigned = proto::PrepareRequest { signature: Vec::new(), ..first.clone() };
+        assert_eq!(session.take(&unsigned, point), Err(Unsigned::Missing));
+        for changed in [
+            proto::PrepareRequest { run_json: b"[1]".to_vec(), ..first.clone() },
+            proto::PrepareRequest { end_system: "b".into(), ..first.clone() },
+            proto::PrepareRequest { fifo_priority: 99, ..first.clone() },
+            proto::PrepareRequest { count: 2, ..first.clone() },
+        ] {
+            assert_eq!(session.take(&changed, point), Err(Unsigned::Wrong));
+        }
+        assert_eq!(session.take(&first, point), Ok(()));
+        assert_eq!(session.take(&first, point), Err(Unsigned::Replayed { count: 1 }));
+        assert_eq!(session.take(&signed(&session, 3, &own), point), Ok(()));
+        assert_eq!(session.take(&signed(&session, 2, &own), point), Err(Unsigned::Replayed { count: 2 }));
+        assert_eq!(Session::draw().unwrap().take(&first, point), Err(Unsigned::Wrong));
+    }
+}

@@ -1,0 +1,200 @@
+"""`lab`: the hosts that run tests, and who may give them orders."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from wiregauge.cli.shared import AsJson, TestFile, load_test
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
+
+if TYPE_CHECKING:
+    from wiregauge.benches.hosts import Described
+    from wiregauge.lab import Lab
+
+__all__ = ["LabFolder", "app", "opened_lab"]
+
+app = typer.Typer(
+    name="lab",
+    help="Make a lab of hosts, let hosts and people join it, and look at it.",
+    no_args_is_help=True,
+)
+
+LabFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--lab",
+        metavar="DIR",
+        help="Folder of the lab.",
+        show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
+    ),
+]
+
+
+def opened_lab(folder: Path | None, *, make: bool = False) -> Lab:
+    """The lab of a folder, or the usual one; with `make` a new one where there is none."""
+    from wiregauge.lab import Lab, LabError, usual_lab
+
+    chosen = folder or usual_lab()
+    try:
+        if make and not (chosen / "authority.pem").exists():
+            made = Lab.create(chosen)
+            say(f"{chosen}: a new lab; keep its folder keys to yourself")
+            return made
+        return Lab(chosen)
+    except LabError as error:
+        fail(str(error), BAD_INPUT)
+
+
+@app.command()
+def init(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="Folder to make.", show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab"),
+    ] = None,
+) -> None:
+    """Make a lab: an authority that vouches for its members, an empty inventory, and a key for yourself."""
+    from wiregauge.lab import Lab, LabError, usual_lab
+
+    chosen = folder or usual_lab()
+    try:
+        lab = Lab.create(chosen)
+        member = lab.member()
+    except LabError as error:
+        fail(str(error), BAD_INPUT)
+    print(f"{chosen}: a lab with {member.name} as its {member.role}; keep {chosen / 'keys'} to yourself")
+    print("next: `wiregauge agent serve` on a host, and here `wiregauge lab enrol HOST CODE`")
+
+
+@app.command()
+def member(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Who it is for.", show_default=False)],
+    role: Annotated[
+        str, typer.Option("--role", metavar="observer|operator|administrator", help="What it may do.")
+    ] = "operator",
+    folder: LabFolder = None,
+) -> None:
+    """Make a key for somebody who may give orders to the lab's hosts."""
+    from wiregauge.lab import LabError
+
+    try:
+        file = opened_lab(folder).add_member(name, role)
+    except LabError as error:
+        fail(str(error), BAD_INPUT)
+    print(f"{file}: {name} as {role}; hand it over by a way that nobody else can read, with authority.pem and lab.toml")
+
+
+@app.command()
+def enrol(
+    host: Annotated[
+        str, typer.Argument(metavar="HOST", help="Address of the host, with :PORT where it is not 47170.")
+    ],
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The join code that its agent prints.")],
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="What the lab calls it.", show_default="its own name"),
+    ] = None,
+    interface: Annotated[
+        str | None,
+        typer.Option(
+            "--interface",
+            metavar="NAME",
+            help="Its interface in the network under test.",
+            show_default="that of its address",
+        ),
+    ] = None,
+    folder: LabFolder = None,
+) -> None:
+    """Have a host join the lab, by the code that `wiregauge agent serve` prints there."""
+    joined = joined_host(opened_lab(folder), host, code, name=name, interface=interface)
+    print(f"{joined} has joined the lab")
+
+
+def joined_host(lab: Lab, host: str, code: str, *, name: str | None, interface: str | None) -> str:
+    """Has a host join and adds it to the inventory; its name."""
+    from wiregauge.lab import Host, JoinCode, LabError, enrol
+    from wiregauge.lab.inventory import add_host
+
+    try:
+        read = JoinCode.read(code)
+    except LabError as error:
+        fail(str(error), BAD_INPUT)
+    try:
+        joined = enrol(lab, host, read, name)
+        add_host(lab.inventory, Host(joined, host, interface))
+    except LabError as error:
+        fail(str(error), NO_ENVIRONMENT)
+    return joined
+
+
+@app.command()
+def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
+    """Ask every host of the lab what it is and has, and whether a test could use it."""
+    from wiregauge.benches.hosts import unfit
+    from wiregauge.lab import LabError, read_inventory
+    from wiregauge.lab.hosts import describe_all
+
+    lab = opened_lab(folder)
+    try:
+        hosts = describe_all(read_inventory(lab.inventory), lab.member())
+    except LabError as error:
+        fail(str(error), BAD_INPUT)
+    if as_json:
+        print(json.dumps({"schema": 1, "hosts": [{**_as_json(host), "unfit": unfit(host)} for host in hosts]}, indent=1))
+    else:
+        table = Table("host", "address", "interface", "usable", "timestamps", box=None, header_style="bold")
+        for column in table.columns:
+            column.overflow = "fold"
+        for host in hosts:
+            why = unfit(host)
+            one = host.interface
+            about = f"{one.name} {', '.join(one.ipv4)}" if one is not None else "-"
+            usable = "[green]yes[/]" if why is None else f"[yellow]{escape(why)}[/]"
+            table.add_row(escape(host.name), host.address, escape(about), usable, escape(one.timestamps if one else ""))
+        Console().print(table)
+    if any(unfit(host) is not None for host in hosts):
+        raise typer.Exit(NO_ENVIRONMENT)
+
+
+@app.command("map")
+def map_test(test: TestFile, folder: LabFolder = None, as_json: AsJson = False) -> None:
+    """Show which host each end system of a test would be on, or why there is none; nothing is sent."""
+    from wiregauge.benches import BenchError
+    from wiregauge.runner import BeyondBenchError, bench_named
+
+    loaded = load_test(test)
+    lab = opened_lab(folder)
+    bench = bench_named("lab", lab=lab.inventory)
+    try:
+        facts = bench.facts(bench.carried(loaded.campaign))
+    except BeyondBenchError as error:
+        for line in error.reasons:
+            say(f"{test}: {line}")
+        raise typer.Exit(NO_ENVIRONMENT) from error
+    except BenchError as error:
+        fail(str(error), NO_ENVIRONMENT)
+    if as_json:
+        print(json.dumps({"schema": 1, "facts": [asdict(fact) for fact in facts]}, indent=1))
+        return
+    for fact in facts:
+        print(f"{fact.name}: {fact.value}" + (f" ({fact.note})" if fact.note else ""))
+
+
+def _as_json(host: Described) -> dict[str, Any]:
+    return {
+        "name": host.name,
+        "address": host.address,
+        "version": host.version,
+        "in_use": host.in_use,
+        "same_host": host.same_host,
+        "end_systems": list(host.end_systems),
+        "interface": asdict(host.interface) if host.interface is not None else None,
+        "facts": dict(host.facts),
+    }

@@ -1,0 +1,255 @@
+"""`probe`: a first figure between this host and another, without a test file."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console
+
+from wiregauge.cli.lab import LabFolder, joined_host, opened_lab
+from wiregauge.cli.shared import AsJson, show_judgement
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail
+
+if TYPE_CHECKING:
+    from wiregauge.benches.hosts import Described
+    from wiregauge.config import Loaded, Test
+    from wiregauge.measures import Judgement
+    from wiregauge.plan import Campaign
+
+__all__ = ["probe"]
+
+HERE: Final = "here"
+_FLOW: Final = 10
+_LIMIT: Final = re.compile(r"\s*([a-z0-9_.-]+)\s*(<=|>=)\s*(\S.*?)\s*")
+_USUAL_RATE: Final = 1_000_000_000
+
+
+def probe(
+    host: Annotated[
+        str,
+        typer.Argument(
+            metavar="HOST",
+            help="The other host: its name in the lab, or its address, with :PORT where it is not 47170.",
+            show_default=False,
+        ),
+    ],
+    join: Annotated[
+        str | None,
+        typer.Option(
+            "--join", metavar="CODE", help="The join code its agent printed: the first time.", show_default=False
+        ),
+    ] = None,
+    protocol: Annotated[str, typer.Option("--protocol", metavar="udp|raw", help="How messages travel.")] = "udp",
+    period: Annotated[str, typer.Option("--period", metavar="TIME", help="Time between two messages.")] = "1ms",
+    payload: Annotated[
+        str, typer.Option("--payload", metavar="SIZE[,SIZE…]", help="Payload; a run for each.")
+    ] = "64B",
+    count: Annotated[
+        int | None,
+        typer.Option("--count", metavar="N", min=1, help="Messages of each run.", show_default=False),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option("--duration", metavar="TIME", help="Length of each run.", show_default="10s"),
+    ] = None,
+    round_trip: Annotated[
+        bool, typer.Option("--round-trip", help="Have the other host send every message back.")
+    ] = False,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit",
+            metavar="'MEASURE <= VALUE'",
+            help="A limit, for example 'latency.p99 <= 500us'; repeatable. Exit code 1 where one is not kept.",
+            show_default=False,
+        ),
+    ] = None,
+    interface: Annotated[
+        str | None,
+        typer.Option(
+            "--interface",
+            metavar="NAME",
+            help="Interface of this host.",
+            show_default="the one that leads to the other host",
+        ),
+    ] = None,
+    host_interface: Annotated[
+        str | None,
+        typer.Option(
+            "--host-interface",
+            metavar="NAME",
+            help="Interface of the other host, with --join.",
+            show_default="the one that has its address",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Run directory to make.", show_default="probe-HOST[-N]"),
+    ] = None,
+    realtime: Annotated[
+        bool, typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling of servicing threads.")
+    ] = True,
+    folder: LabFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure between this host and another, without a test file: start `wiregauge agent serve` there, then probe it.
+
+    What it runs is an ordinary test; the run directory holds it, its records and its report.
+    """
+    from wiregauge.benches import BenchError
+    from wiregauge.config import TestError
+    from wiregauge.lab.hosts import own_agent
+    from wiregauge.master.stopping import leaving_at_second_request
+
+    if count is not None and duration is not None:
+        fail("give --count or --duration, not both", BAD_INPUT)
+    if protocol not in ("udp", "raw"):
+        fail(f'--protocol {protocol}: there are "udp" and "raw"', BAD_INPUT)
+    if host_interface is not None and join is None:
+        fail("--host-interface has an effect with --join only; later it stands in the inventory", BAD_INPUT)
+    bounds = [_bound(text) for text in limit or []]
+    lab = opened_lab(folder, make=join is not None)
+    if join is not None:
+        host = joined_host(lab, host, join, name=None, interface=host_interface)
+    with contextlib.ExitStack() as ending:
+        ending.enter_context(leaving_at_second_request(INCOMPLETE))
+        try:
+            own = ending.enter_context(own_agent())
+            hosts = _hosts(host, folder, own.address, interface)
+            test = _test(hosts, protocol, period, payload, count, duration, bounds, round_trip=round_trip)
+            loaded = test.compile()
+        except TestError as error:
+            for found in error.diagnostics:
+                print(f"wiregauge: {found.message}" + (f"; {found.cure}" if found.cure else ""))
+            raise typer.Exit(BAD_INPUT) from error
+        except BenchError as error:
+            fail(str(error), NO_ENVIRONMENT)
+        troubles: list[str] = []
+        judgement = _run(loaded, hosts, out or _free(f"probe-{hosts[1].name}"), troubles, realtime=realtime)
+        code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
+    raise typer.Exit(code)
+
+
+def _bound(text: str) -> tuple[str, str, str]:
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        fail(f"--limit '{text}': write a measure, <= or >=, and a value, for example 'latency.p99 <= 500us'", BAD_INPUT)
+    return found[1], found[2], found[3]
+
+
+def _hosts(name: str, folder: Path | None, own: str, interface: str | None) -> tuple[Described, Described]:
+    """This host and the other, described. Raises BenchError where one of them cannot be used."""
+    from wiregauge.benches.hosts import unfit
+    from wiregauge.lab import LabError, read_inventory
+    from wiregauge.lab.hosts import describe, describe_all
+    from wiregauge.lab.inventory import target_of
+
+    lab = opened_lab(folder)
+    known = {host.name: host for host in read_inventory(lab.inventory)}
+    known |= {target_of(host.address): host for host in known.values()}
+    entry = known.get(name) or known.get(target_of(name))
+    if entry is None:
+        raise LabError(
+            f"{name} is not in the lab: start `wiregauge agent serve` there and probe it with --join and the code it prints"
+        )
+    (other,) = describe_all([entry], lab.member())
+    reason = unfit(other)
+    if reason is not None:
+        raise LabError(f"{other.name}: {reason}")
+    assert other.interface is not None
+    here = describe(HERE, own, None, interface=interface, reached_at=_leads_to(other.interface.ipv4[0]))
+    reason = unfit(here)
+    if reason is not None:
+        raise LabError(f"this host: {reason}; name its interface with --interface")
+    return here, other
+
+
+def _leads_to(address: str) -> str:
+    """The address of this host that packets to another have as their source, by its routes."""
+    import socket
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            # Of a datagram socket this sends nothing.
+            asked.connect((address, 9))
+        except OSError:
+            return ""
+        return str(asked.getsockname()[0])
+
+
+def _test(
+    hosts: tuple[Described, Described],
+    protocol: str,
+    period: str,
+    payload: str,
+    count: int | None,
+    duration: str | None,
+    bounds: Sequence[tuple[str, str, str]],
+    *,
+    round_trip: bool,
+) -> Test:
+    """The test that a probe is."""
+    from wiregauge.config.builder import Exchange, Test
+
+    here, other = hosts
+    rates = [one.interface.rate_bps for one in hosts if one.interface is not None and one.interface.rate_bps]
+    rate = min(rates, default=_USUAL_RATE)
+    sizes = [size.strip() for size in payload.split(",") if size.strip()]
+    test = Test(f"probe-{other.name}", seed=1, bench="lab")
+    test.end_system(HERE).end_system(other.name).link(HERE, other.name, rate=f"{rate}bit/s")
+    test.flow(_FLOW, protocol=protocol, from_=HERE, to=other.name)
+    if not (here.same_host and other.same_host):
+        test.synchronise(exchange=Exchange(period="10ms"), reference=HERE)
+    test.timing(
+        warm_up="200ms", duration=duration if duration or count else "10s", drain="200ms"
+    )
+    test.send(_FLOW, period=period, payload=sizes[0] if sizes else payload, count=count)
+    if round_trip:
+        test.relay(_FLOW)
+    else:
+        test.receive(_FLOW)
+    if len(sizes) > 1:
+        test.axis("payload", sizes)
+    for measure, sign, value in bounds:
+        test.limit(measure, at_most=value if sign == "<=" else None, at_least=value if sign == ">=" else None)
+    return test
+
+
+def _free(name: str) -> Path:
+    """The first name that is free: results of an earlier probe are somebody's."""
+    place, number = Path(name), 1
+    while place.exists():
+        number += 1
+        place = Path(f"{name}-{number}")
+    return place
+
+
+def _run(
+    loaded: Loaded, hosts: tuple[Described, Described], out: Path, troubles: list[str], *, realtime: bool
+) -> Judgement:
+    from wiregauge import runner
+    from wiregauge.benches import BenchError
+    from wiregauge.cli.progress import ProgressView
+    from wiregauge.runner.lab import OnHosts
+
+    here, other = hosts
+
+    def place(campaign: Campaign) -> Mapping[str, Described]:
+        del campaign
+        return {HERE: here, other.name: other}
+
+    bench = OnHosts(place, realtime=realtime)
+    try:
+        with runner.open(bench, observer=ProgressView(Console(stderr=True)), told=troubles.append) as trials:
+            return trials.run(loaded, out, file=f"{loaded.campaign.name}.xml")
+    except runner.NothingRunError as error:
+        fail(str(error), INCOMPLETE if error.stopped else NO_ENVIRONMENT)
+    except runner.DiskError as error:
+        fail(str(error), INCOMPLETE)
+    except BenchError as error:
+        fail(str(error), NO_ENVIRONMENT)

@@ -1,0 +1,11 @@
+"""What can go wrong between a testmaster and the hosts of its lab, before any test."""
+
+from __future__ import annotations
+
+from wiregauge.benches.base import BenchError
+
+__all__ = ["LabError"]
+
+
+class LabError(BenchError):
+    """A host, the lab's folder or its inventory; the text says which, and the cure."""

@@ -1,0 +1,157 @@
+"""What the hosts of a lab are and have, as their agents describe them."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from wiregauge.benches import Access, AgentPlace, BenchError, agent_program
+from wiregauge.benches.hosts import Described, HostInterface
+from wiregauge.lab.access import SecureAccess
+from wiregauge.lab.authority import Member
+from wiregauge.lab.errors import LabError
+from wiregauge.lab.inventory import Host, target_of
+from wiregauge.master.client import Agent, AgentLostError
+from wiregauge.master.rpc import agent_pb2 as pb
+
+__all__ = ["OwnAgent", "describe", "describe_all"]
+
+_AT_ONCE: Final = 16
+_START_SECONDS: Final = 10.0
+_LEAVE_SECONDS: Final = 2.0
+
+
+def describe_all(hosts: Sequence[Host], member: Member) -> list[Described]:
+    """Every host of an inventory, asked side by side; one that does not answer says why."""
+    with ThreadPoolExecutor(min(_AT_ONCE, len(hosts)) or 1) as pool:
+        return list(pool.map(lambda host: _ask(host, member), hosts))
+
+
+def _ask(host: Host, member: Member) -> Described:
+    return describe(
+        host.name,
+        target_of(host.address),
+        SecureAccess(member, host.name),
+        interface=host.interface,
+        end_systems=host.end_systems,
+    )
+
+
+def describe(
+    name: str,
+    address: str,
+    access: Access | None,
+    *,
+    interface: str | None = None,
+    reached_at: str | None = None,
+    end_systems: Sequence[str] = (),
+) -> Described:
+    """A host; its interface is the one named, or the one that has the address it was reached at."""
+    agent = Agent(AgentPlace(name, 0, address, "", -1, 0, shares_run_directory=False, access=access))
+    try:
+        told = agent.describe()
+    except AgentLostError as error:
+        return Described(
+            name, address, access, None, {}, "", "", end_systems=tuple(end_systems), trouble=f"no answer ({error})"
+        )
+    finally:
+        agent.close()
+    reached = told.reached_at or reached_at or ""
+    chosen = next(
+        (one for one in told.interfaces if one.name == interface or (interface is None and reached in one.ipv4)), None
+    )
+    facts = dict(told.host)
+    return Described(
+        name,
+        address,
+        access,
+        _interface(chosen) if chosen is not None else None,
+        facts,
+        told.agent_version,
+        told.in_use,
+        same_host=_is_this_machine(facts),
+        end_systems=tuple(end_systems),
+        control_shares=chosen is not None and told.reached_at in chosen.ipv4,
+        trouble=f"it has no interface {interface}" if interface is not None and chosen is None else "",
+    )
+
+
+def _interface(told: pb.InterfaceDescription) -> HostInterface:
+    return HostInterface(
+        told.name,
+        tuple(told.mac),
+        tuple(told.ipv4),
+        told.rate_bps or None,
+        told.mtu,
+        told.up,
+        told.allowed,
+        told.timestamps,
+    )
+
+
+def _is_this_machine(facts: Mapping[str, str]) -> bool:
+    """One kernel has one real-time clock, whatever its namespaces."""
+    try:
+        own = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return False
+    return facts.get("boot-id") == own
+
+
+class OwnAgent:
+    """An agent of this host, for as long as it is needed: over a Unix socket, in a folder that goes with it."""
+
+    def __init__(self) -> None:
+        self._ending = contextlib.ExitStack()
+        folder = Path(self._ending.enter_context(tempfile.TemporaryDirectory(prefix="wiregauge-")))
+        spool = folder / "spool"
+        spool.mkdir(mode=0o700)
+        self.address = f"unix:{folder}/agent"
+        command = [str(agent_program()), "serve", "--listen", self.address, "--spool", str(spool)]
+        self._process = subprocess.Popen(
+            [*command, "--announce", "--die-with-parent"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # the terminal's Ctrl-C is the testmaster's to handle
+        )
+        assert self._process.stdout is not None
+        if not self._process.stdout.readline().startswith("listening "):
+            _, why = self._process.communicate()
+            self._ending.close()
+            raise BenchError(f"the agent of this host did not start: {why.strip() or 'it gave no reason'}")
+
+    def failure(self, host: str) -> str | None:
+        """Why it is gone; of other hosts nothing is known."""
+        del host
+        code = self._process.poll()
+        return None if code is None else f"it ended with code {code}"
+
+    def close(self) -> None:
+        """Ends it."""
+        self._process.terminate()
+        try:
+            self._process.wait(_LEAVE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._ending.close()
+
+
+@contextlib.contextmanager
+def own_agent() -> Iterator[OwnAgent]:
+    """An agent of this host. Raises LabError where it cannot be started."""
+    try:
+        agent = OwnAgent()
+    except OSError as error:
+        raise LabError(f"the agent of this host did not start: {error}") from error
+    try:
+        yield agent
+    finally:
+        agent.close()

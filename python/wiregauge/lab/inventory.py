@@ -1,0 +1,85 @@
+"""The inventory of a lab, `lab.toml`: its hosts, where they are reached, and what of them is for tests.
+
+    [[host]]
+    name = "alpha"
+    address = "192.0.2.11"            # of the back-end network; port 47170 unless it says another
+    interface = "eth1"                # under test; none: the one the address belongs to
+    end-systems = ["sensor"]          # those of tests that are to be on this host; none: any
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from wiregauge.files import write_whole
+from wiregauge.lab.errors import LabError
+
+__all__ = ["PORT", "Host", "add_host", "read_inventory", "target_of"]
+
+PORT: Final = 47170
+"""Where agents listen unless they are told another port."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+
+
+class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A host of the lab."""
+
+    name: str
+    address: str
+    interface: str | None = None
+    end_systems: tuple[str, ...] = ()
+
+
+class _Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    host: tuple[Host, ...] = ()
+
+
+def target_of(address: str) -> str:
+    """ADDRESS:PORT of an address that may have none."""
+    if address.startswith("["):
+        return address if "]:" in address else f"{address}:{PORT}"
+    return address if address.count(":") == 1 else f"{address}:{PORT}"
+
+
+def read_inventory(file: Path) -> Sequence[Host]:
+    """The hosts of a lab. Raises LabError, with the file, where it cannot be used."""
+    try:
+        hosts = msgspec.toml.decode(file.read_bytes(), type=_Inventory).host
+    except OSError as error:
+        raise LabError(f"{file}: {error.strerror}; `wiregauge lab init` makes a lab") from error
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise LabError(f"{file}: {error}; a host has name, address, interface and end-systems") from error
+    for what, values in (
+        ("host", [host.name for host in hosts]),
+        ("end system", [name for host in hosts for name in host.end_systems]),
+    ):
+        twice = sorted({value for value in values if values.count(value) > 1})
+        if twice:
+            raise LabError(f"{file}: {what} {twice[0]} is listed twice; list it once")
+    for host in hosts:
+        check_name(host.name)
+    return hosts
+
+
+def check_name(name: str) -> None:
+    """Raises LabError for a name that no host can have: it becomes part of a certificate."""
+    if _NAME.fullmatch(name) is None:
+        raise LabError(f'"{name}" is no name for a host: use letters, digits and "-"')
+
+
+def add_host(file: Path, host: Host) -> None:
+    """Adds a host at the end of an inventory, which otherwise stays as somebody wrote it."""
+    hosts = read_inventory(file)
+    if any(known.name == host.name for known in hosts):
+        raise LabError(f"{file} has a host {host.name} already; choose another name with --name, or remove it there")
+    lines = ["[[host]]", f"name = {json.dumps(host.name)}", f"address = {json.dumps(host.address)}"]
+    if host.interface is not None:
+        lines.append(f"interface = {json.dumps(host.interface)}")
+    before = file.read_text(encoding="utf-8").rstrip("\n")
+    write_whole(file, f"{before}\n\n" + "\n".join(lines) + "\n")

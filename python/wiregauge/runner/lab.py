@@ -1,0 +1,106 @@
+"""Real frames between the hosts of a lab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from wiregauge.benches import BenchError, Fact, Findings, beyond_hosts
+from wiregauge.benches.hosts import Described, HostsBench, Joined, fitting
+from wiregauge.master import Observer
+from wiregauge.plan import Campaign
+from wiregauge.records import RunDirectory, Traits
+from wiregauge.runner.bench import Bench, BeyondBenchError
+
+__all__ = ["LabBench", "OnHosts"]
+
+
+class OnHosts(Bench):
+    """End systems on the hosts that `place` finds for them when a test comes."""
+
+    name = "lab"
+    traits = Traits(driver="hosts")
+
+    def __init__(
+        self,
+        place: Callable[[Campaign], Mapping[str, Described]],
+        *,
+        realtime: bool = True,
+        own: Joined | None = None,
+    ) -> None:
+        self._place = place
+        self._realtime = realtime
+        self._own = own
+        self._placed: Mapping[str, Described] = {}
+
+    def carried(self, campaign: Campaign) -> Campaign:
+        """With the addresses of the hosts' interfaces. Raises BenchError where hosts do not suffice."""
+        beyond = [*beyond_hosts(campaign), *_beyond_lab(campaign)]
+        if beyond:
+            raise BeyondBenchError(beyond)
+        self._placed = self._place(campaign)
+        together = all(host.same_host for host in self._placed.values())
+        drivers = sorted({host.interface.name for host in self._placed.values() if host.interface is not None})
+        self.traits = Traits(one_clock=together, driver=f"hosts: {', '.join(drivers)}")
+        return HostsBench.with_addresses(campaign, self._placed)
+
+    def facts(self, campaign: Campaign) -> Sequence[Fact]:
+        """Which host each end system is on, and what is seen of the network."""
+        return self._made_for(campaign).facts()
+
+    def run(self, directory: RunDirectory, observer: Observer) -> None:
+        """See `Bench`."""
+        # With it comes gRPC, which only commands that talk to agents wait for.
+        from wiregauge.master.campaign import run_on_agents
+
+        bench = self._made_for(directory.plan)
+        run_on_agents(directory, bench, observer, one_clock=self.traits.one_clock)
+
+    def _made_for(self, campaign: Campaign) -> HostsBench:
+        return HostsBench(campaign, self._placed, realtime=self._realtime, own=self._own)
+
+
+class LabBench(OnHosts):
+    """The hosts of a lab's inventory; `lab` is its file, that of the usual lab unless said."""
+
+    def __init__(self, *, realtime: bool = True, lab: Path | None = None) -> None:
+        self._file = lab
+        super().__init__(self._fitting, realtime=realtime)
+
+    @classmethod
+    def here(cls, found: Findings) -> tuple[bool, str, str]:
+        """Where there is a lab with hosts."""
+        del found
+        from wiregauge.lab import LabError, read_inventory, usual_lab
+
+        file = usual_lab() / "lab.toml"
+        try:
+            hosts = read_inventory(file)
+        except LabError:
+            hosts = ()
+        if hosts:
+            return True, f"{len(hosts)} hosts in {file}", ""
+        return False, f"no hosts in {file}", "wiregauge lab init, then wiregauge lab enrol HOST CODE"
+
+    def _fitting(self, campaign: Campaign) -> Mapping[str, Described]:
+        from wiregauge.lab import Lab, read_inventory, usual_lab
+        from wiregauge.lab.hosts import describe_all
+
+        file = self._file or usual_lab() / "lab.toml"
+        hosts = read_inventory(file)
+        if not hosts:
+            raise BenchError(f"{file} lists no hosts; `wiregauge lab enrol HOST CODE` adds one")
+        return fitting(campaign, describe_all(hosts, Lab(file.parent).member()))
+
+
+def _beyond_lab(campaign: Campaign) -> list[str]:
+    """What the present hosts cannot do although agents elsewhere can."""
+    found = []
+    plan = campaign.synchronise
+    if plan is not None and plan.ptp is not None:
+        found.append("the test starts PTP: agents of a lab start no programs; run ptp4l on the hosts yourself and leave <ptp> out")
+    if plan is not None and plan.chrony:
+        found.append("the test asks chrony: agents of a lab start no programs; leave <chrony> out")
+    if any(run.link_rate_bps is not None for run in campaign.runs):
+        found.append("the sweep sets the rate of links: cables of a lab have the rate they have")
+    return found
