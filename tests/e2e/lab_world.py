@@ -1,9 +1,10 @@
-"""A lab of hosts on one machine: each a namespace of networks, mounts, processes and names, with its own agent and state.
+"""A lab of hosts on one machine: each a namespace of networks, mounts and names, with its own agent and state.
 
-`wiregauge-agent enclose -- python lab_world.py FOLDER AGENT HOST[=OFFSET,DRIFT] …` builds it, starts an agent on every host,
-prints what they print as JSON lines, and stands until its standard input ends. Hosts have eth0 on a back-end network
-(10.77.0.0/24) and eth1 on the network under test (10.88.0.0/24); whoever enters the enclosure has 10.77.0.1 and, as eth1,
-10.88.0.1. Everything ends with the enclosure.
+    wiregauge-agent enclose -- python lab_world.py FOLDER AGENT HOST[=OFFSET,DRIFT] …
+
+builds it, starts an agent on every host, prints what they print as JSON lines, and stands until its standard input
+ends. Hosts have eth0 on a back-end network (10.77.0.0/24) and eth1 on the network under test (10.88.0.0/24); whoever
+enters the enclosure has 10.77.0.1 and, as eth1, 10.88.0.1. Everything ends with the enclosure.
 """
 
 from __future__ import annotations
@@ -36,7 +37,19 @@ def build(hosts: list[str]) -> None:
         for port, (bridge, net) in enumerate((("control", "10.77.0"), ("test", "10.88.0"))):
             inside, outside = f"eth{port}", f"p{number}-{port}"
             place = ["netns", host] if host else []
-            ip("-n", "switches", "link", "add", outside, "type", "veth", "peer", "name", "x", *(["netns", str(os.getpid())]))
+            ip(
+                "-n",
+                "switches",
+                "link",
+                "add",
+                outside,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "x",
+                *(["netns", str(os.getpid())]),
+            )
             ip("link", "set", "x", "name", inside, *place)
             ip(*space, "addr", "add", f"{net}.{number + 1}/24", "dev", inside)
             ip(*space, "link", "set", inside, "up")
@@ -50,7 +63,14 @@ def serve(host: str, number: int, folder: Path, agent: str, clock: str) -> subpr
     config = state / "agent.toml"
     if not config.exists():
         config.write_text('interfaces = ["eth1"]\naddresses = ["10.88.0.0/24"]\n', encoding="utf-8")
-    command = [agent, "serve", "--listen", f"tls:10.77.0.{number + 1}:47170", "--announce", "--die-with-parent"]
+    command = [
+        agent,
+        "serve",
+        "--listen",
+        f"tls:10.77.0.{number + 1}:47170",
+        "--announce",
+        "--die-with-parent",
+    ]
     command += ["--state", str(state / "keys"), "--spool", str(state / "spool"), "--config", str(config)]
     (state / "spool").mkdir(mode=0o700, exist_ok=True)
     named = f"hostname {host} && exec " + " ".join(command)
@@ -62,12 +82,18 @@ def serve(host: str, number: int, folder: Path, agent: str, clock: str) -> subpr
     )
 
 
+def tell(fact: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(fact) + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     folder, agent, *named = sys.argv[1:]
     hosts = [name.partition("=") for name in named]
     build([name for name, _, _ in hosts])
     agents = {
-        name: serve(name, number, Path(folder), agent, clock) for number, (name, _, clock) in enumerate(hosts, 1)
+        name: serve(name, number, Path(folder), agent, clock)
+        for number, (name, _, clock) in enumerate(hosts, 1)
     }
     for name, process in agents.items():
         assert process.stdout is not None
@@ -77,8 +103,8 @@ def main() -> None:
             said = process.stdout.readline()
             if not said:
                 sys.exit(f"the agent of {name} did not start")
-        print(json.dumps({"host": name, "said": said.split()}), flush=True)
-    print(json.dumps({"pid": os.getpid()}), flush=True)
+        tell({"host": name, "said": said.split()})
+    tell({"pid": os.getpid()})
     sys.stdin.read()
 
 

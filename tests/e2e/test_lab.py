@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support import COMMAND, SECONDS, Done
+from support import COMMAND, SECONDS, Done, assert_measured
 from wiregauge.benches import agent_program
 
 HERE = Path(__file__).parent
@@ -29,7 +30,16 @@ class World:
         hosts = [f"{name}={clock}" if clock else name for name, clock in CLOCKS.items()]
         program = str(agent_program())
         self._process = subprocess.Popen(
-            [program, "enclose", "--", sys.executable, str(HERE / "lab_world.py"), str(states), program, *hosts],
+            [
+                program,
+                "enclose",
+                "--",
+                sys.executable,
+                str(HERE / "lab_world.py"),
+                str(states),
+                program,
+                *hosts,
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -50,8 +60,18 @@ class World:
         command = [str(COMMAND), *map(str, arguments)]
         environment = [f"WIREGAUGE_LAB={self.lab}", *([f"WIREGAUGE_MEMBER={member}"] if member else [])]
         answer = subprocess.run(
-            ["nsenter", "-t", str(self._pid), "--net", "--mount", "--", "env", *environment, *command],
-            cwd=self.folder,
+            [
+                "nsenter",
+                "-t",
+                str(self._pid),
+                "--net",
+                "--mount",
+                f"--wd={self.folder}",
+                "--",
+                "env",
+                *environment,
+                *command,
+            ],
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -68,9 +88,7 @@ class World:
         return [json.loads(line) for line in text.splitlines()]
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(10)
+        self._process.communicate(timeout=10)
 
 
 def _inner(pid: int) -> int:
@@ -90,9 +108,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     try:
         assert made.run("lab", "init").code == 0
         for number, name in enumerate(CLOCKS, 2):
-            done = made.run(
-                "lab", "enrol", f"10.77.0.{number}", made.codes[name], "--interface", "eth1"
-            )
+            done = made.run("lab", "enrol", f"10.77.0.{number}", made.codes[name], "--interface", "eth1")
             assert done.code == 0, done.err
             assert done.out == f"{name} has joined the lab\n"
         yield made
@@ -126,7 +142,7 @@ TEST = """<?xml version="1.0"?>
 EXCHANGE = '<synchronise reference="controller"><exchange period="10ms"/></synchronise>'
 
 
-def flows_of(run: Path) -> dict[int, dict[str, object]]:
+def flows_of(run: Path) -> dict[int, dict[str, Any]]:
     shown = json.loads((run / "measures.json").read_text())
     return {flow["flow"]: flow for flow in shown["runs"][0]["flows"]}
 
@@ -134,6 +150,150 @@ def flows_of(run: Path) -> dict[int, dict[str, object]]:
 def test_hosts_say_what_they_have(world: World) -> None:
     done = world.run("lab", "status", "--json")
     assert done.code == 0, done.err
-    hosts = {host["name"]: host for host in json.loads(done.out)["hosts"]}
+    hosts = {host["name"]: host for host in done.json()["hosts"]}
     assert {name: host["interface"]["name"] for name, host in hosts.items()} == dict.fromkeys(CLOCKS, "eth1")
-    assert {name: host["same_host"] for name, host in hosts.items()} == {"alpha": True, "beta": False, "gamma": True}
+    assert {name: host["same_host"] for name, host in hosts.items()} == {
+        "alpha": True,
+        "beta": False,
+        "gamma": True,
+    }
+
+
+def test_a_probe_is_an_ordinary_test(world: World) -> None:
+    done = world.run("probe", "alpha", "--count", "500", "--payload", "64B,512B", "--limit", "lost <= 0")
+    place = world.folder / "probe-alpha"
+    assert_measured(done, place)
+    assert (place / "report.html").exists()
+    assert [run["limits"][0]["result"] for run in done_runs(place)] in (["pass"] * 2, ["undecided"] * 2)
+    assert flows_of(place)[10]["sent"] == 500
+    again = world.run("probe", "10.77.0.2", "--count", "100", "--protocol", "raw", "--round-trip")
+    assert_measured(again, world.folder / "probe-alpha-2")
+    assert flows_of(world.folder / "probe-alpha-2")[10]["rtt_ns"]["n"] == 100
+    assert "test" in (place / "test.xml").read_text()
+    assert "PRIVATE KEY" not in "".join(
+        file.read_text(errors="replace") for file in place.rglob("*") if file.is_file()
+    )
+
+
+def done_runs(place: Path) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = json.loads((place / "measures.json").read_text())["runs"]
+    return runs
+
+
+def test_exchanges_bring_clocks_of_hosts_together(world: World) -> None:
+    """Beta is three seconds ahead and 20 ppm fast; one-way latencies are those of a host whose clock is right."""
+    done = world.run("probe", "beta", "--duration", "2s", "--period", "2ms")
+    place = world.folder / "probe-beta"
+    assert_measured(done, place)
+    latency = flows_of(place)[10]["latency_ns"]
+    # A veth pair and a bridge take microseconds; drift alone would make it 40 µs by the end, and the offset 3 s.
+    assert -1e6 < latency["min"] < 5e6
+    (clock,) = done_runs(place)[0]["clocks"]
+    assert clock["method"] == "exchange"
+
+
+def test_without_exchanges_one_way_figures_bear_the_uncertainty_of_the_control_connection(
+    world: World,
+) -> None:
+    (world.folder / "bare.xml").write_text(TEST.format(synchronise=""))
+    inventory = world.lab / "lab.toml"
+    before = inventory.read_text()
+    try:
+        inventory.write_text(before + 'end-systems = ["nobody"]\n')
+        done = world.run("run", "bare.xml", "--out", "bare")
+        assert_measured(done, world.folder / "bare")
+    finally:
+        inventory.write_text(before)
+    manifest = json.loads((world.folder / "bare" / "manifest.json").read_text())
+    offset = manifest["runs"][0]["clock_offsets"]["drive"]
+    assert offset["method"] == "control-connection"
+    assert offset["offset_ns"] == 0
+    assert offset["uncertainty_ns"] > 1_000
+    half = flows_of(world.folder / "bare")[10]["latency_ns"]["uncertainty_parts"]["clock"]
+    assert half >= offset["uncertainty_ns"]
+
+
+def test_a_test_file_runs_on_the_hosts_it_names(world: World) -> None:
+    (world.folder / "two.xml").write_text(TEST.format(synchronise=EXCHANGE))
+    inventory = world.lab / "lab.toml"
+    before = inventory.read_text()
+    try:
+        inventory.write_text(before + 'end-systems = ["controller"]\n')
+        mapped = world.run("lab", "map", "two.xml", "--json")
+        assert mapped.code == 0, mapped.err
+        facts = {fact["name"]: fact["value"] for fact in mapped.json()["facts"]}
+        assert facts["controller"] == "gamma, interface eth1"
+        assert facts["drive"] == "alpha, interface eth1"
+        done = world.run("run", "two.xml", "--out", "two")
+    finally:
+        inventory.write_text(before)
+    assert_measured(done, world.folder / "two")
+    flows = flows_of(world.folder / "two")
+    assert {number: flow["sent"] for number, flow in flows.items()} == {10: 300, 20: 300}
+
+
+def test_what_hosts_cannot_do_is_refused_before_anything_is_sent(world: World) -> None:
+    (world.folder / "four.xml").write_text(
+        TEST.format(synchronise="")
+        .replace(
+            '<end-system name="drive"/>',
+            '<end-system name="drive"/>' + "".join(f'<end-system name="x{n}"/>' for n in range(2)),
+        )
+        .replace(
+            "</network>",
+            "".join(f'<link between="x{n} sw" rate="1Gbit/s"/>' for n in range(2)) + "</network>",
+        )
+    )
+    done = world.run("run", "four.xml")
+    assert done.code == 3
+    assert "there is no host for x1; the test needs 4. alpha: controller is on it" in done.err
+    assert not (world.folder / "two-hosts-run").exists()
+    fast = world.run(
+        "probe", "alpha", "--period", "10us", "--payload", "1472B", "--count", "100", "--round-trip"
+    )
+    assert fast.code != 0
+    assert "it allows at most 100Mbit/s" in fast.err + fast.out
+    long = world.run("probe", "alpha", "--duration", "2h", "--period", "1s")
+    assert "this host allows at most 3600 s" in long.err + long.out
+
+
+def test_an_agent_obeys_members_alone_within_their_roles(world: World) -> None:
+    assert world.run("lab", "member", "eve", "--role", "observer").code == 0
+    assert world.run("lab", "status", member="eve").code == 0
+    refused = world.run("probe", "alpha", "--count", "10", member="eve")
+    assert refused.code == 3
+    assert "Hello needs the role operator; the certificate of eve has the role observer" in refused.err
+    last = [line for line in world.audit("alpha") if line["who"] == "eve (observer)"][-1]
+    assert (last["call"], last["refused"].split(";")[0]) == ("Hello", "Hello needs the role operator")
+    # Another lab's members are nobody here.
+    own, world.lab = world.lab, world.folder / "other"
+    try:
+        assert world.run("lab", "init").code == 0
+        (world.lab / "lab.toml").write_text((own / "lab.toml").read_text())
+        foreign = world.run("lab", "status", "--json")
+        assert foreign.code == 3
+        assert [host["unfit"] for host in foreign.json()["hosts"]] == [
+            f"no answer (10.77.0.{number}:47170: it is in no lab yet, or in another one: enrol it with its agent's "
+            "join code)"
+            for number in (2, 3, 4)
+        ]
+        assert foreign.err == ""
+        again = world.run("lab", "enrol", "10.77.0.2", world.codes["alpha"])
+        assert again.code == 3
+        assert "did not print this join code" in again.err
+    finally:
+        world.lab = own
+
+
+def test_a_host_that_stands_in_for_another_is_not_believed(world: World) -> None:
+    inventory = world.lab / "lab.toml"
+    before = inventory.read_text()
+    try:
+        inventory.write_text(before.replace("10.77.0.3", "10.77.0.4"))
+        done = world.run("lab", "status", "--json")
+    finally:
+        inventory.write_text(before)
+    assert done.code == 3
+    hosts = {host["name"]: host["unfit"] for host in done.json()["hosts"]}
+    assert hosts["gamma"] is None
+    assert hosts["beta"] is not None

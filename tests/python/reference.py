@@ -78,7 +78,9 @@ def digests(run: Path) -> dict[str, str]:
                 found[f"{name}: {column.name}"] = _column(column)
         elif path.suffix == ".json":
             leaves = _leaves("", json.loads(path.read_text(encoding="utf-8")))
-            found[name] = _short(json.dumps([(at, _rounded(value)) for at, value in leaves], default=str).encode())
+            found[name] = _short(
+                json.dumps([(at, _rounded(value)) for at, value in leaves], default=str).encode()
+            )
         else:
             found[name] = _short(path.read_bytes())
     return found

@@ -4,6 +4,7 @@
 //! at most 100 ns added per record, none lost at 1.5 million records per second.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wg_agent::recording::record_ring::{self, MessageInfo, RecordProducer};
@@ -29,7 +30,7 @@ fn push(log: &mut RecordProducer, sequence: u32, now: WallNanos) {
 }
 
 fn config() -> WriterConfig {
-    WriterConfig { node: 0, name: "bench".into(), run_index: 0, planted: None }
+    WriterConfig { node: 0, name: "bench".into(), run_index: 0, planted: None, common_epoch: Arc::default() }
 }
 
 /// The median over 200 bursts of 1000 records, so that a burst in which the thread was preempted does not count.

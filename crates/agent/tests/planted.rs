@@ -146,7 +146,7 @@ fn perform_behind(
                 servicing_core: -1,
                 fifo_priority: 50,
                 agents_on_host: NODES as u32,
-                distrusted: Vec::new(),
+                ..proto::PrepareRequest::default()
             };
             agent.client.prepare(request).await.expect("the run can be prepared");
             agents.push(agent);
@@ -154,7 +154,7 @@ fn perform_behind(
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i64;
         for (agent, behind) in agents.iter_mut().zip(behind_ms) {
             let epoch_realtime_ns = now + 300_000_000 + behind * 1_000_000;
-            let request = proto::StartRequest { epoch_realtime_ns };
+            let request = proto::StartRequest { epoch_realtime_ns, common_epoch_ns: 0 };
             agent.client.announce(request).await.expect("the epoch has not passed");
             agent.client.start(request).await.expect("it was announced");
         }
@@ -379,7 +379,7 @@ fn a_missing_interface_is_named_together_with_those_that_exist() {
             servicing_core: -1,
             fifo_priority: 0,
             agents_on_host: 1,
-            distrusted: Vec::new(),
+            ..proto::PrepareRequest::default()
         };
         let refusal = agent.client.prepare(request.clone()).await.expect_err("there is no eth7");
         assert!(refusal.message().contains("'eth7'") && refusal.message().contains("eth0"), "{refusal}");
@@ -388,10 +388,10 @@ fn a_missing_interface_is_named_together_with_those_that_exist() {
             ..request
         };
         agent.client.prepare(good).await.expect("one failure does not spoil the next run");
-        let late = proto::StartRequest { epoch_realtime_ns: 1 };
+        let late = proto::StartRequest { epoch_realtime_ns: 1, common_epoch_ns: 0 };
         let refusal = agent.client.announce(late).await.expect_err("1970 has passed");
         assert_eq!(refusal.code(), tonic::Code::OutOfRange);
-        let in_time = proto::StartRequest { epoch_realtime_ns: i64::MAX / 2 };
+        let in_time = proto::StartRequest { epoch_realtime_ns: i64::MAX / 2, common_epoch_ns: 0 };
         let refusal = agent.client.start(in_time).await.expect_err("nobody announced it");
         assert_eq!(refusal.code(), tonic::Code::FailedPrecondition);
         agent.client.announce(in_time).await.expect("it lies ahead");

@@ -117,8 +117,8 @@ async fn played(service: &AgentService, spool: &Path) -> Result<(), Status> {
     service.prepare(Request::new(request("n1", &[1, 2]))).await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
     let epoch_realtime_ns = i64::try_from(now).expect("before 2262") + 100_000_000;
-    service.announce(Request::new(proto::StartRequest { epoch_realtime_ns })).await?;
-    service.start(Request::new(proto::StartRequest { epoch_realtime_ns })).await?;
+    service.announce(Request::new(proto::StartRequest { epoch_realtime_ns, common_epoch_ns: 0 })).await?;
+    service.start(Request::new(proto::StartRequest { epoch_realtime_ns, common_epoch_ns: 0 })).await?;
     let reply = service.finish(Request::new(proto::FinishRequest { abort: false })).await?;
     let report = reply.into_inner().report.expect("a run that is over has a report");
     assert!(report.complete, "{}", report.incomplete_reason);

@@ -1,4 +1,4 @@
-"""What agents on hosts cannot do, and what the namespaces of one machine cannot do beside, asked before anything is built.
+"""What agents on hosts cannot do, and what namespaces of one machine cannot do beside, asked before anything is built.
 
 Each line names something a plan may ask for, how to see it in the plan, and why real frames cannot have it. What is not
 listed here the bench builds, or it belongs to the host itself, as the host model does. What agents cannot do is refused

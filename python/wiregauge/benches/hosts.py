@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
@@ -19,6 +19,9 @@ from wiregauge.benches.base import Access, AgentPlace, BenchError, Fact
 from wiregauge.plan import Campaign, Run
 
 __all__ = ["Described", "HostInterface", "HostsBench", "Joined", "fitting"]
+
+
+_MAC: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +70,19 @@ class Joined(Protocol):
 
 def unfit(host: Described) -> str | None:
     """Why no end system can be on this host; None where one can."""
-    if host.trouble:
-        return host.trouble
-    if host.in_use:
-        return host.in_use
     interface = host.interface
+    if host.trouble or host.in_use:
+        return host.trouble or host.in_use
     if interface is None:
         return "it has no interface that the inventory names, or that its address belongs to"
-    if not interface.allowed:
-        return f"its configuration does not allow tests on {interface.name}"
-    if not interface.up:
-        return f"{interface.name} is down"
-    if len(interface.mac) != 6:
-        return f"{interface.name} is no Ethernet interface"
-    if not interface.ipv4:
-        return f"{interface.name} has no IPv4 address"
-    return None
+    name = interface.name
+    faults = (
+        (not interface.allowed, f"its configuration does not allow tests on {name}"),
+        (not interface.up, f"{name} is down"),
+        (len(interface.mac) != _MAC, f"{name} is no Ethernet interface"),
+        (not interface.ipv4, f"{name} has no IPv4 address"),
+    )
+    return next((why for at_fault, why in faults if at_fault), None)
 
 
 def fitting(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Described]:
@@ -107,7 +107,11 @@ def fitting(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Describ
             )
         placed[end.name] = host
     used = {host.name for host in placed.values()}
-    free = [host for host in hosts if reasons[host.name] is None and host.name not in used and not host.end_systems]
+    free = [
+        host
+        for host in hosts
+        if reasons[host.name] is None and host.name not in used and not host.end_systems
+    ]
     for end in ends:
         if end.name in placed:
             continue
@@ -125,9 +129,9 @@ def _too_few(
     placed: Mapping[str, Described],
 ) -> str:
     on = {host.name: name for name, host in placed.items()}
-    why = [
-        f"{host.name}: {reasons[host.name] or _taken(host, on)}" for host in hosts
-    ] or ["the inventory has none"]
+    why = [f"{host.name}: {reasons[host.name] or _taken(host, on)}" for host in hosts] or [
+        "the inventory has none"
+    ]
     return f"there is no host for {end}; the test needs {needed}. " + "; ".join(why)
 
 
@@ -139,7 +143,12 @@ class HostsBench:
     """End systems on hosts, which `placed` says; `own` is closed with the bench."""
 
     def __init__(
-        self, campaign: Campaign, placed: Mapping[str, Described], *, realtime: bool = True, own: Joined | None = None
+        self,
+        campaign: Campaign,
+        placed: Mapping[str, Described],
+        *,
+        realtime: bool = True,
+        own: Joined | None = None,
     ) -> None:
         self._campaign = campaign
         self._placed = placed
@@ -157,7 +166,9 @@ class HostsBench:
             return {"mac": interface.mac, "ipv4": tuple(address.packed)}
 
         network = campaign.network
-        nodes = tuple(replace(node, **at(node.name)) if node.is_end_system else node for node in network.nodes)
+        nodes = tuple(
+            replace(node, **at(node.name)) if node.is_end_system else node for node in network.nodes
+        )
         return replace(campaign, network=replace(network, nodes=nodes))
 
     def open(self, spool: Path) -> Sequence[AgentPlace]:
@@ -187,9 +198,13 @@ class HostsBench:
         """Captures of switches are no agent's."""
         del captures
         names = self._campaign.network.names
-        beyond = [names[one.on] for one in run.captures if not self._campaign.network.nodes[one.on].is_end_system]
+        beyond = [
+            names[one.on] for one in run.captures if not self._campaign.network.nodes[one.on].is_end_system
+        ]
         if beyond:
-            raise BenchError(f"{beyond[0]} is the lab's own switch: no agent captures there; leave its capture out")
+            raise BenchError(
+                f"{beyond[0]} is the lab's own switch: no agent captures there; leave its capture out"
+            )
 
     def end_captures(self) -> dict[str, dict[str, Any]]:
         """There are none."""
@@ -202,7 +217,11 @@ class HostsBench:
     def facts(self) -> Sequence[Fact]:
         """What a reader must know: which host each end system is on, and how what is seen differs from the test."""
         found = [
-            Fact("network", "the lab's own", "switches and cables of the test file are not built: they are what is there")
+            Fact(
+                "network",
+                "the lab's own",
+                "switches and cables of the test file are not built: they are what is there",
+            )
         ]
         rates = {
             self._campaign.network.names[end.node]: link.rate_bps
@@ -230,7 +249,11 @@ class HostsBench:
         )
         shares = any(host.control_shares for host in self._placed.values())
         control = "over the network under test" if shares else "over a back-end network"
-        return [*found, clock, Fact("control", f"TLS, {control}", "no call is made while messages are measured but to look on")]
+        return [
+            *found,
+            clock,
+            Fact("control", f"TLS, {control}", "no call is made while messages are measured but to look on"),
+        ]
 
     def inside(self, end_system: str) -> Sequence[str]:
         """Commands of this machine cannot be run on a host."""

@@ -57,7 +57,9 @@ def opened_lab(folder: Path | None, *, make: bool = False) -> Lab:
 def init(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="Folder to make.", show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab"),
+        typer.Argument(
+            metavar="[DIR]", help="Folder to make.", show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab"
+        ),
     ] = None,
 ) -> None:
     """Make a lab: an authority that vouches for its members, an empty inventory, and a key for yourself."""
@@ -88,7 +90,9 @@ def member(
         file = opened_lab(folder).add_member(name, role)
     except LabError as error:
         fail(str(error), BAD_INPUT)
-    print(f"{file}: {name} as {role}; hand it over by a way that nobody else can read, with authority.pem and lab.toml")
+    print(
+        f"{file}: {name} as {role}; hand it over by a way that nobody else can read, with authority.pem and lab.toml"
+    )
 
 
 @app.command()
@@ -147,7 +151,11 @@ def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
     except LabError as error:
         fail(str(error), BAD_INPUT)
     if as_json:
-        print(json.dumps({"schema": 1, "hosts": [{**_as_json(host), "unfit": unfit(host)} for host in hosts]}, indent=1))
+        print(
+            json.dumps(
+                {"schema": 1, "hosts": [{**_as_json(host), "unfit": unfit(host)} for host in hosts]}, indent=1
+            )
+        )
     else:
         table = Table("host", "address", "interface", "usable", "timestamps", box=None, header_style="bold")
         for column in table.columns:
@@ -157,7 +165,9 @@ def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
             one = host.interface
             about = f"{one.name} {', '.join(one.ipv4)}" if one is not None else "-"
             usable = "[green]yes[/]" if why is None else f"[yellow]{escape(why)}[/]"
-            table.add_row(escape(host.name), host.address, escape(about), usable, escape(one.timestamps if one else ""))
+            table.add_row(
+                escape(host.name), host.address, escape(about), usable, escape(one.timestamps if one else "")
+            )
         Console().print(table)
     if any(unfit(host) is not None for host in hosts):
         raise typer.Exit(NO_ENVIRONMENT)

@@ -41,11 +41,18 @@ def probe(
     join: Annotated[
         str | None,
         typer.Option(
-            "--join", metavar="CODE", help="The join code its agent printed: the first time.", show_default=False
+            "--join",
+            metavar="CODE",
+            help="The join code its agent printed: the first time.",
+            show_default=False,
         ),
     ] = None,
-    protocol: Annotated[str, typer.Option("--protocol", metavar="udp|raw", help="How messages travel.")] = "udp",
-    period: Annotated[str, typer.Option("--period", metavar="TIME", help="Time between two messages.")] = "1ms",
+    protocol: Annotated[
+        str, typer.Option("--protocol", metavar="udp|raw", help="How messages travel.")
+    ] = "udp",
+    period: Annotated[
+        str, typer.Option("--period", metavar="TIME", help="Time between two messages.")
+    ] = "1ms",
     payload: Annotated[
         str, typer.Option("--payload", metavar="SIZE[,SIZE…]", help="Payload; a run for each.")
     ] = "64B",
@@ -89,10 +96,13 @@ def probe(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Run directory to make.", show_default="probe-HOST[-N]"),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Run directory to make.", show_default="probe-HOST[-N]"
+        ),
     ] = None,
     realtime: Annotated[
-        bool, typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling of servicing threads.")
+        bool,
+        typer.Option("--realtime/--no-realtime", help="Ask for real-time scheduling of servicing threads."),
     ] = True,
     folder: LabFolder = None,
     as_json: AsJson = False,
@@ -138,7 +148,10 @@ def probe(
 def _bound(text: str) -> tuple[str, str, str]:
     found = _LIMIT.fullmatch(text)
     if found is None:
-        fail(f"--limit '{text}': write a measure, <= or >=, and a value, for example 'latency.p99 <= 500us'", BAD_INPUT)
+        fail(
+            f"--limit '{text}': write a measure, <= or >=, and a value, for example 'latency.p99 <= 500us'",
+            BAD_INPUT,
+        )
     return found[1], found[2], found[3]
 
 
@@ -155,7 +168,8 @@ def _hosts(name: str, folder: Path | None, own: str, interface: str | None) -> t
     entry = known.get(name) or known.get(target_of(name))
     if entry is None:
         raise LabError(
-            f"{name} is not in the lab: start `wiregauge agent serve` there and probe it with --join and the code it prints"
+            f"{name} is not in the lab: start `wiregauge agent serve` there, "
+            "and probe it with --join and the code it prints"
         )
     (other,) = describe_all([entry], lab.member())
     reason = unfit(other)
@@ -205,9 +219,7 @@ def _test(
     test.flow(_FLOW, protocol=protocol, from_=HERE, to=other.name)
     if not (here.same_host and other.same_host):
         test.synchronise(exchange=Exchange(period="10ms"), reference=HERE)
-    test.timing(
-        warm_up="200ms", duration=duration if duration or count else "10s", drain="200ms"
-    )
+    test.timing(warm_up="200ms", duration=duration if duration or count else "10s", drain="200ms")
     test.send(_FLOW, period=period, payload=sizes[0] if sizes else payload, count=count)
     if round_trip:
         test.relay(_FLOW)

@@ -55,6 +55,8 @@ app.command(
 
 def main() -> NoReturn:
     """Runs the command that was given and ends with its exit code."""
+    # gRPC's own account of a failed handshake would stand between the lines of ours.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         app()
     except BrokenPipeError:  # `wiregauge show … | head`

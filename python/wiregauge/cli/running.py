@@ -98,7 +98,8 @@ def run(
         typer.Option(
             parser=bench_name,
             metavar="[sim|netns|lab]",
-            help="Where to run: sim = simulator, netns = real frames between namespaces of this machine, lab = between hosts.",
+            help="Where to run: sim = simulator, netns = real frames between namespaces of this machine, "
+            "lab = between hosts.",
             show_default="what the test says, or sim",
         ),
     ] = None,

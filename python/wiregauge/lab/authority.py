@@ -104,7 +104,9 @@ class Lab:
         (folder / "authority.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         lab = cls(folder)
         if not lab.inventory.exists():
-            lab.inventory.write_text("# Hosts of this lab; `wiregauge lab enrol` adds them.\n", encoding="utf-8")
+            lab.inventory.write_text(
+                "# Hosts of this lab; `wiregauge lab enrol` adds them.\n", encoding="utf-8"
+            )
         lab.add_member(_user(), "administrator")
         return lab
 
@@ -140,7 +142,9 @@ class Lab:
         except (ValueError, InvalidSignature):
             genuine = False
         if not genuine:
-            raise LabError(f"the request of {name} for a certificate is not in order; install the same version there")
+            raise LabError(
+                f"the request of {name} for a certificate is not in order; install the same version there"
+            )
         key = asked.public_key()
         if not isinstance(key, ec.EllipticCurvePublicKey):
             raise LabError(f"{name} has a key of another kind than P-256; install the same version there")
@@ -158,7 +162,9 @@ class Lab:
             mode = stat.S_IMODE(file.stat().st_mode)
             text = file.read_bytes()
         except OSError as error:
-            there = sorted(one.stem for one in (self.folder / "keys").glob("*.pem") if one.stem != "authority")
+            there = sorted(
+                one.stem for one in (self.folder / "keys").glob("*.pem") if one.stem != "authority"
+            )
             known = f"; there are {', '.join(there)}" if there else ""
             raise LabError(
                 f"{file}: {error.strerror}{known}; name a member in WIREGAUGE_MEMBER, or have the lab's "
@@ -179,7 +185,11 @@ class Lab:
         return Member(chosen, role, text[:begins], text[begins:], self.authority())
 
     def _signed(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, purpose: x509.ObjectIdentifier, host: str | None
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        purpose: x509.ObjectIdentifier,
+        host: str | None,
     ) -> bytes:
         file = self.folder / "keys" / "authority.pem"
         try:

@@ -57,13 +57,26 @@ def describe(
         told = agent.describe()
     except AgentLostError as error:
         return Described(
-            name, address, access, None, {}, "", "", end_systems=tuple(end_systems), trouble=f"no answer ({error})"
+            name,
+            address,
+            access,
+            None,
+            {},
+            "",
+            "",
+            end_systems=tuple(end_systems),
+            trouble=f"no answer ({error})",
         )
     finally:
         agent.close()
     reached = told.reached_at or reached_at or ""
     chosen = next(
-        (one for one in told.interfaces if one.name == interface or (interface is None and reached in one.ipv4)), None
+        (
+            one
+            for one in told.interfaces
+            if one.name == interface or (interface is None and reached in one.ipv4)
+        ),
+        None,
     )
     facts = dict(told.host)
     return Described(

@@ -1,10 +1,10 @@
 """The inventory of a lab, `lab.toml`: its hosts, where they are reached, and what of them is for tests.
 
-    [[host]]
-    name = "alpha"
-    address = "192.0.2.11"            # of the back-end network; port 47170 unless it says another
-    interface = "eth1"                # under test; none: the one the address belongs to
-    end-systems = ["sensor"]          # those of tests that are to be on this host; none: any
+[[host]]
+name = "alpha"
+address = "192.0.2.11"            # of the back-end network; port 47170 unless it says another
+interface = "eth1"                # under test; none: the one the address belongs to
+end-systems = ["sensor"]          # those of tests that are to be on this host; none: any
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def add_host(file: Path, host: Host) -> None:
     """Adds a host at the end of an inventory, which otherwise stays as somebody wrote it."""
     hosts = read_inventory(file)
     if any(known.name == host.name for known in hosts):
-        raise LabError(f"{file} has a host {host.name} already; choose another name with --name, or remove it there")
+        raise LabError(
+            f"{file} has a host {host.name} already; choose another name with --name, or remove it there"
+        )
     lines = ["[[host]]", f"name = {json.dumps(host.name)}", f"address = {json.dumps(host.address)}"]
     if host.interface is not None:
         lines.append(f"interface = {json.dumps(host.interface)}")

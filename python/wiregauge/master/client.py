@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
-
-# Its own account of a failed handshake would stand between the lines of ours.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc
 from google.protobuf.json_format import MessageToDict
@@ -22,7 +18,15 @@ from wiregauge.benches.base import AgentPlace, BenchError
 from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.plan import Network, Run, as_json
 
-__all__ = ["SILENCE_S", "Agent", "AgentLostError", "ClockRelation", "StartMissedError", "StreamChoice", "report_as_dict"]
+__all__ = [
+    "SILENCE_S",
+    "Agent",
+    "AgentLostError",
+    "ClockRelation",
+    "StartMissedError",
+    "StreamChoice",
+    "report_as_dict",
+]
 
 _SERVICE = "/wiregauge.agent.v1.Agent/"
 SILENCE_S: Final = 8.0
@@ -33,8 +37,8 @@ _CALL_SECONDS: Final = 60.0
 """How long a call may take at most, of an agent that is there."""
 
 _TRANSPORT: Final = {
-    "CERTIFICATE_VERIFY_FAILED": "it is in no lab yet, or in another one: enrol it with the join code that its agent prints",
     "Hostname Verification": "another host of the lab answers there; correct its address in the inventory",
+    "OPENSSL_internal": "it is in no lab yet, or in another one: enrol it with its agent's join code",
     "Connection refused": "nobody listens there; start `wiregauge agent serve`",
     "Deadline Exceeded": "nobody answers in time",
 }
@@ -188,7 +192,10 @@ class Agent:
 
     def _start_request(self, epoch_realtime_ns: int) -> pb.StartRequest:
         """An instant of this host's clock, as the agent's shows it."""
-        return pb.StartRequest(epoch_realtime_ns=epoch_realtime_ns + self.clock.offset_ns)
+        own = epoch_realtime_ns + self.clock.offset_ns
+        return pb.StartRequest(
+            epoch_realtime_ns=own, common_epoch_ns=epoch_realtime_ns if self.place.own_clock else 0
+        )
 
     def relate_clock(self) -> ClockRelation:
         """The agent's clock against this host's, by the quickest of some readings over the control connection."""

@@ -40,7 +40,9 @@ class OnHosts(Bench):
             raise BeyondBenchError(beyond)
         self._placed = self._place(campaign)
         together = all(host.same_host for host in self._placed.values())
-        drivers = sorted({host.interface.name for host in self._placed.values() if host.interface is not None})
+        drivers = sorted(
+            {host.interface.name for host in self._placed.values() if host.interface is not None}
+        )
         self.traits = Traits(one_clock=together, driver=f"hosts: {', '.join(drivers)}")
         return HostsBench.with_addresses(campaign, self._placed)
 
@@ -98,7 +100,9 @@ def _beyond_lab(campaign: Campaign) -> list[str]:
     found = []
     plan = campaign.synchronise
     if plan is not None and plan.ptp is not None:
-        found.append("the test starts PTP: agents of a lab start no programs; run ptp4l on the hosts yourself and leave <ptp> out")
+        found.append(
+            "the test starts PTP: agents of a lab start no programs; run ptp4l on the hosts and leave <ptp> out"
+        )
     if plan is not None and plan.chrony:
         found.append("the test asks chrony: agents of a lab start no programs; leave <chrony> out")
     if any(run.link_rate_bps is not None for run in campaign.runs):

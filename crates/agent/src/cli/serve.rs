@@ -32,7 +32,12 @@ pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
         }
         let (listener, path) = prepare(options)?;
         let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
-        run(listener, &path, options, AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock))
+        run(
+            listener,
+            &path,
+            options,
+            AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock),
+        )
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use wg_frame::time::{Epoch, WallNanos};
@@ -50,6 +50,7 @@ pub struct ActiveRun {
     grants: Vec<proto::Grant>,
     access_points: Vec<String>,
     announced: Option<WallNanos>,
+    common_epoch: Arc<AtomicI64>,
     trials: Vec<(proto::StreamChoice, TrialClient)>,
 }
 
@@ -73,11 +74,13 @@ impl ActiveRun {
         let active = role.open(setup, &mut run)?;
         let (gate, commands) = (Arc::clone(&run.gate), Arc::new(Commands::default()));
         let rings = run.records.iter().map(|records| Arc::clone(&records.dropped)).collect();
+        let common_epoch: Arc<AtomicI64> = Arc::default();
         let writer = record_writer::WriterConfig {
             node: setup.node,
             name: node.name.clone(),
             run_index: setup.run.index,
             planted: PlantedClock::of(&node.clock).or_else(|| setup.planted_clock?.of_records()),
+            common_epoch: Arc::clone(&common_epoch),
         };
         let threads = RunThreads {
             role: active,
@@ -109,6 +112,7 @@ impl ActiveRun {
             grants: run.grants,
             access_points: run.access_points,
             announced: None,
+            common_epoch,
             trials: run.trials,
         })
     }
@@ -151,15 +155,16 @@ impl ActiveRun {
         Ok(())
     }
 
-    /// Lets the run begin at the start time announced last.
+    /// Lets the run begin at the start time announced last, which records call `common` where that is another number.
     ///
     /// # Errors
     /// It is another one, it has passed already, or the run was started or cancelled before.
-    pub fn start(&self, epoch: WallNanos) -> Result<(), StartError> {
+    pub fn start(&self, epoch: WallNanos, common: Option<WallNanos>) -> Result<(), StartError> {
         if self.announced != Some(epoch) {
             return Err(StartError::NotAnnounced);
         }
         ahead(epoch)?;
+        self.common_epoch.store(common.map_or(0, WallNanos::get), Ordering::Release);
         if self.gate.open(Epoch::new(epoch)) { Ok(()) } else { Err(StartError::Started) }
     }
 

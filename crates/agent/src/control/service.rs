@@ -343,7 +343,8 @@ impl Agent for AgentService {
                     "a run is prepared or in progress; call Finish first",
                 ));
             }
-            let setup = setup(request.into_inner(), &self.shared.spool, self.planted_hardware, self.planted_clock)?;
+            let setup =
+                setup(request.into_inner(), &self.shared.spool, self.planted_hardware, self.planted_clock)?;
             if let Some(allowance) = &self.allowance {
                 allowance.check(&setup).map_err(|why| {
                     self.shared.spool.discard(&setup.spool);
@@ -415,7 +416,9 @@ impl Agent for AgentService {
         request: Request<proto::StartRequest>,
     ) -> Result<Response<proto::StartReply>, Status> {
         self.check_holder(&request)?;
-        self.with_prepared(&request.into_inner(), |run, epoch| run.start(epoch))
+        let request = request.into_inner();
+        let common = Some(request.common_epoch_ns).filter(|ns| *ns != 0).map(WallNanos::new);
+        self.with_prepared(&request, |run, epoch| run.start(epoch, common))
     }
 
     type WatchStream = Streamed<proto::Progress>;

@@ -62,15 +62,15 @@ impl PlantedHostClock {
     /// What it shows at an instant of the host's real clock.
     pub fn shown(&self, at: WallNanos) -> WallNanos {
         let passed = i128::from(at.get() - self.since.get());
-        let gained = (passed * i128::from(self.drift_ppb)).div_euclid(1_000_000_000) as i64;
-        WallNanos::new(at.get() + self.offset_ns + gained)
+        let gained = (passed * i128::from(self.drift_ppb)).div_euclid(1_000_000_000);
+        WallNanos::new(at.get() + self.offset_ns + saturating(gained))
     }
 
     /// The instant of the host's real clock at which it shows `shown`.
     pub fn instant(&self, shown: WallNanos) -> WallNanos {
         let passed = i128::from(shown.get() - self.offset_ns - self.since.get());
-        let real = (passed * 1_000_000_000).div_euclid(1_000_000_000 + i128::from(self.drift_ppb)) as i64;
-        WallNanos::new(self.since.get() + real)
+        let real = (passed * 1_000_000_000).div_euclid(1_000_000_000 + i128::from(self.drift_ppb));
+        WallNanos::new(self.since.get() + saturating(real))
     }
 
     /// What it does to times of a run, whose epoch is as it shows it.
@@ -95,6 +95,10 @@ impl FromStr for PlantedHostClock {
     }
 }
 
+fn saturating(ns: i128) -> i64 {
+    i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
+}
+
 fn read(clock: &DisciplinedClock, time: RunTime) -> RunTime {
     RunTime::from_picos(clock.read(time).as_picos())
 }
@@ -105,7 +109,9 @@ mod tests {
 
     #[test]
     fn a_host_clock_is_read_and_awaited_by_the_same_rule() {
-        for (text, offset, drift) in [("250000,0", 250_000, 0), ("-7,100000", -7, 100_000), ("0,-50000", 0, -50_000)] {
+        for (text, offset, drift) in
+            [("250000,0", 250_000, 0), ("-7,100000", -7, 100_000), ("0,-50000", 0, -50_000)]
+        {
             let clock: PlantedHostClock = text.parse().unwrap();
             for passed in [0_i64, 1, 999_999_937, 60_000_000_000] {
                 let at = WallNanos::new(clock.since.get() + passed);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use wg_frame::time::Epoch;
@@ -95,6 +96,8 @@ pub struct WriterConfig {
     pub run_index: u32,
     /// A wrong clock that times are written by; `None`: the host's.
     pub planted: Option<PlantedClock>,
+    /// What segments name as their epoch, set before the run begins; 0: the epoch itself.
+    pub common_epoch: Arc<AtomicI64>,
 }
 
 /// What a writer thread comes to; `None` where the run never began.
@@ -194,8 +197,11 @@ impl Writer {
         epoch: Epoch,
         clocks: Vec<(u16, PhcTracker)>,
     ) -> Result<Self, RecordError> {
-        let WriterConfig { node, name, run_index, planted } = config;
-        let epoch_realtime_ns = epoch.wall().get();
+        let WriterConfig { node, name, run_index, planted, common_epoch } = config;
+        let epoch_realtime_ns = match common_epoch.load(Ordering::Acquire) {
+            0 => epoch.wall().get(),
+            common => common,
+        };
         let info = SegmentInfo { end_system: name, node, run_index, epoch_realtime_ns };
         let room = |wanted| Vec::with_capacity(if wanted { CHUNK } else { 0 });
         Ok(Self {

@@ -91,8 +91,9 @@ impl FromStr for JoinCode {
                 'I' | 'L' => '1',
                 other => other,
             };
-            let value = ALPHABET.iter().position(|known| char::from(*known) == letter).ok_or(NoJoinCode)?;
-            (held, bits, read) = ((held << 5 | value as u32) & 0xFFFF, bits + 5, read + 1);
+            let (value, _) =
+                (0..).zip(ALPHABET).find(|(_, known)| char::from(**known) == letter).ok_or(NoJoinCode)?;
+            (held, bits, read) = ((held << 5 | value) & 0xFFFF, bits + 5, read + 1);
             if bits >= 8 {
                 bits -= 8;
                 bytes.push((held >> bits & 0xFF) as u8);

@@ -219,10 +219,12 @@ class Grant(_message.Message):
     def __init__(self, name: _Optional[str] = ..., granted: _Optional[bool] = ..., detail: _Optional[str] = ...) -> None: ...
 
 class StartRequest(_message.Message):
-    __slots__ = ("epoch_realtime_ns",)
+    __slots__ = ("epoch_realtime_ns", "common_epoch_ns")
     EPOCH_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    COMMON_EPOCH_NS_FIELD_NUMBER: _ClassVar[int]
     epoch_realtime_ns: int
-    def __init__(self, epoch_realtime_ns: _Optional[int] = ...) -> None: ...
+    common_epoch_ns: int
+    def __init__(self, epoch_realtime_ns: _Optional[int] = ..., common_epoch_ns: _Optional[int] = ...) -> None: ...
 
 class StartReply(_message.Message):
     __slots__ = ()
