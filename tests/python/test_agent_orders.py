@@ -103,7 +103,7 @@ def prepare(agent: Agent, folder: Path) -> str:
 def test_tcp_is_refused_with_a_sentence(tmp_path: Path, address: str) -> None:
     ended = serving(tmp_path, "--listen", address)
     assert ended.returncode == 2
-    assert "only unix:PATH is served" in ended.stderr
+    assert "give tls:ADDRESS:PORT, or unix:PATH; without TLS anybody could give orders" in ended.stderr
     assert "on loopback too" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
 

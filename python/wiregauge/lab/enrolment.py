@@ -6,9 +6,10 @@ import contextlib
 import socket
 import ssl
 import time
-from typing import Final
+from typing import Final, TypeVar
 
 import grpc
+from google.protobuf.message import Message
 
 from wiregauge.lab.authority import Lab
 from wiregauge.lab.errors import LabError
@@ -20,6 +21,7 @@ __all__ = ["enrol"]
 
 _SERVICE: Final = "/wiregauge.agent.v1.Enrolment/"
 _SECONDS: Final = 10.0
+Reply = TypeVar("Reply", bound=Message)
 _BETWEEN_LOOKS: Final = 0.05
 _STRANGER: Final = "wiregauge-agent"
 """What certificates are called that agents make for themselves."""
@@ -85,14 +87,14 @@ def _certificate_of(target: str) -> bytes:
     return shown
 
 
-def _call(channel: grpc.Channel, target: str, name: str, request: object, reply: type) -> pb.IntroduceReply:
+def _call(channel: grpc.Channel, target: str, name: str, request: Message, reply: type[Reply]) -> Reply:
     call = channel.unary_unary(
         _SERVICE + name,
         request_serializer=type(request).SerializeToString,
         response_deserializer=reply.FromString,
     )
     try:
-        answer: pb.IntroduceReply = call(request, timeout=_SECONDS)
+        answer: Reply = call(request, timeout=_SECONDS)
     except grpc.RpcError as error:
         raise LabError(f"the agent at {target}: {error.details()}") from error
     return answer

@@ -345,7 +345,7 @@ class Agent:
 
 def _why(error: grpc.RpcError) -> str:
     """What an agent answered, or what kept it from answering, without the library's account of it."""
-    details = error.details() or error.code().name
+    details = str(error.details() or error.code().name)
     for sign, meaning in _TRANSPORT.items():
         if sign in details:
             return meaning

@@ -82,7 +82,7 @@ class LabBench(OnHosts):
             hosts = ()
         if hosts:
             return True, f"{len(hosts)} hosts in {file}", ""
-        return False, f"no hosts in {file}", "wiregauge lab init, then wiregauge lab enrol HOST CODE"
+        return False, f"no hosts in {file}", "`wiregauge lab init`, then `wiregauge lab enrol HOST CODE`"
 
     def _fitting(self, campaign: Campaign) -> Mapping[str, Described]:
         from wiregauge.lab import Lab, read_inventory, usual_lab

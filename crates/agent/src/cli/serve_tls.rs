@@ -61,13 +61,12 @@ pub(super) fn serve(
         .enable_all()
         .build()
         .map_err(|e| (3, e.to_string()))?;
-    let membership = match identity.membership() {
-        Some(membership) => membership.clone(),
-        None => {
-            let code = runtime.block_on(join(address, options, &identity, &audit, &host))?;
-            let Some(membership) = code else { return Ok(()) };
-            membership
-        }
+    let (membership, address) = match identity.membership() {
+        Some(membership) => (membership.clone(), address),
+        None => match runtime.block_on(join(address, options, &identity, &audit, &host))? {
+            Some(joined) => joined,
+            None => return Ok(()),
+        },
     };
     let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
     let service =
@@ -104,14 +103,15 @@ fn problem(address: SocketAddr) -> impl Fn(&dyn std::error::Error) -> Failure + 
     }
 }
 
-/// Waits for somebody who was told the join code; nothing where the program is to end before.
+/// Waits for somebody who was told the join code; what vouches for the host from then on, and the address that was bound.
+/// Nothing where the program is to end before.
 async fn join(
     address: SocketAddr,
     options: &ServeOptions,
     identity: &Identity,
     audit: &Arc<Audit>,
     host: &str,
-) -> Result<Option<Membership>, Failure> {
+) -> Result<Option<(Membership, SocketAddr)>, Failure> {
     let problem = problem(address);
     let random = |_| (3, "the kernel has no random numbers for a join code".to_owned());
     let code = JoinCode::draw(identity.own_certificate().der()).map_err(random)?;
@@ -152,7 +152,7 @@ async fn join(
     }
     let joined = Identity::open(Some(identity.folder()), host).map_err(|e| (3, e.to_string()))?;
     say("this host has joined the lab");
-    Ok(joined.membership().cloned())
+    Ok(joined.membership().cloned().map(|membership| (membership, bound)))
 }
 
 /// Serves the members of the lab until told to stop.

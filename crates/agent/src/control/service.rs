@@ -196,12 +196,8 @@ fn not_started(error: &StartError) -> Status {
     }
 }
 
-fn setup(
-    request: proto::PrepareRequest,
-    spool: &Spool,
-    planted_hardware: Option<PlantedHardware>,
-    planted_clock: Option<PlantedHostClock>,
-) -> Result<Setup, Status> {
+/// What is asked for, if it is in order and allowed; where it is recorded, and what is planted, is not in it.
+fn setup(request: proto::PrepareRequest, allowance: Option<&Allowance>) -> Result<Setup, Status> {
     let network: Network = serde_json::from_slice(&request.network_json)
         .map_err(|e| Status::invalid_argument(format!("network_json is not a network: {e}")))?;
     let run: Run = serde_json::from_slice(&request.run_json)
@@ -230,14 +226,16 @@ fn setup(
                 one.port
             ))),
         })
-        .collect::<Result<_, _>>()?;
-    let spool = spool.place(run.index, node).map_err(|e| Status::failed_precondition(e.to_string()))?;
+        .collect::<Result<Vec<_>, _>>()?;
+    if let Some(allowance) = allowance {
+        allowance.check(&network, &run, node, &ports).map_err(Status::permission_denied)?;
+    }
     Ok(Setup {
         network,
         run,
         node,
         ports,
-        spool,
+        spool: PathBuf::new(),
         agents_on_host: request.agents_on_host,
         distrusted: request
             .distrusted
@@ -246,8 +244,8 @@ fn setup(
             .collect(),
         servicing_core: usize::try_from(request.servicing_core).ok(),
         fifo_priority: request.fifo_priority,
-        planted_hardware,
-        planted_clock,
+        planted_hardware: None,
+        planted_clock: None,
     })
 }
 
@@ -343,14 +341,10 @@ impl Agent for AgentService {
                     "a run is prepared or in progress; call Finish first",
                 ));
             }
-            let setup =
-                setup(request.into_inner(), &self.shared.spool, self.planted_hardware, self.planted_clock)?;
-            if let Some(allowance) = &self.allowance {
-                allowance.check(&setup).map_err(|why| {
-                    self.shared.spool.discard(&setup.spool);
-                    Status::permission_denied(why)
-                })?;
-            }
+            let mut setup = setup(request.into_inner(), self.allowance.as_deref())?;
+            let place = self.shared.spool.place(setup.run.index, setup.node);
+            setup.spool = place.map_err(|e| Status::failed_precondition(e.to_string()))?;
+            (setup.planted_hardware, setup.planted_clock) = (self.planted_hardware, self.planted_clock);
             *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
             setup
         };

@@ -17,9 +17,9 @@ use ipnet::Ipv4Net;
 use serde::Deserialize;
 use wg_frame::time::Span;
 use wg_plan::wire::wire_bits;
-use wg_plan::{FlowId, NodeIndex, Pattern, Protocol, Run, quantity};
+use wg_plan::{FlowId, Network, NodeIndex, Pattern, Protocol, Run, quantity};
 
-use crate::control::role::Setup;
+use crate::control::role::PortInterface;
 
 /// RFC 1918, 3927 and 2544 (benchmarks), and loopback for tests of the instrument.
 const PRIVATE: [&str; 6] =
@@ -127,8 +127,14 @@ impl Allowance {
     ///
     /// # Errors
     /// What does not, as a sentence with the limit.
-    pub fn check(&self, setup: &Setup) -> Result<(), String> {
-        for port in &setup.ports {
+    pub fn check(
+        &self,
+        network: &Network,
+        run: &Run,
+        node: NodeIndex,
+        ports: &[PortInterface],
+    ) -> Result<(), String> {
+        for port in ports {
             if !self.has_interface(&port.interface) {
                 return Err(format!(
                     "this host allows no test on its interface {}; it allows {}",
@@ -137,16 +143,16 @@ impl Allowance {
                 ));
             }
         }
-        for node in peers(&setup.run, setup.node) {
-            let Some(peer) = setup.network.nodes.get(usize::from(node)) else { continue };
+        for peer in peers(run, node) {
+            let Some(peer) = network.nodes.get(usize::from(peer)) else { continue };
             self.check_address(&peer.name, peer.ipv4.into())?;
         }
-        for flow in setup.run.flows.iter().filter(|flow| flow.from == setup.node) {
+        for flow in run.flows.iter().filter(|flow| flow.from == node) {
             if let Some(chosen) = flow.addresses.ipv4.destination {
                 self.check_address(&format!("flow {}", flow.id), chosen.into())?;
             }
         }
-        let length = setup.run.warm_up + setup.run.duration + setup.run.drain;
+        let length = run.warm_up + run.duration + run.drain;
         if length > self.duration {
             return Err(format!(
                 "the run takes {}; this host allows at most {}",
@@ -154,7 +160,7 @@ impl Allowance {
                 seconds(self.duration)
             ));
         }
-        let planned = planned_bps(&setup.run, setup.node);
+        let planned = planned_bps(run, node);
         if planned > self.rate_bps {
             return Err(format!(
                 "this host would send {}; it allows at most {}",

@@ -1,0 +1,271 @@
+"""Whom an agent obeys over a network: a member of its lab, for one session, with a plan that is signed and allowed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from msgspec.structs import replace
+
+from wiregauge.benches import AgentPlace, agent_program
+from wiregauge.config import load
+from wiregauge.lab import JoinCode, Lab, LabError, Member, enrol
+from wiregauge.lab.access import SecureAccess
+from wiregauge.master.client import Agent, AgentLostError
+from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.plan import Campaign, as_json
+
+TEST = """<test xmlns="urn:wiregauge:test:2" name="orders" seed="1">
+  <network><end-system name="a"/><end-system name="b"/><link between="a b" rate="1Gbit/s"/></network>
+  <flows><flow id="1" protocol="udp" from="a" to="b"/></flows>
+  <tasks><send flow="1" period="{period}" payload="1000B" count="10"/><receive flow="1"/></tasks>
+</test>
+"""
+CONFIG = 'interfaces = ["lo0", "eth7"]\naddresses = ["198.18.0.0/15"]\nrate = "10Mbit/s"\nduration = "1min"\n'
+SERVICE = "/wiregauge.agent.v1.Agent/"
+
+
+class Host:
+    """An agent on loopback that has joined a lab."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lab = Lab.create(folder / "lab")
+        (folder / "spool").mkdir(mode=0o700)
+        (folder / "agent.toml").write_text(CONFIG)
+        self._process = subprocess.Popen(
+            [
+                *(
+                    str(agent_program()),
+                    "serve",
+                    "--listen",
+                    "tls:127.0.0.1:0",
+                    "--announce",
+                    "--die-with-parent",
+                ),
+                *("--state", str(folder / "state"), "--spool", str(folder / "spool")),
+                *("--config", str(folder / "agent.toml")),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        _, self.address, self.code = self._said("joining ")
+
+    def _said(self, begin: str) -> list[str]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(begin):
+                return line.replace("tls:", "").split()
+        raise AssertionError("the agent has ended")
+
+    def join(self) -> None:
+        assert enrol(self.lab, self.address, JoinCode.read(self.code), "host") == "host"
+        self.address = self._said("listening ")[1]
+
+    def agent(self, member: Member | None = None, name: str = "host") -> Agent:
+        access = SecureAccess(member or self.lab.member(), name)
+        return Agent(
+            AgentPlace("a", 0, self.address, "eth7", -1, 0, shares_run_directory=False, access=access)
+        )
+
+    def audit(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.folder / "state" / "audit.log").read_text().splitlines()]
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=10)
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Iterator[Host]:
+    made = Host(tmp_path)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def host(stranger: Host) -> Host:
+    stranger.join()
+    return stranger
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Callable[[str], Campaign]:
+    def made(period: str = "2ms") -> Campaign:
+        (tmp_path / "test.xml").write_text(TEST.format(period=period))
+        return load(tmp_path / "test.xml").campaign
+
+    return made
+
+
+def prepared(agent: Agent, campaign: Campaign) -> str:
+    """What an agent answers to a plan."""
+    with pytest.raises(AgentLostError) as refused:
+        agent.prepare(campaign.network, campaign.runs[0], 1, {})
+    return str(refused.value)
+
+
+def test_the_secret_of_a_join_code_opens_once_and_only_to_its_agent(stranger: Host) -> None:
+    wrong = JoinCode.read(stranger.code[:-4] + ("0000" if not stranger.code.endswith("0000") else "1111"))
+    for left in (4, 3):
+        with pytest.raises(LabError, match=f"not the secret of the join code; {left} more attempts"):
+            enrol(stranger.lab, stranger.address, wrong, "host")
+    other = JoinCode.read("0000" + stranger.code[4:])
+    with pytest.raises(LabError, match="did not print this join code"):
+        enrol(stranger.lab, stranger.address, other, "host")
+    stranger.join()
+    assert [line.get("refused") is not None for line in stranger.audit()] == [True, True, False]
+    files = list((stranger.folder / "state").iterdir())
+    assert {file.name for file in files} == {"key.pem", "membership.pem", "audit.log"}
+    assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+
+
+def test_nobody_is_heard_without_a_certificate_of_the_lab(host: Host, tmp_path: Path) -> None:
+    foreign = Lab.create(tmp_path / "foreign").member()
+    mixed = Member("x", "administrator", foreign.key, foreign.certificate, host.lab.authority())
+    expired = _certified(host.lab, role="operator", ends=datetime.timedelta(days=-1))
+    roleless = _certified(host.lab, role="king", ends=datetime.timedelta(days=1))
+    for member, why in (
+        (mixed, "in no lab yet, or in another one|nobody answers|gone|Socket closed|recvmsg|UNAVAILABLE|handshake"),
+        (expired, "in no lab yet, or in another one|nobody answers|gone|Socket closed|recvmsg|UNAVAILABLE|handshake"),
+        (roleless, 'names no role; its organisational unit is "king"'),
+        (host.lab.member(), None),
+    ):
+        agent = host.agent(member)
+        if why is None:
+            assert agent.describe().agent_version
+        else:
+            with pytest.raises(AgentLostError, match=why):
+                agent.describe()
+        agent.close()
+    bare = grpc.ssl_channel_credentials(host.lab.authority())
+    with grpc.secure_channel(
+        host.address, bare, [("grpc.ssl_target_name_override", "host.host.wiregauge")]
+    ) as channel:
+        call = channel.unary_unary(f"{SERVICE}Describe", request_serializer=None, response_deserializer=None)
+        with pytest.raises(grpc.RpcError):
+            call(b"", timeout=5)
+
+
+def test_a_host_answers_to_its_own_name_only(host: Host) -> None:
+    agent = host.agent(name="another")
+    with pytest.raises(AgentLostError):
+        agent.describe()
+    agent.close()
+
+
+def test_plans_count_once_for_one_session_and_as_they_were_signed(
+    host: Host, campaign: Callable[[str], Campaign]
+) -> None:
+    agent, plan = host.agent(), campaign("2ms")
+    agent.hello("test", 60_000)
+    assert "there is no interface 'eth7'" in prepared(agent, plan) or "eth7" in prepared(agent, plan)
+    request = pb.PrepareRequest(
+        network_json=as_json(plan.network).encode(),
+        run_json=as_json(plan.runs[0]).encode(),
+        end_system="a",
+        count=9,
+    )
+    assert "the plan is not signed" in sent(agent, request)
+    request.signature = host.lab.member().sign(b"something else")
+    assert "the signature is not the caller's of this plan in this session" in sent(agent, request)
+    agent._plans = 0
+    assert "came before, or one after it did; a plan counts once" in prepared(agent, plan)
+    agent.release()
+    agent.close()
+    names = [line["call"] for line in host.audit() if line.get("refused")]
+    assert names.count("Prepare") >= 4
+
+
+def sent(agent: Agent, request: pb.PrepareRequest) -> str:
+    with pytest.raises(AgentLostError) as refused:
+        agent._call("Prepare", request, pb.PrepareReply)
+    return str(refused.value)
+
+
+def test_a_plan_stays_within_what_the_host_allows(host: Host, campaign: Callable[[str], Campaign]) -> None:
+    agent, plan = host.agent(), campaign("2ms")
+    agent.hello("test", 60_000)
+    agent.place = replaced(agent.place, "eth3")
+    assert "this host allows no test on its interface eth3; it allows interfaces lo0, eth7" in prepared(
+        agent, plan
+    )
+    agent.place = replaced(agent.place, "eth7")
+    away = replace(plan.network.nodes[1], ipv4=(8, 8, 8, 8))
+    moved = replace(plan, network=replace(plan.network, nodes=(plan.network.nodes[0], away)))
+    assert "b has the address 8.8.8.8; this host allows addresses 198.18.0.0/15" in prepared(agent, moved)
+    assert "this host would send" in prepared(agent, campaign("100us"))
+    assert "the run takes" in prepared(agent, campaign("20s"))
+    assert not any((host.folder / "spool").iterdir())
+    agent.release()
+    agent.close()
+
+
+def replaced(place: AgentPlace, interface: str) -> AgentPlace:
+    return AgentPlace(place.end_system, 0, place.address, interface, -1, 0, False, access=place.access)
+
+
+def test_who_uses_a_host_keeps_others_out(host: Host) -> None:
+    host.lab.add_member("second", "operator")
+    first, second = host.agent(), host.agent(host.lab.member("second"))
+    first.hello("test", 60_000)
+    with pytest.raises(AgentLostError, match=r"this host is used by .* for \d+ s; try again"):
+        second.hello("test", 60_000)
+    assert second.describe().in_use.startswith("used by ")
+    again = host.agent()
+    with pytest.raises(AgentLostError, match="this host is used by"):
+        again.hello("test", 60_000)
+    with pytest.raises(AgentLostError, match="this host is used by"):
+        second.finish(abort=True, seconds=5)
+    first.release()
+    second.hello("test", 60_000)
+    second.release()
+    for agent in (first, second, again):
+        agent.close()
+
+
+def test_a_call_that_is_too_large_is_refused(host: Host) -> None:
+    agent = host.agent()
+    agent.hello("test", 60_000)
+    huge = pb.PrepareRequest(run_json=bytes((128 << 20) + 1))
+    assert "128" in sent(agent, huge) or "too large" in sent(agent, huge)
+    assert agent.describe().agent_version
+    agent.close()
+
+
+def _certified(lab: Lab, *, role: str, ends: datetime.timedelta) -> Member:
+    """A certificate of the lab's authority that its commands would not make."""
+    signer = serialization.load_pem_private_key((lab.folder / "keys" / "authority.pem").read_bytes(), None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    authority = x509.load_pem_x509_certificate(lab.authority())
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    names = [
+        x509.NameAttribute(NameOID.COMMON_NAME, "x"),
+        x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, role),
+    ]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name(names))
+        .issuer_name(authority.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=9))
+        .not_valid_after(now + ends)
+        .sign(signer, hashes.SHA256())
+    )
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return Member("x", role, pem, certificate.public_bytes(serialization.Encoding.PEM), lab.authority())
