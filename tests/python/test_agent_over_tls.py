@@ -138,8 +138,14 @@ def test_nobody_is_heard_without_a_certificate_of_the_lab(host: Host, tmp_path: 
     expired = _certified(host.lab, role="operator", ends=datetime.timedelta(days=-1))
     roleless = _certified(host.lab, role="king", ends=datetime.timedelta(days=1))
     for member, why in (
-        (mixed, "in no lab yet, or in another one|nobody answers|gone|Socket closed|recvmsg|UNAVAILABLE|handshake"),
-        (expired, "in no lab yet, or in another one|nobody answers|gone|Socket closed|recvmsg|UNAVAILABLE|handshake"),
+        (
+            mixed,
+            "in no lab yet, or in another one|nobody answers|gone|Socket closed|recvmsg|UNAVAILABLE|handshake",
+        ),
+        (
+            expired,
+            "in no lab yet, or in another one|nobody answers|gone|Socket closed|recvmsg|UNAVAILABLE|handshake",
+        ),
         (roleless, 'names no role; its organisational unit is "king"'),
         (host.lab.member(), None),
     ):
