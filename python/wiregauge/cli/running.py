@@ -16,6 +16,7 @@ from wiregauge.cli.shared import (
     AsJson,
     EngineName,
     RunDir,
+    Settings,
     StorageUrl,
     TestFile,
     bench_name,
@@ -46,6 +47,7 @@ def check(
             help="Rewrite files of version 1 of the test language in version 2; keeps the old text in FILE.v1.",
         ),
     ] = False,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Check test files: structure, references, routes, capacities. Exit code 2 names every fault found."""
@@ -56,7 +58,7 @@ def check(
         try:
             if upgrade and (kept := upgrade_file(test)) is not None:
                 say(f"{test}: rewritten in version 2 of the test language; the old text is in {kept}")
-            campaign = load(test).campaign
+            campaign = load(test, settings or ()).campaign
         except TestError as error:
             results.append(
                 {"file": str(test), "ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]}
@@ -127,6 +129,11 @@ def run(
     rootless: Annotated[
         bool, typer.Option("--rootless", help="netns: use a user namespace even when root.")
     ] = False,
+    settings: Settings = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, help="Seed, in place of the test's.", show_default=False),
+    ] = None,
     lab: Annotated[
         Path | None,
         typer.Option(
@@ -144,7 +151,8 @@ def run(
     from wiregauge.records import RunDirectory
     from wiregauge.runner import BeyondBenchError, OptionError, bench_named
 
-    loaded = load_test(test)
+    beside = [*(settings or []), *([f"test.seed={seed}"] if seed is not None else [])]
+    loaded = load_test(test, beside)
     chosen = bench if bench is not None else loaded.campaign.bench
     # An option that would change nothing is a mistake somebody should know of.
     given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs, "lab": lab}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,15 @@ StorageUrl = Annotated[
         show_default=False,
     ),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="ELEMENT.KEY.ATTRIBUTE=VALUE",
+        help="Set an attribute of the test beside its file, for example send.10.period=1ms; repeatable.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON of the documented schema instead of text.")]
 
 
@@ -46,11 +56,11 @@ def bench_name(text: str) -> str:
     return text
 
 
-def load_test(test: Path) -> Any:
+def load_test(test: Path, settings: Sequence[str] = ()) -> Any:
     from wiregauge.config import TestError, load
 
     try:
-        return load(test)
+        return load(test, settings)
     except TestError as error:
         print(error, file=sys.stderr)
         raise typer.Exit(BAD_INPUT) from error

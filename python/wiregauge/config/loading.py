@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from lxml import etree
 from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.schema import OLD_NAMESPACE, validator
+from wiregauge.config.settings import set_attributes
 from wiregauge.config.upgrade import upgraded
 from wiregauge.files import cure_for, write_whole
 from wiregauge.plan import Campaign, decode
@@ -30,18 +32,22 @@ class Loaded:
     """Of `xml`, in hex."""
     warnings: tuple[str, ...]
     """What is allowed but worth knowing, one sentence each."""
+    settings: tuple[str, ...] = ()
+    """Attributes that were set beside the file, as they were written."""
 
 
-def load(path: Path | str) -> Loaded:
-    """Reads and checks a test file.
+def load(path: Path | str, settings: Sequence[str] = ()) -> Loaded:
+    """Reads and checks a test file, with attributes set as `wiregauge.config.settings` says.
 
     Raises `TestError` with every diagnostic found: those of the file's structure first and alone, because what
     follows from them would only distract.
     """
     data = reading.read(Path(path))
     file = str(path)
-    campaign = compile_tree(reading.parse(data, file), file, Path(path).parent)
-    return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), campaign.warnings)
+    root = reading.parse(data, file)
+    set_attributes(root, settings)
+    campaign = compile_tree(root, file, Path(path).parent)
+    return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), campaign.warnings, tuple(settings))
 
 
 def upgrade_file(path: Path) -> Path | None:

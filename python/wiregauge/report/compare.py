@@ -87,6 +87,7 @@ def _side(judgement: Judgement, name: str, role: str, path: Path) -> dict[str, o
         "facts": [
             ("bench", str(manifest.get("bench", "?"))),
             ("test", judgement.plan.name),
+            *([("set beside the file", ", ".join(judgement.settings))] if judgement.settings else []),
             ("program", str(program.get("version", "?")) if isinstance(program, dict) else "?"),
             ("started", str(manifest.get("started") or "?")),
             *(

@@ -276,6 +276,7 @@ def _facts(judgement: Judgement) -> dict[str, str]:
     sweep = "; ".join(f"{axis} {', '.join(values)}" for axis, values in plan.axes.items())
     facts = {
         "Test": f"{test.get('name', plan.name)} ({test.get('file', '?')}, SHA-256 {test.get('sha256', '?')[:16]}…)",
+        **({"Set beside the file": ", ".join(judgement.settings)} if judgement.settings else {}),
         "Bench": str(manifest.get("bench", "?")),
         "Program": f"{program.get('name', '?')} {program.get('version', '?')}",
         "Seed": str(manifest.get("seed", "?")),

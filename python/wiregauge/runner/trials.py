@@ -101,7 +101,7 @@ class Trials:
         loaded = test.compile() if isinstance(test, Test) else load(test) if isinstance(test, Path) else test
         campaign = self._bench.carried(loaded.campaign)
         name = file or (str(test) if isinstance(test, Path) else f"{campaign.name}.xml")
-        manifest = self._manifest(campaign, name, loaded.sha256)
+        manifest = self._manifest(campaign, name, loaded)
         if calibrations is not None:
             manifest["calibrations"] = list(calibrations)
         directory = RunDirectory.create(place or self._next(), manifest, loaded.xml)
@@ -143,12 +143,17 @@ class Trials:
                 directory.save()
                 self._observer.trial_ended()
 
-    def _manifest(self, campaign: Campaign, file: str, sha256: str) -> dict[str, Any]:
+    def _manifest(self, campaign: Campaign, file: str, loaded: Loaded) -> dict[str, Any]:
         """The manifest of a trial about to begin."""
         return {
             "schema": SCHEMA,
             "program": {"name": "wiregauge", "version": __version__},
-            "test": {"name": campaign.name, "file": file, "sha256": sha256},
+            "test": {
+                "name": campaign.name,
+                "file": file,
+                "sha256": loaded.sha256,
+                **({"settings": list(loaded.settings)} if loaded.settings else {}),
+            },
             "seed": campaign.seed,
             "bench": self._bench.name,
             "traits": self._bench.traits.as_json(),

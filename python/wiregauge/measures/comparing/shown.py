@@ -73,6 +73,7 @@ class SideShown(TypedDict):
     at: dict[str, str]
     test: Annotated[str, From("plan.name")]
     sha256: Annotated[str, From(lambda side: _told(side, "test", "sha256"))]
+    settings: list[str]
     bench: Annotated[str, From(lambda side: str(side.manifest.get("bench", "")))]
     program: Annotated[str, From(lambda side: _told(side, "program", "version"))]
     seed: int | None

@@ -380,6 +380,13 @@ class Judgement:
         return seed if isinstance(seed, int) else None
 
     @property
+    def settings(self) -> tuple[str, ...]:
+        """Attributes that were set beside the test's file, as they were written."""
+        test = self.manifest.get("test")
+        found = test.get("settings") if isinstance(test, dict) else None
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @property
     def started(self) -> str | None:
         """When the campaign began, as its manifest tells it."""
         started = self.manifest.get("started")

@@ -1,0 +1,73 @@
+"""Attributes of a test that are set beside its file, as `--set send.10.period=1ms` does.
+
+`ELEMENT.ATTRIBUTE=VALUE` for an element that a test has once, `ELEMENT.KEY.ATTRIBUTE=VALUE` for one of several, where
+the key is the value of its `id`, `name`, `flow`, `on` or `between`. `flow.10.…` is flow 10 and what its tasks say of
+it. The file stays as it is; what was set is checked like what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lxml import etree
+
+from wiregauge.config import structure
+from wiregauge.config.diagnostics import Diagnostic, TestError, shown
+from wiregauge.config.schema import declarations
+
+_KEYS = ("id", "name", "flow", "on", "between")
+_FORM = "write ELEMENT.ATTRIBUTE=VALUE or ELEMENT.KEY.ATTRIBUTE=VALUE, for example send.10.period=1ms"
+
+
+def set_attributes(root: etree._Element, settings: Sequence[str]) -> None:
+    """Sets them in the tree of a test. Raises TestError for every one that names nothing, or more than one element."""
+    found: list[Diagnostic] = []
+    for setting in settings:
+        wrong = _set(root, setting)
+        if wrong is not None:
+            found.append(wrong)
+    if found:
+        raise TestError(found)
+
+
+def _set(root: etree._Element, setting: str) -> Diagnostic | None:
+    path, equals, value = setting.partition("=")
+    scope, dot, attribute = path.strip().rpartition(".")
+    element, _, key = scope.partition(".")
+    if not (equals and dot and element and attribute):
+        return _refused(setting, "it names no attribute", _FORM)
+    known = declarations()
+    if element not in known:
+        return _refused(setting, f"there is no element <{shown(element)}>", _FORM)
+    named = [node for node in root.iter() if _is_meant(node, element, key)]
+    if not named:
+        where = f"the test has no <{element}>" + (f' for "{shown(key)}"' if key else "")
+        return _refused(setting, where, "name one that it has")
+    able = [node for node in named if attribute in known[structure.local(node)].attributes]
+    if not able:
+        has = ", ".join(sorted({name for node in named for name in known[structure.local(node)].attributes}))
+        return _refused(setting, f'it has no attribute "{shown(attribute)}"', f"it has {has}")
+    # What already says it is meant rather than what could.
+    saying = [node for node in able if attribute in node.attrib]
+    if len(able) > 1 and len(saying) == 1:
+        able = saying
+    if len(able) > 1:
+        lines = ", ".join(str(structure.line_of(node)) for node in able)
+        return _refused(
+            setting, f"it is meant for {len(able)} elements, in lines {lines}", "name one by its key"
+        )
+    able[0].set(attribute, value.strip())
+    return None
+
+
+def _is_meant(node: etree._Element, element: str, key: str) -> bool:
+    tag = structure.local(node)
+    if tag not in declarations():
+        return False
+    if element == "flow" and key:
+        return (tag == "flow" and node.get("id") == key) or (tag != "limit" and node.get("flow") == key)
+    return tag == element and (not key or key in (node.get(name) for name in _KEYS))
+
+
+def _refused(setting: str, message: str, cure: str) -> Diagnostic:
+    return Diagnostic(f"--set {setting}", 0, "", message, "", cure)
