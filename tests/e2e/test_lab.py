@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from support import COMMAND, SECONDS, Done, assert_measured
 from wiregauge.benches import agent_program
+from wiregauge.cli.schemas import schema_of
 
 HERE = Path(__file__).parent
 CLOCKS = {"alpha": "", "beta": "3000000000,20000", "gamma": ""}
@@ -150,6 +152,7 @@ def flows_of(run: Path) -> dict[int, dict[str, Any]]:
 def test_hosts_say_what_they_have(world: World) -> None:
     done = world.run("lab", "status", "--json")
     assert done.code == 0, done.err
+    jsonschema.validate(done.json(), json.loads(schema_of("lab status").read_text()))
     hosts = {host["name"]: host for host in done.json()["hosts"]}
     assert {name: host["interface"]["name"] for name, host in hosts.items()} == dict.fromkeys(CLOCKS, "eth1")
     assert {name: host["same_host"] for name, host in hosts.items()} == {
@@ -221,6 +224,7 @@ def test_a_test_file_runs_on_the_hosts_it_names(world: World) -> None:
         inventory.write_text(before + 'end-systems = ["controller"]\n')
         mapped = world.run("lab", "map", "two.xml", "--json")
         assert mapped.code == 0, mapped.err
+        jsonschema.validate(mapped.json(), json.loads(schema_of("lab map").read_text()))
         facts = {fact["name"]: fact["value"] for fact in mapped.json()["facts"]}
         assert facts["controller"] == "gamma, interface eth1"
         assert facts["drive"] == "alpha, interface eth1"

@@ -157,13 +157,13 @@ def test_a_new_bench_is_one_file_and_one_line(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("toy")
 def test_commands_know_a_new_bench() -> None:
     benches = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)["benches"]
-    assert [bench["name"] for bench in benches] == ["sim", "netns", "toy"]
+    assert [bench["name"] for bench in benches] == ["sim", "netns", "lab", "toy"]
     refused = CliRunner().invoke(app, ["run", str(FIRST), "--bench", "toy", "--jobs", "2"])
     assert refused.exit_code == 2
     assert "--jobs has no effect with --bench toy; leave it out or run with --bench sim" in refused.stderr
     unknown = CliRunner().invoke(app, ["run", str(FIRST), "--bench", "desk"])
     assert unknown.exit_code == 2
-    assert "'desk' is not one of 'sim', 'netns', 'toy'" in re.sub(r"[\s│]+", " ", unknown.output)
+    assert "'desk' is not one of 'sim', 'netns', 'lab', 'toy'" in re.sub(r"[\s│]+", " ", unknown.output)
 
 
 def test_nobody_asks_what_a_bench_is_called() -> None:

@@ -38,6 +38,9 @@ class Pretended:
             if time.monotonic() - begin < self.speaks_s:
                 yield pb.Progress(sent=1, received=1, to_send=2, done=False)
 
+    def release(self) -> None:
+        """It was told over a Unix socket: there is no session."""
+
     def unwatch(self) -> None:
         self.left.set()
 

@@ -11,6 +11,9 @@ _CALIBRATION = "calibrate/calibration.schema.json"
 COMMANDS: dict[str, str] = {
     "check": "config/check.schema.json",
     "run": _SHOW,
+    "probe": _SHOW,
+    "lab status": "lab/status.schema.json",
+    "lab map": "lab/map.schema.json",
     "track": _SHOW,
     "show": _SHOW,
     "import": _SHOW,
