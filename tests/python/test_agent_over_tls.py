@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,18 @@ def test_who_uses_a_host_keeps_others_out(host: Host) -> None:
     second.hello("test", 60_000)
     second.release()
     for agent in (first, second, again):
+        agent.close()
+
+
+def test_who_only_looks_does_not_keep_somebody_elses_session_alive(host: Host) -> None:
+    host.lab.add_member("second", "observer")
+    first, second = host.agent(), host.agent(host.lab.member("second"))
+    first.hello("test", 700)
+    end = time.monotonic() + 20
+    while second.describe().in_use:
+        second.relate_clock()
+        assert time.monotonic() < end, "the lease lasts as long as somebody looks"
+    for agent in (first, second):
         agent.close()
 
 

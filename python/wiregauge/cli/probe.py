@@ -13,7 +13,7 @@ from rich.console import Console
 
 from wiregauge.cli.lab import LabFolder, joined_host, opened_lab
 from wiregauge.cli.shared import AsJson, show_judgement
-from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail
+from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
 
 if TYPE_CHECKING:
     from wiregauge.benches.hosts import Described
@@ -135,7 +135,7 @@ def probe(
             loaded = test.compile()
         except TestError as error:
             for found in error.diagnostics:
-                print(f"wiregauge: {found.message}" + (f"; {found.cure}" if found.cure else ""))
+                say(found.message + (f"; {found.cure}" if found.cure else ""))
             raise typer.Exit(BAD_INPUT) from error
         except BenchError as error:
             fail(str(error), NO_ENVIRONMENT)

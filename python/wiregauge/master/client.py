@@ -208,9 +208,9 @@ class Agent:
         try:
             for _ in range(_CLOCK_READINGS):
                 begun, asked = time.time_ns(), time.monotonic_ns()
-                theirs = call(pb.ReadClockRequest(), timeout=SILENCE_S).realtime_ns
+                reply = call(pb.ReadClockRequest(), timeout=SILENCE_S, metadata=self._metadata)
                 took = time.monotonic_ns() - asked
-                found.append(ClockRelation(theirs - (begun + took // 2), took // 2 + 1))
+                found.append(ClockRelation(reply.realtime_ns - (begun + took // 2), took // 2 + 1))
         except grpc.RpcError as error:
             raise self._lost(error) from error
         return min(found, key=lambda one: one.uncertainty_ns)
@@ -318,7 +318,12 @@ class Agent:
             response_deserializer=pb.ReadClockReply.FromString,
         )
         try:
-            call(pb.ReadClockRequest(), timeout=max(seconds, 0.0), wait_for_ready=True)
+            call(
+                pb.ReadClockRequest(),
+                timeout=max(seconds, 0.0),
+                wait_for_ready=True,
+                metadata=self._metadata,
+            )
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise self.is_silent(_PATIENCE_S + seconds) from error
