@@ -57,7 +57,7 @@ def test_every_pattern_arrives_whole(
     assert_measured(done, tmp_path / "r")
     (flow,) = wiregauge("show", "r", "--json").json()["runs"][0]["flows"]
     assert flow["sent"] == flow["delivered"] == (count or flow["sent"]) > 0
-    if ' pacing=' in attributes:
+    if " pacing=" in attributes:
         stream = streams(tmp_path / "r")[("mac", "send", 10)]
         assert stream["pacing"] in attributes
         assert stream["figures"]["offered"] == flow["sent"] + 100
