@@ -222,13 +222,13 @@ def test_a_test_file_runs_on_the_hosts_it_names(world: World) -> None:
     before = inventory.read_text()
     try:
         inventory.write_text(before + 'end-systems = ["controller"]\n')
-        mapped = world.run("lab", "map", "two.xml", "--json")
+        mapped = world.run("lab", "map", "two.xml", "--json", "--lab", inventory)
         assert mapped.code == 0, mapped.err
         jsonschema.validate(mapped.json(), json.loads(schema_of("lab map").read_text()))
         facts = {fact["name"]: fact["value"] for fact in mapped.json()["facts"]}
         assert facts["controller"] == "gamma, interface eth1"
         assert facts["drive"] == "alpha, interface eth1"
-        done = world.run("run", "two.xml", "--out", "two")
+        done = world.run("run", "two.xml", "--out", "two", "--lab", world.lab)
     finally:
         inventory.write_text(before)
     assert_measured(done, world.folder / "two")

@@ -8,24 +8,24 @@ test. Control goes over TLS, by whatever way leads to the hosts: where that is t
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from wiregauge.benches.base import Access, AgentPlace, BenchError, Fact
 from wiregauge.plan import Campaign, Run
 
-__all__ = ["Described", "HostInterface", "HostsBench", "Joined", "fitting"]
+__all__ = ["Described", "HostsBench", "LabInterface", "fitting"]
 
 
 _MAC: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class HostInterface:
+class LabInterface:
     """An interface that a host offers for tests. `rate_bps` None where its driver does not tell."""
 
     name: str
@@ -46,7 +46,7 @@ class Described:
     address: str
     """Where its agent is, ADDRESS:PORT or unix:PATH."""
     access: Access | None
-    interface: HostInterface | None
+    interface: LabInterface | None
     """The one that the inventory names, or that its address belongs to."""
     facts: Mapping[str, str]
     version: str
@@ -58,14 +58,6 @@ class Described:
     """The control connection comes by the interface under test."""
     trouble: str = ""
     """Why nothing is known of it."""
-
-
-class Joined(Protocol):
-    """What ends with the bench: agents that were started for it."""
-
-    def close(self) -> None: ...
-
-    def failure(self, host: str) -> str | None: ...
 
 
 def unfit(host: Described) -> str | None:
@@ -140,7 +132,10 @@ def _taken(host: Described, on: Mapping[str, str]) -> str:
 
 
 class HostsBench:
-    """End systems on hosts, which `placed` says; `own` is closed with the bench."""
+    """End systems on hosts, which `placed` says.
+
+    `failures` tells, by end system, why an agent that is a process of this host is gone; None while it runs.
+    """
 
     def __init__(
         self,
@@ -148,12 +143,12 @@ class HostsBench:
         placed: Mapping[str, Described],
         *,
         realtime: bool = True,
-        own: Joined | None = None,
+        failures: Mapping[str, Callable[[], str | None]] | None = None,
     ) -> None:
         self._campaign = campaign
         self._placed = placed
         self._realtime = realtime
-        self._own = own
+        self._failures = failures or {}
 
     @staticmethod
     def with_addresses(campaign: Campaign, placed: Mapping[str, Described]) -> Campaign:
@@ -260,8 +255,9 @@ class HostsBench:
         raise BenchError(f"no program can be started on the host of {end_system} from here")
 
     def agent_failure(self, end_system: str) -> str | None:
-        """What is known of an agent that was started for the bench."""
-        return self._own.failure(self._placed[end_system].name) if self._own is not None else None
+        """What is known of an agent that is a process of this host."""
+        asked = self._failures.get(end_system)
+        return asked() if asked is not None else None
 
     def give_up(self, end_system: str) -> str | None:
         """An agent on a host is left alone: its lease ends its run."""
@@ -269,6 +265,4 @@ class HostsBench:
         return None
 
     def close(self) -> None:
-        """Ends what was started for the bench."""
-        if self._own is not None:
-            self._own.close()
+        """Nothing here was started for the bench."""

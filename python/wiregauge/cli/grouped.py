@@ -31,5 +31,6 @@ def in_groups(command: Callable[..., None]) -> Callable[..., None]:
     # Whoever unwraps it would find the groups again.
     del taken.__wrapped__
     taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    # inspect looks for it there; types of functions know no such attribute.
     taken.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return taken

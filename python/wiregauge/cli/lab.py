@@ -31,8 +31,8 @@ LabFolder = Annotated[
     Path | None,
     typer.Option(
         "--lab",
-        metavar="DIR",
-        help="Folder of the lab.",
+        metavar="PATH",
+        help="The lab: its folder, or the lab.toml in it.",
         show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
     ),
 ]
@@ -43,6 +43,8 @@ def opened_lab(folder: Path | None, *, make: bool = False) -> Lab:
     from wiregauge.lab import Lab, LabError, usual_lab
 
     chosen = folder or usual_lab()
+    if chosen.is_file():
+        chosen = chosen.parent
     try:
         if make and not (chosen / "authority.pem").exists():
             made = Lab.create(chosen)

@@ -18,6 +18,7 @@ from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, say
 if TYPE_CHECKING:
     from wiregauge.benches.hosts import Described
     from wiregauge.config import Loaded, Test
+    from wiregauge.lab.hosts import OwnAgent
     from wiregauge.measures import Judgement
     from wiregauge.plan import Campaign
 
@@ -140,7 +141,9 @@ def probe(
         except BenchError as error:
             fail(str(error), NO_ENVIRONMENT)
         troubles: list[str] = []
-        judgement = _run(loaded, hosts, out or _free(f"probe-{hosts[1].name}"), troubles, realtime=realtime)
+        judgement = _run(
+            loaded, hosts, own, out or _free(f"probe-{hosts[1].name}"), troubles, realtime=realtime
+        )
         code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
     raise typer.Exit(code)
 
@@ -242,7 +245,13 @@ def _free(name: str) -> Path:
 
 
 def _run(
-    loaded: Loaded, hosts: tuple[Described, Described], out: Path, troubles: list[str], *, realtime: bool
+    loaded: Loaded,
+    hosts: tuple[Described, Described],
+    own: OwnAgent,
+    out: Path,
+    troubles: list[str],
+    *,
+    realtime: bool,
 ) -> Judgement:
     from wiregauge import runner
     from wiregauge.benches import BenchError
@@ -255,7 +264,7 @@ def _run(
         del campaign
         return {HERE: here, other.name: other}
 
-    bench = OnHosts(place, realtime=realtime)
+    bench = OnHosts(place, realtime=realtime, failures={HERE: own.failure})
     try:
         with runner.open(bench, observer=ProgressView(Console(stderr=True)), told=troubles.append) as trials:
             return trials.run(loaded, out, file=f"{loaded.campaign.name}.xml")

@@ -138,9 +138,9 @@ def run(
         Path | None,
         typer.Option(
             "--lab",
-            metavar="FILE",
-            help="lab: inventory of the hosts.",
-            show_default="lab.toml of WIREGAUGE_LAB, or of ~/.config/wiregauge/lab",
+            metavar="PATH",
+            help="lab: its folder, or the lab.toml in it.",
+            show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -103,10 +103,7 @@ class Lab:
         _store(keys / "authority.pem", _pem(key))
         (folder / "authority.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         lab = cls(folder)
-        if not lab.inventory.exists():
-            lab.inventory.write_text(
-                "# Hosts of this lab; `wiregauge lab enrol` adds them.\n", encoding="utf-8"
-            )
+        lab.inventory.write_text("# Hosts of this lab; `wiregauge lab enrol` adds them.\n", encoding="utf-8")
         lab.add_member(_user(), "administrator")
         return lab
 

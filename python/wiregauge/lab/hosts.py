@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from wiregauge.benches import Access, AgentPlace, BenchError, agent_program
-from wiregauge.benches.hosts import Described, HostInterface
+from wiregauge.benches.hosts import Described, LabInterface
 from wiregauge.lab.access import SecureAccess
 from wiregauge.lab.authority import Member
 from wiregauge.lab.errors import LabError
@@ -94,8 +94,8 @@ def describe(
     )
 
 
-def _interface(told: pb.InterfaceDescription) -> HostInterface:
-    return HostInterface(
+def _interface(told: pb.InterfaceDescription) -> LabInterface:
+    return LabInterface(
         told.name,
         tuple(told.mac),
         tuple(told.ipv4),
@@ -140,9 +140,8 @@ class OwnAgent:
             self._ending.close()
             raise BenchError(f"the agent of this host did not start: {why.strip() or 'it gave no reason'}")
 
-    def failure(self, host: str) -> str | None:
-        """Why it is gone; of other hosts nothing is known."""
-        del host
+    def failure(self) -> str | None:
+        """Why it is gone, or None while it runs."""
         code = self._process.poll()
         return None if code is None else f"it ended with code {code}"
 

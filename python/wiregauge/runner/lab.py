@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from wiregauge.benches import BenchError, Fact, Findings, beyond_hosts
-from wiregauge.benches.hosts import Described, HostsBench, Joined, fitting
+from wiregauge.benches.hosts import Described, HostsBench, fitting
 from wiregauge.master import Observer
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
@@ -26,11 +26,11 @@ class OnHosts(Bench):
         place: Callable[[Campaign], Mapping[str, Described]],
         *,
         realtime: bool = True,
-        own: Joined | None = None,
+        failures: Mapping[str, Callable[[], str | None]] | None = None,
     ) -> None:
         self._place = place
         self._realtime = realtime
-        self._own = own
+        self._failures = failures
         self._placed: Mapping[str, Described] = {}
 
     def carried(self, campaign: Campaign) -> Campaign:
@@ -59,14 +59,14 @@ class OnHosts(Bench):
         run_on_agents(directory, bench, observer, one_clock=self.traits.one_clock)
 
     def _made_for(self, campaign: Campaign) -> HostsBench:
-        return HostsBench(campaign, self._placed, realtime=self._realtime, own=self._own)
+        return HostsBench(campaign, self._placed, realtime=self._realtime, failures=self._failures)
 
 
 class LabBench(OnHosts):
-    """The hosts of a lab's inventory; `lab` is its file, that of the usual lab unless said."""
+    """The hosts of a lab's inventory; `lab` is its file or folder, those of the usual lab unless said."""
 
     def __init__(self, *, realtime: bool = True, lab: Path | None = None) -> None:
-        self._file = lab
+        self._file = lab / "lab.toml" if lab is not None and lab.is_dir() else lab
         super().__init__(self._fitting, realtime=realtime)
 
     @classmethod
