@@ -3,8 +3,13 @@
     wiregauge-agent enclose -- python lab_world.py FOLDER AGENT HOST[=OFFSET,DRIFT] …
 
 builds it, starts an agent on every host, prints what they print as JSON lines, and stands until its standard input
-ends. Hosts have eth0 on a back-end network (10.77.0.0/24) and eth1 on the network under test (10.88.0.0/24); whoever
-enters the enclosure has 10.77.0.1 and, as eth1, 10.88.0.1. Everything ends with the enclosure.
+ends. Hosts have eth0 on a back-end network (10.77.0.0/24) and eth1 and eth2 on the network under test (10.88.0.0/24 and
+10.88.1.0/24, one segment); whoever enters the enclosure has 10.77.0.1 and, as eth1, 10.88.0.1. A line of standard input is
+an order, answered by a line when it is done:
+
+    kill HOST | start HOST | down HOST PORT | up HOST PORT
+
+Everything ends with the enclosure.
 """
 
 from __future__ import annotations
@@ -14,6 +19,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+
+PORTS = (("control", "10.77.0"), ("test", "10.88.0"), ("test", "10.88.1"))
+"""By port of a host the bridge it is at, and its network."""
 
 
 def ip(*arguments: str) -> None:
@@ -34,7 +43,10 @@ def build(hosts: list[str]) -> None:
             ip("netns", "add", host)
             ip("-n", host, "link", "set", "lo", "up")
             space = ["-n", host]
-        for port, (bridge, net) in enumerate((("control", "10.77.0"), ("test", "10.88.0"))):
+            # Each interface answers for its own address only: two of them are on one segment.
+            knob = "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore"
+            subprocess.run(["ip", "netns", "exec", host, "sh", "-c", knob], check=True)
+        for port, (bridge, net) in enumerate(PORTS):
             inside, outside = f"eth{port}", f"p{number}-{port}"
             place = ["netns", host] if host else []
             ip(
@@ -62,7 +74,7 @@ def serve(host: str, number: int, folder: Path, agent: str, clock: str) -> subpr
     state.mkdir(exist_ok=True)
     config = state / "agent.toml"
     if not config.exists():
-        config.write_text('interfaces = ["eth1"]\naddresses = ["10.88.0.0/24"]\n', encoding="utf-8")
+        config.write_text('interfaces = ["eth1", "eth2"]\naddresses = ["10.88.0.0/23"]\n', encoding="utf-8")
     command = [
         agent,
         "serve",
@@ -87,25 +99,47 @@ def tell(fact: dict[str, object]) -> None:
     sys.stdout.flush()
 
 
+def said_by(name: str, process: subprocess.Popen[str]) -> list[str]:
+    """What an agent says when it is ready: either "listening …" or "joining … CODE"."""
+    assert process.stdout is not None
+    said = ""
+    while not said.startswith(("listening ", "joining ")):
+        said = process.stdout.readline()
+        if not said:
+            sys.exit(f"the agent of {name} did not start")
+    return said.split()
+
+
 def main() -> None:
     folder, agent, *named = sys.argv[1:]
-    hosts = [name.partition("=") for name in named]
-    build([name for name, _, _ in hosts])
-    agents = {
-        name: serve(name, number, Path(folder), agent, clock)
-        for number, (name, _, clock) in enumerate(hosts, 1)
-    }
+    hosts = {name: (number, clock) for number, (name, _, clock) in enumerate(map(parted, named), 1)}
+    build(list(hosts))
+
+    def start(name: str) -> subprocess.Popen[str]:
+        number, clock = hosts[name]
+        return serve(name, number, Path(folder), agent, clock)
+
+    agents = {name: start(name) for name in hosts}
     for name, process in agents.items():
-        assert process.stdout is not None
-        # Either "listening …" or "joining … CODE".
-        said = ""
-        while not said.startswith(("listening ", "joining ")):
-            said = process.stdout.readline()
-            if not said:
-                sys.exit(f"the agent of {name} did not start")
-        tell({"host": name, "said": said.split()})
+        tell({"host": name, "said": said_by(name, process)})
     tell({"pid": os.getpid()})
-    sys.stdin.read()
+    for order in sys.stdin:
+        match order.split():
+            case ["kill", name]:
+                agents[name].kill()
+                agents[name].wait()
+            case ["start", name]:
+                agents[name] = start(name)
+                said_by(name, agents[name])
+            case [("down" | "up") as state, name, port]:
+                ip("-n", "switches", "link", "set", f"p{hosts[name][0]}-{port}", state)
+            case _:
+                sys.exit(f"no order: {order}")
+        tell({"done": order.strip()})
+
+
+def parted(text: str) -> tuple[str, str, str]:
+    return text.partition("=")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from wiregauge.config import load
 from wiregauge.lab import JoinCode, Lab, LabError, Member, enrol
 from wiregauge.lab.access import SecureAccess
 from wiregauge.master.client import Agent, AgentLostError
+from wiregauge.master.collecting import AlteredError, Collected
 from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.plan import Campaign, as_json
 
@@ -34,6 +35,7 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="orders" seed="1">
 """
 CONFIG = 'interfaces = ["lo0", "eth7"]\naddresses = ["198.18.0.0/15"]\nrate = "10Mbit/s"\nduration = "1min"\n'
 SERVICE = "/wiregauge.agent.v1.Agent/"
+CAMPAIGN, OTHER = "0" * 32, "1" * 32
 
 
 class Host:
@@ -177,7 +179,7 @@ def test_plans_count_once_for_one_session_and_as_they_were_signed(
     host: Host, campaign: Callable[[str], Campaign]
 ) -> None:
     agent, plan = host.agent(), campaign("2ms")
-    agent.hello("test", 60_000)
+    agent.hello("test", 60_000, CAMPAIGN)
     assert "there is no interface 'eth7'" in prepared(agent, plan) or "eth7" in prepared(agent, plan)
     request = pb.PrepareRequest(
         network_json=as_json(plan.network).encode(),
@@ -204,19 +206,25 @@ def sent(agent: Agent, request: pb.PrepareRequest) -> str:
 
 def test_a_plan_stays_within_what_the_host_allows(host: Host, campaign: Callable[[str], Campaign]) -> None:
     agent, plan = host.agent(), campaign("2ms")
-    agent.hello("test", 60_000)
+    agent.hello("test", 60_000, CAMPAIGN)
     agent.place = replaced(agent.place, "eth3")
-    assert "this host allows no test on its interface eth3; it allows interfaces lo0, eth7" in prepared(
-        agent, plan
-    )
+    assert "this session is for eth7, not for eth3" in prepared(agent, plan)
+    with pytest.raises(AgentLostError, match="this session is for eth7, not for eth3"):
+        agent.received_frames()
+    with pytest.raises(AgentLostError, match="this session is for eth7, not for eth3"):
+        agent.reach(["198.18.0.1"], 46, 10)
+    with pytest.raises(AgentLostError, match="no test on its interface eth3; it allows interfaces lo0, eth7"):
+        agent.hello("test", 60_000, OTHER)
     agent.place = replaced(agent.place, "eth7")
+    with pytest.raises(AgentLostError, match=r"Reach has the address 8\.8\.8\.8; this host allows addresses"):
+        agent.reach(["8.8.8.8"], 46, 10)
     away = replace(plan.network.nodes[1], ipv4=(8, 8, 8, 8))
     moved = replace(plan, network=replace(plan.network, nodes=(plan.network.nodes[0], away)))
     assert "b has the address 8.8.8.8; this host allows addresses 198.18.0.0/15" in prepared(agent, moved)
     assert "this host would send" in prepared(agent, campaign("100us"))
     assert "the run takes" in prepared(agent, campaign("20s"))
-    assert not any((host.folder / "spool").iterdir())
     agent.release()
+    assert [file.name for file in (host.folder / "spool").iterdir()] == ["lock"]
     agent.close()
 
 
@@ -224,29 +232,156 @@ def replaced(place: AgentPlace, interface: str) -> AgentPlace:
     return AgentPlace(place.end_system, 0, place.address, interface, -1, 0, False, access=place.access)
 
 
-def test_who_uses_a_host_keeps_others_out(host: Host) -> None:
+def test_who_uses_an_interface_keeps_others_out(host: Host) -> None:
     host.lab.add_member("second", "operator")
     first, second = host.agent(), host.agent(host.lab.member("second"))
-    first.hello("test", 60_000)
-    with pytest.raises(AgentLostError, match=r"this host is used by .* for \d+ s; try again"):
-        second.hello("test", 60_000)
-    assert second.describe().in_use.startswith("used by ")
+    first.hello("test", 60_000, CAMPAIGN)
+    with pytest.raises(AgentLostError, match=r"eth7 of this host is used by .* for \d+ s; try again"):
+        second.hello("test", 60_000, OTHER)
+    assert second.describe().in_use.startswith("eth7 is used by ")
     again = host.agent()
-    with pytest.raises(AgentLostError, match="this host is used by"):
-        again.hello("test", 60_000)
-    with pytest.raises(AgentLostError, match="this host is used by"):
+    with pytest.raises(AgentLostError, match="eth7 of this host is used by"):
+        again.hello("test", 60_000, OTHER)
+    second._session = first._session
+    with pytest.raises(AgentLostError, match="this session is somebody else's"):
         second.finish(abort=True, seconds=5)
     first.release()
-    second.hello("test", 60_000)
+    second.hello("test", 60_000, OTHER)
     second.release()
     for agent in (first, second, again):
         agent.close()
 
 
+def test_a_host_has_a_session_for_each_interface(host: Host) -> None:
+    host.lab.add_member("second", "operator")
+    first, second = host.agent(), host.agent(host.lab.member("second"))
+    second.place = replaced(second.place, "lo0")
+    first.hello("test", 60_000, CAMPAIGN)
+    second.hello("test", 60_000, OTHER)
+    used = {one.name: one.in_use for one in first.describe().interfaces if one.in_use}
+    assert used == {}, "neither interface exists"
+    assert second.describe().in_use.count(" is used by ") == 2
+    first.release()
+    assert second.describe().in_use.startswith("lo0 is used by second")
+    second.release()
+    assert second.describe().in_use == ""
+    for agent in (first, second):
+        agent.close()
+
+
+def test_a_testmaster_that_begins_again_takes_its_session_over(host: Host) -> None:
+    first, again = host.agent(), host.agent()
+    first.hello("test", 60_000, CAMPAIGN)
+    again.hello("test", 60_000, CAMPAIGN)
+    with pytest.raises(AgentLostError, match="there is no such session, or its lease is over"):
+        first.received_frames()
+    again.release()
+    for agent in (first, again):
+        agent.close()
+
+
+def test_a_campaign_and_its_records_are_its_owners(host: Host) -> None:
+    host.lab.add_member("second", "operator")
+    host.lab.add_member("chief", "administrator")
+    first, second = host.agent(host.lab.member("second")), host.agent()
+    records = host.folder / "spool" / f"campaign-{CAMPAIGN}" / "run-0003" / "node-0001"
+    first.hello("test", 60_000, CAMPAIGN)
+    records.mkdir(parents=True, mode=0o700)
+    (records / "host-counters.json").write_text("x" * 300_000)
+    first.release()
+    (kept,) = first.kept()
+    assert (kept.campaign, kept.run, kept.node, kept.owner, kept.bytes, kept.active) == (
+        *(CAMPAIGN, 3, 1),
+        *("second", 300_000, False),
+    )
+    # The member who made the lab is its administrator, who may have all; another operator may not.
+    assert second.kept() == [kept]
+    host.lab.add_member("third", "operator")
+    third = host.agent(host.lab.member("third"))
+    assert third.kept() == []
+    third.place = replaced(third.place, "lo0")
+    with pytest.raises(AgentLostError, match="the campaign is second's"):
+        third.hello("test", 60_000, CAMPAIGN)
+    with pytest.raises(AgentLostError, match="these records are second's"):
+        third.discard(CAMPAIGN, 3, 1)
+    for wrong in ("", "..", f"../campaign-{CAMPAIGN}"):
+        with pytest.raises(AgentLostError, match="the name of a campaign is 32 hexadecimal digits"):
+            third.discard(wrong, 3, 1)
+    with pytest.raises(AgentLostError, match="no records are kept of this run and node"):
+        first.discard(CAMPAIGN, 4, 1)
+    first.discard(CAMPAIGN, 3, 1)
+    assert first.kept() == []
+    assert [file.name for file in (host.folder / "spool").iterdir()] == ["lock"]
+    for agent in (first, second, third):
+        agent.close()
+
+
+def test_records_are_fetched_from_where_they_ended_and_checked(host: Host, tmp_path: Path) -> None:
+    agent = host.agent()
+    agent.hello("test", 60_000, CAMPAIGN)
+    records = host.folder / "spool" / f"campaign-{CAMPAIGN}" / "run-0000" / "node-0001"
+    records.mkdir(parents=True, mode=0o700)
+    whole = bytes(range(256)) * 4_000
+    (records / "capture.pcapng").write_bytes(whole)
+    agent.release()
+    (kept,) = agent.kept(CAMPAIGN)
+    for there in (None, b"", whole[:300_001], whole, whole + b"more", b"?" * 1_000):
+        place = tmp_path / f"to-{len(there or b'x')}-{there is None}"
+        if there is not None:
+            place.mkdir()
+            (place / "capture.pcapng").write_bytes(there)
+        agent.collect(Collected(place), kept)
+        # Also where what was there is not what the agent has.
+        assert (place / "capture.pcapng").read_bytes() == whole
+    agent.close()
+
+
+def test_altered_records_are_not_taken(tmp_path: Path) -> None:
+    to = Collected(tmp_path)
+    to.take(pb.Chunk(file="../a", data=b"12", offset=0))
+    with pytest.raises(AlteredError, match="a is not what the agent has"):
+        to.take(pb.Chunk(file="a", data=b"3", offset=2, sha256=b"?" * 32))
+    assert to.have() == {}
+    assert to.whole == 0
+
+
+def test_a_drained_host_takes_no_sessions_until_it_is_told_to(host: Host) -> None:
+    agent = host.agent()
+    agent.hello("test", 60_000, CAMPAIGN)
+    agent.drain("its fan is changed")
+    assert agent.describe().drained.endswith(": its fan is changed")
+    with pytest.raises(AgentLostError, match="eth7"):
+        agent.received_frames()
+    other = host.agent()
+    other.place = replaced(other.place, "lo0")
+    with pytest.raises(AgentLostError, match=r"this host is drained by .*: its fan is changed"):
+        other.hello("test", 60_000, OTHER)
+    agent.undrain()
+    other.hello("test", 60_000, OTHER)
+    for one in (agent, other):
+        one.release()
+        one.close()
+
+
+def test_two_agents_do_not_share_a_folder_of_records(host: Host) -> None:
+    done = subprocess.run(
+        [
+            *(str(agent_program()), "serve", "--listen", "tls:127.0.0.1:0"),
+            *("--state", str(host.folder / "state"), "--spool", str(host.folder / "spool")),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "another agent has its records in" in done.stderr
+
+
 def test_who_only_looks_does_not_keep_somebody_elses_session_alive(host: Host) -> None:
     host.lab.add_member("second", "observer")
     first, second = host.agent(), host.agent(host.lab.member("second"))
-    first.hello("test", 700)
+    first.hello("test", 700, CAMPAIGN)
     end = time.monotonic() + 20
     while second.describe().in_use:
         second.relate_clock()
@@ -257,7 +392,7 @@ def test_who_only_looks_does_not_keep_somebody_elses_session_alive(host: Host) -
 
 def test_a_call_that_is_too_large_is_refused(host: Host) -> None:
     agent = host.agent()
-    agent.hello("test", 60_000)
+    agent.hello("test", 60_000, CAMPAIGN)
     huge = pb.PrepareRequest(run_json=bytes((128 << 20) + 1))
     assert "128" in sent(agent, huge) or "too large" in sent(agent, huge)
     assert agent.describe().agent_version

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from wiregauge.benches.base import AgentPlace
+from wiregauge.benches.base import SILENCE_S, AgentPlace
 from wiregauge.master import watching
-from wiregauge.master.client import SILENCE_S, AgentLostError, StartMissedError
+from wiregauge.master.client import AgentLostError, StartMissedError
 from wiregauge.master.crew import Crew
 from wiregauge.master.rpc import agent_pb2 as pb
 
@@ -19,8 +19,10 @@ from wiregauge.master.rpc import agent_pb2 as pb
 class Pretended:
     """An agent that needs so long for a call, and speaks only as long as it is told to."""
 
-    def __init__(self, name: str, call_s: float = 0.0, speaks_s: float = 1e9) -> None:
-        self.place = AgentPlace(name, 0, "unix:/nowhere", "eth0", -1, 0, True)
+    def __init__(
+        self, name: str, call_s: float = 0.0, speaks_s: float = 1e9, patience_s: float = SILENCE_S
+    ) -> None:
+        self.place = AgentPlace(name, 0, "unix:/nowhere", "eth0", -1, 0, True, patience_s=patience_s)
         self.call_s = call_s
         self.speaks_s = speaks_s
         self.announced: list[int] = []
@@ -98,9 +100,8 @@ def test_a_crew_that_cannot_agree_says_so(crew_of: Any, monkeypatch: pytest.Monk
     assert len(agent.announced) > 2
 
 
-def test_a_silent_agent_is_named(crew_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "SILENCE_S", 0.6)
-    crew = crew_of(Pretended("speaks"), Pretended("stops", speaks_s=0.3))
+def test_a_silent_agent_is_named(crew_of: Any) -> None:
+    crew = crew_of(Pretended("speaks"), Pretended("stops", speaks_s=0.3, patience_s=0.6))
     begin = time.monotonic()
     with pytest.raises(AgentLostError, match="agent of stops") as caught:
         watching.watch(crew, 60.0, lambda *_: None)
@@ -110,9 +111,8 @@ def test_a_silent_agent_is_named(crew_of: Any, monkeypatch: pytest.MonkeyPatch) 
     assert SILENCE_S < 10
 
 
-def test_a_testmaster_that_slept_blames_nobody(crew_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_testmaster_that_slept_blames_nobody(crew_of: Any) -> None:
     """What it slept, stopped by a signal or with its machine, is no silence of its agents."""
-    monkeypatch.setattr(watching, "SILENCE_S", 0.8)
     slept = False
 
     def show(*_: object) -> None:
@@ -122,8 +122,8 @@ def test_a_testmaster_that_slept_blames_nobody(crew_of: Any, monkeypatch: pytest
         slept = True
         time.sleep(1.5)
 
-    agent = Pretended("e0")
+    agent = Pretended("e0", patience_s=0.8)
     # Words that came while it slept are as if they had not come: the listener slept, too.
-    monkeypatch.setattr(agent, "speaks_s", 0.05)
+    agent.speaks_s = 0.05
     with pytest.raises(AgentLostError, match="after it slept"):
         watching.watch(crew_of(agent), 60.0, show)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import shutil
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from wiregauge.plan import Run
 
-__all__ = ["Access", "AgentBench", "AgentPlace", "BenchError", "Fact", "agent_program"]
+__all__ = ["SILENCE_S", "Access", "AgentBench", "AgentPlace", "BenchError", "Fact", "Reach", "agent_program"]
+
+
+SILENCE_S: Final = 8.0
+"""How long an agent may give no sign of life. Two cores with 250 busy agents keep this with room to spare."""
 
 
 class BenchError(Exception):
@@ -51,6 +55,11 @@ class AgentPlace:
     shares_run_directory: bool  # its spool is in the run directory already: nothing to collect
     access: Access | None = None  # None: over a Unix socket of this user
     own_clock: bool = False  # its host reads another clock than this one
+    patience_s: float = SILENCE_S  # how long it may give no sign of life
+
+
+Reach = Callable[[str, Sequence[str], int], Sequence[Sequence[tuple[int, ...]]]]
+"""By which MAC addresses each IPv4 address answers at an end system, asked by requests of so many bytes."""
 
 
 class AgentBench(Protocol):
@@ -61,6 +70,9 @@ class AgentBench(Protocol):
 
     def open(self, spool: Path) -> Sequence[AgentPlace]:
         """Builds the network, unless it stands, and starts the agents, which write below `spool`."""
+
+    def look(self, reach: Reach) -> Sequence[Fact]:
+        """What is seen of the network before the first frame. Raises BenchError where a test cannot be run on it."""
 
     def prepare(self, run: Run, captures: Path) -> None:
         """Sets what differs from run to run, and begins the captures of switches, into files of that folder."""

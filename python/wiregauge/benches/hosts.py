@@ -8,6 +8,7 @@ test. Control goes over TLS, by whatever way leads to the hosts: where that is t
 from __future__ import annotations
 
 import ipaddress
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +16,19 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from wiregauge.benches.base import Access, AgentPlace, BenchError, Fact
+from wiregauge.benches.base import SILENCE_S, Access, AgentPlace, BenchError, Fact, Reach
 from wiregauge.plan import Campaign, Run
 
 __all__ = ["Described", "HostsBench", "LabInterface", "fitting"]
 
 
 _MAC: Final = 6
+_PATIENCE_S: Final = 30.0
+"""How long a host of a lab may give no sign of life: a control network may be gone for a while."""
+_LEAST_BYTES: Final = 46
+"""Of what an Ethernet frame carries."""
+_UDP_BYTES: Final = 28
+"""Of the headers of IPv4 and UDP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,9 @@ class Described:
     control_shares: bool = False
     """The control connection comes by the interface under test."""
     trouble: str = ""
-    """Why nothing is known of it."""
+    """Why nothing is known of it, or it is not to be used."""
+    place: str = ""
+    """Its name, with the interface where several of it are under test."""
 
 
 def unfit(host: Described) -> str | None:
@@ -82,7 +91,7 @@ def fitting(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Describ
 
     Raises BenchError with the reason of every host where they do not suffice.
     """
-    reasons = {host.name: unfit(host) for host in hosts}
+    reasons = {host.place: unfit(host) for host in hosts}
     named = {end: host for host in hosts for end in host.end_systems}
     ends = list(campaign.network.end_systems.values())
     placed: dict[str, Described] = {}
@@ -90,19 +99,20 @@ def fitting(campaign: Campaign, hosts: Sequence[Described]) -> dict[str, Describ
         host = named.get(end.name)
         if host is None:
             continue
-        if reasons[host.name] is not None:
-            raise BenchError(f"{end.name} is to be on {host.name}, which cannot be: {reasons[host.name]}")
-        taken = [other for other, on in placed.items() if on.name == host.name]
+        if reasons[host.place] is not None:
+            raise BenchError(f"{end.name} is to be on {host.place}, which cannot be: {reasons[host.place]}")
+        taken = [other for other, on in placed.items() if on.place == host.place]
         if taken:
             raise BenchError(
-                f"{taken[0]} and {end.name} are both to be on {host.name}, whose agent is one end system in a test"
+                f"{taken[0]} and {end.name} are both to be on {host.place}, but an interface is one end system in a "
+                "test; list the host's other interfaces with [[host.interfaces]]"
             )
         placed[end.name] = host
-    used = {host.name for host in placed.values()}
+    used = {host.place for host in placed.values()}
     free = [
         host
         for host in hosts
-        if reasons[host.name] is None and host.name not in used and not host.end_systems
+        if reasons[host.place] is None and host.place not in used and not host.end_systems
     ]
     for end in ends:
         if end.name in placed:
@@ -120,15 +130,17 @@ def _too_few(
     reasons: Mapping[str, str | None],
     placed: Mapping[str, Described],
 ) -> str:
-    on = {host.name: name for name, host in placed.items()}
-    why = [f"{host.name}: {reasons[host.name] or _taken(host, on)}" for host in hosts] or [
+    on = {host.place: name for name, host in placed.items()}
+    why = [f"{host.place}: {reasons[host.place] or _taken(host, on)}" for host in hosts] or [
         "the inventory has none"
     ]
     return f"there is no host for {end}; the test needs {needed}. " + "; ".join(why)
 
 
 def _taken(host: Described, on: Mapping[str, str]) -> str:
-    return f"{on[host.name]} is on it" if host.name in on else f"it is kept for {', '.join(host.end_systems)}"
+    return (
+        f"{on[host.place]} is on it" if host.place in on else f"it is kept for {', '.join(host.end_systems)}"
+    )
 
 
 class HostsBench:
@@ -170,24 +182,95 @@ class HostsBench:
         """The agents, which write where they are."""
         del spool
         places = []
+        of_host: Counter[str] = Counter()
         for number, node in self._campaign.network.end_systems.items():
             host = self._placed[node.name]
             assert host.interface is not None
-            cores = int(host.facts.get("cores", "1") or 1)
+            # Servicing threads of one host are on cores of their own, from the last one down.
+            core = int(host.facts.get("cores", "1") or 1) - 1 - of_host[host.address]
+            of_host[host.address] += 1
             places.append(
                 AgentPlace(
                     end_system=node.name,
                     node=number,
                     address=host.address,
                     interface=host.interface.name,
-                    servicing_core=cores - 1 if cores > 1 else -1,
+                    servicing_core=max(core, -1) or -1,
                     fifo_priority=50 if self._realtime else 0,
                     shares_run_directory=False,
                     access=host.access,
                     own_clock=not host.same_host,
+                    patience_s=SILENCE_S if host.access is None else _PATIENCE_S,
                 )
             )
         return places
+
+    def look(self, reach: Reach) -> Sequence[Fact]:
+        """Whether end systems that exchange frames reach one another, with frames of the test's length.
+
+        Raises BenchError where one does not, or somebody else answers for its address.
+        """
+        names = self._campaign.network.names
+        for number, (peers, size) in sorted(_exchanges(self._campaign).items()):
+            name, host = names[number], self._placed[names[number]]
+            assert host.interface is not None
+            if size > host.interface.mtu:
+                raise BenchError(
+                    f"{name} sends frames of {size} bytes after the header; {host.interface.name} of {host.name} has an MTU "
+                    f"of {host.interface.mtu}: raise it there, or send less"
+                )
+            others = sorted(names[peer] for peer in peers)
+            addresses = [self._address(other) for other in others]
+            answers = dict(zip(others, reach(name, addresses, size), strict=True))
+            silent = [other for other in others if not answers[other]]
+            if silent:
+                short = dict(
+                    zip(
+                        silent, reach(name, [self._address(one) for one in silent], _LEAST_BYTES), strict=True
+                    )
+                )
+                raise BenchError(self._unreached(name, silent[0], size, short=bool(short[silent[0]])))
+            for other in others:
+                self._check_answer(name, other, answers[other])
+        return [
+            Fact("reachability", "every receiver answers its senders", "asked by ARP with the longest frames")
+        ]
+
+    def _address(self, name: str) -> str:
+        interface = self._placed[name].interface
+        assert interface is not None
+        return interface.ipv4[0]
+
+    def _unreached(self, name: str, other: str, size: int, *, short: bool) -> str:
+        """Why frames of one end system do not come to another."""
+        to = f"{other} ({self._address(other)} on {self._placed[other].place})"
+        if short:
+            return (
+                f"{to} answers short frames of {name}, and none of {size} bytes after the header: raise the MTU of the "
+                "switches between them, or send less"
+            )
+        return f"{to} does not answer {name} on {self._placed[name].place}: look at cables, VLANs of switches and addresses"
+
+    def _check_answer(self, name: str, other: str, macs: Sequence[tuple[int, ...]]) -> None:
+        """Raises BenchError unless only the interface of `other` answers for its address."""
+        placed = self._placed[other]
+        assert placed.interface is not None
+        foreign = [mac for mac in macs if mac != placed.interface.mac]
+        if not foreign:
+            return
+        written = ":".join(f"{byte:02x}" for byte in foreign[0])
+        own = any(
+            host.address == placed.address and host.interface is not None and host.interface.mac == foreign[0]
+            for host in self._placed.values()
+        )
+        cure = (
+            f"another interface of {placed.name} answers too: `sysctl net.ipv4.conf.all.arp_ignore=1` there"
+            if own
+            else "give one of them another address"
+        )
+        raise BenchError(
+            f"{name} asked for {self._address(other)}, which is {other} on {placed.place}, and {written} answers: {cure}"
+        )
 
     def prepare(self, run: Run, captures: Path) -> None:
         """Captures of switches are no agent's."""
@@ -266,3 +349,26 @@ class HostsBench:
 
     def close(self) -> None:
         """Nothing here was started for the bench."""
+
+
+def _exchanges(campaign: Campaign) -> dict[int, tuple[set[int], int]]:
+    """By end system those it sends frames to, and the most bytes that one of these has after the Ethernet header."""
+    found: dict[int, tuple[set[int], int]] = {}
+
+    def add(sender: int, receivers: set[int], size: int) -> None:
+        peers, most = found.get(sender, (set(), _LEAST_BYTES))
+        found[sender] = (peers | receivers - {sender}, max(most, size))
+
+    for run in campaign.runs:
+        flows = {flow.id: flow for flow in run.flows}
+        for send in run.sends:
+            flow = flows[send.flow]
+            receivers = {flow.to, *flow.also_to}
+            size = send.payload + (_UDP_BYTES if flow.protocol == "udp" else 0)
+            add(flow.from_, receivers, size)
+            for relay in run.relays:
+                if relay.flow == flow.id:
+                    add(relay.on, {flow.from_}, size)
+        for inject in run.injects:
+            add(inject.on, {inject.to}, inject.payload + _UDP_BYTES)
+    return {sender: one for sender, one in found.items() if one[0]}

@@ -16,8 +16,10 @@ from wiregauge.cli.shared import AsJson, TestFile, load_test
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wiregauge.benches.hosts import Described
-    from wiregauge.lab import Lab
+    from wiregauge.lab import Host, Lab, Member
 
 __all__ = ["LabFolder", "app", "opened_lab"]
 
@@ -168,10 +170,106 @@ def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
             about = f"{one.name} {', '.join(one.ipv4)}" if one is not None else "-"
             usable = "[green]yes[/]" if why is None else f"[yellow]{escape(why)}[/]"
             table.add_row(
-                escape(host.name), host.address, escape(about), usable, escape(one.timestamps if one else "")
+                escape(host.place), host.address, escape(about), usable, escape(one.timestamps if one else "")
             )
         Console().print(table)
     if any(unfit(host) is not None for host in hosts):
+        raise typer.Exit(NO_ENVIRONMENT)
+
+
+Hosts = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[HOST...]", help="Names of hosts.", show_default="all of the lab"),
+]
+
+
+@app.command()
+def drain(
+    hosts: Hosts = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="What those who are turned away are told.")
+    ] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Let the hosts take tests again.")] = False,
+    folder: LabFolder = None,
+) -> None:
+    """Have hosts take no new tests, so that they can be worked at; a test that goes on is not disturbed."""
+    from wiregauge.lab.hosts import agent_of
+
+    def act(host: Host, member: Member) -> str:
+        agent = agent_of(host, member)
+        try:
+            agent.undrain() if undo else agent.drain(reason)
+            used = agent.describe().in_use
+        finally:
+            agent.close()
+        done = "takes tests again" if undo else "takes no new tests"
+        return f"{host.name} {done}" + (f"; {used}" if used and not undo else "")
+
+    _with_each(folder, hosts, act)
+
+
+@app.command()
+def clean(
+    hosts: Hosts = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove them; without it they are only listed.")
+    ] = False,
+    folder: LabFolder = None,
+) -> None:
+    """List, or remove, records that hosts keep because nobody has fetched them: of tests whose testmaster went away.
+
+    An operator sees those of his own tests, an administrator all. `wiregauge run --resume` fetches them.
+    """
+    from wiregauge.lab.hosts import agent_of
+
+    def act(host: Host, member: Member) -> str:
+        agent = agent_of(host, member)
+        try:
+            kept = agent.kept()
+            for one in kept:
+                if remove and not one.active:
+                    agent.discard(one.campaign, one.run, one.node)
+        finally:
+            agent.close()
+        lines = [
+            f"{host.name}: campaign {one.campaign}, run {one.run + 1}, {one.bytes / 1e6:.1f} MB of {one.owner}: "
+            + ("being recorded" if one.active else "removed" if remove else "kept")
+            for one in kept
+        ]
+        return "\n".join(lines) or f"{host.name}: nothing is kept"
+
+    _with_each(folder, hosts, act)
+
+
+def _with_each(folder: Path | None, names: list[str] | None, act: Callable[[Host, Member], str]) -> None:
+    """Does it with hosts of the lab side by side and says what came of it; exit code 3 where one could not."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from wiregauge.lab import LabError, read_inventory
+    from wiregauge.master.client import AgentLostError
+
+    lab = opened_lab(folder)
+    try:
+        known = {host.name: host for host in read_inventory(lab.inventory)}
+        member = lab.member()
+    except LabError as error:
+        fail(str(error), BAD_INPUT)
+    unknown = [name for name in names or () if name not in known]
+    if unknown:
+        fail(f"{lab.inventory} has no host {unknown[0]}; it has {', '.join(known) or 'none'}", BAD_INPUT)
+    chosen = [known[name] for name in names or known]
+
+    def attempt(host: Host) -> tuple[bool, str]:
+        try:
+            return True, act(host, member)
+        except AgentLostError as error:
+            return False, f"{host.name}: {error}"
+
+    with ThreadPoolExecutor(max(1, min(16, len(chosen)))) as pool:
+        outcomes = list(pool.map(attempt, chosen))
+    for done, text in outcomes:
+        print(text) if done else say(text)
+    if not all(done for done, _ in outcomes):
         raise typer.Exit(NO_ENVIRONMENT)
 
 

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +21,7 @@ from wiregauge.lab.inventory import Host, target_of
 from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.rpc import agent_pb2 as pb
 
-__all__ = ["OwnAgent", "describe", "describe_all"]
+__all__ = ["OwnAgent", "agent_of", "describe", "describe_all"]
 
 _AT_ONCE: Final = 16
 _START_SECONDS: Final = 10.0
@@ -27,19 +29,17 @@ _LEAVE_SECONDS: Final = 2.0
 
 
 def describe_all(hosts: Sequence[Host], member: Member) -> list[Described]:
-    """Every host of an inventory, asked side by side; one that does not answer says why."""
+    """Every interface under test of an inventory's hosts, asked side by side; a host that does not answer says why."""
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts)) or 1) as pool:
-        return list(pool.map(lambda host: _ask(host, member), hosts))
+        return [one for host in pool.map(lambda host: _ask(host, member), hosts) for one in host]
 
 
-def _ask(host: Host, member: Member) -> Described:
-    return describe(
-        host.name,
-        target_of(host.address),
-        SecureAccess(member, host.name),
-        interface=host.interface,
-        end_systems=host.end_systems,
-    )
+def _ask(host: Host, member: Member) -> list[Described]:
+    told = _described(host.name, target_of(host.address), SecureAccess(member, host.name))
+    return [
+        told.at(one.name, end_systems=one.end_systems, several=len(host.under_test) > 1)
+        for one in host.under_test
+    ]
 
 
 def describe(
@@ -48,50 +48,79 @@ def describe(
     access: Access | None,
     *,
     interface: str | None = None,
-    reached_at: str | None = None,
-    end_systems: Sequence[str] = (),
+    reached_at: str = "",
 ) -> Described:
     """A host; its interface is the one named, or the one that has the address it was reached at."""
+    return _described(name, address, access).at(interface, reached_at=reached_at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What an agent says of its host, or why it says nothing."""
+
+    name: str
+    address: str
+    access: Access | None
+    reply: pb.DescribeReply | None
+    trouble: str
+
+    def at(
+        self,
+        interface: str | None,
+        *,
+        reached_at: str = "",
+        end_systems: Sequence[str] = (),
+        several: bool = False,
+    ) -> Described:
+        """The host with one interface of it: the one named, or the one that has the address it was reached at."""
+        place = f"{self.name}/{interface}" if several else self.name
+        made = partial(
+            Described, self.name, self.address, self.access, end_systems=tuple(end_systems), place=place
+        )
+        told = self.reply
+        if told is None:
+            return made(None, {}, "", "", trouble=self.trouble)
+        reached = told.reached_at or reached_at
+        chosen = next(
+            (
+                one
+                for one in told.interfaces
+                if one.name == interface or (interface is None and reached in one.ipv4)
+            ),
+            None,
+        )
+        facts = dict(told.host)
+        missing = interface is not None and chosen is None
+        trouble = f"it has no interface {interface}" if missing else told.drained and f"it is {told.drained}"
+        return made(
+            _interface(chosen) if chosen is not None else None,
+            facts,
+            told.agent_version,
+            f"{chosen.name} is {chosen.in_use}" if chosen is not None and chosen.in_use else "",
+            same_host=_is_this_machine(facts),
+            control_shares=chosen is not None and told.reached_at in chosen.ipv4,
+            trouble=trouble,
+        )
+
+
+def agent_of(host: Host, member: Member) -> Agent:
+    """A connection to a host's agent, for calls that need no session."""
+    access = SecureAccess(member, host.name)
+    return Agent(
+        AgentPlace(
+            host.name, 0, target_of(host.address), "", -1, 0, shares_run_directory=False, access=access
+        )
+    )
+
+
+def _described(name: str, address: str, access: Access | None) -> _Told:
     agent = Agent(AgentPlace(name, 0, address, "", -1, 0, shares_run_directory=False, access=access))
     try:
-        told = agent.describe()
+        return _Told(name, address, access, agent.describe(), "")
     except AgentLostError as error:
-        return Described(
-            name,
-            address,
-            access,
-            None,
-            {},
-            "",
-            "",
-            end_systems=tuple(end_systems),
-            trouble=f"no answer ({error})",
-        )
+        return _Told(name, address, access, None, f"no answer ({error})")
     finally:
         agent.close()
-    reached = told.reached_at or reached_at or ""
-    chosen = next(
-        (
-            one
-            for one in told.interfaces
-            if one.name == interface or (interface is None and reached in one.ipv4)
-        ),
-        None,
-    )
-    facts = dict(told.host)
-    return Described(
-        name,
-        address,
-        access,
-        _interface(chosen) if chosen is not None else None,
-        facts,
-        told.agent_version,
-        told.in_use,
-        same_host=_is_this_machine(facts),
-        end_systems=tuple(end_systems),
-        control_shares=chosen is not None and told.reached_at in chosen.ipv4,
-        trouble=f"it has no interface {interface}" if interface is not None and chosen is None else "",
-    )
 
 
 def _interface(told: pb.InterfaceDescription) -> LabInterface:

@@ -5,6 +5,17 @@ name = "alpha"
 address = "192.0.2.11"            # of the back-end network; port 47170 unless it says another
 interface = "eth1"                # under test; none: the one the address belongs to
 end-systems = ["sensor"]          # those of tests that are to be on this host; none: any
+
+A host with several interfaces under test lists them, and takes an end system on each:
+
+[[host]]
+name = "beta"
+address = "192.0.2.12"
+[[host.interfaces]]
+name = "eth1"
+end-systems = ["camera"]
+[[host.interfaces]]
+name = "eth2"
 """
 
 from __future__ import annotations
@@ -20,11 +31,18 @@ import msgspec
 from wiregauge.files import write_whole
 from wiregauge.lab.errors import LabError
 
-__all__ = ["PORT", "Host", "add_host", "read_inventory", "target_of"]
+__all__ = ["PORT", "Host", "HostInterface", "add_host", "read_inventory", "target_of"]
 
 PORT: Final = 47170
 """Where agents listen unless they are told another port."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+
+
+class HostInterface(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """An interface under test. `name` None: the one that the host's address belongs to."""
+
+    name: str | None
+    end_systems: tuple[str, ...] = ()
 
 
 class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -34,6 +52,12 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keba
     address: str
     interface: str | None = None
     end_systems: tuple[str, ...] = ()
+    interfaces: tuple[HostInterface, ...] = ()
+
+    @property
+    def under_test(self) -> Sequence[HostInterface]:
+        """Its interfaces under test, at least one."""
+        return self.interfaces or (HostInterface(self.interface, self.end_systems),)
 
 
 class _Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,17 +78,28 @@ def read_inventory(file: Path) -> Sequence[Host]:
     except OSError as error:
         raise LabError(f"{file}: {error.strerror}; `wiregauge lab init` makes a lab") from error
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LabError(f"{file}: {error}; a host has name, address, interface and end-systems") from error
-    for what, values in (
-        ("host", [host.name for host in hosts]),
-        ("end system", [name for host in hosts for name in host.end_systems]),
-    ):
-        twice = sorted({value for value in values if values.count(value) > 1})
-        if twice:
-            raise LabError(f"{file}: {what} {twice[0]} is listed twice; list it once")
+        raise LabError(
+            f"{file}: {error}; a host has name, address, interface and end-systems, or interfaces"
+        ) from error
+    for host in hosts:
+        if host.interfaces and (host.interface is not None or host.end_systems):
+            raise LabError(
+                f"{file}: {host.name} has interfaces as well as interface or end-systems; say it with interfaces alone"
+            )
+    ends = [name for host in hosts for one in host.under_test for name in one.end_systems]
+    _check_once(file, "host", [host.name for host in hosts])
+    _check_once(file, "end system", ends)
+    for host in hosts:
+        _check_once(file, f"{host.name}: interface", [one.name or "" for one in host.interfaces])
     for host in hosts:
         check_name(host.name)
     return hosts
+
+
+def _check_once(file: Path, what: str, values: Sequence[str]) -> None:
+    twice = sorted({value for value in values if values.count(value) > 1})
+    if twice:
+        raise LabError(f"{file}: {what} {twice[0]} is listed twice; list it once")
 
 
 def check_name(name: str) -> None:

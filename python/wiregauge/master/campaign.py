@@ -7,18 +7,19 @@ it finished, and nothing competes with the agents for the processor while they m
 from __future__ import annotations
 
 import contextlib
+import secrets
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.benches.base import AgentBench, AgentPlace, BenchError
 from wiregauge.clocks import ClockError, ClockKeeper
 from wiregauge.clocks.keeper import EndSystem
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
+from wiregauge.master.collecting import Collected
 from wiregauge.master.crew import Crew
 from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
@@ -40,6 +41,10 @@ _FINISH_S: Final = 60.0
 _END_S: Final = 3.5
 """How long they may when somebody has asked to stop and waits."""
 _LEAST_S: Final = 0.2
+_AGAIN_S: Final = 0.5
+"""Time between attempts to reach an agent that was lost."""
+_REACH_MS: Final = 300
+"""How long answers are waited for where an agent asks who is on the network."""
 _STARTS: Final = 3
 """How often a run is prepared and started before its agents count as unable to start together."""
 
@@ -52,6 +57,8 @@ def run_on_agents(directory: RunDirectory, bench: AgentBench, observer: Observer
     keeper: ClockKeeper | None = None
     try:
         places = bench.open(directory.root / "spool")
+        # Agents of other hosts keep what they record under this name until it has been fetched.
+        directory.manifest.setdefault("campaign", secrets.token_hex(16))
         directory.save()
         keeper = _keeper(directory, bench, places)
         if keeper is not None:
@@ -93,13 +100,15 @@ class _Campaign:
         self._one_clock = one_clock
         # Their agents write times as the wrong clock the test gives them would have shown them.
         self._planted = {node.name for node in directory.plan.network.nodes if node.clock is not None}
-        self._crew = Crew(places)
+        self._name = str(directory.manifest["campaign"])
+        self._crew = Crew(places, self._name)
         self._ports: dict[str, dict[str, Any]] = {}
         self._distrusted: dict[str, dict[str, str]] = {}
 
     def run(self) -> None:
         try:
             self._crew.greet()
+            self._look()
             for position, run in enumerate(self._directory.plan.runs):
                 self._observer.run_began(position)
                 if not self._one(position, run):
@@ -108,6 +117,12 @@ class _Campaign:
             raise AgentLostError(self._explain(error)) from error
         finally:
             self._crew.close()
+
+    def _look(self) -> None:
+        """What is seen of the network goes beside what is known of the bench."""
+        agents = self._crew.by_name
+        seen = self._bench.look(lambda name, addresses, size: agents[name].reach(addresses, size, _REACH_MS))
+        self._directory.manifest["bench_facts"] += [asdict(fact) for fact in seen]
 
     def _one(self, position: int, run: Run) -> bool:
         """One run; returns whether the campaign can go on."""
@@ -144,6 +159,7 @@ class _Campaign:
             self._keep_states(entry)
             process_run(self._directory, run.index)
             self._directory.save()
+            self._discard(run.index)
         self._observer.run_ended(position, entry)
         if stop is not None:
             raise stop
@@ -279,22 +295,46 @@ class _Campaign:
                 if not outcome["complete"] and not trouble:
                     trouble.append(f"{name}: {outcome['incomplete_reason']}")
                 if not agent.place.shares_run_directory:
-                    self._collect(agent, entry["index"])
+                    agent.collect(self._collected(agent, entry["index"]))
             except AgentLostError as error:
                 text = self._explain(error)
+                if self._recover(agent, entry["index"], end):
+                    text = f"{text}; what it had recorded was fetched"
                 if text not in trouble:
                     trouble.append(text)
 
-    def _collect(self, agent: Agent, index: int) -> None:
-        place = self._directory.spool(index, agent.place.node)
-        place.mkdir(parents=True, exist_ok=True)
+    def _collected(self, agent: Agent, index: int) -> Collected:
+        return Collected(self._directory.spool(index, agent.place.node))
 
-        def store(file: str, data: bytes) -> None:
-            # The name comes over the network: only its last part is used.
-            with (place / Path(file).name).open("ab") as out:
-                out.write(data)
+    def _recover(self, agent: Agent, index: int, end: float) -> bool:
+        """Fetches what an agent that was lost in a run keeps of it, once it is there again; whether there was anything.
 
-        agent.collect(store)
+        A run that still goes on there is ended by beginning a session anew.
+        """
+        place = agent.place
+        if place.access is None:
+            return False
+        end = min(end, time.monotonic() + place.patience_s)
+        while True:
+            try:
+                ours = [one for one in agent.kept(self._name) if (one.run, one.node) == (index, place.node)]
+                if any(one.active for one in ours):
+                    self._crew.hello(agent)
+                for one in ours:
+                    agent.collect(self._collected(agent, index), one)
+            except AgentLostError:
+                if time.monotonic() > end:
+                    return False
+                time.sleep(_AGAIN_S)
+            else:
+                return bool(ours)
+
+    def _discard(self, index: int) -> None:
+        """Hosts need not keep what has been fetched and stored; who cannot be asked keeps it."""
+        for agent in self._crew.agents:
+            if agent.place.access is not None:
+                with contextlib.suppress(AgentLostError):
+                    agent.discard(self._name, index, agent.place.node)
 
     def _explain(self, error: AgentLostError) -> str:
         """Adds why the agent is gone where the bench knows; a connection ends before its process is seen to end.

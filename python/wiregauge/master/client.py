@@ -6,7 +6,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -14,23 +14,22 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
-from wiregauge.benches.base import AgentPlace, BenchError
+from wiregauge.benches.base import SILENCE_S, AgentPlace, BenchError
+from wiregauge.master.collecting import AlteredError, Collected
 from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.plan import Network, Run, as_json
 
 __all__ = [
-    "SILENCE_S",
     "Agent",
     "AgentLostError",
     "ClockRelation",
+    "KeptRecords",
     "StartMissedError",
     "StreamChoice",
     "report_as_dict",
 ]
 
 _SERVICE = "/wiregauge.agent.v1.Agent/"
-SILENCE_S: Final = 8.0
-"""How long an agent may give no sign of life. Two cores with 250 busy agents keep this with room to spare."""
 _PATIENCE_S: Final = 2.0
 """How long a call may take before its agent is asked whether it is there at all."""
 _CALL_SECONDS: Final = 60.0
@@ -44,6 +43,18 @@ _TRANSPORT: Final = {
 }
 """By a part of what gRPC says: what it means for the user."""
 _CLOCK_READINGS: Final = 32
+_RETRY_S: Final = 0.5
+"""Time between attempts to reach an agent whose connection broke."""
+_REFUSED: Final = "Connection refused"
+"""Part of what gRPC says of a host that is there and has no agent."""
+_NETWORK: Final = (
+    # A connection that a network swallowed is found dead and made anew.
+    ("grpc.keepalive_time_ms", 5_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.initial_reconnect_backoff_ms", 250),
+    ("grpc.min_reconnect_backoff_ms", 250),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+)
 _PLAN: Final = b"wiregauge plan 1\0"
 """Begins what is signed; see `crates/agent/src/remote/signed_plan.rs`."""
 
@@ -85,6 +96,21 @@ class ClockRelation:
     uncertainty_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRecords:
+    """Records of one end system in one run that an agent keeps."""
+
+    campaign: str
+    run: int
+    node: int
+    owner: str
+    bytes: int
+    modified_ns: int
+    """When the newest was written, ns since 1970 by the host's clock."""
+    active: bool
+    """They are being recorded."""
+
+
 class Agent:
     """A connection to one agent."""
 
@@ -102,7 +128,7 @@ class Agent:
             local = [("grpc.default_authority", "localhost"), *options]
             self._channel = grpc.insecure_channel(place.address, options=local)
         else:
-            self._channel = place.access.channel(place.address, options)
+            self._channel = place.access.channel(place.address, [*options, *_NETWORK])
 
     def describe(self) -> pb.DescribeReply:
         """What its host is and has. Raises AgentLostError where nobody answers, with the reason."""
@@ -117,14 +143,15 @@ class Agent:
             raise AgentLostError(f"{self.place.address}: {_why(error)}", self.place.end_system) from error
         return answer
 
-    def hello(self, master_version: str, lease_ms: int) -> dict[str, Any]:
-        """Greets the agent, starts its lease, returns its versions and host facts."""
-        reply = self._call(
-            "Hello",
-            pb.HelloRequest(master_version=master_version, lease_ms=lease_ms),
-            pb.HelloReply,
-            wait=True,
-        )
+    def hello(self, master_version: str, lease_ms: int, campaign: str = "") -> dict[str, Any]:
+        """Greets the agent, starts its lease, returns its versions and host facts.
+
+        Over a network the session is of this `campaign` and for the interface of the place.
+        """
+        request = pb.HelloRequest(master_version=master_version, lease_ms=lease_ms)
+        if self.place.access is not None:
+            request.campaign, request.interface = campaign, self.place.interface
+        reply = self._call("Hello", request, pb.HelloReply, wait=True)
         self._session = reply.session
         if self.place.own_clock:
             self.clock = self.relate_clock()
@@ -227,21 +254,30 @@ class Agent:
 
         Looking on is also the sign of life that the lease asks for.
         """
-        stream = self._channel.unary_stream(
+        ask = self._channel.unary_stream(
             f"{_SERVICE}Watch",
             request_serializer=pb.WatchRequest.SerializeToString,
             response_deserializer=pb.Progress.FromString,
-        )(pb.WatchRequest(interval_ms=interval_ms), metadata=self._metadata)
-        self._watched = stream
-        if over.is_set():
-            stream.cancel()
-        try:
-            yield from stream
-        except grpc.RpcError as error:
-            if not stream.cancelled():
-                raise self._lost(error) from error
-        finally:
-            stream.cancel()
+        )
+        while True:
+            stream = ask(pb.WatchRequest(interval_ms=interval_ms), metadata=self._metadata)
+            self._watched = stream
+            if over.is_set():
+                stream.cancel()
+            try:
+                yield from stream
+            except grpc.RpcError as error:
+                if stream.cancelled():
+                    return
+                if not self._may_return(error):
+                    raise self._lost(error) from error
+            else:
+                return
+            finally:
+                stream.cancel()
+            # Whoever looks on counts how long nothing was heard.
+            if over.wait(_RETRY_S):
+                return
 
     def unwatch(self) -> None:
         """Ends `watch`, from any thread."""
@@ -254,21 +290,80 @@ class Agent:
         Beside the report stands `clock_read_ns`, what the agent said when greeted that one reading of its clock costs.
         """
         request = pb.FinishRequest(abort=abort)
-        report = report_as_dict(self._call("Finish", request, pb.FinishReply, seconds=seconds).report)
+        answer = self._call("Finish", request, pb.FinishReply, seconds=seconds, again=True)
+        report = report_as_dict(answer.report)
         return report if self._clock_read_ns is None else {**report, "clock_read_ns": self._clock_read_ns}
 
-    def collect(self, store: Callable[[str, bytes], None]) -> None:
-        """Hands the run's segment files over, chunk by chunk, in order."""
-        stream = self._channel.unary_stream(
+    def collect(self, into: Collected, kept: KeptRecords | None = None) -> None:
+        """Fetches the segment files of the last run, or records that are kept, and checks each against its hash.
+
+        A connection that breaks is made anew, and what came is not fetched twice.
+        """
+        ask = self._channel.unary_stream(
             f"{_SERVICE}Collect",
             request_serializer=pb.CollectRequest.SerializeToString,
             response_deserializer=pb.Chunk.FromString,
-        )(pb.CollectRequest(), metadata=self._metadata)
-        try:
-            for chunk in stream:
-                store(chunk.file, chunk.data)
-        except grpc.RpcError as error:
-            raise self._lost(error) from error
+        )
+        request = pb.CollectRequest()
+        if kept is not None:
+            request.campaign, request.run, request.node = kept.campaign, kept.run, kept.node
+        heard, altered = time.monotonic(), 0
+        while True:
+            del request.have[:]
+            request.have.extend(pb.FilePart(file=name, bytes=size) for name, size in into.have().items())
+            try:
+                for chunk in ask(request, metadata=self._metadata):
+                    into.take(chunk)
+                    heard = time.monotonic()
+            except AlteredError as error:
+                altered += 1
+                if altered > 1:
+                    text = f"records of {self.place.end_system} were altered on the way: {error}"
+                    raise AgentLostError(text, self.place.end_system) from error
+            except grpc.RpcError as error:
+                patient = time.monotonic() - heard < self.place.patience_s
+                if not (patient and self._may_return(error)):
+                    raise self._lost(error) from error
+                time.sleep(_RETRY_S)
+            else:
+                return
+
+    def kept(self, campaign: str = "") -> Sequence[KeptRecords]:
+        """Records of ours that the host keeps: of a campaign, or of all."""
+        reply = self._call("ListRecords", pb.ListRecordsRequest(campaign=campaign), pb.ListRecordsReply)
+        return [
+            KeptRecords(
+                one.campaign,
+                one.run,
+                one.node,
+                one.owner,
+                one.bytes,
+                one.modified_realtime_ns,
+                one.active,
+            )
+            for one in reply.kept
+        ]
+
+    def discard(self, campaign: str, run: int, node: int) -> None:
+        """Has the host remove records that it keeps."""
+        request = pb.DiscardRecordsRequest(campaign=campaign, run=run, node=node)
+        self._call("DiscardRecords", request, pb.DiscardRecordsReply)
+
+    def drain(self, reason: str) -> None:
+        """Has the host take no new sessions."""
+        self._call("Drain", pb.DrainRequest(drained=True, reason=reason), pb.DrainReply)
+
+    def undrain(self) -> None:
+        """Has the host take sessions again."""
+        self._call("Drain", pb.DrainRequest(drained=False), pb.DrainReply)
+
+    def reach(self, addresses: Sequence[str], bytes_: int, wait_ms: int) -> list[list[tuple[int, ...]]]:
+        """By address, the MAC addresses that answer for it on the interface under test."""
+        request = pb.ReachRequest(
+            interface=self.place.interface, addresses=addresses, bytes=bytes_, wait_ms=wait_ms
+        )
+        reply = self._call("Reach", request, pb.ReachReply)
+        return [[tuple(mac) for mac in one.macs] for one in reply.answers]
 
     @property
     def _metadata(self) -> tuple[tuple[str, bytes], ...] | None:
@@ -286,6 +381,22 @@ class Agent:
         *,
         seconds: float = _CALL_SECONDS,
         wait: bool = False,
+        again: bool = False,
+    ) -> Reply:
+        """Calls the agent; with `again` until its connection is back, if it comes back in time."""
+        end = time.monotonic() + min(seconds, self.place.patience_s)
+        while True:
+            try:
+                return self._call_once(name, request, reply, seconds=seconds, wait=wait)
+            except AgentLostError as error:
+                cause = error.__cause__
+                back = again and isinstance(cause, grpc.RpcError) and self._may_return(cause)
+                if not back or time.monotonic() > end:
+                    raise
+            time.sleep(_RETRY_S)
+
+    def _call_once(
+        self, name: str, request: Message, reply: type[Reply], *, seconds: float, wait: bool
     ) -> Reply:
         call = self._channel.unary_unary(
             _SERVICE + name,
@@ -299,7 +410,7 @@ class Agent:
                 try:
                     answer: Reply = pending.result(timeout=_PATIENCE_S)
                 except grpc.FutureTimeoutError:
-                    self._there(min(SILENCE_S - _PATIENCE_S, end - time.monotonic()))
+                    self._there(min(self.place.patience_s - _PATIENCE_S, end - time.monotonic()))
                 else:
                     return answer
         except grpc.RpcError as error:
@@ -329,9 +440,10 @@ class Agent:
                 raise self.is_silent(_PATIENCE_S + seconds) from error
             raise self._lost(error) from error
 
-    def is_silent(self, seconds: float = SILENCE_S) -> AgentLostError:
+    def is_silent(self, seconds: float | None = None) -> AgentLostError:
         """The error of an agent that gave no sign of life for so long."""
         name = self.place.end_system
+        seconds = self.place.patience_s if seconds is None else seconds
         return AgentLostError(
             f"the agent of {name} gave no sign of life for {seconds:.0f} s", name, silent=True
         )
@@ -339,6 +451,11 @@ class Agent:
     def _is_gone(self) -> AgentLostError:
         name = self.place.end_system
         return AgentLostError(f"the agent of {name} is gone", name, gone=True)
+
+    def _may_return(self, error: grpc.RpcError) -> bool:
+        """Whether it is the network that is gone, and the agent may still be there."""
+        gone = error.code() is grpc.StatusCode.UNAVAILABLE
+        return gone and self.place.access is not None and _REFUSED not in str(error.details())
 
     def _lost(self, error: grpc.RpcError) -> AgentLostError:
         code, name = error.code(), self.place.end_system

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from wiregauge import __version__, _native
-from wiregauge.benches.base import AgentPlace
+from wiregauge.benches.base import SILENCE_S, AgentPlace
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
 
 __all__ = ["Crew"]
@@ -39,7 +39,8 @@ Answer = TypeVar("Answer")
 class Crew:
     """One agent per end system."""
 
-    def __init__(self, places: Sequence[AgentPlace]) -> None:
+    def __init__(self, places: Sequence[AgentPlace], campaign: str = "") -> None:
+        self._campaign = campaign
         self.agents = [Agent(place) for place in places]
         self._callers = ThreadPoolExecutor(min(_AT_ONCE, len(self.agents)) or 1, thread_name_prefix="agent")
         self._lead_ns = _LEAST_LEAD_NS
@@ -90,8 +91,7 @@ class Crew:
     def greet(self) -> None:
         """Raises AgentLostError for an agent of another version."""
         ours = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
-        lease_ms = _LEASE_MS + _LEASE_EACH_MS * len(self.agents)
-        replies = self.each(lambda agent: agent.hello(__version__, lease_ms))
+        replies = self.each(self.hello)
         for name, reply in zip(self.names, replies, strict=True):
             theirs = (reply["plan_schema"], reply["record_schema"])
             if theirs != ours:
@@ -100,6 +100,12 @@ class Crew:
                     f"this testmaster is {__version__} ({ours}); install the same version on both",
                     name,
                 )
+
+    def hello(self, agent: Agent) -> dict[str, Any]:
+        """Greets one agent; what it answers."""
+        # Nobody is given up before the testmaster gives up.
+        least_ms = int(1000 * (agent.place.patience_s - SILENCE_S)) + _LEASE_MS
+        return agent.hello(__version__, least_ms + _LEASE_EACH_MS * len(self.agents), self._campaign)
 
     def agree_on_start(self) -> int:
         """The start time every agent has taken, ns of CLOCK_REALTIME; none has begun.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final
 
-from wiregauge.master.client import SILENCE_S, Agent, AgentLostError
+from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.crew import Crew
 
 __all__ = ["watch"]
@@ -93,7 +93,7 @@ def _until_done(watched: list[_Watched], changed: threading.Event, planned_s: fl
                 raise one.error
             one.silent_s = one.silent_s + passed if one.words == one.heard else 0.0
             one.heard = one.words
-            if one.silent_s > SILENCE_S:
+            if one.silent_s > one.agent.place.patience_s:
                 raise one.agent.is_silent()
         if now - begin > planned_s + _OVERTIME_S:
             raise AgentLostError(

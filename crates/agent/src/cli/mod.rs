@@ -76,8 +76,8 @@ struct ServeOptions {
     /// /etc/wiregauge/agent.toml where there is one; else every interface but loopback, private addresses, 100 Mbit/s and 1 h.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Folder for everything this agent records. It must belong to this user, with mode 700. Default: a new folder below
-    /// /var/lib/wiregauge/agent for root, below ~/.local/state/wiregauge/agent for others.
+    /// Folder for everything this agent records. It must belong to this user, with mode 700. Default: with tls `records` in the
+    /// state folder; else a new folder below /var/lib/wiregauge/agent for root, below ~/.local/state/wiregauge/agent for others.
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
     /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside it.

@@ -10,6 +10,7 @@ use std::time::Instant;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::{Certificate, Identity as TlsIdentity, Server, ServerTlsConfig};
+use wg_agent::control::campaigns;
 use wg_agent::control::service::AgentService;
 use wg_agent::control::spool::Spool;
 use wg_agent::proto::agent_server::AgentServer;
@@ -18,9 +19,11 @@ use wg_agent::registry::ROLES;
 use wg_agent::remote::allowance::Allowance;
 use wg_agent::remote::audit::Audit;
 use wg_agent::remote::callers::Guard;
+use wg_agent::remote::drain::Drain;
 use wg_agent::remote::enrolment::EnrolmentService;
 use wg_agent::remote::identity::{Identity, Membership};
 use wg_agent::remote::join_code::{Invitation, JoinCode};
+use wg_agent::remote::private_file;
 use wg_agent::timestamps::planted::PlantedHardware;
 
 use super::ServeOptions;
@@ -68,13 +71,31 @@ pub(super) fn serve(
             None => return Ok(()),
         },
     };
-    let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
+    let drain = Drain::open(identity.folder())
+        .map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
+    let spool = spool(options, &identity)?;
     let service =
-        AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock).bounded(allowance);
+        AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock).bounded(allowance, drain);
     let outcome = runtime.block_on(members(address, options, &identity.key(), &membership, audit, service));
     // Streams of callers that went away must not keep the program alive.
     runtime.shutdown_background();
     outcome
+}
+
+/// Where records are kept from one start of the agent to the next; this agent's alone.
+fn spool(options: &ServeOptions, identity: &Identity) -> Result<Spool, Failure> {
+    let folder = match &options.spool {
+        Some(named) => named.clone(),
+        None => {
+            let usual = identity.folder().join("records");
+            private_file::enter(&usual).map_err(|e| (3, format!("{}: {e}", usual.display())))?;
+            usual
+        }
+    };
+    let spool = Spool::enter(Some(&folder)).map_err(|e| (3, e.to_string()))?;
+    spool.lock().map_err(|e| (3, e.to_string()))?;
+    campaigns::tidy();
+    Ok(spool)
 }
 
 /// Leaves the lab.

@@ -1,10 +1,21 @@
 //! The control plane: what the testmaster may ask of an agent, and the life of a run, whatever role is played in it.
 
+mod admission;
+pub mod campaigns;
 pub mod gate;
 pub mod grants;
 pub mod role;
 pub mod run;
+mod sending;
 pub mod service;
+mod session;
 pub mod spool;
 pub(crate) mod supervision;
 pub mod trial;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a mutex protects; nothing here leaves it half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,14 +1,14 @@
 //! The control plane: what the testmaster may ask of an agent.
 //!
-//! Calls are serialised by one lock around the agent's state, except that watching a run and reading clocks only
+//! Calls of a session are serialised by one lock around its state, except that watching a run and reading clocks only
 //! look. Nothing a caller sends can end the program but `Shutdown`.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
 use tokio::sync::{Notify, mpsc};
 use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status};
@@ -16,73 +16,51 @@ use wg_frame::time::WallNanos;
 use wg_net::clock;
 use wg_net::transmit::Backend;
 use wg_plan::{Network, PLAN_SCHEMA, Run};
-use wg_record::segment::{SEGMENT_SCHEMA, segment_files};
+use wg_record::segment::SEGMENT_SCHEMA;
 
+use super::admission::{caller, kept_at, may_have, named, of_session};
+use super::campaigns::{self, Campaign};
 use super::role::{Fault, OpenError, PortInterface, Role, Setup};
 use super::run::{ActiveRun, StartError};
+use super::session::Session;
+use super::{lock, sending};
 use crate::control::spool::Spool;
 use crate::proto::{self, agent_server::Agent};
-use crate::recording::packet_capture;
 use crate::recording::planted_clock::PlantedHostClock;
 use crate::remote::allowance::Allowance;
-use crate::remote::callers::Caller;
-use crate::remote::interfaces;
-use crate::remote::signed_plan::Session;
+use crate::remote::drain::Drain;
+use crate::remote::{interfaces, reach};
 use crate::timestamps::planted::PlantedHardware;
 
-/// Bytes of a file sent at a time.
-const CHUNK: usize = 256 << 10;
 /// Shortest time between two messages of a watch, ms.
 const LEAST_INTERVAL_MS: u32 = 10;
 /// Longest time between two signs of life a testmaster may ask for, ms.
 const LONGEST_LEASE_MS: u32 = 3_600_000;
 
-/// Metadata of every call after Hello, where the agent serves a network: the session it named.
-const SESSION: &str = "session-bin";
-
-/// What the agent is at.
-enum State {
-    /// Between runs; the spool of the last finished run, if there was one.
-    Idle(Option<PathBuf>),
-    /// A run is prepared or going on.
-    Active { run: Arc<Mutex<Option<ActiveRun>>>, spool: PathBuf },
-}
-
-/// The last sign of life of the testmaster, and how long it lasts.
-#[derive(Clone, Copy)]
-struct Lease {
-    length: Option<Duration>,
-    seen: Instant,
-}
-
-/// Who uses an agent that serves a network.
-struct Holder {
-    caller: Caller,
-    since: WallNanos,
-    session: Session,
-}
-
-struct Shared {
+pub(super) struct Shared {
     spool: Spool,
-    state: Mutex<State>,
-    lease: Mutex<Lease>,
-    holder: Mutex<Option<Holder>>,
+    /// Of this user's programs, over a Unix socket.
+    pub(super) own: Arc<Session>,
+    /// Of callers over a network, one for each interface that is used.
+    pub(super) remote: Mutex<Vec<Arc<Session>>>,
     shutdown: Notify,
 }
 
 /// The service.
 #[derive(Clone)]
 pub struct AgentService {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     planted_hardware: Option<PlantedHardware>,
     planted_clock: Option<PlantedHostClock>,
     roles: &'static [&'static dyn Role],
-    /// Of an agent that serves a network: what callers may do. Over a Unix socket only this user calls.
-    allowance: Option<Arc<Allowance>>,
+    /// Of an agent that serves a network. Over a Unix socket only this user calls.
+    pub(super) remote: Option<Arc<Rules>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// What holds for callers from a network.
+pub(super) struct Rules {
+    pub(super) allowance: Allowance,
+    pub(super) drain: Drain,
 }
 
 impl AgentService {
@@ -93,17 +71,15 @@ impl AgentService {
         spool: Spool,
         planted_hardware: Option<PlantedHardware>,
     ) -> Self {
-        let lease = Lease { length: None, seen: Instant::now() };
         Self {
             roles,
             planted_hardware,
             planted_clock: None,
-            allowance: None,
+            remote: None,
             shared: Arc::new(Shared {
                 spool,
-                state: Mutex::new(State::Idle(None)),
-                lease: Mutex::new(lease),
-                holder: Mutex::new(None),
+                own: Arc::new(Session::new(None, None)),
+                remote: Mutex::default(),
                 shutdown: Notify::new(),
             }),
         }
@@ -116,10 +92,10 @@ impl AgentService {
     }
 
     /// The same for callers from a network, who are told apart by the [`Caller`] beside each call: plans have to be signed
-    /// and to stay within what is allowed, and who uses the agent keeps others out.
+    /// and to stay within what is allowed, and an interface that is used keeps others out.
     #[must_use]
-    pub fn bounded(self, allowance: Allowance) -> Self {
-        Self { allowance: Some(Arc::new(allowance)), ..self }
+    pub fn bounded(self, allowance: Allowance, drain: Drain) -> Self {
+        Self { remote: Some(Arc::new(Rules { allowance, drain })), ..self }
     }
 
     /// Ends when the testmaster asks for it.
@@ -127,53 +103,44 @@ impl AgentService {
         self.shared.shutdown.notified().await;
     }
 
-    /// Ends a run whose testmaster has fallen silent; never returns.
+    /// Ends the runs of testmasters that have fallen silent; never returns.
     pub async fn watch_lease(&self) {
         loop {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            let lease = *lock(&self.shared.lease);
-            if lease.length.is_some_and(|length| lease.seen.elapsed() > length) {
-                lock(&self.shared.lease).length = None;
-                self.abandon().await;
-                *lock(&self.shared.holder) = None;
+            for session in self.sessions() {
+                if session.overdue() {
+                    self.end(&session).await;
+                }
             }
         }
     }
 
-    /// Ends the run that is going on, if any, and keeps what it recorded.
+    /// Ends the runs that are going on, and keeps what they recorded.
     pub async fn abandon(&self) {
-        let _ = self.end_run(true).await;
-    }
-
-    fn alive(&self) {
-        lock(&self.shared.lease).seen = Instant::now();
-    }
-
-    /// Ends the run and waits for its threads, off the control thread.
-    async fn end_run(&self, abort: bool) -> Result<proto::AgentReport, Status> {
-        let taken = {
-            let state = lock(&self.shared.state);
-            match &*state {
-                State::Active { run, .. } => lock(run).take(),
-                State::Idle(_) => None,
-            }
-        };
-        let Some(run) = taken else {
-            return Err(Status::failed_precondition("there is no run to finish; call Prepare first"));
-        };
-        let report = tokio::task::spawn_blocking(move || run.finish(abort)).await;
-        let mut state = lock(&self.shared.state);
-        if let State::Active { spool, .. } = &*state {
-            *state = State::Idle(Some(spool.clone()));
+        for session in self.sessions() {
+            session.abandon().await;
         }
-        report.map_err(|_| Status::internal("the run could not be ended; this is a defect of wiregauge"))
     }
 
-    /// The run that is going on.
-    fn active(&self) -> Result<Arc<Mutex<Option<ActiveRun>>>, Status> {
-        match &*lock(&self.shared.state) {
-            State::Active { run, .. } => Ok(Arc::clone(run)),
-            State::Idle(_) => Err(Status::failed_precondition("there is no run; call Prepare first")),
+    pub(super) fn sessions(&self) -> Vec<Arc<Session>> {
+        let mut all = lock(&self.shared.remote).clone();
+        all.push(Arc::clone(&self.shared.own));
+        all
+    }
+
+    /// Ends a session and its run, and keeps what it recorded.
+    pub(super) async fn end(&self, session: &Arc<Session>) {
+        session.abandon().await;
+        lock(&self.shared.remote).retain(|one| !Arc::ptr_eq(one, session));
+        if let Some(campaign) = &session.campaign {
+            self.tidy(campaign);
+        }
+    }
+
+    /// A campaign of which nothing is kept and that nobody is at leaves nothing.
+    fn tidy(&self, campaign: &Campaign) {
+        if !self.sessions().iter().any(|session| session.campaign.as_ref() == Some(campaign)) {
+            campaign.tidy();
         }
     }
 }
@@ -196,8 +163,8 @@ fn not_started(error: &StartError) -> Status {
     }
 }
 
-/// What is asked for, if it is in order and allowed; where it is recorded, and what is planted, is not in it.
-fn setup(request: proto::PrepareRequest, allowance: Option<&Allowance>) -> Result<Setup, Status> {
+/// What is asked for, if it is in order; where it is recorded, and what is planted, is not in it.
+fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
     let network: Network = serde_json::from_slice(&request.network_json)
         .map_err(|e| Status::invalid_argument(format!("network_json is not a network: {e}")))?;
     let run: Run = serde_json::from_slice(&request.run_json)
@@ -227,9 +194,6 @@ fn setup(request: proto::PrepareRequest, allowance: Option<&Allowance>) -> Resul
             ))),
         })
         .collect::<Result<Vec<_>, _>>()?;
-    if let Some(allowance) = allowance {
-        allowance.check(&network, &run, node, &ports).map_err(Status::permission_denied)?;
-    }
     Ok(Setup {
         network,
         run,
@@ -260,11 +224,6 @@ fn host_facts(planted: bool) -> std::collections::BTreeMap<String, String> {
     facts
 }
 
-/// Who calls, where the agent serves a network.
-fn caller<T>(request: &Request<T>) -> Option<&Caller> {
-    request.extensions().get()
-}
-
 #[tonic::async_trait]
 impl Agent for AgentService {
     async fn describe(
@@ -272,17 +231,25 @@ impl Agent for AgentService {
         request: Request<proto::DescribeRequest>,
     ) -> Result<Response<proto::DescribeReply>, Status> {
         let reached = caller(&request).and_then(|caller| caller.to);
-        let (allowance, planted_clock) = (self.allowance.clone(), self.planted_clock);
+        let (rules, planted_clock) = (self.remote.clone(), self.planted_clock);
+        let sessions = lock(&self.shared.remote).clone();
+        let holders = sessions.iter().filter_map(|session| session.holder.as_ref());
+        let in_use: Vec<(String, String)> =
+            holders.map(|holder| (holder.interface.clone(), holder.described())).collect();
+        let of_all = in_use.iter().map(|(interface, used)| format!("{interface} is {used}"));
+        let of_all = of_all.collect::<Vec<_>>().join(", ");
         let (interfaces, host) = tokio::task::spawn_blocking(move || {
-            let allows =
-                |name: &str| allowance.as_ref().is_none_or(|allowance| allowance.has_interface(name));
-            (interfaces::described(allows), host_facts(planted_clock.is_some()))
+            let allows = |name: &str| rules.as_ref().is_none_or(|rules| rules.allowance.has_interface(name));
+            let used = |name: &str| {
+                in_use.iter().find(|(on, _)| on == name).map(|(_, used)| used.clone()).unwrap_or_default()
+            };
+            (interfaces::described(allows, used), host_facts(planted_clock.is_some()))
         })
         .await
         .map_err(|_| {
             Status::internal("the interfaces could not be looked at; this is a defect of wiregauge")
         })?;
-        let in_use = lock(&self.shared.holder).as_ref().map(Holder::described);
+        let rules = self.remote.as_ref();
         Ok(Response::new(proto::DescribeReply {
             agent_version: env!("CARGO_PKG_VERSION").into(),
             plan_schema: PLAN_SCHEMA,
@@ -290,9 +257,10 @@ impl Agent for AgentService {
             host_name: wg_net::host::name(),
             host: host.into_iter().collect(),
             interfaces,
-            in_use: in_use.unwrap_or_default(),
+            in_use: of_all,
             reached_at: reached.map(|at| at.ip().to_canonical().to_string()).unwrap_or_default(),
-            allowed: self.allowance.as_ref().map(|allowance| allowance.described()).unwrap_or_default(),
+            allowed: rules.map(|rules| rules.allowance.described()).unwrap_or_default(),
+            drained: rules.and_then(|rules| rules.drain.described()).unwrap_or_default(),
         }))
     }
 
@@ -301,21 +269,29 @@ impl Agent for AgentService {
         request: Request<proto::HelloRequest>,
     ) -> Result<Response<proto::HelloReply>, Status> {
         let who = caller(&request).cloned();
-        let asked = request.into_inner().lease_ms;
+        let request = request.into_inner();
+        let asked = request.lease_ms;
         if asked > LONGEST_LEASE_MS {
             return Err(Status::invalid_argument(format!(
                 "lease_ms is {asked}; it must be at most {LONGEST_LEASE_MS}, or 0 for no lease"
             )));
         }
         let length = (asked > 0).then(|| Duration::from_millis(u64::from(asked)));
-        let session = who.map(|who| self.hold(who, length)).transpose()?;
-        *lock(&self.shared.lease) = Lease { length, seen: Instant::now() };
+        let session = match who {
+            Some(_) if length.is_none() => {
+                return Err(Status::invalid_argument("over a network lease_ms has to be more than 0"));
+            }
+            Some(who) => self.hold(who, request).await?,
+            None => Arc::clone(&self.shared.own),
+        };
+        session.lease(length);
+        let challenge = session.holder.as_ref().map(|holder| lock(&holder.challenge).challenge().to_vec());
         Ok(Response::new(proto::HelloReply {
             agent_version: env!("CARGO_PKG_VERSION").into(),
             plan_schema: PLAN_SCHEMA,
             record_schema: SEGMENT_SCHEMA,
             host: host_facts(self.planted_clock.is_some()).into_iter().collect(),
-            session: session.unwrap_or_default(),
+            session: challenge.unwrap_or_default(),
         }))
     }
 
@@ -323,49 +299,43 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::PrepareRequest>,
     ) -> Result<Response<proto::PrepareReply>, Status> {
-        self.check_holder(&request)?;
-        if let Some(caller) = caller(&request) {
-            let mut holder = lock(&self.shared.holder);
-            let session = holder.as_mut().map(|holder| &mut holder.session);
-            session
-                .ok_or_else(|| Status::failed_precondition("there is no session; call Hello first"))?
+        let session = self.session(&request)?;
+        if let (Some(caller), Some(holder)) = (caller(&request), &session.holder) {
+            lock(&holder.challenge)
                 .take(request.get_ref(), &caller.key)
                 .map_err(|error| Status::permission_denied(error.to_string()))?;
         }
-        self.alive();
-        let run = Arc::new(Mutex::new(None));
-        let setup = {
-            let mut state = lock(&self.shared.state);
-            if matches!(&*state, State::Active { .. }) {
-                return Err(Status::failed_precondition(
-                    "a run is prepared or in progress; call Finish first",
-                ));
-            }
-            let mut setup = setup(request.into_inner(), self.allowance.as_deref())?;
-            let place = self.shared.spool.place(setup.run.index, setup.node);
-            setup.spool = place.map_err(|e| Status::failed_precondition(e.to_string()))?;
-            (setup.planted_hardware, setup.planted_clock) = (self.planted_hardware, self.planted_clock);
-            *state = State::Active { run: Arc::clone(&run), spool: setup.spool.clone() };
-            setup
-        };
-        let (place, roles) = (setup.spool.clone(), self.roles);
-        let prepared = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup, roles)).await;
-        let prepared = match prepared {
-            Ok(Ok(prepared)) => Ok(prepared),
+        session.alive();
+        let mut setup = setup(request.into_inner())?;
+        let planned_bps = self.permitted(&session, &setup)?;
+        let place = campaigns::place(&session.folder(), setup.run.index, setup.node);
+        if self.sessions().iter().any(|other| other.recording().as_ref() == Some(&place)) {
+            return Err(Status::failed_precondition("a run is prepared or in progress; call Finish first"));
+        }
+        let prepared = session.begin(&place, planned_bps)?;
+        let made = self.shared.spool.place(&session.folder(), setup.run.index, setup.node);
+        setup.spool = made.map_err(|e| {
+            session.withdraw();
+            Status::failed_precondition(e.to_string())
+        })?;
+        (setup.planted_hardware, setup.planted_clock) = (self.planted_hardware, self.planted_clock);
+        let roles = self.roles;
+        let run = tokio::task::spawn_blocking(move || ActiveRun::prepare(&setup, roles)).await;
+        let run = match run {
+            Ok(Ok(run)) => Ok(run),
             Ok(Err(error)) => Err(refusal(&error)),
             Err(_) => Err(Status::internal("preparing the run failed; this is a defect of wiregauge")),
         };
-        let prepared = prepared.inspect_err(|_| {
+        let run = run.inspect_err(|_| {
             self.shared.spool.discard(&place);
-            *lock(&self.shared.state) = State::Idle(None);
+            session.withdraw();
         })?;
         let reply = proto::PrepareReply {
-            grants: prepared.grants().to_vec(),
-            access_points: prepared.access_points().to_vec(),
-            streams: prepared.streams(),
+            grants: run.grants().to_vec(),
+            access_points: run.access_points().to_vec(),
+            streams: run.streams(),
         };
-        *lock(&run) = Some(prepared);
-        self.alive();
+        session.prepared(&prepared, run);
         Ok(Response::new(reply))
     }
 
@@ -373,9 +343,9 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::TryStreamRequest>,
     ) -> Result<Response<proto::TryStreamReply>, Status> {
-        self.check_holder(&request)?;
-        self.alive();
-        let (run, request) = (self.active()?, request.into_inner());
+        let session = self.session(&request)?;
+        session.alive();
+        let (run, request) = (session.active()?, request.into_inner());
         let tried = tokio::task::spawn_blocking(move || lock(&run).as_ref().map(|run| run.try_out(&request)));
         match tried.await {
             Ok(Some(Ok(sent))) => Ok(Response::new(proto::TryStreamReply { sent })),
@@ -389,10 +359,12 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::ReadInterfaceRequest>,
     ) -> Result<Response<proto::ReadInterfaceReply>, Status> {
-        self.check_holder(&request)?;
-        self.alive();
-        let counted = wg_net::link_counters(&request.into_inner().interface)
-            .map_err(|error| Status::not_found(error.to_string()))?;
+        let session = self.session(&request)?;
+        session.alive();
+        let interface = request.into_inner().interface;
+        of_session(&session, &interface)?;
+        let counted =
+            wg_net::link_counters(&interface).map_err(|error| Status::not_found(error.to_string()))?;
         let (received, receive_dropped) = (counted.received, counted.receive_dropped);
         Ok(Response::new(proto::ReadInterfaceReply { received, receive_dropped }))
     }
@@ -401,18 +373,18 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::StartRequest>,
     ) -> Result<Response<proto::StartReply>, Status> {
-        self.check_holder(&request)?;
-        self.with_prepared(&request.into_inner(), ActiveRun::announce)
+        let session = self.session(&request)?;
+        self.with_prepared(&session, &request.into_inner(), ActiveRun::announce)
     }
 
     async fn start(
         &self,
         request: Request<proto::StartRequest>,
     ) -> Result<Response<proto::StartReply>, Status> {
-        self.check_holder(&request)?;
+        let session = self.session(&request)?;
         let request = request.into_inner();
         let common = Some(request.common_epoch_ns).filter(|ns| *ns != 0).map(WallNanos::new);
-        self.with_prepared(&request, |run, epoch| run.start(epoch, common))
+        self.with_prepared(&session, &request, |run, epoch| run.start(epoch, common))
     }
 
     type WatchStream = Streamed<proto::Progress>;
@@ -421,12 +393,11 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        self.check_holder(&request)?;
-        self.alive();
-        let run = self.active()?;
+        let session = self.session(&request)?;
+        session.alive();
+        let run = session.active()?;
         let interval = request.into_inner().interval_ms.max(LEAST_INTERVAL_MS);
         let (sender, receiver) = mpsc::channel(4);
-        let service = self.clone();
         tokio::spawn(async move {
             let mut done = false;
             loop {
@@ -444,7 +415,7 @@ impl Agent for AgentService {
                 if sender.send(Ok(progress)).await.is_err() {
                     return;
                 }
-                service.alive();
+                session.alive();
                 tokio::time::sleep(Duration::from_millis(u64::from(interval))).await;
             }
         });
@@ -455,10 +426,10 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::FinishRequest>,
     ) -> Result<Response<proto::FinishReply>, Status> {
-        self.check_holder(&request)?;
-        self.alive();
-        let report = self.end_run(request.into_inner().abort).await?;
-        self.alive();
+        let session = self.session(&request)?;
+        session.alive();
+        let report = session.end_run(request.into_inner().abort).await?;
+        session.alive();
         Ok(Response::new(proto::FinishReply { report: Some(report) }))
     }
 
@@ -468,30 +439,18 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::CollectRequest>,
     ) -> Result<Response<Self::CollectStream>, Status> {
-        self.check_holder(&request)?;
-        self.alive();
-        let spool = match &*lock(&self.shared.state) {
-            State::Idle(Some(spool)) => spool.clone(),
-            State::Idle(None) => return Err(Status::failed_precondition("no run has finished yet")),
-            State::Active { .. } => return Err(Status::failed_precondition("call Finish first")),
+        let (records, session) = if request.get_ref().campaign.is_empty() {
+            let session = self.session(&request)?;
+            session.alive();
+            (session.records()?, Some(session))
+        } else {
+            let asked = request.get_ref();
+            let (campaign, run, node) = kept_at(&asked.campaign, asked.run, asked.node)?;
+            (self.kept(caller(&request), &campaign, run, node)?, None)
         };
-        let mut files = segment_files(&spool).map_err(|error| Status::data_loss(error.to_string()))?;
-        files.extend(Some(spool.join(packet_capture::FILE)).filter(|capture| capture.exists()));
-        files.extend(
-            Some(spool.join(crate::recording::host_counters::FILE))
-                .filter(|host_counters| host_counters.exists()),
-        );
+        let (files, have) = (sending::files(&records)?, request.into_inner().have);
         let (sender, receiver) = mpsc::channel(4);
-        let service = self.clone();
-        tokio::spawn(async move {
-            for path in files {
-                if let Err(error) = service.send_file(&path, &sender).await {
-                    let problem = format!("cannot read {}: {error}", path.display());
-                    drop(sender.send(Err(Status::data_loss(problem))).await);
-                    return;
-                }
-            }
-        });
+        tokio::spawn(sending::send(files, have, session, sender));
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
@@ -499,11 +458,83 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::ReleaseRequest>,
     ) -> Result<Response<proto::ReleaseReply>, Status> {
-        self.check_holder(&request)?;
-        self.abandon().await;
-        lock(&self.shared.lease).length = None;
-        *lock(&self.shared.holder) = None;
+        let session = self.session(&request)?;
+        session.lease(None);
+        self.end(&session).await;
         Ok(Response::new(proto::ReleaseReply {}))
+    }
+
+    async fn list_records(
+        &self,
+        request: Request<proto::ListRecordsRequest>,
+    ) -> Result<Response<proto::ListRecordsReply>, Status> {
+        let asked = &request.get_ref().campaign;
+        let only = if asked.is_empty() { None } else { Some(named(asked)?) };
+        let caller = caller(&request);
+        let recording: Vec<PathBuf> = self.sessions().iter().filter_map(|one| one.recording()).collect();
+        let listed = campaigns::kept(only.as_ref()).into_iter().filter(|one| may_have(caller, &one.owner));
+        let kept = listed.map(|one| proto::KeptRecords {
+            active: named(&one.campaign)
+                .is_ok_and(|campaign| recording.contains(&campaign.records(one.run, one.node))),
+            campaign: one.campaign,
+            run: one.run,
+            node: u32::from(one.node),
+            owner: one.owner,
+            bytes: one.bytes,
+            modified_realtime_ns: one.modified_ns,
+        });
+        Ok(Response::new(proto::ListRecordsReply { kept: kept.collect() }))
+    }
+
+    async fn discard_records(
+        &self,
+        request: Request<proto::DiscardRecordsRequest>,
+    ) -> Result<Response<proto::DiscardRecordsReply>, Status> {
+        let asked = request.get_ref();
+        let (campaign, run, node) = kept_at(&asked.campaign, asked.run, asked.node)?;
+        self.kept(caller(&request), &campaign, run, node)?;
+        campaign
+            .discard(run, node)
+            .map_err(|error| Status::internal(format!("the records cannot be removed: {error}")))?;
+        self.tidy(&campaign);
+        Ok(Response::new(proto::DiscardRecordsReply {}))
+    }
+
+    async fn drain(
+        &self,
+        request: Request<proto::DrainRequest>,
+    ) -> Result<Response<proto::DrainReply>, Status> {
+        let (Some(who), Some(rules)) = (caller(&request).cloned(), &self.remote) else {
+            return Err(Status::failed_precondition("over a Unix socket there are no others to keep out"));
+        };
+        let asked = request.into_inner();
+        let done =
+            if asked.drained { rules.drain.begin(&who.name, &asked.reason) } else { rules.drain.end() };
+        done.map_err(|error| Status::internal(format!("this cannot be kept: {error}")))?;
+        Ok(Response::new(proto::DrainReply {}))
+    }
+
+    async fn reach(
+        &self,
+        request: Request<proto::ReachRequest>,
+    ) -> Result<Response<proto::ReachReply>, Status> {
+        let session = self.session(&request)?;
+        session.alive();
+        let asked = request.into_inner();
+        of_session(&session, &asked.interface)?;
+        let addresses = self.askable(&asked)?;
+        let answers = tokio::task::spawn_blocking(move || {
+            let own = interfaces::address_of(&asked.interface).unwrap_or(Ipv4Addr::UNSPECIFIED);
+            let wait = Duration::from_millis(u64::from(asked.wait_ms.clamp(10, 2_000)));
+            let bytes = usize::try_from(asked.bytes).unwrap_or(usize::MAX).clamp(46, 9_000);
+            reach::ask(&asked.interface, own, &addresses, bytes, wait)
+        })
+        .await
+        .map_err(|_| Status::internal("asking who answers failed; this is a defect of wiregauge"))?
+        .map_err(|error| Status::failed_precondition(error.to_string()))?;
+        let answered =
+            |macs: Vec<[u8; 6]>| proto::Answered { macs: macs.iter().map(|mac| mac.to_vec()).collect() };
+        Ok(Response::new(proto::ReachReply { answers: answers.into_iter().map(answered).collect() }))
     }
 
     async fn read_clock(
@@ -511,8 +542,8 @@ impl Agent for AgentService {
         request: Request<proto::ReadClockRequest>,
     ) -> Result<Response<proto::ReadClockReply>, Status> {
         // Whoever only looks does not speak for the testmaster.
-        if self.check_holder(&request).is_ok() {
-            self.alive();
+        if let Ok(session) = self.session(&request) {
+            session.alive();
         }
         let (realtime, monotonic_raw_ns) = clock::read_pair();
         let realtime = self.planted_clock.map_or(realtime, |planted| planted.shown(realtime));
@@ -529,58 +560,15 @@ impl Agent for AgentService {
     }
 }
 
-impl Holder {
-    fn described(&self) -> String {
-        let for_s = (clock::realtime().get() - self.since.get()) / 1_000_000_000;
-        format!("used by {} for {for_s} s", self.caller.name)
-    }
-}
-
 impl AgentService {
-    /// Has `who` use the agent from now on, unless it is in use; what its plans are bound to and its calls have to name.
-    fn hold(&self, who: Caller, lease: Option<Duration>) -> Result<Vec<u8>, Status> {
-        if lease.is_none() {
-            return Err(Status::invalid_argument("over a network lease_ms has to be more than 0"));
-        }
-        let mut holder = lock(&self.shared.holder);
-        if let Some(other) = holder.as_ref() {
-            return Err(Status::failed_precondition(format!(
-                "this host is {}; try again when that test is over",
-                other.described()
-            )));
-        }
-        let session = Session::draw()
-            .map_err(|_| Status::internal("the kernel has no random numbers for a session"))?;
-        let challenge = session.challenge().to_vec();
-        *holder = Some(Holder { caller: who, since: clock::realtime(), session });
-        Ok(challenge)
-    }
-
-    /// Keeps out whoever does not use the agent.
-    fn check_holder<T>(&self, request: &Request<T>) -> Result<(), Status> {
-        let Some(caller) = caller(request) else { return Ok(()) };
-        let named = request.metadata().get_bin(SESSION).and_then(|value| value.to_bytes().ok());
-        match lock(&self.shared.holder).as_ref() {
-            None => Err(Status::failed_precondition(
-                "there is no session, or its lease is over; call Hello first",
-            )),
-            Some(holder)
-                if holder.caller.fingerprint == caller.fingerprint
-                    && named.as_deref() == Some(holder.session.challenge()) =>
-            {
-                Ok(())
-            }
-            Some(holder) => Err(Status::permission_denied(format!("this host is {}", holder.described()))),
-        }
-    }
-
     fn with_prepared(
         &self,
+        session: &Session,
         request: &proto::StartRequest,
         act: impl FnOnce(&mut ActiveRun, WallNanos) -> Result<(), StartError>,
     ) -> Result<Response<proto::StartReply>, Status> {
-        self.alive();
-        let run = self.active()?;
+        session.alive();
+        let run = session.active()?;
         let mut run = lock(&run);
         let Some(run) = run.as_mut() else {
             return Err(Status::failed_precondition("the run is not prepared yet"));
@@ -589,29 +577,5 @@ impl AgentService {
         let epoch = self.planted_clock.map_or(epoch, |planted| planted.instant(epoch));
         act(run, epoch).map_err(|error| not_started(&error))?;
         Ok(Response::new(proto::StartReply {}))
-    }
-
-    /// One file in chunks; an empty one as a single empty chunk. Returns early when the caller has gone.
-    async fn send_file(
-        &self,
-        path: &std::path::Path,
-        sender: &mpsc::Sender<Result<proto::Chunk, Status>>,
-    ) -> std::io::Result<()> {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let mut file = tokio::fs::File::open(path).await?;
-        let mut first = true;
-        loop {
-            let mut data = vec![0; CHUNK];
-            let read = file.read(&mut data).await?;
-            if read == 0 && !first {
-                return Ok(());
-            }
-            first = false;
-            data.truncate(read);
-            if sender.send(Ok(proto::Chunk { file: name.clone(), data })).await.is_err() {
-                return Ok(());
-            }
-            self.alive();
-        }
     }
 }

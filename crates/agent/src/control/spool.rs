@@ -7,11 +7,14 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+
+use super::campaigns;
 
 /// Of the programs of root, where none is named.
 const OF_ROOT: &str = "/var/lib/wiregauge/agent";
@@ -55,6 +58,12 @@ pub enum SpoolError {
         /// Who runs this program.
         user: u32,
     },
+    /// Another agent.
+    #[error("another agent has its records in {path}; end it, or name another folder with --spool")]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Somebody else's records.
     #[error("{path} exists and was not made by this agent; move its contents away first")]
     Taken {
@@ -70,6 +79,8 @@ pub struct Spool {
     made: Mutex<BTreeSet<PathBuf>>,
     /// A folder of this process alone, with the one around it, both left when the program ends.
     own: Option<PathBuf>,
+    /// Held for as long as nobody else may be here.
+    lock: Mutex<Option<std::fs::File>>,
 }
 
 impl Spool {
@@ -89,20 +100,37 @@ impl Spool {
             let own = PathBuf::from(format!("agent-{}", std::process::id()));
             make(&own)?;
             enter(&own)?;
-            return Ok(Self { made: Mutex::default(), own: Some(usual.join(own)) });
+            return Ok(Self { made: Mutex::default(), own: Some(usual.join(own)), lock: Mutex::default() });
         };
         enter(folder)?;
         Ok(Self::default())
     }
 
-    /// A new, empty folder for what node number `node` of the plan records in a run, relative to the working directory. What this
-    /// agent recorded of the same run before is discarded: whoever prepares a run again does not want it.
+    /// Keeps other agents out of the spool.
+    ///
+    /// # Errors
+    /// One is there.
+    pub fn lock(&self) -> Result<(), SpoolError> {
+        let refused = refused(Path::new("the spool"));
+        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open("lock");
+        let file = file.map_err(refused)?;
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+                Ok(())
+            }
+            Err(_) => Err(SpoolError::Locked { path: std::env::current_dir().unwrap_or_default() }),
+        }
+    }
+
+    /// A new, empty folder for what node number `node` of the plan records in a run, below `folder`, relative to the working
+    /// directory. What this agent recorded of the same run before is discarded: whoever prepares a run again does not want it.
     ///
     /// # Errors
     /// There is something that this process has not made.
-    pub fn place(&self, run: u32, node: u16) -> Result<PathBuf, SpoolError> {
-        let of_run = PathBuf::from(format!("run-{run:04}"));
-        let place = of_run.join(format!("node-{node:04}"));
+    pub fn place(&self, folder: &Path, run: u32, node: u16) -> Result<PathBuf, SpoolError> {
+        let place = campaigns::place(folder, run, node);
+        let of_run = place.parent().unwrap_or(folder).to_owned();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         // Agents of one host may share the folder of a run.
         match make(&of_run) {

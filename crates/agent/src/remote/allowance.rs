@@ -110,6 +110,11 @@ impl Allowance {
         name != "lo" && self.interfaces.as_ref().is_none_or(|all| all.iter().any(|known| known == name))
     }
 
+    /// Why a test may not use this interface.
+    pub fn not_allowed(&self, interface: &str) -> String {
+        format!("this host allows no test on its interface {interface}; it allows {}", self.described()[0])
+    }
+
     /// All of it, a line each.
     pub fn described(&self) -> Vec<String> {
         let interfaces =
@@ -123,7 +128,7 @@ impl Allowance {
         ]
     }
 
-    /// Whether a run stays within it.
+    /// Whether a run stays within it, where others of this host send `others_bps`; what it sends itself at most, bit/s.
     ///
     /// # Errors
     /// What does not, as a sentence with the limit.
@@ -133,14 +138,11 @@ impl Allowance {
         run: &Run,
         node: NodeIndex,
         ports: &[PortInterface],
-    ) -> Result<(), String> {
+        others_bps: u64,
+    ) -> Result<u64, String> {
         for port in ports {
             if !self.has_interface(&port.interface) {
-                return Err(format!(
-                    "this host allows no test on its interface {}; it allows {}",
-                    port.interface,
-                    self.described()[0]
-                ));
+                return Err(self.not_allowed(&port.interface));
             }
         }
         for peer in peers(run, node) {
@@ -161,17 +163,22 @@ impl Allowance {
             ));
         }
         let planned = planned_bps(run, node);
-        if planned > self.rate_bps {
+        let together = planned.saturating_add(others_bps);
+        if together > self.rate_bps {
             return Err(format!(
                 "this host would send {}; it allows at most {}",
-                quantity::show_rate(planned),
+                quantity::show_rate(together),
                 quantity::show_rate(self.rate_bps)
             ));
         }
-        Ok(())
+        Ok(planned)
     }
 
-    fn check_address(&self, whose: &str, address: Ipv4Addr) -> Result<(), String> {
+    /// Whether frames may be exchanged with this address.
+    ///
+    /// # Errors
+    /// Not, as a sentence.
+    pub fn check_address(&self, whose: &str, address: Ipv4Addr) -> Result<(), String> {
         if self.addresses.iter().any(|range| range.contains(&address)) {
             return Ok(());
         }

@@ -45,7 +45,9 @@ impl Right {
         match call {
             "Describe" | "ReadClock" => Some(Self::Observer),
             "Hello" | "Prepare" | "TryStream" | "ReadInterface" | "Announce" | "Start" | "Watch"
-            | "Finish" | "Collect" | "Release" => Some(Self::Operator),
+            | "Finish" | "Collect" | "Release" | "ListRecords" | "DiscardRecords" | "Drain" | "Reach" => {
+                Some(Self::Operator)
+            }
             "Shutdown" => Some(Self::Administrator),
             _ => None,
         }

@@ -6,8 +6,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::proto;
 
-/// All but loopback; `allowed` says which a test may use. Changes nothing.
-pub fn described(allowed: impl Fn(&str) -> bool) -> Vec<proto::InterfaceDescription> {
+/// All but loopback; `allowed` says which a test may use, `in_use` who uses one. Changes nothing.
+pub fn described(
+    allowed: impl Fn(&str) -> bool,
+    in_use: impl Fn(&str) -> String,
+) -> Vec<proto::InterfaceDescription> {
     let mut addresses: BTreeMap<String, Vec<Ipv4Addr>> = BTreeMap::new();
     for one in if_addrs::get_if_addrs().unwrap_or_default() {
         if let IpAddr::V4(address) = one.ip() {
@@ -36,9 +39,19 @@ pub fn described(allowed: impl Fn(&str) -> bool) -> Vec<proto::InterfaceDescript
             // "unknown" is what drivers without carrier detection say of an interface that works.
             up: matches!(fact("operstate").as_str(), "up" | "unknown"),
             allowed: allowed(&report.name),
+            in_use: in_use(&report.name),
             timestamps: report.detail,
             name: report.name,
         }
     })
     .collect()
+}
+
+/// The first IPv4 address of an interface.
+pub fn address_of(interface: &str) -> Option<Ipv4Addr> {
+    let all = if_addrs::get_if_addrs().unwrap_or_default();
+    all.into_iter().filter(|one| one.name == interface).find_map(|one| match one.ip() {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    })
 }

@@ -9,9 +9,11 @@
 pub mod allowance;
 pub mod audit;
 pub mod callers;
+pub mod drain;
 pub mod enrolment;
 pub mod identity;
 pub mod interfaces;
 pub mod join_code;
 pub mod private_file;
+pub mod reach;
 pub mod signed_plan;

@@ -15,7 +15,7 @@ pub const CONTEXT: &[u8] = b"wiregauge plan 1\0";
 
 /// A session: what its plans are bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Session {
+pub struct Challenge {
     challenge: [u8; 32],
     /// Count of the last plan.
     last: u64,
@@ -38,7 +38,7 @@ pub enum Unsigned {
     },
 }
 
-impl Session {
+impl Challenge {
     /// A new one.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    fn signed(session: &Session, count: u64, key: &EcdsaKeyPair) -> proto::PrepareRequest {
+    fn signed(session: &Challenge, count: u64, key: &EcdsaKeyPair) -> proto::PrepareRequest {
         let mut request = proto::PrepareRequest {
             network_json: b"{}".to_vec(),
             run_json: b"[]".to_vec(),
@@ -104,7 +104,7 @@ mod tests {
         };
         let (own, foreign) = (key(), key());
         let point = own.public_key().as_ref();
-        let mut session = Session::draw().unwrap();
+        let mut session = Challenge::draw().unwrap();
         let first = signed(&session, 1, &own);
         assert_eq!(session.take(&signed(&session, 1, &foreign), point), Err(Unsigned::Wrong));
         let unsigned = proto::PrepareRequest { signature: Vec::new(), ..first.clone() };
@@ -121,6 +121,6 @@ mod tests {
         assert_eq!(session.take(&first, point), Err(Unsigned::Replayed { count: 1 }));
         assert_eq!(session.take(&signed(&session, 3, &own), point), Ok(()));
         assert_eq!(session.take(&signed(&session, 2, &own), point), Err(Unsigned::Replayed { count: 2 }));
-        assert_eq!(Session::draw().unwrap().take(&first, point), Err(Unsigned::Wrong));
+        assert_eq!(Challenge::draw().unwrap().take(&first, point), Err(Unsigned::Wrong));
     }
 }

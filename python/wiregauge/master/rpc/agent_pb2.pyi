@@ -39,7 +39,7 @@ class DescribeRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("agent_version", "plan_schema", "record_schema", "host_name", "host", "interfaces", "in_use", "reached_at", "allowed")
+    __slots__ = ("agent_version", "plan_schema", "record_schema", "host_name", "host", "interfaces", "in_use", "reached_at", "allowed", "drained")
     class HostEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -56,6 +56,7 @@ class DescribeReply(_message.Message):
     IN_USE_FIELD_NUMBER: _ClassVar[int]
     REACHED_AT_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    DRAINED_FIELD_NUMBER: _ClassVar[int]
     agent_version: str
     plan_schema: int
     record_schema: int
@@ -65,10 +66,11 @@ class DescribeReply(_message.Message):
     in_use: str
     reached_at: str
     allowed: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host_name: _Optional[str] = ..., host: _Optional[_Mapping[str, str]] = ..., interfaces: _Optional[_Iterable[_Union[InterfaceDescription, _Mapping]]] = ..., in_use: _Optional[str] = ..., reached_at: _Optional[str] = ..., allowed: _Optional[_Iterable[str]] = ...) -> None: ...
+    drained: str
+    def __init__(self, agent_version: _Optional[str] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., host_name: _Optional[str] = ..., host: _Optional[_Mapping[str, str]] = ..., interfaces: _Optional[_Iterable[_Union[InterfaceDescription, _Mapping]]] = ..., in_use: _Optional[str] = ..., reached_at: _Optional[str] = ..., allowed: _Optional[_Iterable[str]] = ..., drained: _Optional[str] = ...) -> None: ...
 
 class InterfaceDescription(_message.Message):
-    __slots__ = ("name", "mac", "ipv4", "rate_bps", "mtu", "up", "allowed", "timestamps")
+    __slots__ = ("name", "mac", "ipv4", "rate_bps", "mtu", "up", "allowed", "timestamps", "in_use")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MAC_FIELD_NUMBER: _ClassVar[int]
     IPV4_FIELD_NUMBER: _ClassVar[int]
@@ -77,6 +79,7 @@ class InterfaceDescription(_message.Message):
     UP_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
+    IN_USE_FIELD_NUMBER: _ClassVar[int]
     name: str
     mac: bytes
     ipv4: _containers.RepeatedScalarFieldContainer[str]
@@ -85,15 +88,20 @@ class InterfaceDescription(_message.Message):
     up: bool
     allowed: bool
     timestamps: str
-    def __init__(self, name: _Optional[str] = ..., mac: _Optional[bytes] = ..., ipv4: _Optional[_Iterable[str]] = ..., rate_bps: _Optional[int] = ..., mtu: _Optional[int] = ..., up: _Optional[bool] = ..., allowed: _Optional[bool] = ..., timestamps: _Optional[str] = ...) -> None: ...
+    in_use: str
+    def __init__(self, name: _Optional[str] = ..., mac: _Optional[bytes] = ..., ipv4: _Optional[_Iterable[str]] = ..., rate_bps: _Optional[int] = ..., mtu: _Optional[int] = ..., up: _Optional[bool] = ..., allowed: _Optional[bool] = ..., timestamps: _Optional[str] = ..., in_use: _Optional[str] = ...) -> None: ...
 
 class HelloRequest(_message.Message):
-    __slots__ = ("master_version", "lease_ms")
+    __slots__ = ("master_version", "lease_ms", "campaign", "interface")
     MASTER_VERSION_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
+    CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
     master_version: str
     lease_ms: int
-    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ...) -> None: ...
+    campaign: str
+    interface: str
+    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ..., campaign: _Optional[str] = ..., interface: _Optional[str] = ...) -> None: ...
 
 class HelloReply(_message.Message):
     __slots__ = ("agent_version", "plan_schema", "record_schema", "host", "session")
@@ -385,16 +393,116 @@ class TaskReport(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., flow: _Optional[int] = ..., planned: _Optional[int] = ..., done: _Optional[int] = ..., late: _Optional[int] = ..., wire_bytes: _Optional[int] = ..., crc_errors: _Optional[int] = ..., wrong_destination: _Optional[int] = ..., unknown_flow: _Optional[int] = ..., sequence_gaps: _Optional[int] = ..., sequence_repeats: _Optional[int] = ..., ring_drops: _Optional[int] = ..., unwritten: _Optional[int] = ..., hardware_timestamps: _Optional[int] = ..., failure: _Optional[str] = ...) -> None: ...
 
 class CollectRequest(_message.Message):
+    __slots__ = ("campaign", "run", "node", "have")
+    CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    HAVE_FIELD_NUMBER: _ClassVar[int]
+    campaign: str
+    run: int
+    node: int
+    have: _containers.RepeatedCompositeFieldContainer[FilePart]
+    def __init__(self, campaign: _Optional[str] = ..., run: _Optional[int] = ..., node: _Optional[int] = ..., have: _Optional[_Iterable[_Union[FilePart, _Mapping]]] = ...) -> None: ...
+
+class FilePart(_message.Message):
+    __slots__ = ("file", "bytes")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    bytes: int
+    def __init__(self, file: _Optional[str] = ..., bytes: _Optional[int] = ...) -> None: ...
+
+class Chunk(_message.Message):
+    __slots__ = ("file", "data", "offset", "sha256")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    data: bytes
+    offset: int
+    sha256: bytes
+    def __init__(self, file: _Optional[str] = ..., data: _Optional[bytes] = ..., offset: _Optional[int] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+
+class ListRecordsRequest(_message.Message):
+    __slots__ = ("campaign",)
+    CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
+    campaign: str
+    def __init__(self, campaign: _Optional[str] = ...) -> None: ...
+
+class ListRecordsReply(_message.Message):
+    __slots__ = ("kept",)
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    kept: _containers.RepeatedCompositeFieldContainer[KeptRecords]
+    def __init__(self, kept: _Optional[_Iterable[_Union[KeptRecords, _Mapping]]] = ...) -> None: ...
+
+class KeptRecords(_message.Message):
+    __slots__ = ("campaign", "run", "node", "owner", "bytes", "modified_realtime_ns", "active")
+    CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    MODIFIED_REALTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    campaign: str
+    run: int
+    node: int
+    owner: str
+    bytes: int
+    modified_realtime_ns: int
+    active: bool
+    def __init__(self, campaign: _Optional[str] = ..., run: _Optional[int] = ..., node: _Optional[int] = ..., owner: _Optional[str] = ..., bytes: _Optional[int] = ..., modified_realtime_ns: _Optional[int] = ..., active: _Optional[bool] = ...) -> None: ...
+
+class DiscardRecordsRequest(_message.Message):
+    __slots__ = ("campaign", "run", "node")
+    CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    campaign: str
+    run: int
+    node: int
+    def __init__(self, campaign: _Optional[str] = ..., run: _Optional[int] = ..., node: _Optional[int] = ...) -> None: ...
+
+class DiscardRecordsReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class Chunk(_message.Message):
-    __slots__ = ("file", "data")
-    FILE_FIELD_NUMBER: _ClassVar[int]
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    file: str
-    data: bytes
-    def __init__(self, file: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
+class DrainRequest(_message.Message):
+    __slots__ = ("drained", "reason")
+    DRAINED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    drained: bool
+    reason: str
+    def __init__(self, drained: _Optional[bool] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class DrainReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReachRequest(_message.Message):
+    __slots__ = ("interface", "addresses", "bytes", "wait_ms")
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    interface: str
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    bytes: int
+    wait_ms: int
+    def __init__(self, interface: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., bytes: _Optional[int] = ..., wait_ms: _Optional[int] = ...) -> None: ...
+
+class ReachReply(_message.Message):
+    __slots__ = ("answers",)
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    answers: _containers.RepeatedCompositeFieldContainer[Answered]
+    def __init__(self, answers: _Optional[_Iterable[_Union[Answered, _Mapping]]] = ...) -> None: ...
+
+class Answered(_message.Message):
+    __slots__ = ("macs",)
+    MACS_FIELD_NUMBER: _ClassVar[int]
+    macs: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, macs: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ReleaseRequest(_message.Message):
     __slots__ = ()

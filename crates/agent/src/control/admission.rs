@@ -1,0 +1,173 @@
+//! Whether a call may be made: by whom, on which interface, for which records.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tonic::{Request, Status};
+
+use super::campaigns::Campaign;
+use super::lock;
+use super::role::Setup;
+use super::service::AgentService;
+use super::session::{Holder, Session};
+use crate::proto;
+use crate::remote::callers::{Caller, Right};
+
+/// Addresses of one call of Reach, at most.
+const MOST_ADDRESSES: usize = 256;
+/// Metadata of every call after Hello, where the agent serves a network: the session it named.
+const SESSION: &str = "session-bin";
+
+/// Who calls, where the agent serves a network.
+pub(super) fn caller<T>(request: &Request<T>) -> Option<&Caller> {
+    request.extensions().get()
+}
+
+pub(super) fn named(campaign: &str) -> Result<Campaign, Status> {
+    Campaign::named(campaign).map_err(Status::invalid_argument)
+}
+
+/// Of which campaign, run and node records are asked for.
+pub(super) fn kept_at(campaign: &str, run: u32, node: u32) -> Result<(Campaign, u32, u16), Status> {
+    let node = u16::try_from(node)
+        .map_err(|_| Status::invalid_argument(format!("there is no node {node}; nodes go up to 65535")))?;
+    Ok((named(campaign)?, run, node))
+}
+
+/// Whether records of `owner` are this caller's to have.
+pub(super) fn may_have(caller: Option<&Caller>, owner: &str) -> bool {
+    caller.is_none_or(|caller| caller.name == owner || caller.right >= Right::Administrator)
+}
+
+/// A session has one interface.
+pub(super) fn of_session(session: &Session, interface: &str) -> Result<(), Status> {
+    match &session.holder {
+        Some(holder) if holder.interface != interface => Err(Status::permission_denied(format!(
+            "this session is for {}, not for {interface}",
+            holder.interface
+        ))),
+        _ => Ok(()),
+    }
+}
+
+impl AgentService {
+    /// A session for `who` on the interface it names, unless that is in use. One of the same campaign is taken over: its
+    /// testmaster has begun again.
+    pub(super) async fn hold(&self, who: Caller, asked: proto::HelloRequest) -> Result<Arc<Session>, Status> {
+        let campaign = named(&asked.campaign)?;
+        let interface = asked.interface;
+        if let Some(rules) = &self.remote {
+            if let Some(drained) = rules.drain.described() {
+                return Err(Status::failed_precondition(format!("this host is {drained}")));
+            }
+            if !rules.allowance.has_interface(&interface) {
+                return Err(Status::permission_denied(rules.allowance.not_allowed(&interface)));
+            }
+        }
+        let before = lock(&self.shared.remote).iter().find(|one| one.is_on(&interface)).cloned();
+        if let Some(before) = before {
+            let same = before.campaign.as_ref() == Some(&campaign)
+                && before.holder.as_ref().is_some_and(|holder| holder.caller.fingerprint == who.fingerprint);
+            if !same {
+                return Err(in_use(&before, &interface));
+            }
+            self.end(&before).await;
+        }
+        campaign
+            .claim(&who.name)
+            .map_err(|error| Status::failed_precondition(format!("nothing can be recorded here: {error}")))?;
+        let session = Arc::new(Session::new(Some(Holder::new(who, interface.clone())?), Some(campaign)));
+        let mut remote = lock(&self.shared.remote);
+        // Somebody may have come between.
+        if let Some(other) = remote.iter().find(|one| one.is_on(&interface)) {
+            return Err(in_use(other, &interface));
+        }
+        remote.push(Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// The session that a call belongs to.
+    pub(super) fn session<T>(&self, request: &Request<T>) -> Result<Arc<Session>, Status> {
+        let Some(caller) = caller(request) else { return Ok(Arc::clone(&self.shared.own)) };
+        let named = request.metadata().get_bin(SESSION).and_then(|value| value.to_bytes().ok());
+        let remote = lock(&self.shared.remote);
+        let found = remote.iter().find(|session| {
+            let holder = session.holder.as_ref();
+            holder.is_some_and(|holder| named.as_deref() == Some(lock(&holder.challenge).challenge()))
+        });
+        let Some(session) = found else {
+            return Err(Status::failed_precondition(
+                "there is no such session, or its lease is over; call Hello first",
+            ));
+        };
+        match &session.holder {
+            Some(holder) if holder.caller.fingerprint == caller.fingerprint => Ok(Arc::clone(session)),
+            _ => Err(Status::permission_denied("this session is somebody else's")),
+        }
+    }
+
+    /// What a run of this session sends at most, bit/s, where the host allows it beside what it sends already.
+    pub(super) fn permitted(&self, session: &Arc<Session>, setup: &Setup) -> Result<u64, Status> {
+        for port in &setup.ports {
+            of_session(session, &port.interface)?;
+        }
+        let Some(rules) = &self.remote else { return Ok(0) };
+        let others = self.sessions();
+        let others_bps =
+            others.iter().filter(|one| !Arc::ptr_eq(one, session)).map(|one| one.planned_bps()).sum();
+        rules
+            .allowance
+            .check(&setup.network, &setup.run, setup.node, &setup.ports, others_bps)
+            .map_err(Status::permission_denied)
+    }
+
+    /// Where records of a campaign are kept, if they are the caller's to have and nobody writes to them.
+    pub(super) fn kept(
+        &self,
+        caller: Option<&Caller>,
+        campaign: &Campaign,
+        run: u32,
+        node: u16,
+    ) -> Result<PathBuf, Status> {
+        let owner = campaign.owner();
+        let owner = owner.map_err(|_| Status::not_found("no records are kept of this campaign"))?;
+        if !may_have(caller, &owner) {
+            return Err(Status::permission_denied(format!("these records are {owner}'s")));
+        }
+        let records = campaign.records(run, node);
+        if self.sessions().iter().any(|one| one.recording().as_ref() == Some(&records)) {
+            return Err(Status::failed_precondition("they are being recorded; call Finish first"));
+        }
+        if !records.is_dir() {
+            return Err(Status::not_found("no records are kept of this run and node"));
+        }
+        Ok(records)
+    }
+
+    /// The addresses of a request, if all may be asked for.
+    pub(super) fn askable(&self, asked: &proto::ReachRequest) -> Result<Vec<Ipv4Addr>, Status> {
+        if asked.addresses.len() > MOST_ADDRESSES {
+            return Err(Status::invalid_argument(format!(
+                "{} addresses; at most {MOST_ADDRESSES} at a time",
+                asked.addresses.len()
+            )));
+        }
+        let mut addresses = Vec::new();
+        for text in &asked.addresses {
+            let address = text.parse().map_err(|_| {
+                Status::invalid_argument(format!("\"{}\" is no IPv4 address", text.escape_debug()))
+            })?;
+            if let Some(rules) = &self.remote {
+                rules.allowance.check_address("Reach", address).map_err(Status::permission_denied)?;
+            }
+            addresses.push(address);
+        }
+        Ok(addresses)
+    }
+}
+
+fn in_use(session: &Session, interface: &str) -> Status {
+    let used = session.holder.as_ref().map(Holder::described).unwrap_or_default();
+    Status::failed_precondition(format!("{interface} of this host is {used}; try again when that test is over"))
+}

@@ -1,0 +1,201 @@
+//! Records of campaigns that were ordered over a network, kept below the spool until whoever ordered them has them.
+//!
+//! A campaign has a folder, `campaign-ID`, with the name of its owner in the file `owner` and the records of each run and node
+//! below it. Folders outlive the program: what was recorded before it was killed can be fetched when it runs again. Paths are
+//! relative to the spool, which is the working directory.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+const PREFIX: &str = "campaign-";
+const OWNER: &str = "owner";
+/// Hexadecimal digits of a campaign's name.
+const DIGITS: usize = 32;
+/// Folders looked into for one list, at most.
+const MOST: usize = 10_000;
+
+/// The name of a campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Campaign(String);
+
+impl Campaign {
+    /// As a caller gives it.
+    ///
+    /// # Errors
+    /// It is not 32 hexadecimal digits in lower case; a sentence.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let right =
+            name.len() == DIGITS && name.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
+        if right {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(format!("the name of a campaign is {DIGITS} hexadecimal digits, not \"{}\"", name.escape_debug()))
+        }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> PathBuf {
+        PathBuf::from(format!("{PREFIX}{}", self.0))
+    }
+
+    /// Makes its folder for `owner`, unless it has one already.
+    ///
+    /// # Errors
+    /// It is somebody else's, or the disk refuses.
+    pub fn claim(&self, owner: &str) -> io::Result<()> {
+        let folder = self.folder();
+        match fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(OWNER)) {
+            Ok(mut file) => {
+                file.write_all(owner.as_bytes())?;
+                file.sync_all()?;
+                fs::File::open(&folder)?.sync_all()
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let other = self.owner()?;
+                if other == owner {
+                    return Ok(());
+                }
+                Err(io::Error::other(format!("the campaign is {other}'s")))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Who had it recorded.
+    ///
+    /// # Errors
+    /// There is no such campaign.
+    pub fn owner(&self) -> io::Result<String> {
+        fs::read_to_string(self.folder().join(OWNER))
+    }
+
+    /// Where the records of a node in a run are.
+    pub fn records(&self, run: u32, node: u16) -> PathBuf {
+        place(&self.folder(), run, node)
+    }
+
+    /// Removes the records of a node in a run; the campaign stays.
+    ///
+    /// # Errors
+    /// The disk refuses; there are none.
+    pub fn discard(&self, run: u32, node: u16) -> io::Result<()> {
+        let records = self.records(run, node);
+        fs::remove_dir_all(&records)?;
+        // Other nodes have records of the run there still, or not.
+        let _ = records.parent().map(fs::remove_dir);
+        Ok(())
+    }
+
+    /// Removes its folder where no records are left in it.
+    pub fn tidy(&self) {
+        let folder = self.folder();
+        if runs(&folder).is_empty() && fs::remove_file(folder.join(OWNER)).is_ok() {
+            let _ = fs::remove_dir(&folder);
+        }
+    }
+}
+
+/// Where the records of a node in a run are below a folder.
+pub fn place(below: &Path, run: u32, node: u16) -> PathBuf {
+    below.join(format!("run-{run:04}")).join(format!("node-{node:04}"))
+}
+
+/// Records of a node in a run of a campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The campaign's name.
+    pub campaign: String,
+    /// The run.
+    pub run: u32,
+    /// The node.
+    pub node: u16,
+    /// Who had them recorded.
+    pub owner: String,
+    /// Of all files.
+    pub bytes: u64,
+    /// When the newest was written, ns since 1970.
+    pub modified_ns: i64,
+}
+
+/// What is kept, of one campaign or of all. What is none of ours is passed over.
+pub fn kept(only: Option<&Campaign>) -> Vec<Kept> {
+    let mut found = Vec::new();
+    for (campaign, folder) in entries(Path::new("."), PREFIX) {
+        let Ok(named) = Campaign::named(&campaign) else { continue };
+        if only.is_some_and(|one| *one != named) {
+            continue;
+        }
+        let owner = named.owner().unwrap_or_default();
+        for (run, of_run) in runs(&folder) {
+            for (node, records) in entries(&of_run, "node-") {
+                let Ok(node) = node.parse() else { continue };
+                let (bytes, modified_ns) = weigh(&records);
+                let (campaign, owner) = (campaign.clone(), owner.clone());
+                found.push(Kept { campaign, run, node, owner, bytes, modified_ns });
+            }
+        }
+    }
+    found.sort_by(|a, b| (&a.campaign, a.run, a.node).cmp(&(&b.campaign, b.run, b.node)));
+    found
+}
+
+/// Removes the folders of campaigns without records, which an agent that was killed has left.
+pub fn tidy() {
+    for (campaign, _) in entries(Path::new("."), PREFIX) {
+        if let Ok(campaign) = Campaign::named(&campaign) {
+            campaign.tidy();
+        }
+    }
+}
+
+fn runs(campaign: &Path) -> Vec<(u32, PathBuf)> {
+    let named = |(run, path): (String, PathBuf)| Some((run.parse().ok()?, path));
+    entries(campaign, "run-").into_iter().filter_map(named).collect()
+}
+
+/// Folders whose names begin with `prefix`, with what follows it.
+fn entries(folder: &Path, prefix: &str) -> Vec<(String, PathBuf)> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some((name.strip_prefix(prefix)?.to_owned(), entry.path()))
+        })
+        .take(MOST)
+        .collect()
+}
+
+/// Bytes of the files of a folder, and when the newest was written.
+fn weigh(folder: &Path) -> (u64, i64) {
+    let Ok(entries) = fs::read_dir(folder) else { return (0, 0) };
+    let files = entries.filter_map(Result::ok).filter_map(|entry| entry.metadata().ok());
+    files.fold((0, 0), |(bytes, newest), file| {
+        let since = file.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let at = since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(0);
+        (bytes + file.len(), newest.max(at))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_campaign_has_32_digits_and_nothing_else() {
+        let right = "0123456789abcdef0123456789abcdef";
+        assert_eq!(Campaign::named(right).unwrap().folder(), PathBuf::from(format!("campaign-{right}")));
+        for wrong in ["", "..", "0123", "0123456789ABCDEF0123456789ABCDEF", "../456789abcdef0123456789abcdef0", "0123456789abcdef0123456789abcde/"] {
+            let refused = Campaign::named(wrong).unwrap_err();
+            assert!(refused.starts_with("the name of a campaign is 32 hexadecimal digits"), "{refused}");
+        }
+    }
+}

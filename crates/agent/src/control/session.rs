@@ -1,0 +1,206 @@
+//! Who uses an agent, and what the agent is at for them.
+//!
+//! Over a Unix socket there is one session, of this user's programs. Over a network there is one for each interface that is
+//! used, so that tests on different interfaces of a host do not know of each other, and no interface has two.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tonic::Status;
+use wg_frame::time::WallNanos;
+use wg_net::clock;
+
+use super::campaigns::Campaign;
+use super::lock;
+use super::run::ActiveRun;
+use crate::proto;
+use crate::remote::callers::Caller;
+use crate::remote::signed_plan::Challenge;
+
+/// What a session is at.
+enum State {
+    /// Between runs; the last finished one, if there was one.
+    Idle(Option<Finished>),
+    /// A run is prepared or going on.
+    Active { run: Arc<Mutex<Option<ActiveRun>>>, records: PathBuf },
+}
+
+/// A run that is over.
+#[derive(Clone)]
+struct Finished {
+    records: PathBuf,
+    /// None: the run could not be ended in order.
+    report: Option<proto::AgentReport>,
+}
+
+/// The last sign of life of the testmaster, and how long it lasts.
+#[derive(Clone, Copy)]
+struct Lease {
+    length: Option<Duration>,
+    seen: Instant,
+}
+
+/// Who uses an interface of an agent that serves a network.
+pub(super) struct Holder {
+    /// Who called Hello.
+    pub(super) caller: Caller,
+    /// The interface.
+    pub(super) interface: String,
+    /// What plans are bound to and calls have to name.
+    pub(super) challenge: Mutex<Challenge>,
+    since: WallNanos,
+}
+
+impl Holder {
+    pub(super) fn new(caller: Caller, interface: String) -> Result<Self, Status> {
+        let challenge = Challenge::draw()
+            .map_err(|_| Status::internal("the kernel has no random numbers for a session"))?;
+        Ok(Self { caller, interface, challenge: Mutex::new(challenge), since: clock::realtime() })
+    }
+
+    /// In words.
+    pub(super) fn described(&self) -> String {
+        let for_s = (clock::realtime().get() - self.since.get()) / 1_000_000_000;
+        format!("used by {} for {for_s} s", self.caller.name)
+    }
+}
+
+/// A session.
+pub(super) struct Session {
+    /// None: this user's programs, over a Unix socket.
+    pub(super) holder: Option<Holder>,
+    /// What its records are kept under; None: a run directory of this host has them.
+    pub(super) campaign: Option<Campaign>,
+    /// What its run sends at most, bit/s.
+    planned_bps: AtomicU64,
+    state: Mutex<State>,
+    lease: Mutex<Lease>,
+}
+
+impl Session {
+    pub(super) fn new(holder: Option<Holder>, campaign: Option<Campaign>) -> Self {
+        Self {
+            holder,
+            campaign,
+            planned_bps: AtomicU64::new(0),
+            state: Mutex::new(State::Idle(None)),
+            lease: Mutex::new(Lease { length: None, seen: Instant::now() }),
+        }
+    }
+
+    /// Where its records are, below the spool.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.campaign.as_ref().map(Campaign::folder).unwrap_or_default()
+    }
+
+    /// Whether it is for this interface.
+    pub(super) fn is_on(&self, interface: &str) -> bool {
+        self.holder.as_ref().is_some_and(|holder| holder.interface == interface)
+    }
+
+    /// From now on the testmaster has to give a sign of life this often; `None`: it need not.
+    pub(super) fn lease(&self, length: Option<Duration>) {
+        *lock(&self.lease) = Lease { length, seen: Instant::now() };
+    }
+
+    /// A sign of life of the testmaster.
+    pub(super) fn alive(&self) {
+        lock(&self.lease).seen = Instant::now();
+    }
+
+    /// Whether the lease is over; true once.
+    pub(super) fn overdue(&self) -> bool {
+        let mut lease = lock(&self.lease);
+        let over = lease.length.is_some_and(|length| lease.seen.elapsed() > length);
+        if over {
+            lease.length = None;
+        }
+        over
+    }
+
+    /// What its run sends at most, bit/s; 0 while there is none.
+    pub(super) fn planned_bps(&self) -> u64 {
+        self.planned_bps.load(Ordering::Relaxed)
+    }
+
+    /// Where the run that is prepared or going on is recorded.
+    pub(super) fn recording(&self) -> Option<PathBuf> {
+        match &*lock(&self.state) {
+            State::Active { records, .. } => Some(records.clone()),
+            State::Idle(_) => None,
+        }
+    }
+
+    /// Takes up a run; what [`Self::prepared`] is to be called with. Refused while there is another.
+    pub(super) fn begin(&self, records: &Path, planned_bps: u64) -> Result<Prepared, Status> {
+        let mut state = lock(&self.state);
+        if matches!(&*state, State::Active { .. }) {
+            return Err(Status::failed_precondition("a run is prepared or in progress; call Finish first"));
+        }
+        let run = Arc::new(Mutex::new(None));
+        *state = State::Active { run: Arc::clone(&run), records: records.to_owned() };
+        self.planned_bps.store(planned_bps, Ordering::Relaxed);
+        Ok(Prepared(run))
+    }
+
+    /// The run stands ready.
+    pub(super) fn prepared(&self, run: &Prepared, prepared: ActiveRun) {
+        *lock(&run.0) = Some(prepared);
+        self.alive();
+    }
+
+    /// The run could not be prepared.
+    pub(super) fn withdraw(&self) {
+        *lock(&self.state) = State::Idle(None);
+        self.planned_bps.store(0, Ordering::Relaxed);
+    }
+
+    /// The run that is going on.
+    pub(super) fn active(&self) -> Result<Arc<Mutex<Option<ActiveRun>>>, Status> {
+        match &*lock(&self.state) {
+            State::Active { run, .. } => Ok(Arc::clone(run)),
+            State::Idle(_) => Err(Status::failed_precondition("there is no run; call Prepare first")),
+        }
+    }
+
+    /// The records of the run that is over.
+    pub(super) fn records(&self) -> Result<PathBuf, Status> {
+        match &*lock(&self.state) {
+            State::Idle(Some(finished)) => Ok(finished.records.clone()),
+            State::Idle(None) => Err(Status::failed_precondition("no run has finished yet")),
+            State::Active { .. } => Err(Status::failed_precondition("call Finish first")),
+        }
+    }
+
+    /// Ends the run and waits for its threads, off the control thread. A run that is over answers as it did: whoever asked may
+    /// not have heard it.
+    pub(super) async fn end_run(&self, abort: bool) -> Result<proto::AgentReport, Status> {
+        let taken = match &*lock(&self.state) {
+            State::Active { run, .. } => lock(run).take(),
+            State::Idle(Some(Finished { report: Some(report), .. })) => return Ok(report.clone()),
+            State::Idle(_) => None,
+        };
+        let Some(run) = taken else {
+            return Err(Status::failed_precondition("there is no run to finish; call Prepare first"));
+        };
+        let report = tokio::task::spawn_blocking(move || run.finish(abort)).await.ok();
+        let mut state = lock(&self.state);
+        if let State::Active { records, .. } = &*state {
+            *state = State::Idle(Some(Finished { records: records.clone(), report: report.clone() }));
+        }
+        self.planned_bps.store(0, Ordering::Relaxed);
+        report.ok_or_else(|| Status::internal("the run could not be ended; this is a defect of wiregauge"))
+    }
+
+    /// Ends the run that is going on, if any, and keeps what it recorded.
+    pub(super) async fn abandon(&self) {
+        if self.recording().is_some() {
+            let _ = self.end_run(true).await;
+        }
+    }
+}
+
+/// A run that is being prepared.
+pub(super) struct Prepared(Arc<Mutex<Option<ActiveRun>>>);

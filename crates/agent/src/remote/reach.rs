@@ -1,0 +1,153 @@
+//! Who answers for an address at an interface: ARP (RFC 826), by requests as long as the test's frames, so that what is on the
+//! way has to carry that length.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use wg_net::{NetError, NoInterface, Protocols, Socket, hardware_address, interface_named};
+
+/// Its `EtherType`.
+const ARP: u16 = 0x0806;
+/// Bytes of a message for IPv4 over Ethernet.
+const MESSAGE: usize = 28;
+const HEADER: usize = 14;
+const REQUEST: u16 = 1;
+const REPLY: u16 = 2;
+/// Requests for an address: one that gets lost must not count as nobody.
+const TRIES: u32 = 3;
+/// Longest frame that is received whole.
+const LARGEST: usize = 9_100;
+
+type Mac = [u8; 6];
+
+/// Why nobody could be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ReachError {
+    /// No such interface.
+    #[error(transparent)]
+    Interface(#[from] NoInterface),
+    /// The kernel refuses.
+    #[error(transparent)]
+    Refused(#[from] NetError),
+    /// No Ethernet.
+    #[error("{0} is no Ethernet interface")]
+    NotEthernet(String),
+    /// A request cannot be sent.
+    #[error("{interface} sends no frame of {bytes} bytes after its header: {why}; its MTU must be that large")]
+    Unsent {
+        /// The interface.
+        interface: String,
+        /// Bytes.
+        bytes: usize,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Asks for each of `addresses` at `interface`, on behalf of `own`, with `bytes` after the Ethernet header; the hardware that
+/// answered for each, within `wait`. Blocks that long at most.
+///
+/// # Errors
+/// See [`ReachError`].
+pub fn ask(
+    interface: &str,
+    own: Ipv4Addr,
+    addresses: &[Ipv4Addr],
+    bytes: usize,
+    wait: Duration,
+) -> Result<Vec<Vec<Mac>>, ReachError> {
+    let at = interface_named(interface)?;
+    let mac = hardware_address(interface)?.ok_or_else(|| ReachError::NotEthernet(interface.into()))?;
+    let mut socket = Socket::packet(at.index, &[mac], Protocols::Only(ARP))?;
+    let mut found: Vec<Vec<Mac>> = vec![Vec::new(); addresses.len()];
+    let mut buffer = vec![0; LARGEST];
+    for _ in 0..TRIES {
+        for (address, _) in addresses.iter().zip(&found).filter(|(_, macs)| macs.is_empty()) {
+            socket.send(&request(mac, own, *address, bytes), None).map_err(|failure| ReachError::Unsent {
+                interface: interface.into(),
+                bytes,
+                why: match failure {
+                    wg_net::SendFailure::NoRoom => "its queue is full".into(),
+                    wg_net::SendFailure::Refused(error) => error.to_string(),
+                },
+            })?;
+        }
+        let end = Instant::now() + wait / TRIES;
+        // A second answer for an address may come right after the first.
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            if !socket.wait(None, i64::try_from(left.as_nanos()).unwrap_or(i64::MAX)).is_ok_and(|r| r.frames) {
+                continue;
+            }
+            while let Ok(Some(received)) = socket.receive(&mut buffer, false) {
+                let Some((of, mac)) = reply(&buffer[..received.len.min(LARGEST)]) else { continue };
+                for (_, macs) in addresses.iter().zip(&mut found).filter(|(address, _)| **address == of) {
+                    if !macs.contains(&mac) {
+                        macs.push(mac);
+                    }
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A request with `bytes` after the Ethernet header, zeros behind the message.
+fn request(mac: Mac, own: Ipv4Addr, of: Ipv4Addr, bytes: usize) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(HEADER + bytes);
+    frame.extend([0xff; 6]);
+    frame.extend(mac);
+    frame.extend(ARP.to_be_bytes());
+    // Ethernet, IPv4, and the lengths of their addresses.
+    frame.extend([0, 1, 8, 0, 6, 4]);
+    frame.extend(REQUEST.to_be_bytes());
+    frame.extend(mac);
+    frame.extend(own.octets());
+    frame.extend([0; 6]);
+    frame.extend(of.octets());
+    frame.resize(HEADER + bytes.max(MESSAGE), 0);
+    frame
+}
+
+/// Whose address a reply is about, and the hardware that answered.
+fn reply(frame: &[u8]) -> Option<(Ipv4Addr, Mac)> {
+    let message = frame.get(HEADER..HEADER + MESSAGE)?;
+    if message[..6] != [0, 1, 8, 0, 6, 4] || message[6..8] != REPLY.to_be_bytes() {
+        return None;
+    }
+    let mac = message[8..14].try_into().ok()?;
+    let of: [u8; 4] = message[14..18].try_into().ok()?;
+    Some((of.into(), mac))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: Mac = [2, 0, 0, 0, 0, 1];
+    const PEER: Mac = [2, 0, 0, 0, 0, 2];
+
+    #[test]
+    fn a_request_has_the_length_asked_for_and_is_no_reply() {
+        let (own, of) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        for (bytes, length) in [(46, 60), (1500, 1514), (0, 42)] {
+            let frame = request(MAC, own, of, bytes);
+            assert_eq!(frame.len(), length);
+            assert_eq!((&frame[..6], &frame[6..12], &frame[12..14]), (&[0xff; 6][..], &MAC[..], &[8, 6][..]));
+            assert_eq!((&frame[28..32], &frame[38..42]), (&own.octets()[..], &of.octets()[..]));
+            assert_eq!(reply(&frame), None);
+        }
+    }
+
+    #[test]
+    fn a_reply_names_the_hardware_of_its_sender() {
+        let of = Ipv4Addr::new(10, 0, 0, 2);
+        let mut frame = request(PEER, of, Ipv4Addr::new(10, 0, 0, 1), 46);
+        frame[20..22].copy_from_slice(&REPLY.to_be_bytes());
+        assert_eq!(reply(&frame), Some((of, PEER)));
+        for cut in 0..HEADER + MESSAGE {
+            assert_eq!(reply(&frame[..cut]), None);
+        }
+        frame[14] = 1;
+        assert_eq!(reply(&frame), None);
+    }
+}

@@ -1,0 +1,52 @@
+"""Records as they come from an agent: from where the last attempt ended, and checked when they are whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from wiregauge.master.rpc import agent_pb2 as pb
+
+__all__ = ["AlteredError", "Collected"]
+
+
+class AlteredError(Exception):
+    """A file is not what the agent has; nothing of it is kept."""
+
+
+class Collected:
+    """The files of one agent's run, in a folder of this run directory's spool."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._whole: set[str] = set()
+
+    def have(self) -> Mapping[str, int]:
+        """Bytes there are of each file."""
+        if not self._place.is_dir():
+            return {}
+        return {file.name: file.stat().st_size for file in self._place.iterdir() if file.is_file()}
+
+    @property
+    def whole(self) -> int:
+        """Files that came whole and are what the agent has."""
+        return len(self._whole)
+
+    def take(self, chunk: pb.Chunk) -> None:
+        """Puts a chunk where it belongs. Raises AlteredError where a file is not what its hash says."""
+        # The name comes over the network: only its last part is used.
+        file = self._place / Path(chunk.file).name
+        self._place.mkdir(parents=True, exist_ok=True)
+        with file.open("r+b" if file.exists() else "w+b") as out:
+            out.seek(chunk.offset)
+            out.write(chunk.data)
+            out.truncate()
+            if not chunk.sha256:
+                return
+            out.seek(0)
+            digest = hashlib.file_digest(out, "sha256").digest()
+        if digest != chunk.sha256:
+            file.unlink()
+            raise AlteredError(f"{file.name} is not what the agent has")
+        self._whole.add(file.name)
