@@ -4,8 +4,8 @@
 
 builds it, starts an agent on every host, prints what they print as JSON lines, and stands until its standard input
 ends. Hosts have eth0 on a back-end network (10.77.0.0/24) and eth1 and eth2 on the network under test (10.88.0.0/24 and
-10.88.1.0/24, one segment); whoever enters the enclosure has 10.77.0.1 and, as eth1, 10.88.0.1. A line of standard input is
-an order, answered by a line when it is done:
+10.88.1.0/24, one segment); whoever enters the enclosure has 10.77.0.1 and, as eth1, 10.88.0.1. A line of standard input
+is an order, answered by a line when it is done:
 
     kill HOST | start HOST | down HOST PORT | up HOST PORT
 
@@ -19,7 +19,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-
 
 PORTS = (("control", "10.77.0"), ("test", "10.88.0"), ("test", "10.88.1"))
 """By port of a host the bridge it is at, and its network."""
@@ -43,9 +42,10 @@ def build(hosts: list[str]) -> None:
             ip("netns", "add", host)
             ip("-n", host, "link", "set", "lo", "up")
             space = ["-n", host]
-            # Each interface answers for its own address only: two of them are on one segment.
-            knob = "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore"
-            subprocess.run(["ip", "netns", "exec", host, "sh", "-c", knob], check=True)
+        # Each interface answers for its own address only: two of them are on one segment.
+        enter = ["ip", "netns", "exec", host] if host else []
+        knob = "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore"
+        subprocess.run([*enter, "sh", "-c", knob], check=True)
         for port, (bridge, net) in enumerate(PORTS):
             inside, outside = f"eth{port}", f"p{number}-{port}"
             place = ["netns", host] if host else []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,107 +10,20 @@ from typing import Any
 import jsonschema
 import pytest
 
-from support import COMMAND, SECONDS, Done, assert_measured
-from wiregauge.benches import agent_program
+from lab_support import World
+from support import assert_measured
 from wiregauge.cli.schemas import schema_of
 
-HERE = Path(__file__).parent
 CLOCKS = {"alpha": "", "beta": "3000000000,20000", "gamma": ""}
 """Offset (ns) and drift (ppb) of the clocks of hosts: one of them is three seconds ahead and runs 20 ppm fast."""
-
-
-class World:
-    """The lab and its enclosure; commands run inside it, as on a testmaster of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.lab = folder / "lab"
-        states = folder / "hosts"
-        states.mkdir()
-        hosts = [f"{name}={clock}" if clock else name for name, clock in CLOCKS.items()]
-        program = str(agent_program())
-        self._process = subprocess.Popen(
-            [
-                program,
-                "enclose",
-                "--",
-                sys.executable,
-                str(HERE / "lab_world.py"),
-                str(states),
-                program,
-                *hosts,
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.codes: dict[str, str] = {}
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            said = json.loads(line)
-            if "pid" in said:
-                break
-            assert said["said"][0] == "joining"
-            self.codes[said["host"]] = said["said"][2]
-        assert set(self.codes) == set(CLOCKS)
-        self._pid = _inner(self._process.pid)
-
-    def run(self, *arguments: object, timeout: float = SECONDS, member: str | None = None) -> Done:
-        """A command inside the enclosure, in the test's folder."""
-        command = [str(COMMAND), *map(str, arguments)]
-        environment = [f"WIREGAUGE_LAB={self.lab}", *([f"WIREGAUGE_MEMBER={member}"] if member else [])]
-        answer = subprocess.run(
-            [
-                "nsenter",
-                "-t",
-                str(self._pid),
-                "--net",
-                "--mount",
-                f"--wd={self.folder}",
-                "--",
-                "env",
-                *environment,
-                *command,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        done = Done(answer.returncode, answer.stdout, answer.stderr)
-        assert "Traceback" not in done.out + done.err, done.err
-        return done
-
-    def audit(self, host: str) -> list[dict[str, str]]:
-        """What the agent of a host has written down."""
-        text = (self.folder / "hosts" / host / "keys" / "audit.log").read_text()
-        return [json.loads(line) for line in text.splitlines()]
-
-    def close(self) -> None:
-        self._process.communicate(timeout=10)
-
-
-def _inner(pid: int) -> int:
-    """The process that the enclosure runs: the last of the only children."""
-    while True:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        name = Path(f"/proc/{pid}/comm").read_text().strip()
-        if not children or name.startswith("python"):
-            return pid
-        pid = int(children[0])
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A lab of three hosts, which have joined it."""
-    made = World(tmp_path_factory.mktemp("lab"))
+    made = World(tmp_path_factory.mktemp("lab"), CLOCKS)
     try:
-        assert made.run("lab", "init").code == 0
-        for number, name in enumerate(CLOCKS, 2):
-            done = made.run("lab", "enrol", f"10.77.0.{number}", made.codes[name], "--interface", "eth1")
-            assert done.code == 0, done.err
-            assert done.out == f"{name} has joined the lab\n"
+        made.enrol_all()
         yield made
     finally:
         made.close()
@@ -301,3 +212,81 @@ def test_a_host_that_stands_in_for_another_is_not_believed(world: World) -> None
     hosts = {host["name"]: host["unfit"] for host in done.json()["hosts"]}
     assert hosts["gamma"] is None
     assert hosts["beta"] is not None
+
+
+def test_a_host_is_an_end_system_on_each_of_its_interfaces(world: World) -> None:
+    (world.folder / "same.xml").write_text(TEST.format(synchronise=""))
+    inventory = world.lab / "lab.toml"
+    before = inventory.read_text()
+    try:
+        inventory.write_text(
+            '[[host]]\nname = "alpha"\naddress = "10.77.0.2"\n[[host.interfaces]]\nname = "eth1"\n'
+            '[[host.interfaces]]\nname = "eth2"\nend-systems = ["controller"]\n'
+        )
+        listed = world.run("lab", "status", "--json").json()
+        jsonschema.validate(listed, json.loads(schema_of("lab status").read_text()))
+        assert [host["interface"]["name"] for host in listed["hosts"]] == ["eth1", "eth2"]
+        done = world.run("run", "same.xml", "--out", "same")
+    finally:
+        inventory.write_text(before)
+    assert_measured(done, world.folder / "same")
+    facts = {fact["name"]: fact["value"] for fact in manifest_of(world.folder / "same")["bench_facts"]}
+    assert (facts["controller"], facts["drive"]) == ("alpha, interface eth2", "alpha, interface eth1")
+    assert facts["reachability"] == "every receiver answers its senders"
+    flows = flows_of(world.folder / "same")
+    assert {number: flow["delivered"] for number, flow in flows.items()} == {10: 300, 20: 300}
+
+
+def manifest_of(place: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((place / "manifest.json").read_text())
+    return manifest
+
+
+def test_what_is_wrong_with_the_network_is_said_before_the_first_frame(world: World) -> None:
+    (world.folder / "large.xml").write_text(
+        TEST.format(synchronise="").replace('payload="100B"', 'payload="1400B"')
+    )
+    world.order("down alpha 1")
+    try:
+        cut = world.run("run", "large.xml", "--out", "cut")
+    finally:
+        world.order("up alpha 1")
+    assert cut.code == 3
+    assert "controller: alpha" in cut.err or "eth1 is down" in cut.err
+    world.space("gamma", "ip", "addr", "add", "10.88.0.3/32", "dev", "eth1")
+    try:
+        twice = world.run("run", "large.xml", "--out", "twice")
+    finally:
+        world.space("gamma", "ip", "addr", "del", "10.88.0.3/32", "dev", "eth1")
+    assert twice.code == 3
+    assert "controller asked for 10.88.0.3, which is drive on beta, and " in twice.err
+    assert "give one of them another address" in twice.err
+    world.space("switches", "ip", "link", "set", "p2-1", "mtu", "1000")
+    try:
+        narrow = world.run("run", "large.xml", "--out", "narrow")
+    finally:
+        world.space("switches", "ip", "link", "set", "p2-1", "mtu", "1500")
+    assert narrow.code == 3
+    assert "answers short frames of controller, and none of 1400 bytes after the header" in narrow.err
+    for place in ("cut", "twice", "narrow"):
+        assert not (world.folder / place).exists()
+
+
+def test_a_drained_host_is_left_alone(world: World) -> None:
+    assert world.run("lab", "drain", "beta", "--reason", "its fan is changed").out == (
+        "beta takes no new tests\n"
+    )
+    try:
+        status = world.run("lab", "status", "--json")
+        assert status.code == 3
+        unfit = {host["name"]: host["unfit"] for host in status.json()["hosts"]}
+        assert unfit["alpha"] is None
+        assert unfit["beta"].endswith(": its fan is changed")
+        refused = world.run("probe", "beta", "--count", "10")
+        assert refused.code == 3
+        assert "its fan is changed" in refused.err
+    finally:
+        assert world.run("lab", "drain", "beta", "--undo").out == "beta takes tests again\n"
+    assert world.run("lab", "status").code == 0
+    assert world.run("lab", "drain", "nobody").code == 2
+    assert world.run("lab", "clean").out == "".join(f"{name}: nothing is kept\n" for name in CLOCKS)

@@ -65,6 +65,8 @@ class Described:
     """The control connection comes by the interface under test."""
     trouble: str = ""
     """Why nothing is known of it, or it is not to be used."""
+    other_macs: tuple[tuple[int, ...], ...] = ()
+    """Of its other interfaces."""
     place: str = ""
     """Its name, with the interface where several of it are under test."""
 
@@ -216,8 +218,8 @@ class HostsBench:
             assert host.interface is not None
             if size > host.interface.mtu:
                 raise BenchError(
-                    f"{name} sends frames of {size} bytes after the header; {host.interface.name} of {host.name} has an MTU "
-                    f"of {host.interface.mtu}: raise it there, or send less"
+                    f"{name} sends frames of {size} bytes after the header; {host.interface.name} of {host.name} has "
+                    f"an MTU of {host.interface.mtu}: raise it there, or send less"
                 )
             others = sorted(names[peer] for peer in peers)
             addresses = [self._address(other) for other in others]
@@ -249,7 +251,10 @@ class HostsBench:
                 f"{to} answers short frames of {name}, and none of {size} bytes after the header: raise the MTU of the "
                 "switches between them, or send less"
             )
-        return f"{to} does not answer {name} on {self._placed[name].place}: look at cables, VLANs of switches and addresses"
+        return (
+            f"{to} does not answer {name} on {self._placed[name].place}: look at cables, VLANs of switches and "
+            "addresses"
+        )
 
     def _check_answer(self, name: str, other: str, macs: Sequence[tuple[int, ...]]) -> None:
         """Raises BenchError unless only the interface of `other` answers for its address."""
@@ -259,17 +264,14 @@ class HostsBench:
         if not foreign:
             return
         written = ":".join(f"{byte:02x}" for byte in foreign[0])
-        own = any(
-            host.address == placed.address and host.interface is not None and host.interface.mac == foreign[0]
-            for host in self._placed.values()
-        )
         cure = (
-            f"another interface of {placed.name} answers too: `sysctl net.ipv4.conf.all.arp_ignore=1` there"
-            if own
+            f"it is another interface of {placed.name}: `sysctl net.ipv4.conf.all.arp_ignore=1` there"
+            if foreign[0] in placed.other_macs
             else "give one of them another address"
         )
         raise BenchError(
-            f"{name} asked for {self._address(other)}, which is {other} on {placed.place}, and {written} answers: {cure}"
+            f"{name} asked for {self._address(other)}, which is {other} on {placed.place}, and {written} answers; "
+            f"{cure}"
         )
 
     def prepare(self, run: Run, captures: Path) -> None:

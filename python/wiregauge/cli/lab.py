@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from wiregauge.cli.shared import AsJson, TestFile, load_test
+from wiregauge.cli.shared import AsJson, RunDir, TestFile, judge_and_show, load_test
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, say
 
 if TYPE_CHECKING:
@@ -239,6 +239,24 @@ def clean(
         return "\n".join(lines) or f"{host.name}: nothing is kept"
 
     _with_each(folder, hosts, act)
+
+
+@app.command()
+def fetch(run_dir: RunDir, folder: LabFolder = None, as_json: AsJson = False) -> None:
+    """Fetch what hosts keep of a campaign whose testmaster went away, track it, judge it and write the report."""
+    from wiregauge import runner
+    from wiregauge.lab import LabError
+
+    troubles: list[str] = []
+    try:
+        runs = runner.fetch(run_dir, folder, troubles.append)
+    except LabError as error:
+        fail(str(error), NO_ENVIRONMENT)
+    for trouble in troubles:
+        say(trouble)
+    named = ", ".join(str(index + 1) for index in runs)
+    say(f"records of run {named} were fetched" if runs else "the hosts keep nothing of this campaign")
+    raise typer.Exit(judge_and_show(run_dir, as_json=as_json, with_report=bool(runs)))
 
 
 def _with_each(folder: Path | None, names: list[str] | None, act: Callable[[Host, Member], str]) -> None:

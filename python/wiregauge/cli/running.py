@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,6 @@ from wiregauge.cli.shared import (
     RunDir,
     Settings,
     StorageUrl,
-    TestFile,
     bench_name,
     check_engine,
     judge_and_show,
@@ -90,7 +89,10 @@ def check(
 
 
 def run(
-    test: TestFile,
+    test: Annotated[
+        Path | None,
+        typer.Argument(metavar="TEST", help="Test file (XML); none with --resume.", show_default=False),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Run directory to make.", show_default="NAME-run"),
@@ -143,24 +145,42 @@ def run(
             show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
         ),
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="DIR",
+            help="Make the runs that an interrupted campaign lacks, in its run directory.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
     from wiregauge.benches import BenchError
     from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
-    from wiregauge.runner import BeyondBenchError, OptionError, bench_named
+    from wiregauge.runner import BeyondBenchError
 
+    if resume is not None:
+        fixed = {"TEST": test, "--out": out, "--bench": bench, "--set": settings, "--seed": seed}
+        for name, value in fixed.items():
+            if value is not None:
+                fail(
+                    f"{name} has no effect with --resume: the run directory says it; leave it out", BAD_INPUT
+                )
+        if engine != "local":
+            fail("--engine ray has no effect with --resume; leave it out", BAD_INPUT)
+        options = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs, "lab": lab}
+        raise typer.Exit(_resumed(resume, options, as_json=as_json))
+    if test is None:
+        fail("name a test file, or an interrupted run directory with --resume", BAD_INPUT)
     beside = [*(settings or []), *([f"test.seed={seed}"] if seed is not None else [])]
     loaded = load_test(test, beside)
     chosen = bench if bench is not None else loaded.campaign.bench
     # An option that would change nothing is a mistake somebody should know of.
     given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs, "lab": lab}
-    try:
-        opened = bench_named(chosen, **given)
-    except OptionError as error:
-        no = "no-" if given[error.option] is False else ""
-        fail(f"--{no}{error.option} {error}", BAD_INPUT)
+    opened = _opened(chosen, given)
     check_engine(engine, storage, chosen)
     target = out if out is not None else Path(f"{loaded.campaign.name}-run")
     RunDirectory.check_free(target)
@@ -190,6 +210,50 @@ def run(
             )
         code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
     raise typer.Exit(code)
+
+
+def _opened(chosen: str, given: Mapping[str, object]) -> Bench:
+    """The bench of this name, with the options that are not None."""
+    from wiregauge.runner import OptionError, bench_named
+
+    try:
+        return bench_named(chosen, **given)
+    except OptionError as error:
+        no = "no-" if given[error.option] is False else ""
+        fail(f"--{no}{error.option} {error}", BAD_INPUT)
+
+
+def _resumed(place: Path, options: Mapping[str, object], *, as_json: bool) -> int:
+    """Makes the runs that a run directory lacks; the exit code."""
+    from wiregauge import runner
+    from wiregauge.benches import BenchError
+    from wiregauge.cli.progress import ProgressView
+    from wiregauge.lab import LabError
+    from wiregauge.master.stopping import leaving_at_second_request
+    from wiregauge.records import RunDirectory
+
+    directory = RunDirectory.open(place)
+    if directory.is_being_written():
+        fail(f"{place}: this campaign is still running; wait for it to end", INCOMPLETE)
+    bench = _opened(directory.manifest["bench"], options)
+    troubles: list[str] = []
+    try:
+        bench.enter()
+        with leaving_at_second_request(INCOMPLETE):
+            if bench.name == "lab":
+                lab = options["lab"]
+                assert lab is None or isinstance(lab, Path)
+                runner.fetch(place, lab, troubles.append)
+            observer = ProgressView(Console(stderr=True))
+            with runner.open(bench, observer=observer, told=troubles.append) as trials:
+                judgement = trials.resume(place)
+            return show_judgement(judgement, troubles, as_json=as_json, with_report=True)
+    except runner.NothingRunError as error:
+        fail(str(error), INCOMPLETE if error.stopped else NO_ENVIRONMENT)
+    except runner.DiskError as error:
+        fail(str(error), INCOMPLETE)
+    except (BenchError, LabError) as error:
+        fail(str(error), NO_ENVIRONMENT)
 
 
 def _trial(

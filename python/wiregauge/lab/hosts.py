@@ -98,6 +98,7 @@ class _Told:
             told.agent_version,
             f"{chosen.name} is {chosen.in_use}" if chosen is not None and chosen.in_use else "",
             same_host=_is_this_machine(facts),
+            other_macs=tuple(tuple(one.mac) for one in told.interfaces if one is not chosen),
             control_shares=chosen is not None and told.reached_at in chosen.ipv4,
             trouble=trouble,
         )

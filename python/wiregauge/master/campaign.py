@@ -26,7 +26,7 @@ from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.master.trial import try_streams
 from wiregauge.master.watching import watch
 from wiregauge.plan import Run
-from wiregauge.records import RunDirectory, process_run, store_clock_states
+from wiregauge.records import RunDirectory, missing_runs, process_run, store_clock_states
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
 
@@ -109,7 +109,10 @@ class _Campaign:
         try:
             self._crew.greet()
             self._look()
+            missing = set(missing_runs(self._directory))
             for position, run in enumerate(self._directory.plan.runs):
+                if run.index not in missing:
+                    continue
                 self._observer.run_began(position)
                 if not self._one(position, run):
                     return
@@ -298,10 +301,10 @@ class _Campaign:
                     agent.collect(self._collected(agent, entry["index"]))
             except AgentLostError as error:
                 text = self._explain(error)
-                if self._recover(agent, entry["index"], end):
-                    text = f"{text}; what it had recorded was fetched"
                 if text not in trouble:
                     trouble.append(text)
+                if self._recover(agent, entry["index"], end):
+                    trouble[0] += f"; what the agent of {name} had recorded was fetched"
 
     def _collected(self, agent: Agent, index: int) -> Collected:
         return Collected(self._directory.spool(index, agent.place.node))

@@ -18,7 +18,7 @@ from wiregauge.benches.base import BenchError
 from wiregauge.master.observing import Observer
 from wiregauge.master.stopping import Interrupted, deaf
 from wiregauge.plan import as_json
-from wiregauge.records import RunDirectory, RunDirectoryError, process_run
+from wiregauge.records import RunDirectory, RunDirectoryError, missing_runs, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun_simulated
 
@@ -99,7 +99,12 @@ class _Simulation:
     def run(self, jobs: int) -> None:
         runs = self._directory.plan.runs
         pool = ThreadPoolExecutor(max_workers=min(jobs, len(runs)), thread_name_prefix="simulation")
-        waiting = {pool.submit(self._one, position): position for position in range(len(runs))}
+        missing = set(missing_runs(self._directory))
+        waiting = {
+            pool.submit(self._one, position): position
+            for position, run in enumerate(runs)
+            if run.index in missing
+        }
         reason = "another run failed"
         try:
             while waiting:

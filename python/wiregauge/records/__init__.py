@@ -10,6 +10,7 @@ from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnfinishedError
 from wiregauge.records.integrity import Inventory, read_json, seal
 from wiregauge.records.processing import process_run, recover
+from wiregauge.records.resuming import add_spooled, missing_runs, resumed
 from wiregauge.records.traits import Traits, traits_of
 
 __all__ = [
@@ -20,9 +21,12 @@ __all__ = [
     "RunDirectoryError",
     "Traits",
     "UnfinishedError",
+    "add_spooled",
+    "missing_runs",
     "process_run",
     "read_json",
     "recover",
+    "resumed",
     "seal",
     "store_clock_states",
     "traits_of",

@@ -25,7 +25,9 @@ __all__ = [
     "adopt_records",
     "begin_replacing",
     "checked_records",
+    "forget_tracking",
     "gaps_before",
+    "keep_captures",
     "note_retracked",
     "note_tracking",
     "process_run",
@@ -76,7 +78,7 @@ def process_run(directory: RunDirectory, index: int, sources: Mapping[str, str] 
                 summary["damaged_segments"].append(damage)
     except _native.NativeError as error:
         raise RunDirectoryError(str(error)) from error
-    _keep_captures(directory, index)
+    keep_captures(directory, index)
     summary["files"] = directory.describe_run(index, sources)
     for name in map(directory.name_of, directory.record_files(index)):
         summary["files"][name]["segments"] = {key: summary[key] for key in _TOLD_BY_SEGMENTS}
@@ -84,7 +86,7 @@ def process_run(directory: RunDirectory, index: int, sources: Mapping[str, str] 
     shutil.rmtree(directory.spool(index), ignore_errors=True)
 
 
-def _keep_captures(directory: RunDirectory, index: int) -> None:
+def keep_captures(directory: RunDirectory, index: int) -> None:
     """Moves the captures of a run out of its spool: one file per node."""
     spooled = directory.spooled_captures(index)
     found = {path.name: path for path in spooled.glob("*.pcapng")}
@@ -188,6 +190,15 @@ def begin_replacing(directory: RunDirectory, index: int) -> None:
         if directory.inventory.verified:
             directory.strike_files([_TRACKING, *map(directory.name_of, directory.tables(index))])
             directory.save()
+
+
+def forget_tracking(directory: RunDirectory, index: int) -> None:
+    """Takes the entry of a run out of tracking.json: its files are elsewhere."""
+    with _ONE_WRITER:
+        tracking = _read_tracking(directory)
+        tracking["runs"] = [entry for entry in tracking["runs"] if entry["index"] != index]
+        directory.write_json(_TRACKING, tracking)
+        directory.note_files({_TRACKING: describe(directory.root / _TRACKING, {})})
 
 
 def note_retracked(directory: RunDirectory, index: int, summary: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from wiregauge.master import Observer
 from wiregauge.runner.bench import Bench, BeyondBenchError
+from wiregauge.runner.fetching import fetch
 from wiregauge.runner.live import Live
 from wiregauge.runner.registry import BENCHES, OptionError, bench_named, options_of
 from wiregauge.runner.simulated import Simulated
@@ -30,6 +31,7 @@ __all__ = [
     "Simulated",
     "Trials",
     "bench_named",
+    "fetch",
     "judged",
     "open",
     "options_of",

@@ -7,18 +7,18 @@ import ctypes
 import errno
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wiregauge import __version__
-from wiregauge.benches import BenchError
+from wiregauge.benches import BenchError, Fact
 from wiregauge.config import Loaded, Test, load
 from wiregauge.master import Observer
 from wiregauge.master.stopping import Interrupted, stoppable
 from wiregauge.plan import Campaign, plain
-from wiregauge.records import RunDirectory, RunDirectoryError
+from wiregauge.records import RunDirectory, RunDirectoryError, resumed
 from wiregauge.records.directory import utc_now
 from wiregauge.records.upgrade import SCHEMA
 from wiregauge.runner.bench import Bench
@@ -104,7 +104,20 @@ class Trials:
         manifest = self._manifest(campaign, name, loaded)
         if calibrations is not None:
             manifest["calibrations"] = list(calibrations)
-        directory = RunDirectory.create(place or self._next(), manifest, loaded.xml)
+        return self._carry_out(RunDirectory.create(place or self._next(), manifest, loaded.xml))
+
+    def resume(self, place: Path) -> Judgement:
+        """Makes the runs that a run directory lacks, and judges it. Raises as `run` does."""
+        campaign = RunDirectory.open(place).plan
+        if self._bench.carried(campaign) != campaign:
+            raise RunDirectoryError(
+                f"{place}: its hosts or interfaces have other addresses than when its campaign began; run the test anew"
+            )
+        return self._carry_out(resumed(place))
+
+    def _carry_out(self, directory: RunDirectory) -> Judgement:
+        """Makes the runs of a directory that is held, judges it, and lets it go."""
+        manifest = directory.manifest
         try:
             self._execute(directory)
             if manifest["state"] == "interrupted":
@@ -118,7 +131,8 @@ class Trials:
         except RunDirectoryError as error:
             raise DiskError(str(error)) from error
         finally:
-            if not directory.runs:
+            # What was resumed is not this process's to remove.
+            if not directory.runs and "resumed" not in manifest:
                 directory.discard()
             directory.close()
 
@@ -128,7 +142,9 @@ class Trials:
         with stoppable():
             self._observer.trial_began(directory.plan.runs, virtual_time=bench.traits.virtual_time)
             try:
-                manifest["bench_facts"] = [asdict(fact) for fact in bench.facts(directory.plan)]
+                manifest["bench_facts"] = [
+                    asdict(fact) for fact in (*bench.facts(directory.plan), *_resumptions(manifest))
+                ]
                 directory.save()
                 bench.run(directory, self._observer)
                 unfinished = [run["reason"] for run in directory.runs if run["state"] != "complete"]
@@ -182,6 +198,15 @@ class Trials:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
                 self._told(f"{spool}: cannot be removed ({error.strerror}); it is empty and can go")
+
+
+def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:
+    """What a reader must know of a campaign that was not made at a stretch."""
+    for one in manifest.get("resumed", ()):
+        runs = len(one["runs"])
+        yield Fact(
+            "resumed", f"{one['at']}, with {runs} run{'s' if runs != 1 else ''} to make", one["reason"] or ""
+        )
 
 
 def judged(place: Path, told: Callable[[str], object]) -> Judgement:

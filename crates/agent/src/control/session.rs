@@ -32,7 +32,7 @@ enum State {
 struct Finished {
     records: PathBuf,
     /// None: the run could not be ended in order.
-    report: Option<proto::AgentReport>,
+    report: Option<Box<proto::AgentReport>>,
 }
 
 /// The last sign of life of the testmaster, and how long it lasts.
@@ -179,7 +179,7 @@ impl Session {
     pub(super) async fn end_run(&self, abort: bool) -> Result<proto::AgentReport, Status> {
         let taken = match &*lock(&self.state) {
             State::Active { run, .. } => lock(run).take(),
-            State::Idle(Some(Finished { report: Some(report), .. })) => return Ok(report.clone()),
+            State::Idle(Some(Finished { report: Some(report), .. })) => return Ok((**report).clone()),
             State::Idle(_) => None,
         };
         let Some(run) = taken else {
@@ -188,7 +188,8 @@ impl Session {
         let report = tokio::task::spawn_blocking(move || run.finish(abort)).await.ok();
         let mut state = lock(&self.state);
         if let State::Active { records, .. } = &*state {
-            *state = State::Idle(Some(Finished { records: records.clone(), report: report.clone() }));
+            let report = report.clone().map(Box::new);
+            *state = State::Idle(Some(Finished { records: records.clone(), report }));
         }
         self.planned_bps.store(0, Ordering::Relaxed);
         report.ok_or_else(|| Status::internal("the run could not be ended; this is a defect of wiregauge"))
