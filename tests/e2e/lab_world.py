@@ -42,9 +42,11 @@ def build(hosts: list[str]) -> None:
             ip("netns", "add", host)
             ip("-n", host, "link", "set", "lo", "up")
             space = ["-n", host]
-        # Each interface answers for its own address only: two of them are on one segment.
+        # Two interfaces on one segment: each answers for its own address only, and hears the other.
         enter = ["ip", "netns", "exec", host] if host else []
-        knob = "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore"
+        knob = "; ".join(
+            f"echo 1 > /proc/sys/net/ipv4/conf/all/{name}" for name in ("arp_ignore", "accept_local")
+        )
         subprocess.run([*enter, "sh", "-c", knob], check=True)
         for port, (bridge, net) in enumerate(PORTS):
             inside, outside = f"eth{port}", f"p{number}-{port}"

@@ -247,12 +247,14 @@ def test_what_is_wrong_with_the_network_is_said_before_the_first_frame(world: Wo
         TEST.format(synchronise="").replace('payload="100B"', 'payload="1400B"')
     )
     world.order("down alpha 1")
+    world.order("down beta 1")
     try:
         cut = world.run("run", "large.xml", "--out", "cut")
     finally:
         world.order("up alpha 1")
+        world.order("up beta 1")
     assert cut.code == 3
-    assert "controller: alpha" in cut.err or "eth1 is down" in cut.err
+    assert "alpha: eth1 is down; beta: eth1 is down" in cut.err
     world.space("gamma", "ip", "addr", "add", "10.88.0.3/32", "dev", "eth1")
     try:
         twice = world.run("run", "large.xml", "--out", "twice")

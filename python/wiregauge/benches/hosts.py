@@ -251,6 +251,12 @@ class HostsBench:
                 f"{to} answers short frames of {name}, and none of {size} bytes after the header: raise the MTU of the "
                 "switches between them, or send less"
             )
+        if self._placed[name].address == self._placed[other].address:
+            return (
+                f"{to} does not answer {name} on {self._placed[name].place}: a kernel drops what comes from its own "
+                f"addresses; `sysctl net.ipv4.conf.all.accept_local=1 net.ipv4.conf.all.arp_ignore=1` on "
+                f"{self._placed[name].name}"
+            )
         return (
             f"{to} does not answer {name} on {self._placed[name].place}: look at cables, VLANs of switches and "
             "addresses"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-
 from typing import TYPE_CHECKING
 
 from wiregauge.records import RunDirectory, RunDirectoryError, add_spooled, recover
