@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -292,3 +293,27 @@ def test_a_drained_host_is_left_alone(world: World) -> None:
     assert world.run("lab", "status").code == 0
     assert world.run("lab", "drain", "nobody").code == 2
     assert world.run("lab", "clean").out == "".join(f"{name}: nothing is kept\n" for name in CLOCKS)
+
+
+def test_a_host_that_is_used_is_waited_for_where_that_is_asked(world: World) -> None:
+    (world.folder / "all.xml").write_text(
+        TEST.format(synchronise="")
+        .replace('<end-system name="drive"/>', '<end-system name="drive"/><end-system name="third"/>')
+        .replace("</network>", '<link between="third sw" rate="1Gbit/s"/></network>')
+        .replace('count="300"', 'count="1500"')
+    )
+    first = world.begin("run", "all.xml", "--out", "first")
+    end = time.monotonic() + 30
+    while not any(host["in_use"] for host in world.run("lab", "status", "--json").json()["hosts"]):
+        assert time.monotonic() < end, first.communicate()
+    refused = world.run("run", "all.xml", "--out", "refused")
+    assert refused.code == 3
+    assert "alpha: eth1 is used by root for " in refused.err
+    waited = world.run("run", "all.xml", "--out", "waited", "--wait", "1min")
+    assert_measured(waited, world.folder / "waited")
+    out, err = first.communicate(timeout=60)
+    assert first.returncode in (0, 4), out + err
+    for place in ("first", "waited"):
+        assert {flow["sent"] for flow in flows_of(world.folder / place).values()} == {1500}
+    assert world.run("run", "all.xml", "--wait", "long").code == 2
+    assert world.run("run", "all.xml", "--bench", "sim", "--wait", "1s").code == 2

@@ -145,6 +145,15 @@ def run(
             show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
         ),
     ] = None,
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            "--wait",
+            metavar="TIME",
+            help="lab: wait so long for hosts that other tests use.",
+            show_default="not at all",
+        ),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -171,7 +180,13 @@ def run(
                 )
         if engine != "local":
             fail("--engine ray has no effect with --resume; leave it out", BAD_INPUT)
-        options = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs, "lab": lab}
+        options = {
+            "rootless": rootless or None,
+            "realtime": realtime,
+            "jobs": jobs,
+            "lab": lab,
+            "wait": _seconds(wait),
+        }
         raise typer.Exit(_resumed(resume, options, as_json=as_json))
     if test is None:
         fail("name a test file, or an interrupted run directory with --resume", BAD_INPUT)
@@ -179,7 +194,13 @@ def run(
     loaded = load_test(test, beside)
     chosen = bench if bench is not None else loaded.campaign.bench
     # An option that would change nothing is a mistake somebody should know of.
-    given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs, "lab": lab}
+    given = {
+        "rootless": rootless or None,
+        "realtime": realtime,
+        "jobs": jobs,
+        "lab": lab,
+        "wait": _seconds(wait),
+    }
     opened = _opened(chosen, given)
     check_engine(engine, storage, chosen)
     target = out if out is not None else Path(f"{loaded.campaign.name}-run")
@@ -210,6 +231,18 @@ def run(
             )
         code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
     raise typer.Exit(code)
+
+
+def _seconds(text: str | None) -> float | None:
+    """A time given on the command line, s."""
+    from wiregauge.plan.quantity import QuantityError, time_ns
+
+    if text is None:
+        return None
+    try:
+        return time_ns(text) / 1e9
+    except QuantityError as error:
+        fail(f"--wait {error}", BAD_INPUT)
 
 
 def _opened(chosen: str, given: Mapping[str, object]) -> Bench:

@@ -10,6 +10,7 @@ import contextlib
 import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -102,6 +103,10 @@ class _Campaign:
         self._planted = {node.name for node in directory.plan.network.nodes if node.clock is not None}
         self._name = str(directory.manifest["campaign"])
         self._crew = Crew(places, self._name)
+        # Namespaces are all of this host.
+        hosts = {place.end_system: place.address if place.access is not None else "" for place in places}
+        of_host = Counter(hosts.values())
+        self._on_host = {name: of_host[host] for name, host in hosts.items()}
         self._ports: dict[str, dict[str, Any]] = {}
         self._distrusted: dict[str, dict[str, str]] = {}
 
@@ -201,7 +206,10 @@ class _Campaign:
         while True:
             chosen = self._crew.each(
                 lambda agent: agent.prepare(
-                    network, run, len(agents), self._distrusted.get(agent.place.end_system, {})
+                    network,
+                    run,
+                    self._on_host[agent.place.end_system],
+                    self._distrusted.get(agent.place.end_system, {}),
                 )
             )
             trials = try_streams(agents, dict(zip(agents, chosen, strict=True)), run, network.names)

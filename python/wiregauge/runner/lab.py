@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from wiregauge.benches import BenchError, Fact, Findings, beyond_hosts
 from wiregauge.benches.hosts import Described, HostsBench, fitting
@@ -13,6 +15,9 @@ from wiregauge.records import RunDirectory, Traits
 from wiregauge.runner.bench import Bench, BeyondBenchError
 
 __all__ = ["LabBench", "OnHosts"]
+
+_LOOK_S: Final = 1.0
+"""Time between two looks at hosts that are used by another test."""
 
 
 class OnHosts(Bench):
@@ -63,9 +68,13 @@ class OnHosts(Bench):
 
 
 class LabBench(OnHosts):
-    """The hosts of a lab's inventory; `lab` is its file or folder, those of the usual lab unless said."""
+    """The hosts of a lab's inventory; `lab` is its file or folder, those of the usual lab unless said.
 
-    def __init__(self, *, realtime: bool = True, lab: Path | None = None) -> None:
+    Hosts that are used by other tests are waited for, `wait` seconds at most.
+    """
+
+    def __init__(self, *, realtime: bool = True, lab: Path | None = None, wait: float = 0.0) -> None:
+        self._wait = wait
         self._file = lab / "lab.toml" if lab is not None and lab.is_dir() else lab
         super().__init__(self._fitting, realtime=realtime)
 
@@ -92,7 +101,15 @@ class LabBench(OnHosts):
         hosts = read_inventory(file)
         if not hosts:
             raise BenchError(f"{file} lists no hosts; `wiregauge lab enrol HOST CODE` adds one")
-        return fitting(campaign, describe_all(hosts, Lab(file.parent).member()))
+        member, end = Lab(file.parent).member(), time.monotonic() + self._wait
+        while True:
+            described = describe_all(hosts, member)
+            try:
+                return fitting(campaign, described)
+            except BenchError:
+                if not any(host.in_use for host in described) or time.monotonic() > end:
+                    raise
+            time.sleep(_LOOK_S)
 
 
 def _beyond_lab(campaign: Campaign) -> list[str]:
