@@ -94,9 +94,9 @@ struct ServeOptions {
     /// WIREGAUGE_PLANTED_HARDWARE.
     #[arg(long, value_name = "OFFSET,DRIFT,STEP", allow_hyphen_values = true)]
     planted_hardware: Option<String>,
-    /// Be a host whose clock has this offset (ns) and drift (ppb). For tests of the instrument. Default: the environment
-    /// variable WIREGAUGE_PLANTED_CLOCK.
-    #[arg(long, value_name = "OFFSET,DRIFT", allow_hyphen_values = true, env = "WIREGAUGE_PLANTED_CLOCK")]
+    /// Be a host whose clock has this offset (ns) and drift (ppb), and is set by a step (ns) so many seconds after the agent's
+    /// start. For tests of the instrument. Default: the environment variable WIREGAUGE_PLANTED_CLOCK.
+    #[arg(long, value_name = "OFFSET,DRIFT[,STEP@SECONDS]", allow_hyphen_values = true, env = "WIREGAUGE_PLANTED_CLOCK")]
     planted_clock: Option<PlantedHostClock>,
 }
 

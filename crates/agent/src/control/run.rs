@@ -79,7 +79,8 @@ impl ActiveRun {
             node: setup.node,
             name: node.name.clone(),
             run_index: setup.run.index,
-            planted: PlantedClock::of(&node.clock).or_else(|| setup.planted_clock?.of_records()),
+            planted: PlantedClock::of(&node.clock),
+            planted_host: setup.planted_clock,
             common_epoch: Arc::clone(&common_epoch),
         };
         let threads = RunThreads {

@@ -17,31 +17,43 @@ use wg_record::Record;
 pub struct PlantedClock {
     offset: Span,
     drift: FrequencyOffset,
+    /// Set by so much at an instant of the run.
+    step: Option<(RunTime, Span)>,
 }
 
 impl PlantedClock {
     /// The clock of an end system; nothing for one that shows the time of its host.
     pub fn of(clock: &Clock) -> Option<Self> {
         let drift = FrequencyOffset::nearest(clock.drift_ppb.saturating_mul(1_000_000));
-        let planted = Self { offset: clock.offset, drift };
-        (planted != Self { offset: Span::ZERO, drift: FrequencyOffset::NONE }).then_some(planted)
+        let planted = Self { offset: clock.offset, drift, step: None };
+        (planted != Self::right()).then_some(planted)
     }
 
-    /// A clock that runs this much too fast, in parts per billion, and is right at the epoch.
-    pub fn drifting(ppb: i64) -> Self {
-        Self { offset: Span::ZERO, drift: FrequencyOffset::nearest(ppb.saturating_mul(1_000_000)) }
+    const fn right() -> Self {
+        Self { offset: Span::ZERO, drift: FrequencyOffset::NONE, step: None }
     }
 
     /// What it shows at `time`, saturating at the ends of the range.
     pub fn read(&self, time: RunTime) -> RunTime {
-        read(&self.clock(), time)
+        self.stepped(&self.clock(), time)
     }
 
     /// Records as they are written under it.
     pub fn applied(&self, records: &[Record], into: &mut Vec<Record>) {
         into.clear();
         let clock = self.clock();
-        into.extend(records.iter().map(|record| Record { time: read(&clock, record.time), ..*record }));
+        into.extend(records.iter().map(|record| Record { time: self.stepped(&clock, record.time), ..*record }));
+    }
+
+    /// What `clock` shows at `time`, with the step where that was before.
+    fn stepped(&self, clock: &DisciplinedClock, time: RunTime) -> RunTime {
+        let shown = read(clock, time);
+        match self.step {
+            Some((at, by)) if time >= at => {
+                RunTime::from_picos(shown.as_picos().saturating_add(by.as_picos()))
+            }
+            _ => shown,
+        }
     }
 
     fn clock(&self) -> DisciplinedClock {
@@ -56,6 +68,9 @@ pub struct PlantedHostClock {
     offset_ns: i64,
     drift_ppb: i64,
     since: WallNanos,
+    /// An instant of the real clock, and by how much it is set then, ns; the clock is never set where this is 0.
+    step_at: WallNanos,
+    step_ns: i64,
 }
 
 impl PlantedHostClock {
@@ -63,35 +78,63 @@ impl PlantedHostClock {
     pub fn shown(&self, at: WallNanos) -> WallNanos {
         let passed = i128::from(at.get() - self.since.get());
         let gained = (passed * i128::from(self.drift_ppb)).div_euclid(1_000_000_000);
-        WallNanos::new(at.get() + self.offset_ns + saturating(gained))
+        let stepped = if at >= self.step_at { self.step_ns } else { 0 };
+        WallNanos::new(at.get() + self.offset_ns + saturating(gained) + stepped)
     }
 
     /// The instant of the host's real clock at which it shows `shown`.
     pub fn instant(&self, shown: WallNanos) -> WallNanos {
-        let passed = i128::from(shown.get() - self.offset_ns - self.since.get());
+        // It was set before, or is going to be.
+        let before = self.instant_without(shown.get() - self.step_ns);
+        if before >= self.step_at { before } else { self.instant_without(shown.get()) }
+    }
+
+    fn instant_without(&self, shown: i64) -> WallNanos {
+        let passed = i128::from(shown - self.offset_ns - self.since.get());
         let real = (passed * 1_000_000_000).div_euclid(1_000_000_000 + i128::from(self.drift_ppb));
         WallNanos::new(self.since.get() + saturating(real))
     }
 
-    /// What it does to times of a run, whose epoch is as it shows it.
-    pub fn of_records(&self) -> Option<PlantedClock> {
-        (self.drift_ppb != 0).then(|| PlantedClock::drifting(self.drift_ppb))
+    /// What it does to times of a run that begins at `epoch`, which is as it shows it.
+    pub fn of_records(&self, epoch: WallNanos) -> Option<PlantedClock> {
+        let drift = FrequencyOffset::nearest(self.drift_ppb.saturating_mul(1_000_000));
+        let ahead = i128::from(self.step_at.get()) - i128::from(epoch.get());
+        let at = RunTime::from_picos(i64::try_from(ahead * 1_000).unwrap_or(i64::MAX));
+        let by = Span::from_picos(self.step_ns.saturating_mul(1_000));
+        let step = (self.step_ns != 0 && ahead > 0).then_some((at, by));
+        let planted = PlantedClock { offset: Span::ZERO, drift, step };
+        (planted != PlantedClock::right()).then_some(planted)
     }
 }
 
 impl FromStr for PlantedHostClock {
     type Err = String;
 
-    /// OFFSET,DRIFT in ns and ppb.
+    /// OFFSET,DRIFT in ns and ppb, and STEP@SECONDS: set by so many ns so long from now.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\": give OFFSET,DRIFT in ns and ppb, at most a day and 1000000 ppb");
-        let (offset, drift) = text.split_once(',').ok_or_else(wrong)?;
-        let offset_ns: i64 = offset.trim().parse().map_err(|_| wrong())?;
-        let drift_ppb: i64 = drift.trim().parse().map_err(|_| wrong())?;
-        if offset_ns.unsigned_abs() > 86_400_000_000_000 || drift_ppb.unsigned_abs() > 1_000_000 {
+        let wrong = || {
+            format!(
+                "\"{text}\": give OFFSET,DRIFT or OFFSET,DRIFT,STEP@SECONDS in ns, ppb and s, at most a day, 1000000 ppb and a \
+                 day"
+            )
+        };
+        let number = |text: &str| text.trim().parse::<i64>().map_err(|_| wrong());
+        let (offset, rest) = text.split_once(',').ok_or_else(wrong)?;
+        let (drift, step) = rest.split_once(',').unwrap_or((rest, "0@0"));
+        let (step, after) = step.split_once('@').ok_or_else(wrong)?;
+        let (offset_ns, drift_ppb, step_ns, after_s) =
+            (number(offset)?, number(drift)?, number(step)?, number(after)?);
+        let day_ns = 86_400_000_000_000;
+        if offset_ns.unsigned_abs() > day_ns
+            || drift_ppb.unsigned_abs() > 1_000_000
+            || step_ns.unsigned_abs() > day_ns
+            || !(0..=86_400).contains(&after_s)
+        {
             return Err(wrong());
         }
-        Ok(Self { offset_ns, drift_ppb, since: wg_net::clock::realtime() })
+        let since = wg_net::clock::realtime();
+        let step_at = WallNanos::new(since.get() + after_s * 1_000_000_000);
+        Ok(Self { offset_ns, drift_ppb, since, step_at, step_ns })
     }
 }
 
@@ -121,6 +164,16 @@ mod tests {
                 assert!((clock.instant(shown).get() - at.get()).abs() <= 1);
             }
         }
+        let clock: PlantedHostClock = "0,0,-5000000@2".parse().unwrap();
+        let at = |seconds: i64| WallNanos::new(clock.since.get() + seconds * 1_000_000_000);
+        assert_eq!((clock.shown(at(1)), clock.shown(at(3)).get()), (at(1), at(3).get() - 5_000_000));
+        assert_eq!((clock.instant(at(1)), clock.instant(clock.shown(at(3)))), (at(1), at(3)));
+        let planted = clock.of_records(at(1)).expect("it is set within the run");
+        let second = RunTime::from_picos(1_000_000_000_000);
+        assert_eq!(planted.read(RunTime::ZERO), RunTime::ZERO);
+        assert_eq!((planted.read(second) - second).as_picos(), -5_000_000_000);
+        assert_eq!(clock.of_records(at(2)), None, "the epoch is after the step and shows it");
+        assert!("0,0,5".parse::<PlantedHostClock>().is_err());
         assert!("5".parse::<PlantedHostClock>().is_err() && "0,1000001".parse::<PlantedHostClock>().is_err());
     }
 

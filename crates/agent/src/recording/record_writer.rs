@@ -12,7 +12,7 @@ use wg_plan::NodeIndex;
 use wg_record::segment::{SegmentInfo, SegmentWriter};
 use wg_record::{Record, RecordError};
 
-use crate::recording::planted_clock::PlantedClock;
+use crate::recording::planted_clock::{PlantedClock, PlantedHostClock};
 use crate::recording::record_ring::RecordConsumer;
 use crate::timestamps::PhcTracker;
 use crate::timestamps::translation::{TimestampTranslator, TranslationStats};
@@ -96,6 +96,8 @@ pub struct WriterConfig {
     pub run_index: u32,
     /// A wrong clock that times are written by; `None`: the host's.
     pub planted: Option<PlantedClock>,
+    /// A host's clock that is wrong; what is planted beside it counts.
+    pub planted_host: Option<PlantedHostClock>,
     /// What segments name as their epoch, set before the run begins; 0: the epoch itself.
     pub common_epoch: Arc<AtomicI64>,
 }
@@ -115,9 +117,14 @@ pub fn run(
     mut sources: Vec<RecordConsumer>,
     clocks: Vec<(u16, PhcTracker)>,
 ) -> Result<RecordWriterStats, RecordError> {
+    let host = config.planted_host;
+    let read = || {
+        let (wall, raw) = clock::read_pair();
+        (host.map_or(wall, |host| host.shown(wall)).get(), raw)
+    };
     let mut writer = Writer::create(spool, config, epoch, clocks)?;
-    let (wall, raw) = clock::read_pair();
-    let mut watch = ClockWatch::new(wall.get(), raw);
+    let (wall, raw) = read();
+    let mut watch = ClockWatch::new(wall, raw);
     let (mut watched, mut flushed) = (Instant::now(), Instant::now());
     let mut pause = PAUSE;
     loop {
@@ -137,8 +144,8 @@ pub fn run(
             flushed = Instant::now();
         }
         if watched.elapsed() >= WATCH_EVERY {
-            let (wall, raw) = clock::read_pair();
-            if let Some(step) = watch.look(wall.get(), raw) {
+            let (wall, raw) = read();
+            if let Some(step) = watch.look(wall, raw) {
                 writer.stats.add_step(step);
             }
             watched = Instant::now();
@@ -197,7 +204,8 @@ impl Writer {
         epoch: Epoch,
         clocks: Vec<(u16, PhcTracker)>,
     ) -> Result<Self, RecordError> {
-        let WriterConfig { node, name, run_index, planted, common_epoch } = config;
+        let WriterConfig { node, name, run_index, planted, planted_host, common_epoch } = config;
+        let planted = planted.or_else(|| planted_host?.of_records(epoch.wall()));
         let epoch_realtime_ns = match common_epoch.load(Ordering::Acquire) {
             0 => epoch.wall().get(),
             common => common,
