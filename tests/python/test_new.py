@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -48,10 +49,9 @@ def test_a_template_is_checked_and_runs_to_a_verdict_as_it_is(name: str) -> None
     loaded = load(file)
     assert loaded.warnings == ()
     assert loaded.campaign.name == name
-    for line in done.stdout.splitlines():
-        if line.startswith("  wiregauge check"):
-            assert asked(*line.split()[1:]).exit_code == 0
-    shown = asked("run", file, "--json", "--out", "out")
+    run, check = re.findall("`wiregauge ([^`]*)`", done.stdout)
+    assert asked(*shlex.split(check)).exit_code == 0
+    shown = asked(*shlex.split(run), "--json", "--out", "out")
     assert shown.exit_code == 0, shown.output
     result = json.loads(shown.stdout)
     assert (result["verdict"], result["validity"]) == ("PASS", "VALID")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,13 +51,14 @@ def new(
             )
         )
     elif written is not None:
-        print(f"{written}: written; change it as you like, then")
-        print(f"  wiregauge check {written}")
-        print(f"  wiregauge run {written}")
+        name = shlex.quote(str(written))
+        print(
+            f"{written}: written; `wiregauge run {name}` runs it, `wiregauge check {name}` tells about a change"
+        )
     else:
         for one in known.values():
             print(f"{one.name:<19}{one.summary}")
-        print("wiregauge new TEMPLATE writes TEMPLATE.xml")
+        print("`wiregauge new TEMPLATE` writes TEMPLATE.xml")
 
 
 def _write(chosen: Template, file: Path) -> None:
