@@ -196,6 +196,14 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.replay(
         7, file=line, pacing="gap", backend="packet", launch="on", transmit_time="12B", **chosen, **pace
     )
+    test.flow("11-12", protocol="udp", from_="mac", to="sensor").receive("11-12")
+    test.send("11-12", period="50ms", offset_step="1ms", payload="64B")
+    test.flow("13-14", protocol="udp", from_="mac", to="sensor").receive("13-14")
+    test.replay("13-14", file=line, offset_step="1ms", interface="eth0")
+    test.flow(
+        "15-16", protocol="tt", from_="sensor", to="mac", period="10ms", offset="3ms", offset_step="1ms"
+    )
+    test.send("15-16", period="10ms", payload="64B").receive("15-16")
     test.bit_errors("mac", "sw1", rate="1e-9", sent_by="mac", from_="1ms", until="1s")
     times: dict[str, Any] = {"from_": "1ms", "until": "1s"}
     test.frame_fault("loss", "mac", "sw1", share="1%", sent_by="mac", **times)

@@ -50,6 +50,9 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <flow id="60" protocol="udp" from="mac" to="sensor"/>
     <flow id="70" protocol="rc" from="other" to="sensor" bag="8ms"/>
     <flow id="80" protocol="udp" from="p1" to="p2"><path via="r1:3 r2"/></flow>
+    <flow id="91-92" protocol="udp" from="mac" to="sensor"/>
+    <flow id="93-94" protocol="udp" from="mac" to="sensor"/>
+    <flow id="95-96" protocol="tt" from="sensor" to="mac" period="10ms" offset="3ms" offset-step="1ms"/>
   </flows>
   <synchronise max-offset="9us"><exchange to="sensor"/><ptp/><chrony/></synchronise>
   <tasks duration="1s">
@@ -61,6 +64,9 @@ RICH = f"""<test xmlns="{NAMESPACE}" name="rich">
     <replay flow="60" file="line.pcapng" interface="0"/><receive flow="60"/>
     <send flow="70" period="8ms" payload="64B"/><relay flow="70" vl="170"/>
     <send flow="80" period="8ms" payload="64B"/><receive flow="80"/>
+    <send flow="91-92" period="100ms" payload="64B"/><receive flow="91-92"/>
+    <replay flow="93-94" file="line.pcapng" interface="0"/><receive flow="93-94"/>
+    <send flow="95-96" period="10ms" payload="64B"/><receive flow="95-96"/>
     <inject on="other" to="sensor" load="10%"/>
     <capture on="sw1"/>
   </tasks>
@@ -184,6 +190,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "jitter": {"jitter": "7us"},
         "period": {"period": "5ms"},
         "offset": {"offset": "7us"},
+        "offset-step": {"offset-step": "2ms"},
         "window": {"window": "77us"},
         "early": {"early": "7us"},
         "late": {"late": "777us"},
@@ -224,6 +231,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "fill": {"fill": "random"},
         "count": {"count": "100"},
         "offset": {"offset": "1ms"},
+        "offset-step": {"offset-step": "1ms"},
         "distribution": {"burst": None, "distribution": "exponential"},
         "burst": {"burst": "3"},
         "spacing": {"spacing": "10us"},
@@ -246,6 +254,7 @@ OTHER: dict[str, dict[str, Edit]] = {
         "loop-gap": {"loops": "4", "loop-gap": "7ms"},
         "count": {"count": "5"},
         "offset": {"offset": "1ms"},
+        "offset-step": {"offset-step": "1ms"},
         "pacing": {"pacing": "gap"},
         "backend": {"backend": "packet"},
         "launch": {"launch": "on"},
@@ -329,6 +338,10 @@ WHICH: dict[tuple[str, str], int] = {
     ("vlan", "id"): 1,
     ("vlan", "ports"): 1,
     ("limit", "at-least"): 1,
+    # The groups.
+    ("flow", "offset-step"): 10,
+    ("send", "offset-step"): 7,
+    ("replay", "offset-step"): 1,
 }
 
 # What must change with it elsewhere: tag, which, attributes.

@@ -34,4 +34,5 @@ def test_the_source_archive_holds_all_that_a_build_needs(backend: ModuleType) ->
     members = {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")}
     assert {f"crates/{member}/Cargo.toml" for member in members} <= held
     assert "python/wiregauge/config/wiregauge-test-2.xsd" in held
+    assert "python/wiregauge/config/templates/robot.xml" in held
     assert not [path for path in held if path.endswith((".so", ".pyc")) or path.startswith("target")]

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from wiregauge import _native, plan
-from wiregauge.config import loading, reading
+from wiregauge.config import groups, loading, reading
 from wiregauge.plan import base, campaign, network, routes, tasks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ AS_NUMBERS = {"Hop"}
 
 def compiled(test: Path) -> str:
     """The plan of a test as the compiler writes it."""
-    root = reading.parse(reading.read(test), str(test))
+    root = groups.expanded(reading.parse(reading.read(test), str(test)), str(test)).root
     answer = _native.compile_plan(json.dumps(loading._plain(root)), test.parent)
     assert answer.startswith('{"campaign":')
     return answer.removeprefix('{"campaign":').removesuffix("}")

@@ -14,6 +14,7 @@ from wiregauge.cli.exporting import dissector, export
 from wiregauge.cli.host import agent, doctor
 from wiregauge.cli.importing import import_captures
 from wiregauge.cli.lab import app as lab_app
+from wiregauge.cli.new import new
 from wiregauge.cli.probe import probe
 from wiregauge.cli.reading import compare, report, show, trend
 from wiregauge.cli.running import check, run, track
@@ -44,7 +45,21 @@ def _root(
         raise typer.Exit
 
 
-for _command in (check, run, probe, track, show, report, compare, trend, verify, export, dissector, doctor):
+for _command in (
+    new,
+    check,
+    run,
+    probe,
+    track,
+    show,
+    report,
+    compare,
+    trend,
+    verify,
+    export,
+    dissector,
+    doctor,
+):
     app.command()(_command)
 app.command("import")(import_captures)
 app.command(

@@ -1,19 +1,30 @@
 """Progress with time left, on a terminal and in a log.
 
-A terminal gets one moving line; anything else gets one line per run, so that a log stays readable.
+A terminal gets one moving line. Anything else, and a terminal where `CI` is set, gets whole plain lines: where a run
+begins and ends, and between them now and then, ever more seldom, so that a log of days stays readable.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from wiregauge.master import Observer
 from wiregauge.plan import Run
+
+Clock = Callable[[], float]
+
+EVERY_S: Final = 10.0
+"""A log says how it goes on after so much silence; after some minutes less often."""
+_SELDOM: Final = 60
+"""Silence is at least this part of the time so far: lines grow with the logarithm of a long trial."""
+MOST_TOLD: Final = 100
+"""Runs of a trial whose begin and end a log tells one by one; of more only those that failed."""
 
 
 def _messages_sent(run: Run, entry: Mapping[str, Any]) -> int:
@@ -35,6 +46,32 @@ def _point_label(run: Run) -> str:
     return ", ".join(parts) or "single run"
 
 
+def _moves(console: Console) -> bool:
+    """Whether somebody sees a line move. Colours may be forced where there is no terminal; that makes none of it."""
+    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        return False
+    return console.is_terminal and console.file.isatty() and not console.is_dumb_terminal
+
+
+class _Log:
+    """Whole lines without control characters; between those of single events seldom ones."""
+
+    def __init__(self, console: Console, clock: Clock) -> None:
+        self._console, self._clock = console, clock
+        self._begin = self._last = clock()
+
+    def write(self, text: str) -> None:
+        """One line at once."""
+        plain = "".join(c if c.isprintable() else " " for c in text)
+        print(plain, file=self._console.file, flush=True)
+        self._last = self._clock()
+
+    def due(self) -> bool:
+        """Whether nothing was written for so long that a reader wants to know how it goes on."""
+        now = self._clock()
+        return now - self._last >= max(EVERY_S, (now - self._begin) / _SELDOM)
+
+
 def _bar(console: Console, *, disable: bool = False) -> Progress:
     """One line that is gone when it is done."""
     return Progress(
@@ -47,78 +84,108 @@ def _bar(console: Console, *, disable: bool = False) -> Progress:
     )
 
 
+def _clock_text(seconds: float) -> str:
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+
+
 def _left(seconds: float) -> str:
-    return f"{int(seconds // 60)}:{int(seconds % 60):02d} left"
+    return f"{_clock_text(seconds)} left"
 
 
 class ProgressView(Observer):
     """Shows a trial as it goes on. The work is measured in planned seconds, which are known beforehand."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
+        self._console, self._clock = console, clock
         self._progress: Progress | None = None
         self._task: TaskID | None = None
+        self._log: _Log | None = None
 
     def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
-        """Begins the line."""
+        """Begins the line, or the log."""
         self._virtual_time = virtual_time
         self._runs = runs
         self._planned = [_seconds(run) for run in runs]
-        self._started = time.monotonic()
+        self._started = self._clock()
         self._elapsed = [0.0] * len(runs)
+        self._begun: set[int] = set()
         self._ended = 0
-        if self._console.is_terminal:
+        if _moves(self._console):
             self._progress = _bar(self._console)
             self._progress.start()
             self._task = self._progress.add_task("starting", total=sum(self._planned), left="")
+            return
+        self._log = _Log(self._console, self._clock)
+        if len(runs) > MOST_TOLD:
+            self._log.write(f"{len(runs)} runs begin, {sum(self._planned):.0f} s of traffic in all")
 
     def run_began(self, position: int) -> None:
         """Names the run."""
         self.run_progressed(position, 0.0)
 
     def run_progressed(self, position: int, share: float, sent: int = 0, received: int = 0) -> None:
-        """Moves the line."""
+        """Moves the line, or writes one if that is due."""
         self._elapsed[position] = share * self._planned[position]
-        if self._progress is None or self._task is None:
-            return
-        traffic = f"  {sent} sent, {received} received" if sent else ""
-        self._progress.update(
-            self._task,
-            completed=sum(self._elapsed),
-            description=f"{self._ended} of {len(self._runs)} runs done"
-            if self._virtual_time
-            else f"{self._label(position)}{traffic}",
-            left=self._time_left(),
-        )
+        traffic = f"{sent} sent, {received} received" if sent else ""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(
+                self._task,
+                completed=sum(self._elapsed),
+                description=f"{self._ended} of {len(self._runs)} runs done"
+                if self._virtual_time
+                else "  ".join(filter(None, (self._label(position), traffic))),
+                left=self._time_left(),
+            )
+        elif self._log is not None:
+            self._tell(self._log, position, traffic)
 
     def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
         """Writes a line for the run where none moves."""
         self._ended += 1
+        self._begun.add(position)
         self.run_progressed(position, 1.0)
-        if self._progress is None:
+        reason = entry["reason"]
+        if self._log is not None and (len(self._runs) <= MOST_TOLD or reason):
             said = f"{_messages_sent(self._runs[position], entry)} messages sent"
-            said += f"; {entry['reason']}" if entry["reason"] else ""
-            self._console.print(
-                f"{self._label(position)}: {said} ({self._time_left()})", highlight=False, soft_wrap=True
-            )
+            said += f"; {reason}" if reason else ""
+            self._log.write(f"{self._label(position)}: {said} ({self._time_left() or 'done'})")
 
     def trial_ended(self) -> None:
-        """Takes the line away."""
+        """Takes the line away, or ends the log."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
+        if self._log is not None and len(self._runs) > MOST_TOLD:
+            took = _clock_text(self._clock() - self._started)
+            self._log.write(f"{self._ended} of {len(self._runs)} runs done in {took}")
+        self._log = None
+
+    def _tell(self, log: _Log, position: int, traffic: str) -> None:
+        fresh = position not in self._begun and len(self._runs) <= MOST_TOLD
+        self._begun.add(position)
+        if fresh:
+            log.write(f"{self._label(position)}: begins")
+        elif log.due():
+            done = f"{100 * sum(self._elapsed) / sum(self._planned):.0f} % done"
+            runs = f"{self._ended} of {len(self._runs)} runs" if self._virtual_time else self._label(position)
+            log.write(", ".join(filter(None, (f"{runs}: {done}", traffic, self._time_left()))))
 
     def _label(self, position: int) -> str:
         return f"run {position + 1}/{len(self._runs)}  {_point_label(self._runs[position])}"
 
     def _time_left(self) -> str:
-        """Planned time still to come, stretched by what the runs so far took beyond their plan."""
+        """Planned time still to come, stretched by what the runs so far took beyond their plan.
+
+        Empty while nothing is known, as at the begin of a simulation, and at the end.
+        """
         total, done = sum(self._planned), sum(self._elapsed)
-        spent = time.monotonic() - self._started
-        stretch = spent / done if done > 1.0 else 1.0
+        spent = self._clock() - self._started
+        if self._virtual_time and done <= 0.0:
+            return ""
+        stretch = spent / done if done > 1.0 or self._virtual_time else 1.0
         if not self._virtual_time:
             stretch = max(1.0, stretch)
-        return _left((total - done) * stretch)
+        return _left((total - done) * stretch) if done < total else ""
 
 
 def _seconds(run: Run) -> float:
@@ -126,17 +193,19 @@ def _seconds(run: Run) -> float:
 
 
 class Countdown:
-    """How much of a work of known length is done, and the time left; nothing where nobody watches."""
+    """How much of a work of known length is done, and the time left."""
 
-    def __init__(self, console: Console, what: str, seconds: float) -> None:
-        self._what, self._seconds, self._console = what, seconds, console
-        self._begin = time.monotonic()
-        self._progress = _bar(console, disable=not console.is_terminal)
+    def __init__(self, console: Console, what: str, seconds: float, clock: Clock = time.monotonic) -> None:
+        self._what, self._seconds, self._clock = what, seconds, clock
+        self._begin = clock()
+        moves = _moves(console)
+        self._log = None if moves else _Log(console, clock)
+        self._progress = _bar(console, disable=not moves)
         self._task = self._progress.add_task(what, total=max(seconds, 0.1), left="")
 
     def __enter__(self) -> Countdown:
-        if not self._console.is_terminal:
-            self._console.print(f"{self._what}: about {self._seconds:.0f} s", highlight=False)
+        if self._log is not None:
+            self._log.write(f"{self._what}: about {self._seconds:.0f} s")
         self._progress.start()
         return self
 
@@ -145,6 +214,8 @@ class Countdown:
 
     def at(self, share: float) -> None:
         """So much is done, 0 to 1."""
-        spent = time.monotonic() - self._begin
-        left = spent * (1 - share) / share if share > 0.02 else self._seconds - spent
-        self._progress.update(self._task, completed=share * self._seconds, left=_left(max(left, 0.0)))
+        spent = self._clock() - self._begin
+        left = _left(max(spent * (1 - share) / share if share > 0.02 else self._seconds - spent, 0.0))
+        self._progress.update(self._task, completed=share * self._seconds, left=left)
+        if self._log is not None and self._log.due():
+            self._log.write(f"{self._what}: {100 * share:.0f} % done, {left}")

@@ -10,6 +10,7 @@ _CALIBRATION = "calibrate/calibration.schema.json"
 
 COMMANDS: dict[str, str] = {
     "check": "config/check.schema.json",
+    "new": "config/new.schema.json",
     "run": _SHOW,
     "probe": _SHOW,
     "lab status": "lab/status.schema.json",

@@ -2,7 +2,8 @@
 
 Each call adds one element of the test language and takes its attributes, with the same names (`from_` for `from`,
 `_` for `-`) and the same quantities as text: `"2ms"`, `"64B"`. Nothing is checked on the way; `compile()` checks
-all of it with the very checks of a file, and its messages name the element a call has made.
+all of it with the very checks of a file, and its messages name the element a call has made. Ranges make groups as in a
+file: `.end_system("device[1-40]")`, `.flow("101-140", from_="device[1-40]", …)`.
 
     test = (
         Test("first", seed=1)
@@ -192,7 +193,7 @@ class Test:
 
     def flow(
         self,
-        id: int,  # noqa: A002 - the attribute's name in the test language
+        id: int | str,  # noqa: A002 - the attribute's name in the test language
         *,
         protocol: str,
         from_: str,
@@ -202,7 +203,7 @@ class Test:
         priority: int | None = None,
         dscp: int | None = None,
         networks: str | None = None,
-        vl: int | None = None,
+        vl: int | str | None = None,
         lmax: str | None = None,
         bag: str | None = None,
         sub_links: int | None = None,
@@ -212,6 +213,7 @@ class Test:
         jitter: str | None = None,
         period: str | None = None,
         offset: str | None = None,
+        offset_step: str | None = None,
         window: str | None = None,
         early: str | None = None,
         late: str | None = None,
@@ -224,7 +226,7 @@ class Test:
         source_port: int | None = None,
         destination_port: int | None = None,
     ) -> Self:
-        """A stream of messages from one end system to one or several others."""
+        """A stream of messages from one end system to one or several others; a range, `"101-140"`, makes a group."""
         to = to if isinstance(to, str) else " ".join(to)
         attributes = _given(locals(), "windows", "paths")
         node = self._child(self._section("flows"), "flow", attributes)
@@ -266,7 +268,7 @@ class Test:
 
     def send(
         self,
-        flow: int,
+        flow: int | str,
         *,
         period: str | None = None,
         load: str | None = None,
@@ -283,6 +285,7 @@ class Test:
         fill: str | None = None,
         count: int | None = None,
         offset: str | None = None,
+        offset_step: str | None = None,
         distribution: str | None = None,
         burst: int | None = None,
         spacing: str | None = None,
@@ -294,7 +297,7 @@ class Test:
 
     def replay(
         self,
-        flow: int,
+        flow: int | str,
         *,
         file: Path | str,
         interface: str | None = None,
@@ -304,6 +307,7 @@ class Test:
         loop_gap: str | None = None,
         count: int | None = None,
         offset: str | None = None,
+        offset_step: str | None = None,
         pacing: str | None = None,
         backend: str | None = None,
         launch: str | None = None,
@@ -313,16 +317,16 @@ class Test:
         working directory."""
         return self._add("tasks", "replay", _given(locals()))
 
-    def receive(self, flow: int, *, on: str | None = None) -> Self:
+    def receive(self, flow: int | str, *, on: str | None = None) -> Self:
         """The receiver of a flow."""
         return self._add("tasks", "receive", {"flow": flow, "on": on})
 
     def relay(
         self,
-        flow: int,
+        flow: int | str,
         *,
         on: str | None = None,
-        vl: int | None = None,
+        vl: int | str | None = None,
         through: str | None = None,
         faults: Sequence[Fault] = (),
     ) -> Self:
@@ -416,10 +420,12 @@ class Test:
         """Sets a node's clock."""
         return self._add("faults", "step-clock", {"on": on, "at": at, "by": by})
 
-    def axis(self, of: str, values: Iterable[str | int], *, flow: Sequence[int] | None = None) -> Self:
+    def axis(
+        self, of: str, values: Iterable[str | int], *, flow: str | Sequence[int | str] | None = None
+    ) -> Self:
         """A swept parameter; the last axis added varies fastest."""
-        flows = None if flow is None else " ".join(map(str, flow))
-        return self._add("sweep", "axis", {"of": of, "values": " ".join(map(str, values)), "flow": flows})
+        attributes: dict[str, Value] = {"of": of, "values": " ".join(map(str, values)), "flow": _flows(flow)}
+        return self._add("sweep", "axis", attributes)
 
     def repeat(self, times: int) -> Self:
         """Measures every point several times; add it after the axes."""
@@ -429,13 +435,12 @@ class Test:
         self,
         measure: str,
         *,
-        flow: int | Sequence[int] | None = None,
+        flow: int | str | Sequence[int | str] | None = None,
         at_most: str | int | None = None,
         at_least: str | int | None = None,
     ) -> Self:
         """A bound on a measure, for one flow, for several, each on its own, or for all."""
-        flows = " ".join(map(str, flow)) if isinstance(flow, Sequence) else flow
-        attributes: dict[str, Value] = {"flow": flows, "measure": measure}
+        attributes: dict[str, Value] = {"flow": _flows(flow), "measure": measure}
         return self._add("limits", "limit", attributes | {"at-most": at_most, "at-least": at_least})
 
     def to_xml(self) -> str:
@@ -501,6 +506,11 @@ def _given(arguments: Mapping[str, Any], *others: str) -> dict[str, Value]:
         for name, value in arguments.items()
         if name not in ("self", *others)
     }
+
+
+def _flows(flow: int | str | Sequence[int | str] | None) -> int | str | None:
+    """Flows, or ranges of them, as the test language writes them."""
+    return flow if flow is None or isinstance(flow, int | str) else " ".join(map(str, flow))
 
 
 def _numbers(sequence: str | Iterable[int] | None) -> str | None:

@@ -14,8 +14,9 @@ from lxml import etree
 
 from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import Diagnostic, TestError
+from wiregauge.config.groups import expanded
 from wiregauge.config.schema import OLD_NAMESPACE, validator
-from wiregauge.config.settings import set_attributes
+from wiregauge.config.settings import set_attributes, set_members
 from wiregauge.config.upgrade import upgraded
 from wiregauge.files import cure_for, write_whole
 from wiregauge.plan import Campaign, decode
@@ -45,8 +46,7 @@ def load(path: Path | str, settings: Sequence[str] = ()) -> Loaded:
     data = reading.read(Path(path))
     file = str(path)
     root = reading.parse(data, file)
-    set_attributes(root, settings)
-    campaign = compile_tree(root, file, Path(path).parent)
+    campaign = compile_tree(root, file, Path(path).parent, settings)
     return Loaded(campaign, data, hashlib.sha256(data).hexdigest(), campaign.warnings, tuple(settings))
 
 
@@ -73,23 +73,35 @@ def upgrade_file(path: Path) -> Path | None:
     return kept
 
 
-def compile_tree(root: etree._Element, file: str, below: Path) -> Campaign:
+def compile_tree(root: etree._Element, file: str, below: Path, settings: Sequence[str] = ()) -> Campaign:
     """The campaign of a test; raises `TestError`. `file` is named in the diagnostics; captures that are replayed lie in
-    `below` where their paths are not absolute."""
+    `below` where their paths are not absolute. Settings of groups and single elements are made in `root`."""
+    of_members = set_attributes(root, settings)
     schema = validator()
-    valid = schema.validate(root)
-    misplaced = [] if valid else structure.explain(root, file)
-    if misplaced:
-        raise TestError(misplaced)
+    valid = _has_form(schema, root, file)
+    test = expanded(root, file)
+    if of_members:
+        set_members(test.root, of_members)
+    if test.root is not root:
+        valid = _has_form(schema, test.root, file)
     from wiregauge._native import compile_plan
 
-    answer: dict[str, Any] = json.loads(compile_plan(json.dumps(_plain(root)), below))
+    answer: dict[str, Any] = json.loads(compile_plan(json.dumps(_plain(test.root)), below))
     found = [Diagnostic(file=file, **diagnostic) for diagnostic in answer.get("diagnostics", [])]
     if not valid:
-        found += structure.leftover(schema.error_log, root, found, file)
+        found += structure.leftover(schema.error_log, test.root, found, file)
     if found or "campaign" not in answer:
-        raise TestError(found)
+        raise TestError(test.gathered(found))
     return decode(answer["campaign"])
+
+
+def _has_form(schema: etree.XMLSchema, root: etree._Element, file: str) -> bool:
+    """Whether the schema accepts a test; raises `TestError` for misplaced parts, returns False for values alone."""
+    if schema.validate(root):
+        return True
+    if misplaced := structure.explain(root, file):
+        raise TestError(misplaced)
+    return False
 
 
 def _plain(node: etree._Element) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 `ELEMENT.ATTRIBUTE=VALUE` for an element that a test has once, `ELEMENT.KEY.ATTRIBUTE=VALUE` for one of several, where
 the key is the value of its `id`, `name`, `flow`, `on` or `between`. `flow.10.…` is flow 10 and what its tasks say of
-it. The file stays as it is; what was set is checked like what it says.
+it. A group is named by its key as the file has it, `send.101-140.period`, and then all its members are meant; a member
+by its own, `send.105.period`, which counts whatever was set for its group. The file stays as it is; what was set is
+checked like what it says.
 """
 
 from __future__ import annotations
@@ -13,24 +15,41 @@ from lxml import etree
 
 from wiregauge.config import structure
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
+from wiregauge.config.groups import STEP, has_groups, names_a_group
 from wiregauge.config.schema import declarations
 
 _KEYS = ("id", "name", "flow", "on", "between")
 _FORM = "write ELEMENT.ATTRIBUTE=VALUE or ELEMENT.KEY.ATTRIBUTE=VALUE, for example send.10.period=1ms"
 
 
-def set_attributes(root: etree._Element, settings: Sequence[str]) -> None:
-    """Sets them in the tree of a test. Raises TestError for every one that names nothing, or more than one element."""
-    found: list[Diagnostic] = []
-    for setting in settings:
-        wrong = _set(root, setting)
-        if wrong is not None:
-            found.append(wrong)
+def set_attributes(root: etree._Element, settings: Sequence[str]) -> list[str]:
+    """Sets them in the tree of a test. Raises TestError for every one that names nothing, or more than one element.
+
+    In a test with groups it returns those that may name members, for `set_members`.
+    """
+    with_groups = bool(settings) and has_groups(root)
+    of_members = [setting for setting in settings if with_groups and _may_name_a_member(setting)]
+    _set_all(root, [setting for setting in settings if setting not in of_members], members=False)
+    return of_members
+
+
+def set_members(root: etree._Element, settings: Sequence[str]) -> None:
+    """Sets attributes in the tree of a test whose groups have become their members. Raises as `set_attributes`."""
+    _set_all(root, settings, members=True)
+
+
+def _set_all(root: etree._Element, settings: Sequence[str], *, members: bool) -> None:
+    found = [wrong for setting in settings if (wrong := _set(root, setting, members=members)) is not None]
     if found:
         raise TestError(found)
 
 
-def _set(root: etree._Element, setting: str) -> Diagnostic | None:
+def _may_name_a_member(setting: str) -> bool:
+    key = setting.partition("=")[0].strip().rpartition(".")[0].partition(".")[2]
+    return bool(key) and not names_a_group(key)
+
+
+def _set(root: etree._Element, setting: str, *, members: bool) -> Diagnostic | None:
     path, equals, value = setting.partition("=")
     scope, dot, attribute = path.strip().rpartition(".")
     element, _, key = scope.partition(".")
@@ -43,6 +62,9 @@ def _set(root: etree._Element, setting: str) -> Diagnostic | None:
     if not named:
         where = f"the test has no <{element}>" + (f' for "{shown(key)}"' if key else "")
         return _refused(setting, where, "name one that it has")
+    if members and attribute == STEP:
+        cure = "name the group as the file does, or set the offset of this member"
+        return _refused(setting, f"{STEP} is of a whole group", cure)
     able = [node for node in named if attribute in known[structure.local(node)].attributes]
     if not able:
         has = ", ".join(sorted({name for node in named for name in known[structure.local(node)].attributes}))

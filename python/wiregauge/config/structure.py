@@ -65,9 +65,19 @@ def line_of(node: etree._Element) -> int:
 def described(node: etree._Element) -> str:
     """The element as its author would recognise it: `<send flow="10">`."""
     tag = local(node)
-    name = _NAMED_BY.get(tag)
+    name = naming_attribute(tag)
     value = node.get(name) if name else None
-    return f"<{shown(tag)}>" if value is None else f'<{tag} {name}="{shown(value)}">'
+    return f"<{shown(tag)}>" if value is None else recognised(tag, value)
+
+
+def naming_attribute(tag: str) -> str | None:
+    """The attribute by which a person recognises an element."""
+    return _NAMED_BY.get(tag)
+
+
+def recognised(tag: str, value: str) -> str:
+    """An element as its author would recognise it by its naming attribute."""
+    return f'<{tag} {naming_attribute(tag)}="{shown(value)}">'
 
 
 def explain(root: etree._Element, file: str) -> list[Diagnostic]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from wiregauge import _native
 
-__all__ = ["Kind", "QuantityError", "canonical", "rate_bps", "share", "time_ns"]
+__all__ = ["Kind", "QuantityError", "canonical", "rate_bps", "share", "time_ns", "time_ps"]
 
 Kind = Literal["time", "size", "rate", "share"]
 _BASES: dict[Kind, str] = {"time": "ps", "size": "B", "rate": "bit/s", "share": "ppb"}
@@ -26,9 +26,14 @@ def _read(kind: Kind, text: str) -> int:
         raise QuantityError(str(error)) from None
 
 
+def time_ps(text: str) -> int:
+    """A time, `50ns`, in ps. Raises QuantityError."""
+    return _read("time", text)
+
+
 def time_ns(text: str) -> float:
     """A time, `50ns`, in ns. Raises QuantityError."""
-    return _read("time", text) / 1000
+    return time_ps(text) / 1000
 
 
 def rate_bps(text: str) -> int:

@@ -1,0 +1,75 @@
+"""`new`: a test file to begin with."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wiregauge.cli.shared import AsJson
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail
+
+if TYPE_CHECKING:
+    from wiregauge.config.template_files import Template
+
+
+def new(
+    template: Annotated[
+        str | None,
+        typer.Argument(metavar="[TEMPLATE]", help="What to begin with.", show_default="lists them"),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="File to write.", show_default="TEMPLATE.xml"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented test file that runs as it is; without a name, list what there is to begin with.
+
+    No file is overwritten.
+    """
+    from wiregauge.config.template_files import templates
+
+    known = {one.name: one for one in templates()}
+    written: Path | None = None
+    if template is not None:
+        chosen = known.get(template)
+        if chosen is None:
+            fail(f'there is no template "{template}"; it is one of {", ".join(known)}', BAD_INPUT)
+        written = file if file is not None else Path(f"{template}.xml")
+        _write(chosen, written)
+    if as_json:
+        listed = [{"name": one.name, "summary": one.summary} for one in known.values()]
+        print(
+            json.dumps(
+                {"schema": 1, "templates": listed, "written": None if written is None else str(written)},
+                indent=1,
+            )
+        )
+    elif written is not None:
+        name = shlex.quote(str(written))
+        print(
+            f"{written}: written; `wiregauge run {name}` runs it, `wiregauge check {name}` tells about a change"
+        )
+    else:
+        for one in known.values():
+            print(f"{one.name:<19}{one.summary}")
+        print("`wiregauge new TEMPLATE` writes TEMPLATE.xml")
+
+
+def _write(chosen: Template, file: Path) -> None:
+    from wiregauge.files import ForeignFileError, cure_for, write_whole
+
+    try:
+        write_whole(file, chosen.text, replacing=None)
+    except ForeignFileError:
+        fail(f"{file}: there is a file of that name already, and it stays as it is; name another", BAD_INPUT)
+    except OSError as error:
+        missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+        cure = "name a file in a directory that exists" if missing else cure_for(error)
+        code = NO_ENVIRONMENT if error.errno in (errno.ENOSPC, errno.EDQUOT) else BAD_INPUT
+        fail(f"{file}: the file cannot be written ({error.strerror}); {cure}", code)

@@ -1,0 +1,166 @@
+"""Progress in a log: whole plain lines, not too seldom and not too many; a line that moves on a terminal alone."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from wiregauge.cli.progress import EVERY_S, MOST_TOLD, Countdown, ProgressView
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _no_build_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def runs(count: int, planned_s: float, **point: str) -> Any:
+    return [SimpleNamespace(planned_s=planned_s - 0.3, point=point, repeat=0, flows=()) for _ in range(count)]
+
+
+ENTRY: dict[str, Any] = {
+    "agents": {"a": {"tasks": [{"kind": "send", "flow": 10, "done": 500}]}},
+    "reason": None,
+}
+
+
+def trial(
+    file: io.StringIO,
+    count: int,
+    planned_s: float,
+    *,
+    virtual_time: bool = False,
+    steps_per_s: float = 5,
+    reason: str | None = None,
+) -> list[str]:
+    """What is written in the course of a trial whose runs take as long as they were to."""
+    clock = Clock()
+    view = ProgressView(Console(file=file, width=40), clock)
+    view.trial_began(runs(count, planned_s, payload="64B\x1b[31m"), virtual_time=virtual_time)
+    steps = max(int(planned_s * steps_per_s), 1)
+    for position in range(count):
+        if not virtual_time:
+            view.run_began(position)
+        for step in range(1, steps + 1):
+            clock.now += planned_s / steps
+            view.run_progressed(position, step / steps, 10 * step, 9 * step)
+        view.run_ended(position, {**ENTRY, "reason": reason})
+    view.trial_ended()
+    return file.getvalue().splitlines()
+
+
+def test_a_run_begins_goes_on_and_ends() -> None:
+    lines = trial(io.StringIO(), 2, 30.0)
+    assert lines == [
+        "run 1/2  payload 64B [31m: begins",
+        "run 1/2  payload 64B [31m: 17 % done, 500 sent, 450 received, 0:50 left",
+        "run 1/2  payload 64B [31m: 33 % done, 1000 sent, 900 received, 0:40 left",
+        "run 1/2  payload 64B [31m: 50 % done, 1500 sent, 1350 received, 0:30 left",
+        "run 1/2  payload 64B [31m: 500 messages sent (0:30 left)",
+        "run 2/2  payload 64B [31m: begins",
+        "run 2/2  payload 64B [31m: 67 % done, 500 sent, 450 received, 0:20 left",
+        "run 2/2  payload 64B [31m: 83 % done, 1000 sent, 900 received, 0:10 left",
+        "run 2/2  payload 64B [31m: 100 % done, 1500 sent, 1350 received",
+        "run 2/2  payload 64B [31m: 500 messages sent (done)",
+    ]
+
+
+@pytest.mark.parametrize("virtual_time", [False, True])
+@pytest.mark.parametrize(
+    ("count", "planned_s"), [(1, 86_400.0), (100, 1_000.0), (10_000, 10.0), (10_000, 0.5)]
+)
+def test_lines_are_bounded(count: int, planned_s: float, *, virtual_time: bool) -> None:
+    """A day, or ten thousand runs: hundreds of lines. Each is whole, plain and ends."""
+    file = io.StringIO()
+    lines = trial(file, count, planned_s, virtual_time=virtual_time, steps_per_s=0.5)
+    assert len(lines) <= 2 * MOST_TOLD + 450
+    assert file.getvalue().endswith("\n")
+    assert all(line.isprintable() and line for line in lines)
+    assert any(" % done" in line for line in lines)
+
+
+def test_silence_is_not_long_at_first_nor_too_long_later() -> None:
+    clock, file = Clock(), io.StringIO()
+    view = ProgressView(Console(file=file), clock)
+    view.trial_began(runs(1, 86_400.0), virtual_time=False)
+    view.run_began(0)
+    told, length = [clock.now], len(file.getvalue())
+    while clock.now < 1000.0 + 86_400.0:
+        clock.now += 1.0
+        view.run_progressed(0, (clock.now - 1000.0) / 86_400.0)
+        if len(file.getvalue()) > length:
+            told.append(clock.now)
+            length = len(file.getvalue())
+    silences = [later - earlier for earlier, later in itertools.pairwise(told)]
+    assert set(silences[:50]) == {EVERY_S}
+    assert max(silences) < 86_400 / 50
+
+
+def test_many_runs_are_counted_and_a_failed_one_is_named() -> None:
+    lines = trial(io.StringIO(), MOST_TOLD + 1, 1.0, virtual_time=True)
+    assert lines[0] == "101 runs begin, 101 s of traffic in all"
+    assert lines[1] == "9 of 101 runs: 10 % done, 50 sent, 45 received, 1:31 left"
+    assert lines[-1] == "101 of 101 runs done in 1:41"
+    assert not any("messages sent" in line for line in lines)
+    failed = trial(io.StringIO(), MOST_TOLD + 1, 1.0, virtual_time=True, reason="the disk\nis full")
+    assert any("500 messages sent; the disk is full" in line for line in failed)
+
+
+def test_where_nothing_is_known_no_time_is_promised() -> None:
+    clock, file = Clock(), io.StringIO()
+    view = ProgressView(Console(file=file), clock)
+    view.trial_began(runs(1, 100.0), virtual_time=True)
+    view.run_progressed(0, 0.0)
+    clock.now += 11
+    view.run_progressed(0, 0.0)
+    clock.now += 11
+    view.run_progressed(0, 0.5)
+    assert file.getvalue().splitlines() == [
+        "run 1/1  single run: begins",
+        "0 of 1 runs: 0 % done",
+        "0 of 1 runs: 50 % done, 0:22 left",
+    ]
+
+
+def test_only_a_terminal_without_a_build_server_sees_a_line_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" in "".join(trial(Terminal(), 1, 1.0))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for file, server in ((io.StringIO(), ""), (Terminal(), "true"), (Terminal(), "1")):
+        monkeypatch.setenv("CI", server)
+        lines = trial(file, 1, 25.0)
+        assert len(lines) == 4
+        assert all(line.isprintable() for line in lines)
+    monkeypatch.setenv("CI", "false")
+    assert "\x1b" in "".join(trial(Terminal(), 1, 1.0))
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in "".join(trial(Terminal(), 1, 1.0))
+
+
+def test_a_countdown_is_plain_as_well() -> None:
+    clock, file = Clock(), io.StringIO()
+    with Countdown(Console(file=file), "reading clocks", 60.0, clock) as countdown:
+        for second in range(1, 61):
+            clock.now += 1
+            countdown.at(second / 60)
+    lines = file.getvalue().splitlines()
+    assert lines[:2] == ["reading clocks: about 60 s", "reading clocks: 17 % done, 0:50 left"]
+    assert len(lines) == 7
+    assert all(line.isprintable() for line in lines)
