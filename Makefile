@@ -2,7 +2,7 @@
 # make test   run every test
 # make lint   formatting, lints and types
 # make bench  figure, peer, ratio and bar of every benchmark, in one run and one table
-# make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways (within 2 h on two idle cores)
+# make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways, 200 faults of a lab (within 4 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
 # make notebook  execute the example notebook and keep its outputs
@@ -75,6 +75,7 @@ fuzz:
 nightly: setup
 	cd tests && ../$(BIN)/python -m campaigns.kills
 	cd tests && nice ../$(BIN)/python -m campaigns.damage
+	cd tests && ../$(BIN)/python -m campaigns.lab_faults
 
 sdist: $(VENV)/.python
 	$(BIN)/pip install --quiet --disable-pip-version-check build

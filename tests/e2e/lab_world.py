@@ -7,7 +7,10 @@ ends. Hosts have eth0 on a back-end network (10.77.0.0/24) and eth1 and eth2 on 
 10.88.1.0/24, one segment); whoever enters the enclosure has 10.77.0.1 and, as eth1, 10.88.0.1. A line of standard input
 is an order, answered by a line when it is done:
 
-    kill HOST | start HOST | down HOST PORT | up HOST PORT
+    kill HOST | start HOST [CLOCK] | stop HOST | continue HOST | down HOST PORT | up HOST PORT
+    small HOST KILOBYTES | large HOST
+
+Small makes the disk of a host's records so small, for an agent that is started then; large takes that back.
 
 Everything ends with the enclosure.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -117,9 +121,9 @@ def main() -> None:
     hosts = {name: (number, clock) for number, (name, _, clock) in enumerate(map(parted, named), 1)}
     build(list(hosts))
 
-    def start(name: str) -> subprocess.Popen[str]:
+    def start(name: str, planted: str = "") -> subprocess.Popen[str]:
         number, clock = hosts[name]
-        return serve(name, number, Path(folder), agent, clock)
+        return serve(name, number, Path(folder), agent, planted or clock)
 
     agents = {name: start(name) for name in hosts}
     for name, process in agents.items():
@@ -130,9 +134,19 @@ def main() -> None:
             case ["kill", name]:
                 agents[name].kill()
                 agents[name].wait()
-            case ["start", name]:
-                agents[name] = start(name)
+            case ["start", name, *clock]:
+                agents[name] = start(name, *clock)
                 said_by(name, agents[name])
+            case ["stop", name]:
+                agents[name].send_signal(signal.SIGSTOP)
+            case ["continue", name]:
+                agents[name].send_signal(signal.SIGCONT)
+            case ["small", name, kilobytes]:
+                options = f"size={kilobytes}k,mode=700"
+                place = str(Path(folder) / name / "spool")
+                subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", place], check=True)
+            case ["large", name]:
+                subprocess.run(["umount", str(Path(folder) / name / "spool")], check=True)
             case [("down" | "up") as state, name, port]:
                 ip("-n", "switches", "link", "set", f"p{hosts[name][0]}-{port}", state)
             case _:

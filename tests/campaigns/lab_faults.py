@@ -1,0 +1,325 @@
+"""Faults of a lab at seeded instants: no test hangs, what was recorded is kept, nothing is left, all is graded rightly.
+
+`python -m campaigns.lab_faults` (from `tests`) builds a lab of namespaces and runs a short test on it 200 times. Each
+is struck once: an agent or the testmaster is killed, asked to stop or stopped for a while, a host vanishes and comes
+back, the control network or the network under test is cut, a clock is set, a disk is full. Asked of each: the command
+ends with a documented code and without a traceback; after `lab fetch` what was due a second before the strike is there;
+sent = delivered + lost + unknown; a run that is not whole, or whose clock was set, is not VALID; a cut network shows as
+lost or unknown messages; hosts keep nothing and are free.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from campaigns.kills import SPOKEN, UNCLEAN
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
+
+from lab_support import World
+
+COUNT = 3000
+PERIOD_NS = 1_000_000
+TEST = f"""<test xmlns="urn:wiregauge:test:2" name="faults" seed="1" bench="lab">
+  <network><end-system name="a"/><end-system name="b"/><link between="a b" rate="1Gbit/s"/></network>
+  <flows><flow id="1" protocol="udp" from="a" to="b"/></flows>
+  <tasks warm-up="0s" drain="200ms">
+    <send flow="1" period="{PERIOD_NS // 1000}us" payload="64B" count="{COUNT}"/><receive flow="1"/>
+  </tasks>
+</test>
+"""
+END_S = 150.0
+LAST_NS = 1_500_000_000
+"""What may be missing: the last second before a strike, and by how much a busy host may be late."""
+HOSTS = {"alpha": "", "beta": "3000000000,20000"}
+WAYS = (
+    "agent killed and back",
+    "agent killed",
+    "agent stopped for a while",
+    "testmaster killed",
+    "testmaster asked to stop",
+    "testmaster stopped for a while",
+    "host vanished and back",
+    "control network cut for a while",
+    "control network gone",
+    "network under test cut for a while",
+    "clock set",
+    "disk of a host full",
+    "disk of the testmaster full",
+)
+
+
+@dataclass
+class Fault:
+    """What happens, to which host, at which share of the run."""
+
+    number: int
+    way: str
+    host: str
+    at: float
+    size: float
+    ended: str = ""
+    problems: list[str] = field(default_factory=list)
+
+
+def faults(count: int, seed: int) -> list[Fault]:
+    """The same for the same seed; every way comes before one comes again."""
+    draw = random.Random(seed)
+    ways: list[str] = []
+    while len(ways) < count:
+        ways += draw.sample(WAYS, len(WAYS))
+    return [
+        Fault(number, way, draw.choice(list(HOSTS)), draw.random(), draw.random())
+        for number, way in enumerate(ways[:count])
+    ]
+
+
+def befall(one: Fault, world: World) -> None:
+    """Runs the test, has the fault happen, mends the lab, and looks at what is left."""
+    name = f"r{one.number}"
+    small = world.folder / f"small{one.number}"
+    place = world.folder / name
+    prepared(one, world)
+    words = ["run", "t.xml", "--out", name]
+    if one.way == "disk of the testmaster full":
+        small.mkdir()
+        kilobytes = 600 + int(400 * one.size)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", str(small)], check=True)
+        place = small / "r"
+        words[-1] = str(place)
+    running = world.begin(*words)
+    struck_ns = 0
+    if wait_for_start(running, place):
+        time.sleep(one.at * COUNT * PERIOD_NS / 1e9)
+        struck_ns = time.time_ns()
+        strike(one, world, running)
+    try:
+        _, err = running.communicate(timeout=END_S)
+    except subprocess.TimeoutExpired:
+        one.problems.append(f"did not end within {END_S:.0f} s")
+        os.killpg(running.pid, signal.SIGKILL)
+        _, err = running.communicate()
+    mend(one, world)
+    judge(one, world, place, running.returncode, err, struck_ns)
+    if small.exists():
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def prepared(one: Fault, world: World) -> None:
+    """What has to be so before the run begins."""
+    if one.way == "clock set":
+        step = (1 if one.size < 0.5 else -1) * int(5_000_000 + 2e9 * one.size)
+        world.order(f"kill {one.host}")
+        # The command takes some two seconds to the first message.
+        world.order(f"start {one.host} 0,0,{step}@{3 + int(2 * one.at)}")
+    if one.way == "disk of a host full":
+        world.order(f"kill {one.host}")
+        world.order(f"small {one.host} {40 + int(80 * one.size)}")
+        world.order(f"start {one.host}")
+
+
+def wait_for_start(running: subprocess.Popen[str], place: Path) -> bool:
+    """Returns when the run has its epoch; False where there will be none."""
+    end = time.monotonic() + END_S
+    while running.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(OSError, ValueError):
+            runs = json.loads((place / "manifest.json").read_text())["runs"]
+            if runs and runs[-1]["epoch_realtime_ns"]:
+                time.sleep(max(0.0, runs[-1]["epoch_realtime_ns"] / 1e9 - time.time()))
+                return True
+        time.sleep(0.02)
+    return False
+
+
+def strike(one: Fault, world: World, running: subprocess.Popen[str]) -> None:
+    """The fault; a passing one is over when this returns."""
+    strike_host(one, world)
+    match one.way:
+        case "testmaster killed":
+            os.killpg(running.pid, signal.SIGKILL)
+        case "testmaster asked to stop":
+            os.killpg(running.pid, signal.SIGINT if one.size < 0.5 else signal.SIGTERM)
+        case "testmaster stopped for a while":
+            os.killpg(running.pid, signal.SIGSTOP)
+            time.sleep(5 * one.size)
+            os.killpg(running.pid, signal.SIGCONT)
+        case _:
+            pass
+
+
+def strike_host(one: Fault, world: World) -> None:
+    """Orders before a pause, the pause in seconds, and orders after it."""
+    host = one.host
+    links = [f"{host} {port}" for port in (0, 1)]
+    before, pause_s, after = {
+        "agent killed and back": ([f"kill {host}"], 3 * one.size, [f"start {host}"]),
+        "agent killed": ([f"kill {host}"], 0.0, []),
+        "agent stopped for a while": ([f"stop {host}"], 5 * one.size, [f"continue {host}"]),
+        "host vanished and back": (
+            [*(f"down {link}" for link in links), f"kill {host}"],
+            4 * one.size,
+            [*(f"up {link}" for link in links), f"start {host}"],
+        ),
+        "control network cut for a while": ([f"down {links[0]}"], 12 * one.size, [f"up {links[0]}"]),
+        "control network gone": ([f"down {links[0]}"], 0.0, []),
+        "network under test cut for a while": ([f"down {links[1]}"], 0.2 + one.size, [f"up {links[1]}"]),
+    }.get(one.way, ([], 0.0, []))
+    for order in before:
+        world.order(order)
+    time.sleep(pause_s)
+    for order in after:
+        world.order(order)
+
+
+def mend(one: Fault, world: World) -> None:
+    """Makes the lab whole again."""
+    host = one.host
+    match one.way:
+        case "agent killed":
+            world.order(f"start {host}")
+        case "control network gone":
+            world.order(f"up {host} 0")
+        case "clock set":
+            world.order(f"kill {host}")
+            world.order(f"start {host}")
+        case _:
+            pass
+
+
+def judge(one: Fault, world: World, place: Path, code: int, err: str, struck_ns: int) -> None:
+    """Adds to the fault what is wrong with what it left."""
+    if UNCLEAN.search(err):
+        one.problems.append(f"unclean: {err.strip()[-300:]}")
+    killed = one.way == "testmaster killed"
+    if code not in SPOKEN and not killed and not (one.way == "testmaster asked to stop" and code < 0):
+        one.problems.append(f"ended with {code}: {err.strip()[-300:]}")
+    freed(one, world)
+    if not (place / "manifest.json").exists():
+        one.ended = f"code {code}, nothing made: {err.strip()[-100:]}"
+        if code == 0:
+            one.problems.append("ended with 0 and made nothing")
+        empty(one, world)
+        return
+    if json.loads((place / "manifest.json").read_text())["state"] != "complete":
+        fetched = world.run("lab", "fetch", place, timeout=END_S)
+        if fetched.code not in (0, 1, 4) and "small" not in str(place):
+            one.problems.append(f"fetch ended with {fetched.code}: {fetched.err[-300:]}")
+    if one.way == "disk of a host full":
+        world.order(f"kill {one.host}")
+        world.order(f"large {one.host}")
+        world.order(f"start {one.host}")
+    shown = world.run("show", place, "--json", timeout=END_S)
+    if shown.code not in (0, 1, 4):
+        one.problems.append(f"show ended with {shown.code}: {shown.err[-300:]}")
+    manifest = json.loads((place / "manifest.json").read_text())
+    told: dict[str, Any] = json.loads(shown.out) if shown.out.strip() else {}
+    one.ended = f"code {code}, {manifest['state']}, {told.get('validity')}"
+    graded(one, manifest, told, code)
+    if "disk" not in one.way:
+        nothing_missing(one, manifest, told, struck_ns)
+        empty(one, world)
+
+
+def freed(one: Fault, world: World) -> None:
+    """Every host can be used again, once the lease of who went away is over."""
+    end = time.monotonic() + 90
+    while True:
+        status = world.run("lab", "status", "--json", timeout=END_S)
+        if status.code == 0 and not any(host["in_use"] for host in status.json()["hosts"]):
+            return
+        if time.monotonic() > end:
+            one.problems.append(f"a host is not free: {status.out[-300:]}")
+            return
+        time.sleep(1.0)
+
+
+def graded(one: Fault, manifest: dict[str, Any], told: dict[str, Any], code: int) -> None:
+    """What is not whole says so, every message has one outcome, and the fault can be seen."""
+    whole = manifest["state"] == "complete"
+    if not whole and told.get("validity") == "VALID":
+        one.problems.append("is not whole and VALID")
+    if not whole and not manifest["reason"]:
+        one.problems.append("does not say why it is not whole")
+    if not whole and code == 0:
+        one.problems.append("ended with 0 and is not whole")
+    flows = [flow for run in told.get("runs", []) for flow in run["flows"]]
+    for flow in flows:
+        outcomes = {name: flow[name] for name in ("delivered", "lost", "unknown")}
+        if flow["sent"] != sum(outcomes.values()):
+            one.problems.append(f"sent {flow['sent']}, of which {outcomes}")
+    agents = [agent for run in manifest["runs"] for agent in run["agents"].values()]
+    stepped = sum(agent.get("clock_steps", 0) for agent in agents)
+    if stepped and told.get("validity") == "VALID":
+        one.problems.append("a clock was set and it is VALID")
+    cut = one.way == "network under test cut for a while" and one.at < 0.9
+    if cut and whole and not any(flow["lost"] + flow["unknown"] for flow in flows):
+        one.problems.append("a cut network lost nothing")
+
+
+def nothing_missing(one: Fault, manifest: dict[str, Any], told: dict[str, Any], struck_ns: int) -> None:
+    """What was due a second before the strike has been sent and is there."""
+    runs = manifest["runs"]
+    epoch = runs[0]["epoch_realtime_ns"] if runs else 0
+    due = min((struck_ns - epoch - LAST_NS) // PERIOD_NS, COUNT) if epoch and struck_ns else 0
+    shown = [flow for run in told.get("runs", []) for flow in run["flows"]]
+    sent = shown[0]["sent"] if shown else 0
+    if sent < due:
+        one.problems.append(f"{due} messages were due a second before the strike, {sent} are there")
+
+
+def empty(one: Fault, world: World) -> None:
+    """Hosts keep nothing."""
+    cleaned = world.run("lab", "clean", timeout=END_S)
+    kept = [line for line in cleaned.out.splitlines() if not line.endswith(": nothing is kept")]
+    if kept and one.ended.startswith(f"code {-signal.SIGKILL}"):
+        return
+    if kept or cleaned.code:
+        one.problems.append(f"kept: {cleaned.out + cleaned.err}")
+        world.run("lab", "clean", "--remove", timeout=END_S)
+
+
+def main() -> int:
+    """Has the faults happen, tells of each, and sums up; 1 where something hung, was lost or was left."""
+    parser = argparse.ArgumentParser(description="faults of a lab at seeded instants")
+    parser.add_argument("--faults", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="begin with this one")
+    options = parser.parse_args()
+    chosen = faults(options.faults, options.seed)[options.first :]
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="lab-faults-") as folder:
+        world = World(Path(folder), HOSTS)
+        try:
+            world.enrol_all()
+            (world.folder / "t.xml").write_text(TEST)
+            for one in chosen:
+                befall(one, world)
+                mark = "; ".join(one.problems) or "clean"
+                told = f"{one.number:4d}  {one.way} ({one.host}) at {one.at:4.0%}  {one.ended}: {mark}"
+                sys.stdout.write(told + "\n")
+                sys.stdout.flush()
+        finally:
+            world.close()
+    bad = [one for one in chosen if one.problems]
+    ways = dict(Counter(one.way for one in chosen))
+    sys.stdout.write(
+        f"{ways}\n{len(chosen) - len(bad)} clean, {len(bad)} not, in {time.monotonic() - begin:.0f} s\n"
+    )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
