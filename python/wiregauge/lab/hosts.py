@@ -18,6 +18,7 @@ from wiregauge.lab.errors import LabError
 from wiregauge.lab.inventory import Host, target_of
 from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.master.versions import disagreement
 
 __all__ = ["OwnAgent", "describe", "describe_all"]
 
@@ -70,6 +71,7 @@ def describe(
     finally:
         agent.close()
     reached = told.reached_at or reached_at or ""
+    strange = disagreement(told.agent_version, told.plan_schema, told.record_schema)
     chosen = next(
         (
             one
@@ -90,7 +92,8 @@ def describe(
         same_host=_is_this_machine(facts),
         end_systems=tuple(end_systems),
         control_shares=chosen is not None and told.reached_at in chosen.ipv4,
-        trouble=f"it has no interface {interface}" if interface is not None and chosen is None else "",
+        trouble=strange
+        or (f"it has no interface {interface}" if interface is not None and chosen is None else ""),
     )
 
 

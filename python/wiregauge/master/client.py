@@ -14,8 +14,10 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
+from wiregauge import __version__
 from wiregauge.benches.base import AgentPlace, BenchError
 from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.master.versions import OURS
 from wiregauge.plan import Network, Run, as_json
 
 __all__ = [
@@ -121,7 +123,12 @@ class Agent:
         """Greets the agent, starts its lease, returns its versions and host facts."""
         reply = self._call(
             "Hello",
-            pb.HelloRequest(master_version=master_version, lease_ms=lease_ms),
+            pb.HelloRequest(
+                master_version=master_version,
+                lease_ms=lease_ms,
+                plan_schema=OURS[0],
+                record_schema=OURS[1],
+            ),
             pb.HelloReply,
             wait=True,
         )
@@ -345,12 +352,19 @@ class Agent:
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
             return self._is_gone()
         kind = StartMissedError if code is grpc.StatusCode.OUT_OF_RANGE else AgentLostError
-        return kind(f"the agent of {name}: {error.details()}", name)
+        return kind(f"the agent of {name}: {_unknown(error) or error.details()}", name)
+
+
+def _unknown(error: grpc.RpcError) -> str:
+    """That an agent does not know a call, which those of this version do; empty for other errors."""
+    if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+        return ""
+    return f"it is of another version and does not know this call; install {__version__} on its host"
 
 
 def _why(error: grpc.RpcError) -> str:
     """What an agent answered, or what kept it from answering, without the library's account of it."""
-    details = str(error.details() or error.code().name)
+    details = _unknown(error) or str(error.details() or error.code().name)
     for sign, meaning in _TRANSPORT.items():
         if sign in details:
             return meaning

@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, TypeVar
 
-from wiregauge import __version__, _native
+from wiregauge import __version__
 from wiregauge.benches.base import AgentPlace
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
+from wiregauge.master.versions import disagreement
 
 __all__ = ["Crew"]
 
@@ -89,17 +90,12 @@ class Crew:
 
     def greet(self) -> None:
         """Raises AgentLostError for an agent of another version."""
-        ours = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
         lease_ms = _LEASE_MS + _LEASE_EACH_MS * len(self.agents)
         replies = self.each(lambda agent: agent.hello(__version__, lease_ms))
         for name, reply in zip(self.names, replies, strict=True):
-            theirs = (reply["plan_schema"], reply["record_schema"])
-            if theirs != ours:
-                raise AgentLostError(
-                    f"the agent of {name} is version {reply['agent_version']} (plan and segment schema {theirs}); "
-                    f"this testmaster is {__version__} ({ours}); install the same version on both",
-                    name,
-                )
+            why = disagreement(reply["agent_version"], reply["plan_schema"], reply["record_schema"])
+            if why is not None:
+                raise AgentLostError(f"the agent of {name}: {why}", name)
 
     def agree_on_start(self) -> int:
         """The start time every agent has taken, ns of CLOCK_REALTIME; none has begun.

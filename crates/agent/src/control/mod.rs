@@ -8,3 +8,4 @@ pub mod service;
 pub mod spool;
 pub(crate) mod supervision;
 pub mod trial;
+mod versions;

@@ -20,6 +20,7 @@ use wg_record::segment::{SEGMENT_SCHEMA, segment_files};
 
 use super::role::{Fault, OpenError, PortInterface, Role, Setup};
 use super::run::{ActiveRun, StartError};
+use super::versions;
 use crate::control::spool::Spool;
 use crate::proto::{self, agent_server::Agent};
 use crate::recording::packet_capture;
@@ -301,7 +302,9 @@ impl Agent for AgentService {
         request: Request<proto::HelloRequest>,
     ) -> Result<Response<proto::HelloReply>, Status> {
         let who = caller(&request).cloned();
-        let asked = request.into_inner().lease_ms;
+        let request = request.into_inner();
+        versions::agree(&request).map_err(Status::failed_precondition)?;
+        let asked = request.lease_ms;
         if asked > LONGEST_LEASE_MS {
             return Err(Status::invalid_argument(format!(
                 "lease_ms is {asked}; it must be at most {LONGEST_LEASE_MS}, or 0 for no lease"

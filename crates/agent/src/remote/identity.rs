@@ -86,7 +86,7 @@ impl Identity {
     /// # Errors
     /// See [`IdentityError`].
     pub fn open(folder: Option<&Path>, host: &str) -> Result<Self, IdentityError> {
-        let folder = folder.map_or_else(usual_folder, |named| Ok(named.to_owned()))?;
+        let folder = Self::place(folder)?;
         let at = |path: &Path| {
             let path = path.to_owned();
             move |source| IdentityError::File { path, source }
@@ -153,15 +153,25 @@ impl Identity {
         private_file::write(&self.folder.join("membership.pem"), &text).map_err(MembershipError::Disk)
     }
 
-    /// Leaves the lab and forgets its authority; whether there was one. The key stays.
+    /// Where the identity is kept that `folder` names, or the usual one.
+    ///
+    /// # Errors
+    /// There is no home to look below.
+    pub fn place(folder: Option<&Path>) -> Result<PathBuf, IdentityError> {
+        folder.map_or_else(usual_folder, |named| Ok(named.to_owned()))
+    }
+
+    /// Leaves the lab and forgets its authority; whether there was one. The key stays. Root may do this for the agent of
+    /// another user.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn leave(&self) -> io::Result<bool> {
-        match fs::remove_file(self.folder.join("membership.pem")) {
+    pub fn leave(folder: Option<&Path>) -> Result<bool, IdentityError> {
+        let path = Self::place(folder)?.join("membership.pem");
+        match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
+            Err(source) => Err(IdentityError::File { path, source }),
         }
     }
 }

@@ -13,5 +13,6 @@ pub mod enrolment;
 pub mod identity;
 pub mod interfaces;
 pub mod join_code;
+pub mod posted_code;
 pub mod private_file;
 pub mod signed_plan;

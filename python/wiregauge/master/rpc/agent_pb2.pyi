@@ -88,12 +88,16 @@ class InterfaceDescription(_message.Message):
     def __init__(self, name: _Optional[str] = ..., mac: _Optional[bytes] = ..., ipv4: _Optional[_Iterable[str]] = ..., rate_bps: _Optional[int] = ..., mtu: _Optional[int] = ..., up: _Optional[bool] = ..., allowed: _Optional[bool] = ..., timestamps: _Optional[str] = ...) -> None: ...
 
 class HelloRequest(_message.Message):
-    __slots__ = ("master_version", "lease_ms")
+    __slots__ = ("master_version", "lease_ms", "plan_schema", "record_schema")
     MASTER_VERSION_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
+    PLAN_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     master_version: str
     lease_ms: int
-    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ...) -> None: ...
+    plan_schema: int
+    record_schema: int
+    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ...) -> None: ...
 
 class HelloReply(_message.Message):
     __slots__ = ("agent_version", "plan_schema", "record_schema", "host", "session")
