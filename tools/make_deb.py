@@ -1,6 +1,6 @@
 """Makes the Debian package of the agent from a program that was built before: dpkg-deb and a staged tree.
 
-    python3 tools/make_deb.py AGENT [--out dist] [--architecture amd64]
+    python3 tools/make_deb.py AGENT [--out dist]
 
 The same program and commit give the same bytes. DEBFULLNAME and DEBEMAIL name who answers for the package.
 """
@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,11 @@ FILES: Final = {
     f"usr/share/lintian/overrides/{NAME}": "debian/lintian-overrides",
 }
 """Where a file goes, and where below `packaging` it is."""
+MACHINES: Final = {62: "amd64", 183: "arm64", 243: "riscv64"}
+"""By the number in a program's header."""
+INTERPRETER: Final = 3
+"""Kind of a program header (PT_INTERP): the program wants a dynamic linker."""
+CURE: Final = "`make agent-static` builds one"
 
 
 def main() -> None:
@@ -42,17 +48,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Makes the Debian package of the agent.")
     parser.add_argument("agent", type=Path, help="the program, statically linked")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder for the package")
-    parser.add_argument("--architecture", help="as dpkg calls it; default: this machine's")
-    parser.add_argument("--compression", default="xz", choices=("none", "gzip", "xz", "zstd"))
     given = parser.parse_args()
     if shutil.which("dpkg-deb") is None:
         sys.exit("make_deb: dpkg-deb was not found; install the package dpkg")
     if not given.agent.is_file():
-        sys.exit(f"make_deb: {given.agent}: no such program; `make agent-static` builds it")
-    print(make(given.agent, given.out, given.architecture or _of_this_machine(), given.compression))
+        sys.exit(f"make_deb: {given.agent}: no such program; {CURE}")
+    print(make(given.agent, given.out, architecture_of(given.agent)))
 
 
-def make(agent: Path, out: Path, architecture: str, compression: str = "xz") -> Path:
+def architecture_of(agent: Path) -> str:
+    """What dpkg calls the machine that a static program is for; ends where it is none."""
+    content = agent.read_bytes()
+    if content[:5] != b"\x7fELF\x02" or content[5] != 1:
+        sys.exit(f"make_deb: {agent} is no program for a 64-bit little-endian machine; {CURE}")
+    (machine,) = struct.unpack_from("<H", content, 18)
+    (table,) = struct.unpack_from("<Q", content, 32)
+    size, count = struct.unpack_from("<HH", content, 54)
+    kinds = {struct.unpack_from("<I", content, table + size * number)[0] for number in range(count)}
+    if INTERPRETER in kinds:
+        sys.exit(f"make_deb: {agent} is linked dynamically, and hosts may lack its libraries; {CURE}")
+    if machine not in MACHINES:
+        sys.exit(f"make_deb: {agent} is for a machine that is not known here (ELF {machine}); add it to MACHINES")
+    return MACHINES[machine]
+
+
+def make(agent: Path, out: Path, architecture: str) -> Path:
     """The package of a program, in a folder."""
     version = f"{_workspace_version()}-1"
     when = _last_change()
@@ -63,7 +83,7 @@ def make(agent: Path, out: Path, architecture: str, compression: str = "xz") -> 
         stage(tree, agent, version, when)
         describe(tree, version, architecture)
         subprocess.run(
-            ["dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", str(tree), str(package)],
+            ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(tree), str(package)],
             check=True,
             stdout=subprocess.DEVNULL,
             env=os.environ | {"SOURCE_DATE_EPOCH": str(when)},
@@ -140,13 +160,6 @@ def _last_change() -> int:
         )
         told = asked.stdout.strip()
     return int(told) if told else int(time.time())
-
-
-def _of_this_machine() -> str:
-    asked = subprocess.run(
-        ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
-    )
-    return asked.stdout.strip()
 
 
 if __name__ == "__main__":
