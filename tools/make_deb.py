@@ -53,7 +53,7 @@ def main() -> None:
         sys.exit("make_deb: dpkg-deb was not found; install the package dpkg")
     if not given.agent.is_file():
         sys.exit(f"make_deb: {given.agent}: no such program; {CURE}")
-    print(make(given.agent, given.out, architecture_of(given.agent)))
+    sys.stdout.write(f"{make(given.agent, given.out, architecture_of(given.agent))}\n")
 
 
 def architecture_of(agent: Path) -> str:
@@ -68,7 +68,9 @@ def architecture_of(agent: Path) -> str:
     if INTERPRETER in kinds:
         sys.exit(f"make_deb: {agent} is linked dynamically, and hosts may lack its libraries; {CURE}")
     if machine not in MACHINES:
-        sys.exit(f"make_deb: {agent} is for a machine that is not known here (ELF {machine}); add it to MACHINES")
+        sys.exit(
+            f"make_deb: {agent} is for a machine that is not known here (ELF {machine}); add it to MACHINES"
+        )
     return MACHINES[machine]
 
 

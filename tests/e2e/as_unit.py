@@ -1,4 +1,4 @@
-"""Starts the program of a unit file with the rights that the file gives it, and no others, where no service manager runs.
+"""Starts the program of a unit file with the rights that the file gives it, and no others, without a service manager.
 
     python as_unit.py UNIT ROOT
 
@@ -18,7 +18,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyseccomp
 
@@ -52,7 +52,11 @@ APPLIED: Final = {
 }
 ELSEWHERE: Final = {
     *("Type", "Restart", "RestartSec", "RestartPreventExitStatus"),  # what a manager does around the program
-    *("ProtectClock", "ProtectKernelModules", "ProtectKernelLogs"),  # calls that the filter above lacks already
+    *(
+        "ProtectClock",
+        "ProtectKernelModules",
+        "ProtectKernelLogs",
+    ),  # calls that the filter above lacks already
     *("ProtectControlGroups", "ProtectHostname", "ProtectProc", "RestrictSUIDSGID", "LockPersonality"),
     *("RemoveIPC", "KeyringMode"),  # nothing that the agent does or is given
 }
@@ -146,10 +150,11 @@ def filtered(settings: Settings) -> pyseccomp.SyscallFilter:
     allowed |= {*calls("@default"), "execve"}
     made = pyseccomp.SyscallFilter(pyseccomp.ERRNO(EPERM))
     equal, masked = pyseccomp.EQ, pyseccomp.MASKED_EQ
-    special = {
+    special: dict[str, list[tuple[Any, ...]]] = {
         # Neither writable and executable at once, nor executable later.
         "mmap": [(2, masked, WRITE | EXECUTE, value) for value in (0, WRITE, EXECUTE)],
-        **dict.fromkeys(("mprotect", "pkey_mprotect"), [(2, masked, EXECUTE, 0)]),
+        "mprotect": [(2, masked, EXECUTE, 0)],
+        "pkey_mprotect": [(2, masked, EXECUTE, 0)],
         "clone": [(0, masked, NEW_NAMESPACES, 0)],
         "socket": [(0, equal, FAMILIES[name]) for name in settings["RestrictAddressFamilies"][0].split()],
     }

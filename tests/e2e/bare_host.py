@@ -2,8 +2,8 @@
 
     wiregauge-agent enclose -- python bare_host.py
 
-builds both as `lab_world` does, prints its process id when they stand, and ends with its standard input. The host is the
-network namespace `host`; whoever enters the enclosure is the testmaster.
+builds both as `lab_world` does, prints its process id when they stand, and ends with its standard input. The host is
+the network namespace `host`; whoever enters the enclosure is the testmaster.
 """
 
 from __future__ import annotations

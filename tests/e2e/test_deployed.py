@@ -1,8 +1,9 @@
 """Each way of installing the agent on a clean host: installed, enrolled, measured, removed.
 
-Slow, and it wants what `make deb wheel` leaves in `dist` and the archive of the distribution: `make check-deploy`. The host of
-the package is a minimal Debian without Python, that of the static agent an empty folder, that of the wheel an empty
-environment. No service manager runs in them; `as_unit.py` gives the packaged agent what its unit file says, and no more.
+Slow, and it wants what `make deb wheel` leaves in `dist`, and the archive of the distribution: `make check-deploy`. The
+host of the package is a minimal Debian without Python, that of the static agent an empty folder, that of the wheel an
+empty environment. No service manager runs in them: `as_unit.py` gives the packaged agent what its unit file says, and no
+more.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,7 +102,9 @@ class Place:
         """The host joins by its code, and both ways of sending messages are measured."""
         if not (self.folder / "lab").exists():
             assert self.run("lab", "init").code == 0
-        enrolled = self.run("lab", "enrol", HOST, code, "--interface", "eth1", *(["--name", name] if name else []))
+        enrolled = self.run(
+            "lab", "enrol", HOST, code, "--interface", "eth1", *(["--name", name] if name else [])
+        )
         assert (enrolled.code, enrolled.out) == (0, f"{name or 'host'} has joined the lab\n"), enrolled.err
         for protocol in ("udp", "raw"):
             out = self.folder / f"{name}{protocol}"
@@ -214,9 +216,22 @@ def in_root(root: Path, *command: str) -> str:
 
 def files_of(root: Path) -> set[str]:
     """Files of a host, without those that dpkg and adduser keep of what they did."""
-    found = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink()}
-    kept = ("var/lib/dpkg/", "var/log/", "run/", "var/cache/", "etc/passwd", "etc/group", "etc/shadow", "etc/gshadow")
-    return {name for name in found if not name.startswith((*kept, "etc/.pwd.lock", "etc/subuid", "etc/subgid"))}
+    found = {
+        str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink()
+    }
+    kept = (
+        "var/lib/dpkg/",
+        "var/log/",
+        "run/",
+        "var/cache/",
+        "etc/passwd",
+        "etc/group",
+        "etc/shadow",
+        "etc/gshadow",
+    )
+    return {
+        name for name in found if not name.startswith((*kept, "etc/.pwd.lock", "etc/subuid", "etc/subgid"))
+    }
 
 
 def test_the_package_installs_a_service_that_measures_with_the_rights_of_its_unit(

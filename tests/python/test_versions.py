@@ -29,7 +29,7 @@ Pretend = Callable[[tuple[int, int]], str]
 @pytest.fixture
 def pretend(tmp_path: Path) -> Iterator[Pretend]:
     """Starts an agent of version 7.7.7 that has other schemas and knows Hello and Describe alone; where it is."""
-    servers = []
+    servers: list[grpc.Server] = []
 
     def started(schemas: tuple[int, int]) -> str:
         plan, record = schemas
@@ -112,7 +112,15 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
     (tmp_path / "spool").mkdir(mode=0o700)
     address = f"unix:{tmp_path}/socket"
     process = subprocess.Popen(
-        [str(agent_program()), "serve", "--listen", address, "--spool", str(tmp_path / "spool"), "--announce"],
+        [
+            str(agent_program()),
+            "serve",
+            "--listen",
+            address,
+            "--spool",
+            str(tmp_path / "spool"),
+            "--announce",
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -140,7 +148,8 @@ def test_an_agent_refuses_a_testmaster_of_other_schemas(
         agent._call("Hello", request, pb.HelloReply)
     assert str(refused.value) == (
         f"the agent of drive: it is version {__version__} (plan schema {PLAN}, record schema {RECORD}), and the "
-        f"testmaster is 7.7.7 (plan schema {schemas[0]}, record schema {schemas[1]}), which do not work together; {cure}"
+        f"testmaster is 7.7.7 (plan schema {schemas[0]}, record schema {schemas[1]}), which do not work "
+        f"together; {cure}"
     )
     # One that says no schema compares the reply itself; ours says it, and is taken.
     agent._call("Hello", pb.HelloRequest(master_version="0.0.1"), pb.HelloReply)

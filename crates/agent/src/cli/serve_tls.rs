@@ -83,7 +83,9 @@ pub(super) fn serve(
 pub(super) fn leave(state: Option<&Path>) -> ExitCode {
     match Identity::leave(state) {
         Ok(true) => {
-            println!("this host has left its lab; an agent that still runs stays in it until it is started again")
+            println!(
+                "this host has left its lab; an agent that still runs stays in it until it is started again"
+            )
         }
         Ok(false) => println!("this host is in no lab"),
         Err(problem) => {

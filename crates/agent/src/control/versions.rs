@@ -59,8 +59,14 @@ mod tests {
         for (theirs, cure) in [
             ((PLAN_SCHEMA + 1, SEGMENT_SCHEMA), "install 9.9.9 on the agent's host"),
             ((PLAN_SCHEMA, SEGMENT_SCHEMA + 1), "install 9.9.9 on the agent's host"),
-            ((PLAN_SCHEMA - 1, SEGMENT_SCHEMA), concat!("install ", env!("CARGO_PKG_VERSION"), " for the testmaster")),
-            ((PLAN_SCHEMA, SEGMENT_SCHEMA - 1), concat!("install ", env!("CARGO_PKG_VERSION"), " for the testmaster")),
+            (
+                (PLAN_SCHEMA - 1, SEGMENT_SCHEMA),
+                concat!("install ", env!("CARGO_PKG_VERSION"), " for the testmaster"),
+            ),
+            (
+                (PLAN_SCHEMA, SEGMENT_SCHEMA - 1),
+                concat!("install ", env!("CARGO_PKG_VERSION"), " for the testmaster"),
+            ),
         ] {
             let refused = of(theirs.0, theirs.1).unwrap_err();
             assert!(refused.ends_with(cure) && !refused.contains('\n'), "{refused}");

@@ -116,7 +116,10 @@ mod tests {
         let posted = PostedCode::post(&place, &code, at(0)).unwrap();
         assert_eq!(PostedCode::read(&place, at(60)).unwrap(), (code, LIFETIME - Duration::from_secs(60)));
         assert!(matches!(PostedCode::read(&place, at(3600)), Err(NoCode::TooOld)));
-        assert!(matches!(PostedCode::read(&place, at(-1)), Err(NoCode::Damaged { .. })), "the clock was set back");
+        assert!(
+            matches!(PostedCode::read(&place, at(-1)), Err(NoCode::Damaged { .. })),
+            "the clock was set back"
+        );
         let file = place.join(FILE);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         fs::write(&file, "now ABC\n").unwrap();
