@@ -8,6 +8,7 @@ becomes the program. A setting that is not known here is an error, so that none 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -23,7 +24,14 @@ from typing import Any, Final
 import pyseccomp
 
 # As <linux/capability.h>, <linux/prctl.h>, <linux/sched.h> and <sys/mman.h> have them.
-CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_BPF": 39}
+CAPABILITIES: Final = {
+    "CAP_NET_BIND_SERVICE": 10,
+    "CAP_NET_ADMIN": 12,
+    "CAP_NET_RAW": 13,
+    "CAP_IPC_LOCK": 14,
+    "CAP_SYS_NICE": 23,
+    "CAP_BPF": 39,
+}
 LAST_CAPABILITY: Final = 40
 PR_SET_KEEPCAPS, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 8, 24, 38, 47
 PR_CAP_AMBIENT_RAISE: Final = 2
@@ -173,13 +181,17 @@ def filtered(settings: Settings) -> pyseccomp.SyscallFilter:
 
 def become(settings: Settings, uid: int, gid: int) -> None:
     """The user, with the capabilities and limits of the unit."""
-    resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert settings["LimitMEMLOCK"] == ["infinity"]
-    priority = int(settings["LimitRTPRIO"][0])
-    resource.setrlimit(resource.RLIMIT_RTPRIO, (priority, priority))
-    # Counted from 20 down.
-    nice = 20 - int(settings["LimitNICE"][0])
-    resource.setrlimit(resource.RLIMIT_NICE, (nice, nice))
+    limits = {
+        resource.RLIMIT_MEMLOCK: resource.RLIM_INFINITY,
+        resource.RLIMIT_RTPRIO: int(settings["LimitRTPRIO"][0]),
+        # Counted from 20 down.
+        resource.RLIMIT_NICE: 20 - int(settings["LimitNICE"][0]),
+    }
+    for limit, value in limits.items():
+        # Not every container may raise limits; then capabilities alone have to do.
+        with contextlib.suppress(ValueError):
+            resource.setrlimit(limit, (value, value))
     ambient = {CAPABILITIES[name] for name in settings["AmbientCapabilities"][0].split()}
     bounding = {CAPABILITIES[name] for name in settings["CapabilityBoundingSet"][0].split()}
     for number in set(range(LAST_CAPABILITY + 1)) - bounding:

@@ -2,8 +2,8 @@
 
 Slow, and it wants what `make deb wheel` leaves in `dist`, and the archive of the distribution: `make check-deploy`. The
 host of the package is a minimal Debian without Python, that of the static agent an empty folder, that of the wheel an
-empty environment. No service manager runs in them: `as_unit.py` gives the packaged agent what its unit file says, and no
-more.
+empty environment. No service manager runs in them: `as_unit.py` gives the packaged agent what its unit file says, and
+no more.
 """
 
 from __future__ import annotations
@@ -144,6 +144,8 @@ def test_the_static_agent_needs_nothing_of_its_host(place: Place, tmp_path: Path
         (root / folder).mkdir(parents=True)
     agent = root / "usr/bin/wiregauge-agent"
     shutil.copy2(newest("wiregauge-agent-*-linux-*"), agent)
+    # What a static program with the name service of glibc in it would read, and then load libraries for.
+    assert b"nsswitch.conf" not in agent.read_bytes()
     mounts = "mount -t proc proc proc && mount --rbind /sys sys && mount --rbind /dev dev"
     begun = place.start(
         "sh", "-c", f"cd {root} && {mounts} && exec chroot . /usr/bin/wiregauge-agent serve --announce"
@@ -186,9 +188,15 @@ def test_the_wheel_brings_the_agent(place: Place, tmp_path: Path) -> None:
 
 SYSTEMCTL = """#!/bin/sh
 echo "$*" >> /run/calls
-case "$*" in *stop*wiregauge-agent.service*) kill "$(cat /run/agent.pid)" ;; esac
+wanted=/etc/systemd/system/multi-user.target.wants
+case "$*" in
+*preset*) mkdir -p $wanted && ln -s /usr/lib/systemd/system/wiregauge-agent.service $wanted/ ;;
+*is-enabled*) [ ! -L $wanted/wiregauge-agent.service ] || echo enabled ;;
+*is-active*) kill -0 "$(cat /run/agent.pid)" || exit 3 ;;
+*stop*wiregauge-agent.service*) kill "$(cat /run/agent.pid)" ;;
+esac 2>/dev/null
 """
-"""Stands for the service manager, which would stop the program."""
+"""Stands for the service manager: what dpkg's helpers ask of it, without a program being started."""
 
 
 @pytest.fixture
@@ -249,7 +257,7 @@ def test_the_package_installs_a_service_that_measures_with_the_rights_of_its_uni
     status = Path(f"/proc/{begun.pid}/status").read_text()
     assert "NoNewPrivs:\t1" in status
     assert "Seccomp:\t2" in status
-    assert "CapEff:\t0000008000003000" in status
+    assert "CapEff:\t0000008000807400" in status
     place.measure(in_root(debian, "wiregauge-agent", "join-code").strip())
     assert refused_grants(tmp_path / "udp", "host") == {}
 
