@@ -32,6 +32,7 @@ FILES: Final = {
     CONFIGURATION: "agent.toml",
     f"usr/lib/systemd/system/{NAME}.service": f"{NAME}.service",
     f"usr/lib/udev/rules.d/60-{NAME}.rules": f"60-{NAME}.rules",
+    f"usr/lib/tmpfiles.d/{NAME}.conf": f"{NAME}.tmpfiles",
     f"{DOC}/copyright": "debian/copyright",
     f"usr/share/lintian/overrides/{NAME}": "debian/lintian-overrides",
 }

@@ -222,7 +222,8 @@ def main() -> None:
     become(settings, uid, gid)
     allowed.load()
     command = shlex.split(settings["ExecStart"][0])
-    os.execve(command[0], command, {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"})
+    state = ":".join(f"/var/lib/{name}" for name in " ".join(settings["StateDirectory"]).split())
+    os.execve(command[0], command, {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "STATE_DIRECTORY": state})
 
 
 if __name__ == "__main__":

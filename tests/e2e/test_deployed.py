@@ -27,21 +27,10 @@ HERE = Path(__file__).parent
 DIST = HERE.parents[1] / "dist"
 UNIT = "usr/lib/systemd/system/wiregauge-agent.service"
 HOST = "10.77.0.2"
-STREAM = """<?xml version="1.0"?>
-<test xmlns="urn:wiregauge:test:2" name="stream" seed="1" bench="lab">
-  <network>
-    <end-system name="here"/> <end-system name="there"/> <switch name="sw"/>
-    <link between="here sw" rate="1Gbit/s"/> <link between="there sw" rate="1Gbit/s"/>
-  </network>
-  <flows>
-    <flow id="10" protocol="udp" from="here" to="there"/>
-  </flows>
-  <tasks warm-up="100ms" drain="200ms">
-    <send flow="10" period="2ms" payload="64B" count="300"/> <receive flow="10"/>
-    <inject on="there" to="here" load="1%" backend="xdp"/>
-  </tasks>
-</test>
-"""
+STREAM = (
+    "generate --interface eth1 --to-mac 02:00:00:00:00:01 --to 10.88.0.1:9000 --from 10.88.0.2:9000 "
+    "--count 500 --gap-ns 20000 --fifo 10 --backend"
+)
 
 
 def newest(pattern: str) -> Path:
@@ -85,17 +74,17 @@ class Place:
         assert "Traceback" not in done.out + done.err, done.err
         return done
 
-    def start(self, *command: object) -> subprocess.Popen[str]:
-        """A program of the host, until it says that it waits to be joined."""
+    def on_host(self, *command: object) -> list[str]:
+        """The words that run a command on the host."""
         prefix = [*self._inside(), "ip", "netns", "exec", "host", "unshare", "--uts", "--mount"]
-        process = subprocess.Popen(
-            [*prefix, "sh", "-c", 'hostname host; exec "$@"', "sh", *map(str, command)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        return [*prefix, "sh", "-c", 'hostname host; exec "$@"', "sh", *map(str, command)]
+
+    def start(self, *command: object, says: str = "its join code") -> subprocess.Popen[str]:
+        """A program of the host, until it says that it waits to be joined, or something else."""
+        process = subprocess.Popen(self.on_host(*command), stdout=subprocess.PIPE, text=True)
         self._agents.append(process)
         assert process.stdout is not None
-        assert "its join code" in process.stdout.readline()
+        assert says in process.stdout.readline()
         return process
 
     def measure(self, code: str, name: str = "") -> None:
@@ -161,8 +150,11 @@ def test_the_static_agent_needs_nothing_of_its_host(place: Place, tmp_path: Path
     begun.terminate()
     assert begun.wait(10) == 0
     agent.unlink()
-    left = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
-    assert left == [f"var/lib/wiregauge/host/{name}" for name in ("audit.log", "key.pem", "membership.pem")]
+    state = root / "var/lib/wiregauge"
+    assert {path.name for path in (state / "host").iterdir()} == {"audit.log", "key.pem", "membership.pem"}
+    shutil.rmtree(state)
+    left = [path for folder in ("usr", "var") for path in (root / folder).rglob("*") if not path.is_dir()]
+    assert left == []
 
 
 def test_the_wheel_brings_the_agent(place: Place, tmp_path: Path) -> None:
@@ -242,6 +234,14 @@ def files_of(root: Path) -> set[str]:
     }
 
 
+def streamed(place: Place, root: Path, unit: str, backend: str) -> subprocess.CompletedProcess[str]:
+    """What a stream came to that a program with the rights of this unit sent."""
+    given = root / "run/stream.service"
+    given.write_text(unit.replace("wiregauge-agent serve", f"wiregauge-agent {STREAM} {backend}"))
+    command = place.on_host(sys.executable, HERE / "as_unit.py", given, root)
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
 def test_the_package_installs_a_service_that_measures_with_the_rights_of_its_unit(
     place: Place, debian: Path, tmp_path: Path
 ) -> None:
@@ -252,8 +252,8 @@ def test_the_package_installs_a_service_that_measures_with_the_rights_of_its_uni
     assert "start wiregauge-agent.service" in calls
     assert (debian / "etc/systemd/system/multi-user.target.wants/wiregauge-agent.service").is_symlink()
 
-    begun = place.start(sys.executable, HERE / "as_unit.py", debian / UNIT, debian)
-    (debian / "run/agent.pid").write_text(str(begun.pid))
+    as_unit = (sys.executable, HERE / "as_unit.py", debian / UNIT, debian)
+    begun = place.start(*as_unit)
     status = Path(f"/proc/{begun.pid}/status").read_text()
     assert "NoNewPrivs:\t1" in status
     assert "Seccomp:\t2" in status
@@ -261,13 +261,10 @@ def test_the_package_installs_a_service_that_measures_with_the_rights_of_its_uni
     place.measure(in_root(debian, "wiregauge-agent", "join-code").strip())
     assert refused_grants(tmp_path / "udp", "host") == {}
 
-    (tmp_path / "stream.xml").write_text(STREAM)
-    inventory = tmp_path / "lab/lab.toml"
-    inventory.write_text(inventory.read_text() + 'end-systems = ["there"]\n')
-    assert_measured(place.run("run", "stream.xml", "--out", "stream"), tmp_path / "stream")
-    manifest = json.loads((tmp_path / "stream/manifest.json").read_text())
-    streams = manifest["runs"][0]["agents"]["there"]["streams"]
-    assert [one["backend"] for one in streams if one["kind"] == "inject"] == ["xdp"]
+    for backend in ("packet", "xdp", "xdp-live"):
+        sent = streamed(place, debian, (debian / UNIT).read_text(), backend)
+        assert sent.returncode == 0, sent.stderr
+        assert json.loads(sent.stdout)["sent"]["offered"] == 500
 
     # An upgrade, or the same again: what the user wrote and what the host is stay.
     (debian / "etc/wiregauge/agent.toml").write_text('interfaces = ["eth1"]\n')
@@ -275,6 +272,12 @@ def test_the_package_installs_a_service_that_measures_with_the_rights_of_its_uni
     assert (debian / "etc/wiregauge/agent.toml").read_text() == 'interfaces = ["eth1"]\n'
     state = debian / "var/lib/wiregauge/host"
     assert (state / "membership.pem").exists()
+    begun.terminate()
+    assert begun.wait(10) == 0
+    begun = place.start(*as_unit, says="serving the lab")
+    (debian / "run/agent.pid").write_text(str(begun.pid))
+    again = place.run("probe", "host", "--count", "50", "--out", tmp_path / "again")
+    assert_measured(again, tmp_path / "again")
 
     in_root(debian, "dpkg", "--remove", "wiregauge-agent")
     assert begun.wait(10) == 0
@@ -284,25 +287,18 @@ def test_the_package_installs_a_service_that_measures_with_the_rights_of_its_uni
     assert files_of(debian) == before
 
 
-@pytest.mark.parametrize(
-    ("right", "why"),
-    [
-        pytest.param("CAP_NET_RAW ", "packet sockets need root or CAP_NET_RAW", id="net-raw"),
-        pytest.param(" AF_PACKET", "cannot open", id="af-packet"),
-    ],
-)
-def test_less_than_the_unit_gives_does_not_suffice(
-    place: Place, debian: Path, tmp_path: Path, right: str, why: str
-) -> None:
+def test_less_than_the_unit_gives_does_not_suffice(place: Place, debian: Path) -> None:
     """The rights that the test above leaves the agent are really those of the file."""
     shutil.copy2(newest("wiregauge-agent_*.deb"), debian / "run/agent.deb")
     in_root(debian, "dpkg", "--install", "/run/agent.deb")
-    unit = debian / UNIT
-    unit.write_text(unit.read_text().replace(right, ""))
-    place.start(sys.executable, HERE / "as_unit.py", unit, debian)
-    code = in_root(debian, "wiregauge-agent", "join-code").strip()
-    assert place.run("lab", "init").code == 0
-    assert place.run("lab", "enrol", HOST, code, "--interface", "eth1").code == 0
-    done = place.run("probe", "host", "--count", "10", "--protocol", "raw")
-    assert done.code != 0
-    assert why in done.err + done.out
+    unit = (debian / UNIT).read_text()
+    for right, backend, why in (
+        ("CAP_NET_RAW ", "packet", "packet sockets need root or CAP_NET_RAW"),
+        (" AF_PACKET", "packet", "packet sockets need root or CAP_NET_RAW"),
+        (" CAP_BPF", "xdp-live", "Operation not permitted"),
+        (" bpf", "xdp-live", "Operation not permitted"),
+        (" CAP_SYS_NICE", "packet", "SCHED_FIFO 10 is not granted"),
+    ):
+        refused = streamed(place, debian, unit.replace(right, ""), backend)
+        assert refused.returncode != 0, right
+        assert why in refused.stderr, right

@@ -115,6 +115,7 @@ def test_the_package_holds_the_agent_and_what_a_service_needs(package: Path, tmp
             "etc/wiregauge/agent.toml",
             "usr/bin/wiregauge-agent",
             "usr/lib/systemd/system/wiregauge-agent.service",
+            "usr/lib/tmpfiles.d/wiregauge-agent.conf",
             "usr/lib/udev/rules.d/60-wiregauge-agent.rules",
             "usr/share/doc/wiregauge-agent/changelog.Debian.gz",
             "usr/share/doc/wiregauge-agent/changelog.gz",

@@ -76,7 +76,7 @@ struct ServeOptions {
     #[arg(long, default_value = "tls:0.0.0.0:47170")]
     listen: String,
     /// With tls: folder for the host's key, its membership and the audit log. It must belong to this user, with mode 700.
-    /// Default: /var/lib/wiregauge/host for root, ~/.local/state/wiregauge/host for others.
+    /// Default: /var/lib/wiregauge/host for root, ~/.local/state/wiregauge/host for others, host below a service's STATE_DIRECTORY.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// With tls: file (TOML) that says what callers may do: interfaces, addresses, rate, duration. Default:

@@ -9,11 +9,8 @@ use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::private_file;
+use crate::places;
 
-/// Of the programs of root, where no folder is named.
-const OF_ROOT: &str = "/var/lib/wiregauge/host";
-/// Below the home of anybody else.
-const OF_OTHERS: &str = ".local/state/wiregauge/host";
 /// What every agent's certificate is for, whatever the host is called: callers check this name.
 pub const NAME: &str = "wiregauge-agent";
 
@@ -158,7 +155,7 @@ impl Identity {
     /// # Errors
     /// There is no home to look below.
     pub fn place(folder: Option<&Path>) -> Result<PathBuf, IdentityError> {
-        folder.map_or_else(usual_folder, |named| Ok(named.to_owned()))
+        folder.map(Path::to_owned).or_else(|| places::usual("host")).ok_or(IdentityError::Homeless)
     }
 
     /// Leaves the lab and forgets its authority; whether there was one. The key stays. Root may do this for the agent of
@@ -174,13 +171,6 @@ impl Identity {
             Err(source) => Err(IdentityError::File { path, source }),
         }
     }
-}
-
-fn usual_folder() -> Result<PathBuf, IdentityError> {
-    if wg_net::host::is_root() {
-        return Ok(OF_ROOT.into());
-    }
-    std::env::var_os("HOME").map(|home| Path::new(&home).join(OF_OTHERS)).ok_or(IdentityError::Homeless)
 }
 
 fn params(host: &str) -> CertificateParams {
