@@ -163,7 +163,7 @@ def test_the_wheel_brings_the_agent(place: Place, tmp_path: Path) -> None:
     pip = [str(environment / "bin/pip"), "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--quiet", str(newest("wiregauge-*.whl"))], check=True)
     state = ("--state", tmp_path / "state")
-    begun = place.start(environment / "bin/wiregauge", "agent", "serve", *state)
+    begun = place.start("env", "-u", "PYTHONPATH", environment / "bin/wiregauge", "agent", "serve", *state)
     shown = subprocess.run(
         [str(environment / "bin/wiregauge"), "agent", "join-code", *map(str, state)],
         capture_output=True,
