@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -200,7 +201,10 @@ def debian(tmp_path: Path) -> Path:
         root.mkdir()
         subprocess.run(["tar", "-xf", kept, "-C", str(root), "--exclude=./dev/*"], check=True)
     else:
-        asked = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=adduser", "stable", str(root)]
+        # The keys of its own release are those that a machine surely has.
+        own = platform.freedesktop_os_release()
+        release = own["VERSION_CODENAME"] if own["ID"] == "debian" else "stable"
+        asked = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=adduser", release, str(root)]
         subprocess.run(asked, check=True)
     assert not (root / "usr/bin/python3").exists()
     (root / "run/systemd/system").mkdir(parents=True)
