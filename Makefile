@@ -5,6 +5,7 @@
 # make nightly  campaigns against the whole program: 100 kills, run directories damaged in 1000 ways, 200 faults of a lab (within 4 h on two idle cores)
 # make fuzz   every fuzz target for FUZZ_SECONDS each (180), findings kept in fuzz/artifacts
 # make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
+# make agent-static deb  the agent as one file that needs nothing of its host, and as a Debian package, in dist/; make check-deploy tries package, static agent and wheel on clean hosts
 # make notebook  execute the example notebook and keep its outputs
 # make reference  write the generated pages of docs/reference: command line and Python
 
@@ -16,10 +17,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python 2>/dev/null)
 
-.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist notebook proto limit-names json-schemas reference clean
+.PHONY: help setup demo test test-rust test-python lint format bench fuzz nightly sdist wheel check-dist agent-static deb check-deploy notebook proto limit-names json-schemas reference clean
 
 help:
-	@sed -n '1,9s/^# //p' Makefile
+	@sed -n '1,10s/^# //p' Makefile
 
 setup: $(VENV)/.installed
 
@@ -86,6 +87,21 @@ wheel: $(VENV)/.python
 
 check-dist: sdist wheel
 	tools/check-dist
+
+# AGENT_TARGET=aarch64-unknown-linux-gnu, or another that is installed: for other hosts than this one.
+AGENT_TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+AGENT_STATIC := dist/wiregauge-agent-$(AGENT_TARGET)
+
+agent-static: $(AGENT_STATIC)
+
+$(AGENT_STATIC): $(SOURCES)
+	AGENT_TARGET=$(AGENT_TARGET) tools/agent-static $@
+
+deb: $(AGENT_STATIC)
+	"$$(tools/prerequisites --python)" tools/make_deb.py $(AGENT_STATIC)
+
+check-deploy: setup deb wheel
+	$(BIN)/python -m pytest tests/e2e/test_deployed.py -m deploy
 
 notebook: setup
 	$(BIN)/python tools/notebook.py

@@ -29,7 +29,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 COMMAND_LINE = FOLDER / "command-line.md"
 PYTHON = FOLDER / "python.md"
 _WIDTH = 120
-_BY_HAND = ("capture", "generate", "sink", "clocks", "ticks", "doctor")
+_BY_HAND = ("serve", "join-code", "leave", "capture", "generate", "sink", "clocks", "ticks", "doctor")
 """Commands of the agent that people give; the testmaster gives the others."""
 
 _COMMAND_LINE_HEAD = """\
@@ -48,8 +48,8 @@ current shell.
 _AGENT_HEAD = """\
 ## wiregauge-agent
 
-The testmaster starts the agents of a run by itself. These commands of the agent are for use without a test
-file; `wiregauge agent COMMAND` runs the same program.
+The testmaster starts the agents of its own host by itself. On other hosts people start them, or a service does; the
+further commands are for use without a test file. `wiregauge agent COMMAND` runs the same program.
 """
 _PYTHON_HEAD = """\
 # Python

@@ -135,6 +135,45 @@ def test_the_secret_of_a_join_code_opens_once_and_only_to_its_agent(stranger: Ho
     assert all(file.stat().st_mode & 0o077 == 0 for file in files)
 
 
+def join_code(state: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(agent_program()), "join-code", "--state", str(state)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_join_code_is_shown_while_it_is_good_for_something(stranger: Host, tmp_path: Path) -> None:
+    state = stranger.folder / "state"
+    shown = join_code(state)
+    assert (shown.returncode, shown.stdout) == (0, f"{stranger.code}\n")
+    assert shown.stderr == "good once, for 60 min more\n"
+    wrong = JoinCode.read(stranger.code[:-4] + ("0000" if not stranger.code.endswith("0000") else "1111"))
+    for _ in range(5):
+        with pytest.raises(LabError):
+            enrol(stranger.lab, stranger.address, wrong, "host")
+    for place, why in ((state, "no agent waits to be joined"), (tmp_path / "none", "no agent waits")):
+        refused = join_code(place)
+        assert (refused.returncode, refused.stdout) == (3, "")
+        assert refused.stderr.count("\n") == 1
+        assert why in refused.stderr
+
+
+def test_a_host_that_has_joined_shows_no_code_until_it_has_left(host: Host) -> None:
+    state = host.folder / "state"
+    refused = join_code(state)
+    assert refused.returncode == 3
+    assert "this host has joined a lab; `wiregauge-agent leave` takes it out" in refused.stderr
+    for said in ("this host has left its lab", "this host is in no lab"):
+        left = subprocess.run(
+            [str(agent_program()), "leave", "--state", str(state)], capture_output=True, text=True, check=True
+        )
+        assert left.stdout.startswith(said)
+    assert not (state / "membership.pem").exists()
+
+
 def test_nobody_is_heard_without_a_certificate_of_the_lab(host: Host, tmp_path: Path) -> None:
     foreign = Lab.create(tmp_path / "foreign").member()
     mixed = Member("x", "administrator", foreign.key, foreign.certificate, host.lab.authority())

@@ -66,7 +66,7 @@ def agent_options(command: str) -> frozenset[str]:
 
 def agent_commands() -> list[str]:
     done = subprocess.run([str(agent_program()), "--help"], capture_output=True, text=True, check=True)
-    return [name for name in re.findall(r"^  (\w+)  ", done.stdout, re.M) if name != "help"]
+    return [name for name in re.findall(r"^  ([\w-]+)  ", done.stdout, re.M) if name != "help"]
 
 
 def options_of(command: Any) -> set[str]:
@@ -97,7 +97,7 @@ def named(text: str) -> str:
     options = [found[0] for word in words if (found := re.match(r"--?[\w-]*", word))]
     if program == "wiregauge-agent" or words[:1] == ["agent"]:
         words = words[1:] if words[:1] == ["agent"] else words
-        own = words[0] if words and words[0].isalpha() and words[0].islower() else ""
+        own = words[0] if words and re.fullmatch(r"[a-z][a-z-]*", words[0]) else ""
         missing = set(options) - agent_options(own) - {"-h", "-"}
         if missing:
             raise NoCommandError(f"wiregauge-agent {own} has no option {min(missing)}")

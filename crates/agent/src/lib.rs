@@ -8,6 +8,7 @@
 //! | [`stream`] | traffic too fast for a queue per message: paced senders, receivers, accounts; knows no plan |
 //! | [`timestamps`] | hardware timestamps: which are taken, how many, and what time they are |
 //! | [`recording`] | what is written while a run goes on: records, captures, counters of the host |
+//! | [`places`] | where an agent keeps what it keeps |
 //! | [`remote`] | control over a network: enrolment, callers and their roles, signed plans, what the host allows, the audit log |
 //! | [`tools`] | measuring loops and checks that need no run |
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@
 
 pub mod control;
 pub mod end_system;
+pub mod places;
 pub mod recording;
 pub mod registry;
 pub mod remote;

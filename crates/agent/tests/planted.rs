@@ -136,11 +136,8 @@ fn perform_behind(
         let mut agents = Vec::new();
         for node in &network.nodes {
             let mut agent = start_agent(&node.name, spool).await;
-            let hello = proto::HelloRequest {
-                master_version: "test".into(),
-                lease_ms: 60_000,
-                ..proto::HelloRequest::default()
-            };
+            let hello =
+                proto::HelloRequest { master_version: "test".into(), lease_ms: 60_000, ..Default::default() };
             agent.client.hello(hello).await.expect("Hello is answered");
             let request = proto::PrepareRequest {
                 network_json: serde_json::to_vec(&network).expect("a network is JSON"),

@@ -18,14 +18,18 @@ impl DiscardSocket {
     /// its small buffer fills and the kernel drops the rest at once.
     ///
     /// # Errors
-    /// The address is in use or not configured.
+    /// The address is in use or not configured, or its port is below 1024 and the right (CAP_NET_BIND_SERVICE) is missing.
     pub fn bind(at: SocketAddrV4) -> Result<Self, NetError> {
         let what = format!("cannot open the sink for background load at {at}");
         let fd = socket(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| NetError::of(what.clone(), "", e))?;
         set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 1)
             .map_err(|e| NetError::of(what.clone(), "", e))?;
         bind(fd.as_fd(), &address_in(at)).map_err(|e| {
-            NetError::of(what.clone(), "is the address configured, and no other agent on it?", e)
+            let cure = match e.kind() {
+                std::io::ErrorKind::PermissionDenied => "its port needs root or CAP_NET_BIND_SERVICE",
+                _ => "is the address configured, and no other agent on it?",
+            };
+            NetError::of(what.clone(), cure, e)
         })?;
         Ok(Self { _fd: fd })
     }

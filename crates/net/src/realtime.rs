@@ -12,14 +12,8 @@ use crate::sys::check;
 /// # Errors
 /// The right is missing (root, CAP_SYS_NICE or RLIMIT_RTPRIO), or the control group has no real-time budget.
 pub fn fifo(priority: u32) -> io::Result<()> {
-    // SAFETY: a sched_param of zeroes is valid; C libraries differ in its further fields.
-    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = libc::c_int::try_from(priority).unwrap_or(libc::c_int::MAX);
-    // SAFETY: `parameters` lives across the call; 0 names the calling thread.
-    let done = unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
-    };
-    check(done).map(drop)
+    let priority = libc::c_int::try_from(priority).unwrap_or(libc::c_int::MAX);
+    scheduling(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
 }
 
 /// Puts the calling thread behind all others: batch policy, nice 19.
@@ -27,11 +21,17 @@ pub fn fifo(priority: u32) -> io::Result<()> {
 /// # Errors
 /// None on a supported kernel.
 pub fn background() -> io::Result<()> {
-    // SAFETY: a sched_param of zeroes is valid and right for SCHED_BATCH.
-    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: `parameters` lives across the call; 0 names the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) })?;
+    scheduling(libc::SCHED_BATCH, 0)?;
     nice(19)
+}
+
+/// Asks the kernel itself: the function of this name in musl answers ENOSYS whatever the kernel would grant, and an agent that
+/// is linked with it would never be a real-time one.
+fn scheduling(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    // The kernel's sched_param is this one integer.
+    // SAFETY: `priority` lives across the call; 0 names the calling thread.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Sets the nice value of the calling thread, -20 (first) to 19 (last).

@@ -20,6 +20,7 @@ from wiregauge.lab.errors import LabError
 from wiregauge.lab.inventory import Host, target_of
 from wiregauge.master.client import Agent, AgentLostError
 from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.master.versions import disagreement
 
 __all__ = ["OwnAgent", "agent_of", "describe", "describe_all"]
 
@@ -91,7 +92,11 @@ class _Told:
         )
         facts = dict(told.host)
         missing = interface is not None and chosen is None
-        trouble = f"it has no interface {interface}" if missing else told.drained and f"it is {told.drained}"
+        troubles = (
+            disagreement(told.agent_version, told.plan_schema, told.record_schema),
+            f"it has no interface {interface}" if missing else "",
+            f"it is {told.drained}" if told.drained else "",
+        )
         return made(
             _interface(chosen) if chosen is not None else None,
             facts,
@@ -100,7 +105,7 @@ class _Told:
             same_host=_is_this_machine(facts),
             other_macs=tuple(tuple(one.mac) for one in told.interfaces if one is not chosen),
             control_shares=chosen is not None and told.reached_at in chosen.ipv4,
-            trouble=trouble,
+            trouble=next((trouble for trouble in troubles if trouble), ""),
         )
 
 

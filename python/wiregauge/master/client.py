@@ -14,9 +14,11 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
+from wiregauge import __version__
 from wiregauge.benches.base import SILENCE_S, AgentPlace, BenchError
 from wiregauge.master.collecting import AlteredError, Collected
 from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.master.versions import OURS
 from wiregauge.plan import Network, Run, as_json
 
 __all__ = [
@@ -148,7 +150,9 @@ class Agent:
 
         Over a network the session is of this `campaign` and for the interface of the place.
         """
-        request = pb.HelloRequest(master_version=master_version, lease_ms=lease_ms)
+        request = pb.HelloRequest(
+            master_version=master_version, lease_ms=lease_ms, plan_schema=OURS[0], record_schema=OURS[1]
+        )
         if self.place.access is not None:
             request.campaign, request.interface = campaign, self.place.interface
         reply = self._call("Hello", request, pb.HelloReply, wait=True)
@@ -462,12 +466,19 @@ class Agent:
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
             return self._is_gone()
         kind = StartMissedError if code is grpc.StatusCode.OUT_OF_RANGE else AgentLostError
-        return kind(f"the agent of {name}: {error.details()}", name)
+        return kind(f"the agent of {name}: {_unknown(error) or error.details()}", name)
+
+
+def _unknown(error: grpc.RpcError) -> str:
+    """That an agent does not know a call, which those of this version do; empty for other errors."""
+    if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+        return ""
+    return f"it is of another version and does not know this call; install {__version__} on its host"
 
 
 def _why(error: grpc.RpcError) -> str:
     """What an agent answered, or what kept it from answering, without the library's account of it."""
-    details = str(error.details() or error.code().name)
+    details = _unknown(error) or str(error.details() or error.code().name)
     for sign, meaning in _TRANSPORT.items():
         if sign in details:
             return meaning

@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from wiregauge import __version__, _native
+from wiregauge import __version__
 from wiregauge.benches.base import SILENCE_S, AgentPlace
 from wiregauge.master.client import Agent, AgentLostError, StartMissedError
+from wiregauge.master.versions import disagreement
 
 __all__ = ["Crew"]
 
@@ -90,16 +91,11 @@ class Crew:
 
     def greet(self) -> None:
         """Raises AgentLostError for an agent of another version."""
-        ours = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
         replies = self.each(self.hello)
         for name, reply in zip(self.names, replies, strict=True):
-            theirs = (reply["plan_schema"], reply["record_schema"])
-            if theirs != ours:
-                raise AgentLostError(
-                    f"the agent of {name} is version {reply['agent_version']} (plan and segment schema {theirs}); "
-                    f"this testmaster is {__version__} ({ours}); install the same version on both",
-                    name,
-                )
+            why = disagreement(reply["agent_version"], reply["plan_schema"], reply["record_schema"])
+            if why is not None:
+                raise AgentLostError(f"the agent of {name}: {why}", name)
 
     def hello(self, agent: Agent) -> dict[str, Any]:
         """Greets one agent; what it answers."""

@@ -33,6 +33,13 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         state: Option<PathBuf>,
     },
+    /// Prints the join code of an agent that serves on this host and has joined no lab yet, for example of a service whose output
+    /// is in the journal. Only root and the agent's own user may.
+    JoinCode {
+        /// Folder of the host's key, as with `serve`.
+        #[arg(long, value_name = "DIR")]
+        state: Option<PathBuf>,
+    },
     /// Captures the frames that interfaces send and receive into a pcapng file, until SIGINT or SIGTERM.
     Capture(CaptureOptions),
     /// Runs a command in its own namespaces; when it ends, everything it built there is gone.
@@ -69,7 +76,7 @@ struct ServeOptions {
     #[arg(long, default_value = "tls:0.0.0.0:47170")]
     listen: String,
     /// With tls: folder for the host's key, its membership and the audit log. It must belong to this user, with mode 700.
-    /// Default: /var/lib/wiregauge/host for root, ~/.local/state/wiregauge/host for others.
+    /// Default: /var/lib/wiregauge/host for root, ~/.local/state/wiregauge/host for others, host below a service's STATE_DIRECTORY.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// With tls: file (TOML) that says what callers may do: interfaces, addresses, rate, duration. Default:
@@ -176,6 +183,7 @@ pub(crate) fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(options) => serve::serve(&options),
         Command::Leave { state } => serve_tls::leave(state.as_deref()),
+        Command::JoinCode { state } => serve_tls::join_code(state.as_deref()),
         Command::Capture(options) => capture::capture(&options),
         Command::Enclose { rootless, command } => enclose(rootless, &command),
         Command::Generate(options) => stream::report(stream::generate(&options)),

@@ -23,8 +23,10 @@ use wg_agent::remote::drain::Drain;
 use wg_agent::remote::enrolment::EnrolmentService;
 use wg_agent::remote::identity::{Identity, Membership};
 use wg_agent::remote::join_code::{Invitation, JoinCode};
+use wg_agent::remote::posted_code::PostedCode;
 use wg_agent::remote::private_file;
 use wg_agent::timestamps::planted::PlantedHardware;
+use wg_net::clock;
 
 use super::ServeOptions;
 use super::serve::{Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue};
@@ -100,12 +102,11 @@ fn spool(options: &ServeOptions, identity: &Identity) -> Result<Spool, Failure> 
 
 /// Leaves the lab.
 pub(super) fn leave(state: Option<&Path>) -> ExitCode {
-    let left = Identity::open(state, &wg_net::host::name())
-        .map_err(|e| e.to_string())
-        .and_then(|identity| identity.leave().map_err(|e| e.to_string()));
-    match left {
+    match Identity::leave(state) {
         Ok(true) => {
-            println!("this host has left its lab; an agent that still runs stays in it until it ends")
+            println!(
+                "this host has left its lab; an agent that still runs stays in it until it is started again"
+            )
         }
         Ok(false) => println!("this host is in no lab"),
         Err(problem) => {
@@ -114,6 +115,24 @@ pub(super) fn leave(state: Option<&Path>) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Shows the join code of the agent that waits for somebody to type it.
+pub(super) fn join_code(state: Option<&Path>) -> ExitCode {
+    let found = Identity::place(state)
+        .map_err(|e| e.to_string())
+        .and_then(|folder| PostedCode::read(&folder, clock::realtime()).map_err(|e| e.to_string()));
+    match found {
+        Ok((code, left)) => {
+            println!("{code}");
+            eprintln!("good once, for {} min more", left.as_secs().div_ceil(60));
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("wiregauge-agent: {problem}");
+            ExitCode::from(3)
+        }
+    }
 }
 
 fn problem(address: SocketAddr) -> impl Fn(&dyn std::error::Error) -> Failure + Copy {
@@ -143,6 +162,8 @@ async fn join(
         EnrolmentService::new(own, Invitation::new(code, Instant::now()), Arc::clone(audit), host.into());
     let listener = TcpListener::bind(address).await.map_err(|e| problem(&e))?;
     let bound = listener.local_addr().map_err(|e| problem(&e))?;
+    let posted = PostedCode::post(identity.folder(), &code, clock::realtime());
+    let service = service.shown(posted.map_err(|e| (3, format!("the join code cannot be kept: {e}")))?);
     say(&format!("this host is in no lab yet; its join code, good once and for an hour:\n\n    {code}\n"));
     if options.announce {
         say(&format!("joining tls:{bound} {code}"));

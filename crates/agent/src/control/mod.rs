@@ -12,6 +12,7 @@ mod session;
 pub mod spool;
 pub(crate) mod supervision;
 pub mod trial;
+mod versions;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

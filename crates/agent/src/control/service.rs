@@ -24,6 +24,7 @@ use super::role::{Fault, OpenError, PortInterface, Role, Setup};
 use super::run::{ActiveRun, StartError};
 use super::session::Session;
 use super::{lock, sending};
+use super::versions;
 use crate::control::spool::Spool;
 use crate::proto::{self, agent_server::Agent};
 use crate::recording::planted_clock::PlantedHostClock;
@@ -270,6 +271,7 @@ impl Agent for AgentService {
     ) -> Result<Response<proto::HelloReply>, Status> {
         let who = caller(&request).cloned();
         let request = request.into_inner();
+        versions::agree(&request).map_err(Status::failed_precondition)?;
         let asked = request.lease_ms;
         if asked > LONGEST_LEASE_MS {
             return Err(Status::invalid_argument(format!(

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -15,11 +14,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::campaigns;
+use crate::places;
 
-/// Of the programs of root, where none is named.
-const OF_ROOT: &str = "/var/lib/wiregauge/agent";
-/// Below the home of anybody else.
-const OF_OTHERS: &str = ".local/state/wiregauge/agent";
 const OURS_ALONE: Mode = Mode::RWXU;
 
 /// Why there is no spool.
@@ -90,7 +86,7 @@ impl Spool {
     /// It is no folder of this user alone, or cannot be made.
     pub fn enter(folder: Option<&Path>) -> Result<Self, SpoolError> {
         let Some(folder) = folder else {
-            let usual = usual()?;
+            let usual = places::usual("agent").ok_or(SpoolError::Never)?;
             std::fs::DirBuilder::new()
                 .recursive(true)
                 .create(usual.parent().unwrap_or(&usual))
@@ -165,20 +161,12 @@ impl Drop for Spool {
     }
 }
 
-fn usual() -> Result<PathBuf, SpoolError> {
-    if rustix::process::geteuid().is_root() {
-        return Ok(OF_ROOT.into());
-    }
-    let home = std::env::var_os("HOME").filter(|home| !home.as_bytes().is_empty());
-    home.map(|home| Path::new(&home).join(OF_OTHERS)).ok_or(SpoolError::Never)
-}
-
 fn refused(path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
     let path = path.to_owned();
     move |source| SpoolError::Refused { path, source }
 }
 
-/// Makes a folder of this user alone; one of [`usual`] may be there.
+/// Makes a folder of this user alone; one of [`places::usual`] may be there.
 fn make(path: &Path) -> Result<(), SpoolError> {
     match rustix::fs::mkdir(path, OURS_ALONE) {
         Err(Errno::EXIST) if path.is_absolute() => Ok(()),

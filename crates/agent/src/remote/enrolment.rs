@@ -8,7 +8,8 @@ use tonic::{Request, Response, Status};
 
 use super::audit::{Audit, Entry};
 use super::identity::{Identity, MembershipError};
-use super::join_code::Invitation;
+use super::join_code::{Invitation, Refused};
+use super::posted_code::PostedCode;
 use crate::proto::{self, enrolment_server::Enrolment};
 
 /// Waits for whoever was told the join code.
@@ -18,6 +19,7 @@ pub struct EnrolmentService {
     invitation: Arc<Mutex<Invitation>>,
     audit: Arc<Audit>,
     host: String,
+    posted: Option<Arc<PostedCode>>,
     joined: Arc<Notify>,
 }
 
@@ -25,7 +27,13 @@ impl EnrolmentService {
     /// With the code that was printed.
     pub fn new(identity: Arc<Identity>, invitation: Invitation, audit: Arc<Audit>, host: String) -> Self {
         let joined = Arc::new(Notify::new());
-        Self { identity, invitation: Arc::new(Mutex::new(invitation)), audit, host, joined }
+        Self { identity, invitation: Arc::new(Mutex::new(invitation)), audit, host, posted: None, joined }
+    }
+
+    /// The same with a code that is shown elsewhere, and is not once it is good for nothing.
+    #[must_use]
+    pub fn shown(self, posted: PostedCode) -> Self {
+        Self { posted: Some(Arc::new(posted)), ..self }
     }
 
     /// Ends when the host has become a member.
@@ -35,9 +43,11 @@ impl EnrolmentService {
 
     fn admit(&self, request: &proto::JoinRequest) -> Result<(), Status> {
         let mut invitation = self.invitation.lock().unwrap_or_else(PoisonError::into_inner);
-        invitation
-            .take(&request.secret, Instant::now())
-            .map_err(|refused| Status::permission_denied(refused.to_string()))?;
+        let taken = invitation.take(&request.secret, Instant::now());
+        if let (Ok(()) | Err(Refused::TooOften | Refused::TooOld), Some(posted)) = (taken, &self.posted) {
+            posted.withdraw();
+        }
+        taken.map_err(|refused| Status::permission_denied(refused.to_string()))?;
         self.identity.join(&request.authority, &request.certificate).map_err(|error| match error {
             MembershipError::Disk(_) => Status::internal(error.to_string()),
             _ => Status::invalid_argument(format!("{error}; start the agent again for a new join code")),

@@ -9,11 +9,8 @@ use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::private_file;
+use crate::places;
 
-/// Of the programs of root, where no folder is named.
-const OF_ROOT: &str = "/var/lib/wiregauge/host";
-/// Below the home of anybody else.
-const OF_OTHERS: &str = ".local/state/wiregauge/host";
 /// What every agent's certificate is for, whatever the host is called: callers check this name.
 pub const NAME: &str = "wiregauge-agent";
 
@@ -86,7 +83,7 @@ impl Identity {
     /// # Errors
     /// See [`IdentityError`].
     pub fn open(folder: Option<&Path>, host: &str) -> Result<Self, IdentityError> {
-        let folder = folder.map_or_else(usual_folder, |named| Ok(named.to_owned()))?;
+        let folder = Self::place(folder)?;
         let at = |path: &Path| {
             let path = path.to_owned();
             move |source| IdentityError::File { path, source }
@@ -153,24 +150,27 @@ impl Identity {
         private_file::write(&self.folder.join("membership.pem"), &text).map_err(MembershipError::Disk)
     }
 
-    /// Leaves the lab and forgets its authority; whether there was one. The key stays.
+    /// Where the identity is kept that `folder` names, or the usual one.
+    ///
+    /// # Errors
+    /// There is no home to look below.
+    pub fn place(folder: Option<&Path>) -> Result<PathBuf, IdentityError> {
+        folder.map(Path::to_owned).or_else(|| places::usual("host")).ok_or(IdentityError::Homeless)
+    }
+
+    /// Leaves the lab and forgets its authority; whether there was one. The key stays. Root may do this for the agent of
+    /// another user.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn leave(&self) -> io::Result<bool> {
-        match fs::remove_file(self.folder.join("membership.pem")) {
+    pub fn leave(folder: Option<&Path>) -> Result<bool, IdentityError> {
+        let path = Self::place(folder)?.join("membership.pem");
+        match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
+            Err(source) => Err(IdentityError::File { path, source }),
         }
     }
-}
-
-fn usual_folder() -> Result<PathBuf, IdentityError> {
-    if wg_net::host::is_root() {
-        return Ok(OF_ROOT.into());
-    }
-    std::env::var_os("HOME").map(|home| Path::new(&home).join(OF_OTHERS)).ok_or(IdentityError::Homeless)
 }
 
 fn params(host: &str) -> CertificateParams {

@@ -92,16 +92,20 @@ class InterfaceDescription(_message.Message):
     def __init__(self, name: _Optional[str] = ..., mac: _Optional[bytes] = ..., ipv4: _Optional[_Iterable[str]] = ..., rate_bps: _Optional[int] = ..., mtu: _Optional[int] = ..., up: _Optional[bool] = ..., allowed: _Optional[bool] = ..., timestamps: _Optional[str] = ..., in_use: _Optional[str] = ...) -> None: ...
 
 class HelloRequest(_message.Message):
-    __slots__ = ("master_version", "lease_ms", "campaign", "interface")
+    __slots__ = ("master_version", "lease_ms", "plan_schema", "record_schema", "campaign", "interface")
     MASTER_VERSION_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
+    PLAN_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
     INTERFACE_FIELD_NUMBER: _ClassVar[int]
     master_version: str
     lease_ms: int
+    plan_schema: int
+    record_schema: int
     campaign: str
     interface: str
-    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ..., campaign: _Optional[str] = ..., interface: _Optional[str] = ...) -> None: ...
+    def __init__(self, master_version: _Optional[str] = ..., lease_ms: _Optional[int] = ..., plan_schema: _Optional[int] = ..., record_schema: _Optional[int] = ..., campaign: _Optional[str] = ..., interface: _Optional[str] = ...) -> None: ...
 
 class HelloReply(_message.Message):
     __slots__ = ("agent_version", "plan_schema", "record_schema", "host", "session")
