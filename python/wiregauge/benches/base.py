@@ -51,6 +51,7 @@ class AgentPlace:
     shares_run_directory: bool  # its spool is in the run directory already: nothing to collect
     access: Access | None = None  # None: over a Unix socket of this user
     own_clock: bool = False  # its host reads another clock than this one
+    fix: bool = False  # its host is set for measuring while the test goes on
 
 
 class AgentBench(Protocol):

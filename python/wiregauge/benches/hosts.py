@@ -132,7 +132,7 @@ def _taken(host: Described, on: Mapping[str, str]) -> str:
 
 
 class HostsBench:
-    """End systems on hosts, which `placed` says.
+    """End systems on hosts, which `placed` says. With `fix` they are set for measuring while the test goes on.
 
     `failures` tells, by end system, why an agent that is a process of this host is gone; None while it runs.
     """
@@ -143,11 +143,13 @@ class HostsBench:
         placed: Mapping[str, Described],
         *,
         realtime: bool = True,
+        fix: bool = False,
         failures: Mapping[str, Callable[[], str | None]] | None = None,
     ) -> None:
         self._campaign = campaign
         self._placed = placed
         self._realtime = realtime
+        self._fix = fix
         self._failures = failures or {}
 
     @staticmethod
@@ -185,6 +187,7 @@ class HostsBench:
                     shares_run_directory=False,
                     access=host.access,
                     own_clock=not host.same_host,
+                    fix=self._fix,
                 )
             )
         return places

@@ -143,6 +143,14 @@ def run(
             show_default="WIREGAUGE_LAB, or ~/.config/wiregauge/lab",
         ),
     ] = None,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="lab: set hosts for measuring while the test goes on (offloads, coalescing, EEE, pause frames, "
+            "reverse-path filter, socket buffers, governor), and as before when it ends.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a test on a bench, judge it and write the report."""
@@ -155,7 +163,7 @@ def run(
     loaded = load_test(test, beside)
     chosen = bench if bench is not None else loaded.campaign.bench
     # An option that would change nothing is a mistake somebody should know of.
-    given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs, "lab": lab}
+    given = {"rootless": rootless or None, "realtime": realtime, "jobs": jobs, "lab": lab, "fix": fix or None}
     try:
         opened = bench_named(chosen, **given)
     except OptionError as error:

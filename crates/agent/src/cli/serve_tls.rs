@@ -22,6 +22,7 @@ use wg_agent::remote::enrolment::EnrolmentService;
 use wg_agent::remote::identity::{Identity, Membership};
 use wg_agent::remote::join_code::{Invitation, JoinCode};
 use wg_agent::timestamps::planted::PlantedHardware;
+use wg_agent::tools::mending::Mending;
 
 use super::ServeOptions;
 use super::serve::{Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue};
@@ -69,9 +70,15 @@ pub(super) fn serve(
         },
     };
     let spool = Spool::enter(options.spool.as_deref()).map_err(|e| (3, e.to_string()))?;
-    let service =
-        AgentService::new(ROLES, spool, planted).with_clock(options.planted_clock).bounded(allowance);
+    let mending = Arc::new(Mending::in_folder(identity.folder(), Some(Arc::clone(&audit))));
+    // An agent that was killed has left settings changed.
+    mending.restore_all();
+    let service = AgentService::new(ROLES, spool, planted)
+        .with_clock(options.planted_clock)
+        .bounded(allowance)
+        .with_mending(Arc::clone(&mending));
     let outcome = runtime.block_on(members(address, options, &identity.key(), &membership, audit, service));
+    mending.restore_all();
     // Streams of callers that went away must not keep the program alive.
     runtime.shutdown_background();
     outcome

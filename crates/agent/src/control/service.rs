@@ -29,6 +29,8 @@ use crate::remote::callers::Caller;
 use crate::remote::interfaces;
 use crate::remote::signed_plan::Session;
 use crate::timestamps::planted::PlantedHardware;
+use crate::tools::examination;
+use crate::tools::mending::Mending;
 
 /// Bytes of a file sent at a time.
 const CHUNK: usize = 256 << 10;
@@ -79,6 +81,8 @@ pub struct AgentService {
     roles: &'static [&'static dyn Role],
     /// Of an agent that serves a network: what callers may do. Over a Unix socket only this user calls.
     allowance: Option<Arc<Allowance>>,
+    /// Sets the host for measuring where callers may ask for it.
+    mending: Option<Arc<Mending>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -99,6 +103,7 @@ impl AgentService {
             planted_hardware,
             planted_clock: None,
             allowance: None,
+            mending: None,
             shared: Arc::new(Shared {
                 spool,
                 state: Mutex::new(State::Idle(None)),
@@ -122,6 +127,12 @@ impl AgentService {
         Self { allowance: Some(Arc::new(allowance)), ..self }
     }
 
+    /// The same, and callers may have settings of the host changed for measuring, which are restored in the end.
+    #[must_use]
+    pub fn with_mending(self, mending: Arc<Mending>) -> Self {
+        Self { mending: Some(mending), ..self }
+    }
+
     /// Ends when the testmaster asks for it.
     pub async fn shutdown_requested(&self) {
         self.shared.shutdown.notified().await;
@@ -135,7 +146,7 @@ impl AgentService {
             if lease.length.is_some_and(|length| lease.seen.elapsed() > length) {
                 lock(&self.shared.lease).length = None;
                 self.abandon().await;
-                *lock(&self.shared.holder) = None;
+                self.end_session().await;
             }
         }
     }
@@ -502,7 +513,7 @@ impl Agent for AgentService {
         self.check_holder(&request)?;
         self.abandon().await;
         lock(&self.shared.lease).length = None;
-        *lock(&self.shared.holder) = None;
+        self.end_session().await;
         Ok(Response::new(proto::ReleaseReply {}))
     }
 
@@ -527,6 +538,36 @@ impl Agent for AgentService {
         self.shared.shutdown.notify_one();
         Ok(Response::new(proto::ShutdownReply {}))
     }
+
+    async fn examine(
+        &self,
+        request: Request<proto::ExamineRequest>,
+    ) -> Result<Response<proto::ExamineReply>, Status> {
+        let (allowance, request) = (self.allowance.clone(), request.into_inner());
+        answered(move || examination::answer(&request, allowance.as_deref())).await
+    }
+
+    async fn mend(&self, request: Request<proto::MendRequest>) -> Result<Response<proto::MendReply>, Status> {
+        let (mending, session, who) = self.may_change(&request)?;
+        let (allowance, request) = (self.allowance.clone(), request.into_inner());
+        answered(move || mending.answer(&request, session.as_deref(), &who, allowance.as_deref())).await
+    }
+
+    async fn restore(
+        &self,
+        request: Request<proto::RestoreRequest>,
+    ) -> Result<Response<proto::RestoreReply>, Status> {
+        let (mending, _, who) = self.may_change(&request)?;
+        answered(move || mending.answer_restore(&who)).await
+    }
+}
+
+/// What work that may block answers, off the control thread.
+async fn answered<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Result<Response<T>, Status> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Status::internal("the call failed; this is a defect of wiregauge"))?.map(Response::new)
 }
 
 impl Holder {
@@ -554,6 +595,35 @@ impl AgentService {
         let challenge = session.challenge().to_vec();
         *holder = Some(Holder { caller: who, since: clock::realtime(), session });
         Ok(challenge)
+    }
+
+    /// Who changes settings, for which session, and who asked: nobody may while a run goes on, or somebody else uses the
+    /// agent.
+    #[expect(clippy::type_complexity, reason = "three things of one answer")]
+    fn may_change<T>(&self, request: &Request<T>) -> Result<(Arc<Mending>, Option<Vec<u8>>, String), Status> {
+        let Some(mending) = self.mending.clone() else {
+            return Err(Status::failed_precondition(
+                "this agent changes no settings of its host; `wiregauge doctor --fix` there does",
+            ));
+        };
+        let session = lock(&self.shared.holder).as_ref().map(|holder| holder.session.challenge().to_vec());
+        if session.is_some() {
+            self.check_holder(request)?;
+            self.alive();
+        }
+        if matches!(&*lock(&self.shared.state), State::Active { .. }) {
+            return Err(Status::failed_precondition("a run is prepared or in progress; call Finish first"));
+        }
+        Ok((mending, session, caller(request).map_or_else(|| "this user".into(), ToString::to_string)))
+    }
+
+    /// Others may use the agent, whose host is as it was before the session.
+    async fn end_session(&self) {
+        let ended = lock(&self.shared.holder).as_ref().map(|holder| holder.session.challenge().to_vec());
+        if let (Some(mending), Some(session)) = (self.mending.clone(), ended) {
+            let _ = tokio::task::spawn_blocking(move || mending.end_session(&session)).await;
+        }
+        *lock(&self.shared.holder) = None;
     }
 
     /// Keeps out whoever does not use the agent.

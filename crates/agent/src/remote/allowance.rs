@@ -110,6 +110,11 @@ impl Allowance {
         name != "lo" && self.interfaces.as_ref().is_none_or(|all| all.iter().any(|known| known == name))
     }
 
+    /// Why an interface is not to be used.
+    pub fn refusal(&self, interface: &str) -> String {
+        format!("this host allows no test on its interface {interface}; it allows {}", self.described()[0])
+    }
+
     /// All of it, a line each.
     pub fn described(&self) -> Vec<String> {
         let interfaces =
@@ -136,11 +141,7 @@ impl Allowance {
     ) -> Result<(), String> {
         for port in ports {
             if !self.has_interface(&port.interface) {
-                return Err(format!(
-                    "this host allows no test on its interface {}; it allows {}",
-                    port.interface,
-                    self.described()[0]
-                ));
+                return Err(self.refusal(&port.interface));
             }
         }
         for peer in peers(run, node) {

@@ -96,10 +96,11 @@ pub struct InterfaceReport {
 /// What each interface of this network namespace can timestamp. Changes nothing.
 pub fn interfaces() -> Vec<InterfaceReport> {
     let found = wg_net::interfaces().unwrap_or_default();
-    found.iter().map(|interface| report_of(&interface.name)).collect()
+    found.iter().map(|one| interface(&one.name)).collect()
 }
 
-fn report_of(name: &str) -> InterfaceReport {
+/// What one interface can timestamp.
+pub fn interface(name: &str) -> InterfaceReport {
     let source = |source| match source {
         TimestampSource::Hardware => "hardware",
         TimestampSource::Software => "software",
