@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wiregauge.examining.facts import Look
+from wiregauge.examining.facts import Look, NotKnownError
 
 __all__ = ["Check", "Severity", "Verdict", "cpus_of", "degrades", "fine", "prevents"]
+
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 class Severity(enum.StrEnum):
@@ -62,9 +65,12 @@ class Check:
 
 
 def cpus_of(text: str) -> set[int]:
-    """The processors of a list such as `0-2,5`."""
+    """The processors of a list such as `0-2,5`. Raises NotKnownError for what is none."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
+        range_of = _RANGE.fullmatch(part)
+        if range_of is None:
+            raise NotKnownError(f'"{text}" is no list of processors')
+        first = int(range_of[1])
+        found |= set(range(first, int(range_of[2] or first) + 1))
     return found

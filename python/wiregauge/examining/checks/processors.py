@@ -38,8 +38,8 @@ def kernel_queues(look: Look) -> Verdict:
 
 
 def _built_with(look: Look, wanted: tuple[str, ...]) -> Verdict:
-    told = dict(option.split("=", 1) for option in look.texts("kernel-options"))
-    missing = [name for name in wanted if told.get(name, "n") == "n"]
+    told = look.texts("kernel-options")
+    missing = [name for name in wanted if f"{name}=y" not in told and f"{name}=m" not in told]
     if not missing:
         return fine("all of them")
     lacking = ", ".join(name.removeprefix("CONFIG_") for name in missing)

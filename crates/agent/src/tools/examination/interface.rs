@@ -22,31 +22,53 @@ const FEATURES: [(&str, &str); 6] = [
 
 /// All of them.
 pub(super) fn facts(tree: &Tree, name: &str) -> Vec<Fact> {
-    let mut facts = link_facts(tree, name);
+    let shown = shown_in_sys(tree, name);
+    let mut facts = link_facts(tree, name, &shown);
     facts.extend(timestamp_facts(name));
     facts.extend(driver_facts(name));
-    facts.extend(kernel_facts(tree, name));
+    facts.extend(kernel_facts(tree, name, &shown));
     facts.into_iter().map(|fact| fact.on(name)).collect()
 }
 
-fn link_facts(tree: &Tree, name: &str) -> Vec<Fact> {
-    let of = |what: &str| tree.read(&format!("/sys/class/net/{name}/{what}"));
+/// Whether `/sys` shows this interface and not one of the same name in another network namespace: it shows the namespace it
+/// was mounted in.
+fn shown_in_sys(tree: &Tree, name: &str) -> Result<(), String> {
+    let elsewhere = || "/sys shows another network namespace here".to_owned();
+    let index = wg_net::interface_named(name).map_err(|error| error.to_string())?.index;
+    let shown = tree.number(&format!("/sys/class/net/{name}/ifindex")).map_err(|_| elsewhere())?;
+    let address = tree.read(&format!("/sys/class/net/{name}/address")).map_err(|_| elsewhere())?;
+    let same = mac(name).is_ok_and(|own| own == address);
+    if shown == i64::from(index) && same { Ok(()) } else { Err(elsewhere()) }
+}
+
+/// The address of an Ethernet interface; loopback has zeroes.
+fn mac(name: &str) -> Result<String, String> {
+    let told = wg_net::hardware_address(name).map_err(|error| error.to_string())?;
+    let bytes = if name == "lo" { Some([0; 6]) } else { told };
+    let bytes = bytes.ok_or_else(|| "it is no Ethernet interface".to_owned())?;
+    Ok(bytes.map(|byte| format!("{byte:02x}")).join(":"))
+}
+
+fn link_facts(tree: &Tree, name: &str, shown: &Result<(), String>) -> Vec<Fact> {
+    let shown = || shown.clone();
+    let of = |what: &str| format!("/sys/class/net/{name}/{what}");
     let addresses = if_addrs::get_if_addrs().map_err(|error| error.to_string());
     let ipv4 = addresses.map(|all| -> Vec<String> {
         let own = all.iter().filter(|one| one.name == name).map(if_addrs::Interface::ip);
         own.filter(IpAddr::is_ipv4).map(|address| address.to_string()).collect()
     });
-    let rate = wg_net::line_rate(name).map(|rate| i64::try_from(rate).unwrap_or(i64::MAX));
+    let rate = || {
+        let told = wg_net::line_rate(name).ok_or("its driver does not tell: it is virtual, or down")?;
+        Ok(i64::try_from(told).unwrap_or(i64::MAX))
+    };
+    let driver = || wg_net::driver(name).ok_or_else(|| "it is virtual and has no driver".to_owned());
     vec![
-        Fact::of("state", of("operstate")),
-        Fact::of("mtu-bytes", tree.number(&format!("/sys/class/net/{name}/mtu"))),
-        Fact::of("mac", of("address")),
+        Fact::of("state", shown().and_then(|()| tree.read(&of("operstate")))),
+        Fact::of("mtu-bytes", shown().and_then(|()| tree.number(&of("mtu")))),
+        Fact::of("mac", mac(name)),
         Fact::of("ipv4", ipv4),
-        Fact::of("driver", wg_net::driver(name).ok_or_else(|| "it is virtual and has no driver".to_owned())),
-        Fact::of(
-            "rate-bps",
-            rate.ok_or_else(|| "its driver does not tell: it is virtual, or down".to_owned()),
-        ),
+        Fact::of("driver", shown().and_then(|()| driver())),
+        Fact::of("rate-bps", shown().and_then(|()| rate())),
     ]
 }
 
@@ -104,17 +126,19 @@ fn refusal(error: &io::Error) -> String {
     format!("its driver does not tell ({error})")
 }
 
-fn kernel_facts(tree: &Tree, name: &str) -> Vec<Fact> {
+fn kernel_facts(tree: &Tree, name: &str, shown: &Result<(), String>) -> Vec<Fact> {
     let port = format!("/sys/class/net/{name}/brport/bridge/bridge/vlan_filtering");
-    let bridge = if tree.has(&format!("/sys/class/net/{name}/brport")) {
-        Fact::of("bridge-vlan-filter", tree.number(&port).map(|told| told != 0))
-    } else {
-        Fact::of("bridge-vlan-filter", Ok(false)).noted("it is no port of a bridge")
+    let bridge = match shown {
+        Err(why) => Fact::of::<bool>("bridge-vlan-filter", Err(why.clone())),
+        Ok(()) if tree.has(&format!("/sys/class/net/{name}/brport")) => {
+            Fact::of("bridge-vlan-filter", tree.number(&port).map(|told| told != 0))
+        }
+        Ok(()) => Fact::of("bridge-vlan-filter", Ok(false)).noted("it is no port of a bridge"),
     };
     vec![
         bridge,
         Fact::of("reverse-path-filter", reverse_path_filter(tree, name)),
-        Fact::of("interrupt-cpus", interrupt_cpus(tree, name)),
+        Fact::of("interrupt-cpus", shown.clone().and_then(|()| interrupt_cpus(tree, name))),
     ]
 }
 

@@ -7,12 +7,14 @@ use std::io;
 use wg_net::ethtool::{self, Coalescing, Pause};
 
 /// Features that merge or split frames.
-const FEATURES: [&str; 6] = [
+const FEATURES: [&str; 8] = [
     "rx-gro",
     "rx-gro-hw",
     "rx-lro",
     "tx-tcp-segmentation",
     "tx-tcp6-segmentation",
+    "tx-tcp-ecn-segmentation",
+    "tx-tcp-mangleid-segmentation",
     "tx-generic-segmentation",
 ];
 /// What the sockets of an agent ask for as their buffers, bytes.
