@@ -38,9 +38,12 @@ pub(super) fn restore() -> ExitCode {
     told(mending().restore(Undo::All, "this user"))
 }
 
+fn folder() -> PathBuf {
+    std::env::var_os(OTHER_FOLDER).map_or_else(|| Path::new(FOLDER).to_owned(), PathBuf::from)
+}
+
 fn mending() -> Mending {
-    let folder = std::env::var_os(OTHER_FOLDER).map_or_else(|| Path::new(FOLDER).to_owned(), PathBuf::from);
-    Mending::in_folder(&folder, None)
+    Mending::in_folder(&folder(), None)
 }
 
 fn told(changes: std::io::Result<Vec<Change>>) -> ExitCode {
@@ -49,7 +52,11 @@ fn told(changes: std::io::Result<Vec<Change>>) -> ExitCode {
             super::say(&changes);
             ExitCode::SUCCESS
         }
-        Err(error) => failed(3, &format!("former values cannot be kept: {error}")),
+        Err(error) => {
+            let place = folder();
+            let cure = "run as root; nothing was changed that is not kept";
+            failed(3, &format!("former values cannot be kept in {}: {error}; {cure}", place.display()))
+        }
     }
 }
 

@@ -70,7 +70,7 @@ CHECKS: Final = (
     Check(
         "clock-synchronised",
         "clocks",
-        "one-way latencies to other hosts carry the clock's offset, unless the test has <exchange/>",
+        "one-way latencies to other hosts carry the clock's offset, unless the test compares clocks by exchanges",
         clock_synchronised,
     ),
     Check(
