@@ -237,3 +237,57 @@ def await_filter(world: World, wanted: str) -> None:
     while filter_of(world, "alpha") != wanted:
         assert time.monotonic() < end, f"the filter of alpha never became {wanted}"
         time.sleep(0.1)
+
+
+@pytest.mark.usefixtures("strict")
+def test_an_agent_that_was_killed_restores_when_it_starts_again(world: World) -> None:
+    """The last test: the agent that it starts belongs to it."""
+    told_by(world, "alpha", "--fix", "--interface", "eth1", code=FIXED)
+    assert filter_of(world, "alpha") == "2"
+    state = world.folder / "hosts" / "alpha"
+    (old,) = agents_of(state / "keys")
+    os.kill(old, signal.SIGKILL)
+    serve: list[str | Path] = ["--listen", "tls:10.77.0.2:47170", "--announce", "--die-with-parent"]
+    serve += ["--state", state / "keys", "--config", state / "agent.toml", "--spool", state / "again"]
+    inside = [
+        "nsenter",
+        "-t",
+        str(world._pid),
+        "--net",
+        "--mount",
+        "--pid",
+        "--",
+        "ip",
+        "netns",
+        "exec",
+        "alpha",
+    ]
+    (state / "again").mkdir(mode=0o700)
+    with subprocess.Popen(
+        [*inside, agent_program(), "serve", *serve],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as agent:
+        try:
+            assert agent.stdout is not None
+            assert agent.stdout.readline().startswith("listening ")
+            assert filter_of(world, "alpha") == "1"
+            assert (
+                checks_of(told_by(world, "alpha")["alpha"], "eth1")["reverse-path-filter"]["seen"] == "strict"
+            )
+        finally:
+            agent.terminate()
+    assert "this agent" in {line["who"] for line in world.audit("alpha") if line["call"] == "Restore"}
+
+
+def agents_of(keys: Path) -> list[int]:
+    """The processes of agents with this state folder, as this machine numbers them."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if command[0].endswith(b"wiregauge-agent") and os.fsencode(keys) in command:
+            found.append(int(entry.name))
+    return found

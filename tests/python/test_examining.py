@@ -172,11 +172,11 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
 def facts(changed: dict[str, Any] | None = None) -> list[Fact]:
     """A host that is fine in every respect, but for what is changed; None is not readable."""
     changed = changed or {}
-    told = [(name, "", value) for name, value in HOST.items()]
+    told: list[tuple[str, str, Any]] = [(name, "", value) for name, value in HOST.items()]
     told += [(name, "eth1", value) for name, value in INTERFACE.items()]
+    seen = [(name, of, changed.get(name, value)) for name, of, value in told]
     return [
-        Fact(name, interface, value, "" if value is not None else "it was planted so")
-        for name, interface, value in ((one, of, changed.get(one, value)) for one, of, value in told)
+        Fact(name, of, value, "" if value is not None else "it was planted so") for name, of, value in seen
     ]
 
 
@@ -228,7 +228,7 @@ def test_a_fact_that_the_agent_does_not_tell_is_not_known() -> None:
 
 @pytest.mark.parametrize("read", ["truth", "number", "text", "texts"])
 def test_a_fact_of_another_kind_is_not_known(read: str) -> None:
-    kinds = {"truth": True, "number": 5, "text": "word", "texts": ("a", "b")}
+    kinds: dict[str, Any] = {"truth": True, "number": 5, "text": "word", "texts": ("a", "b")}
     look = Look([Fact(name, "", value) for name, value in kinds.items()])
     for kind, value in kinds.items():
         if kind == read:
@@ -282,7 +282,7 @@ def test_addresses_that_two_have_are_found_over_the_whole_lab() -> None:
 
 def test_facts_are_the_same_by_both_ways() -> None:
     """As the agent program prints them, and as an agent answers."""
-    told = [
+    told: list[dict[str, Any]] = [
         {"name": "a", "interface": "", "value": True, "unreadable": "", "note": ""},
         {"name": "b", "interface": "eth1", "value": -5, "unreadable": "", "note": "as seen"},
         {"name": "c", "interface": "", "value": "word", "unreadable": "", "note": ""},

@@ -117,13 +117,14 @@ class Agent:
 
         Within a session the host is as before when it ends; otherwise when somebody calls `restore`.
         """
-        return self._ask("Mend", pb.MendRequest(interface=interface, fixes=fixes), pb.MendReply).changes
+        request = pb.MendRequest(interface=interface, fixes=fixes)
+        return self._ask("Mend", request, pb.MendReply, seconds=_CALL_SECONDS).changes
 
     def restore(self) -> Sequence[pb.Change]:
         """Has everything set again that was changed; what was. Raises as `describe`."""
-        return self._ask("Restore", pb.RestoreRequest(), pb.RestoreReply).changes
+        return self._ask("Restore", pb.RestoreRequest(), pb.RestoreReply, seconds=_CALL_SECONDS).changes
 
-    def _ask(self, name: str, request: Message, reply: type[Reply]) -> Reply:
+    def _ask(self, name: str, request: Message, reply: type[Reply], *, seconds: float = SILENCE_S) -> Reply:
         """A call that is answered at once, whoever uses the agent."""
         call = self._channel.unary_unary(
             _SERVICE + name,
@@ -131,7 +132,7 @@ class Agent:
             response_deserializer=reply.FromString,
         )
         try:
-            answer: Reply = call(request, timeout=SILENCE_S, metadata=self._metadata)
+            answer: Reply = call(request, timeout=seconds, metadata=self._metadata)
         except grpc.RpcError as error:
             raise AgentLostError(f"{self.place.address}: {_why(error)}", self.place.end_system) from error
         return answer

@@ -246,7 +246,7 @@ fn doctor(json: bool) -> ExitCode {
             "host": wg_agent::tools::doctor::host_facts(),
             "findings": findings,
             "interfaces": wg_agent::tools::doctor::interfaces(),
-            "facts": wg_agent::tools::examination::examine(|_| true),
+            "facts": wg_agent::tools::examination::examine(|_| true, false),
         });
         println!("{report:#}");
     } else {

@@ -544,7 +544,8 @@ impl Agent for AgentService {
         request: Request<proto::ExamineRequest>,
     ) -> Result<Response<proto::ExamineReply>, Status> {
         let (allowance, request) = (self.allowance.clone(), request.into_inner());
-        answered(move || examination::answer(&request, allowance.as_deref())).await
+        let disturbs = matches!(&*lock(&self.shared.state), State::Active { .. });
+        answered(move || examination::answer(&request, allowance.as_deref(), disturbs)).await
     }
 
     async fn mend(&self, request: Request<proto::MendRequest>) -> Result<Response<proto::MendReply>, Status> {
@@ -620,10 +621,15 @@ impl AgentService {
     /// Others may use the agent, whose host is as it was before the session.
     async fn end_session(&self) {
         let ended = lock(&self.shared.holder).as_ref().map(|holder| holder.session.challenge().to_vec());
-        if let (Some(mending), Some(session)) = (self.mending.clone(), ended) {
-            let _ = tokio::task::spawn_blocking(move || mending.end_session(&session)).await;
-        }
-        *lock(&self.shared.holder) = None;
+        let service = self.clone();
+        // A caller that waits no longer must not keep the agent in use.
+        let ending = tokio::spawn(async move {
+            if let (Some(mending), Some(session)) = (service.mending.clone(), ended) {
+                let _ = tokio::task::spawn_blocking(move || mending.end_session(&session)).await;
+            }
+            *lock(&service.shared.holder) = None;
+        });
+        let _ = ending.await;
     }
 
     /// Keeps out whoever does not use the agent.

@@ -27,11 +27,20 @@ pub(super) fn facts(tree: &Tree) -> Vec<Fact> {
     facts.extend(firewall_facts());
     let room = host::disk_space(Path::new(".")).map_err(|error| error.to_string());
     facts.push(Fact::of("spool-free-bytes", room.map(|room| signed(room.free))));
-    facts.extend(doctor::examine().into_iter().map(|finding| {
+    facts
+}
+
+/// What is known once it was tried; not while that would disturb a run, whose pages and threads a try would hold up.
+pub(super) fn tried(disturbs: bool) -> Vec<Fact> {
+    if disturbs {
+        let why = "a run is prepared or in progress, which trying would disturb";
+        return doctor::NAMES.map(|name| Fact::of::<bool>(name, Err(why.into()))).to_vec();
+    }
+    let found = doctor::examine().into_iter().map(|finding| {
         let note = if finding.granted { String::new() } else { finding.detail };
         Fact::of(finding.name, Ok(finding.granted)).noted(note)
-    }));
-    facts
+    });
+    found.collect()
 }
 
 fn signed(number: u64) -> i64 {
@@ -260,6 +269,12 @@ mod tests {
             matches!(value("kernel-options"), Ok(Value::Texts(all)) if all.contains(&"CONFIG_VETH=m".into()))
         );
         assert_eq!(value("rt-period-us"), Err("there is no /proc/sys/kernel/sched_rt_period_us here".into()));
+    }
+
+    #[test]
+    fn what_is_tried_has_the_names_that_it_has_untried() {
+        let names = |disturbs| tried(disturbs).iter().map(|fact| fact.name).collect::<Vec<_>>();
+        assert_eq!(names(true), names(false));
     }
 
     #[test]

@@ -102,10 +102,12 @@ impl From<Vec<String>> for Value {
     }
 }
 
-/// Facts of the host and of its interfaces but loopback, those that `wanted` names.
-pub fn examine(wanted: impl Fn(&str) -> bool) -> Vec<Fact> {
+/// Facts of the host and of its interfaces but loopback, those that `wanted` names. What has to be tried to be known is not
+/// tried where that would disturb a run.
+pub fn examine(wanted: impl Fn(&str) -> bool, disturbs: bool) -> Vec<Fact> {
     let tree = tree::Tree::here();
     let mut facts = host::facts(&tree);
+    facts.extend(host::tried(disturbs));
     for one in wg_net::interfaces().unwrap_or_default() {
         if one.name != "lo" && wanted(&one.name) {
             facts.extend(interface::facts(&tree, &one.name));
@@ -121,6 +123,7 @@ pub fn examine(wanted: impl Fn(&str) -> bool) -> Vec<Fact> {
 pub fn answer(
     request: &proto::ExamineRequest,
     allowance: Option<&Allowance>,
+    disturbs: bool,
 ) -> Result<proto::ExamineReply, tonic::Status> {
     let allowed = |name: &str| allowance.is_none_or(|allowance| allowance.has_interface(name));
     let named = request.interface.as_str();
@@ -130,7 +133,7 @@ pub fn answer(
             return Err(tonic::Status::permission_denied(allowance.refusal(named)));
         }
     }
-    let facts = examine(|name| allowed(name) && (named.is_empty() || name == named));
+    let facts = examine(|name| allowed(name) && (named.is_empty() || name == named), disturbs);
     Ok(proto::ExamineReply { facts: facts.into_iter().map(to_proto).collect() })
 }
 
@@ -153,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_fact_has_a_value_or_a_reason_and_is_told_once() {
-        let facts = examine(|_| true);
+        let facts = examine(|_| true, false);
         let mut told = std::collections::BTreeSet::new();
         for fact in &facts {
             assert!(told.insert((fact.name, fact.interface.clone())), "{fact:?} is told twice");
@@ -167,13 +170,15 @@ mod tests {
     #[test]
     fn an_interface_that_is_not_there_or_not_allowed_is_refused() {
         let request = |name: &str| proto::ExamineRequest { interface: name.into() };
-        let missing = answer(&request("no-such-one"), None).expect_err("it is not there");
+        let missing = answer(&request("no-such-one"), None, false).expect_err("it is not there");
         assert_eq!(missing.code(), tonic::Code::NotFound);
         let allowance = Allowance::read(None).expect("there are defaults");
-        let refused = answer(&request("lo"), Some(&allowance)).expect_err("loopback is nobody's");
+        let refused = answer(&request("lo"), Some(&allowance), false).expect_err("loopback is nobody's");
         assert_eq!(refused.code(), tonic::Code::PermissionDenied);
         assert!(refused.message().contains("all but loopback"), "{refused}");
-        let told = answer(&request("lo"), None).expect("it is there");
+        let told = answer(&request("lo"), None, true).expect("it is there");
         assert!(told.facts.iter().all(|fact| fact.seen.is_some()));
+        let tried = told.facts.iter().find(|fact| fact.name == "mlockall").and_then(|fact| fact.seen.clone());
+        assert!(matches!(tried, Some(proto::host_fact::Seen::Unreadable(why)) if why.contains("a run")));
     }
 }

@@ -107,8 +107,9 @@ impl Mending {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let _lock = self.locked()?;
         let mut kept = self.kept()?;
-        let mut changes = Vec::new();
+        let mut changes: Vec<Change> = Vec::new();
         for fix in fixes {
+            let made = changes.len();
             let of = if fix.is_of_interface() { interface } else { "" };
             let place = self.settings.place(of).map_err(io::Error::other)?;
             for setting in fix.settings() {
@@ -133,6 +134,9 @@ impl Mending {
                 }
                 self.log(who, "Mend", &change);
                 changes.push(change);
+            }
+            if fix.renegotiates() && changes[made..].iter().any(|change| change.refused.is_empty()) {
+                self.settings.await_link(of);
             }
         }
         Ok(changes)

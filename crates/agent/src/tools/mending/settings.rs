@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::time::{Duration, Instant};
 
 use wg_net::ethtool::{self, Coalescing, Pause};
 
@@ -19,6 +20,9 @@ const FEATURES: [&str; 8] = [
 ];
 /// What the sockets of an agent ask for as their buffers, bytes.
 const LARGE_BUFFER: u64 = 8 << 20;
+/// How soon a link goes down that is negotiated anew, and how long that takes at most.
+const GOES_DOWN_WITHIN: Duration = Duration::from_millis(200);
+const COMES_UP_WITHIN: Duration = Duration::from_secs(10);
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// A fix that a caller may ask for.
@@ -73,6 +77,11 @@ impl Fix {
     /// It changes one interface, not the whole host.
     pub fn is_of_interface(self) -> bool {
         !matches!(self, Self::SocketBuffers | Self::Governor)
+    }
+
+    /// Changing it may have the link negotiated anew, which takes seconds.
+    pub(super) fn renegotiates(self) -> bool {
+        matches!(self, Self::Eee | Self::Pause | Self::Coalescing)
     }
 
     /// What it sets.
@@ -188,6 +197,8 @@ pub(super) trait Settings: Send + Sync {
     fn write(&self, setting: Setting, interface: &str, value: &str) -> Result<(), String>;
     /// The reverse-path filter of all interfaces.
     fn filter_of_all(&self) -> String;
+    /// Waits until the link of an interface that was up is up again, for a moment.
+    fn await_link(&self, interface: &str);
     /// What tells an interface from another of its name, later or in another network namespace; of the host, its boot alone.
     fn place(&self, interface: &str) -> Result<Place, String>;
 }
@@ -251,6 +262,19 @@ impl Settings for Host {
 
     fn filter_of_all(&self) -> String {
         fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter").unwrap_or_default().trim().into()
+    }
+
+    fn await_link(&self, interface: &str) {
+        let up = || {
+            let told = fs::read_to_string(format!("/sys/class/net/{interface}/carrier"));
+            // One that cannot be asked is not waited for.
+            told.map_or(true, |told| told.trim() == "1")
+        };
+        std::thread::sleep(GOES_DOWN_WITHIN);
+        let end = Instant::now() + COMES_UP_WITHIN;
+        while !up() && Instant::now() < end {
+            std::thread::sleep(GOES_DOWN_WITHIN);
+        }
     }
 
     fn place(&self, interface: &str) -> Result<Place, String> {

@@ -32,6 +32,8 @@ impl Settings for Arc<Planted> {
         Ok(())
     }
 
+    fn await_link(&self, _: &str) {}
+
     fn filter_of_all(&self) -> String {
         "0".into()
     }
