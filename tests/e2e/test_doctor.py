@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,35 @@ def test_a_planted_fault_is_found_fixed_and_restored(tmp_path: Path) -> None:
     assert {one["setting"] for one in restored["changes"] if not one["refused"]} == changed
     assert (tmp_path / "restored.filter").read_text() == "1\n"
     assert checks_of(after, "ve0") == {**found, "spool-room": checks_of(after, "ve0")["spool-room"]}
+
+
+FIREWALL = """
+import subprocess, sys
+from pyroute2.nftables.main import NFTables
+with NFTables(nfgen_family=2) as kernel:
+    kernel.table("add", name="filter")
+    kernel.chain("add", table="filter", name="guard", hook="input", type="filter", policy=0)
+    kernel.rule("add", table="filter", chain="guard", expressions=())
+sys.exit(subprocess.run([sys.argv[1], "doctor", "--json"]).returncode)
+"""
+
+
+def test_a_firewall_that_drops_is_found(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(agent_program()), "enclose", "--", sys.executable, "-c", FIREWALL, str(COMMAND)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = checks_of(json.loads(done.stdout), "")["firewall"]
+    assert (found["severity"], found["seen"]) == (
+        "degrades",
+        "ip filter guard drop: filter at input, 1 rules",
+    )
+    assert found["cure"] == "nft insert rule ip filter guard iifname INTERFACE accept"
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +234,11 @@ def test_a_run_fixes_hosts_and_leaves_them_as_they_were(world: World) -> None:
     facts = json.loads((world.folder / "fixed" / "manifest.json").read_text())["bench_facts"]
     told = {(fact["name"], fact["value"]): fact["note"] for fact in facts}
     assert told["set for measuring: controller, eth1", "rp_filter: 1 to 2"] == "restored after the run"
+    assert world.run("lab", "member", "olga", "--role", "operator").code == 0
+    refused = world.run("run", "fix.xml", "--fix", "--out", "refused", member="olga")
+    assert refused.code == 3
+    assert "Mend needs the role administrator; the certificate of olga has the role operator" in refused.err
+    assert not (world.folder / "refused").exists()
     elsewhere = world.run("run", "fix.xml", "--fix", "--bench", "netns")
     assert elsewhere.code == 2
     assert "--fix has no effect with --bench netns; leave it out or run with --bench lab" in elsewhere.err
