@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -70,19 +71,23 @@ def doctor(
     """Show what works here, what stands against a measurement and the cure; on this machine, or on hosts of a lab."""
     if fix and restore:
         fail("--fix and --restore undo each other; give one of them", BAD_INPUT)
+    wish = _Wish(fix, restore, fine, as_json)
     if hosts or all_hosts or lab is not None:
-        code = _on_hosts(opened_lab(lab), hosts or [], interface, _Wish(fix, restore, fine, as_json))
+        code = _on_hosts(opened_lab(lab), hosts or [], interface, wish)
     else:
-        code = _here(interface, _Wish(fix, restore, fine, as_json))
+        code = _here(interface, wish)
     if code:
         raise typer.Exit(code)
 
 
+@dataclass(frozen=True, slots=True)
 class _Wish:
     """What is to be done and shown."""
 
-    def __init__(self, fix: bool, restore: bool, fine: bool, as_json: bool) -> None:
-        self.fix, self.restore, self.fine, self.as_json = fix, restore, fine, as_json
+    fix: bool
+    restore: bool
+    fine: bool
+    as_json: bool
 
 
 def _here(interface: str | None, wish: _Wish) -> int:
